@@ -1,0 +1,1 @@
+//! The async shell around the engine: refresh, execute, recover.

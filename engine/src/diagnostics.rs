@@ -1,0 +1,323 @@
+//! Diagnostics: what is wrong with the user's text or world, collected with spans.
+//!
+//! Not errors: those are operations that failed and are returned. A diagnostic has a constant
+//! short summary, sentences of detail, the words underlined, and what to do. Each area makes its
+//! own in one file of constructor functions; rendering is `render`'s.
+
+use std::sync::Arc;
+
+use crate::address::Address;
+
+/// One file among the [`Sources`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileId(pub u32);
+
+/// A place in a file, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span {
+    /// The file.
+    pub file: FileId,
+    /// The first byte.
+    pub start: u32,
+    /// The byte after the last.
+    pub end: u32,
+}
+
+/// A source text.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The path as a user would say it, relative to where they stand.
+    pub path: String,
+    /// The text.
+    pub text: Arc<str>,
+    line_starts: Vec<u32>,
+}
+
+/// The texts that spans point into.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    files: Vec<Source>,
+}
+
+/// A place as people say it; both count from 1, columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The line.
+    pub line: usize,
+    /// The column.
+    pub column: usize,
+}
+
+impl Sources {
+    /// Adds a text. The caller has bounded its length (32 MiB), so offsets fit 32 bits.
+    pub fn add(&mut self, path: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
+        let text = text.into();
+        let starts = std::iter::once(0).chain(
+            text.bytes()
+                .enumerate()
+                .filter(|(_, byte)| *byte == b'\n')
+                .map(|(index, _)| u32::try_from(index + 1).unwrap_or(u32::MAX)),
+        );
+        let line_starts = starts.collect();
+        self.files.push(Source { path: path.into(), text, line_starts });
+        FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// The file behind an id.
+    pub fn get(&self, file: FileId) -> Option<&Source> {
+        self.files.get(file.0 as usize)
+    }
+
+    /// All files, in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &Source> {
+        self.files.iter()
+    }
+
+    /// The line and column where a span begins.
+    pub fn position(&self, span: Span) -> Option<Position> {
+        let source = self.get(span.file)?;
+        let line = source.line_starts.partition_point(|start| *start <= span.start);
+        let start = *source.line_starts.get(line.checked_sub(1)?)? as usize;
+        let before = source.text.get(start..span.start as usize)?;
+        Some(Position { line, column: before.chars().count() + 1 })
+    }
+
+    /// The text that a span covers.
+    pub fn text(&self, span: Span) -> Option<&str> {
+        self.get(span.file)?.text.get(span.start as usize..span.end as usize)
+    }
+}
+
+impl Source {
+    /// The bytes of the given line (from 1), without its end.
+    pub fn line(&self, number: usize) -> Option<&str> {
+        let start = *self.line_starts.get(number.checked_sub(1)?)? as usize;
+        let end = self.line_starts.get(number).map_or(self.text.len(), |end| *end as usize);
+        self.text.get(start..end).map(|line| line.trim_end_matches(['\n', '\r']))
+    }
+
+    /// The offset where the given line (from 1) begins; the end of the text when there is none.
+    pub fn line_start(&self, number: usize) -> usize {
+        number
+            .checked_sub(1)
+            .and_then(|index| self.line_starts.get(index))
+            .map_or(self.text.len(), |start| *start as usize)
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing will be done until it is mended.
+    Error,
+    /// It will be done, and may not be what was meant.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+impl Severity {
+    /// The word for it in every format.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// Something to tell the user about their text or world.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What happened: short, lower case, no full stop.
+    pub summary: String,
+    /// Why, in sentences.
+    pub detail: Option<String>,
+    /// The words to underline.
+    pub span: Option<Span>,
+    /// What to write under the underlined words.
+    pub label: Option<String>,
+    /// Other places that matter, each with a word on why.
+    pub related: Vec<(Span, String)>,
+    /// The resource that it is about.
+    pub address: Option<Address>,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error with a summary.
+    pub fn error(summary: impl Into<String>) -> Self {
+        Self::new(Severity::Error, summary)
+    }
+
+    /// A warning with a summary.
+    pub fn warning(summary: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, summary)
+    }
+
+    /// A note with a summary.
+    pub fn note(summary: impl Into<String>) -> Self {
+        Self::new(Severity::Note, summary)
+    }
+
+    fn new(severity: Severity, summary: impl Into<String>) -> Self {
+        Self {
+            severity,
+            summary: summary.into(),
+            detail: None,
+            span: None,
+            label: None,
+            related: Vec::new(),
+            address: None,
+            help: None,
+        }
+    }
+
+    /// With the words to underline.
+    #[must_use]
+    pub fn at(mut self, span: impl Into<Option<Span>>) -> Self {
+        self.span = span.into();
+        self
+    }
+
+    /// With what to write under them.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// With the reason, in sentences.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// With what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// With the resource that it is about.
+    #[must_use]
+    pub fn about(mut self, address: &Address) -> Self {
+        self.address = Some(address.clone());
+        self
+    }
+
+    /// With another place that matters.
+    #[must_use]
+    pub fn related(mut self, span: Span, why: impl Into<String>) -> Self {
+        self.related.push((span, why.into()));
+        self
+    }
+}
+
+/// Diagnostics, in the order in which they were found until sorted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Diagnostics(Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.0.push(diagnostic);
+    }
+
+    /// Adds all of another collection.
+    pub fn extend(&mut self, other: Diagnostics) {
+        self.0.extend(other.0);
+    }
+
+    /// Says whether one is an error.
+    pub fn has_errors(&self) -> bool {
+        self.0.iter().any(|d| d.severity == Severity::Error)
+    }
+
+    /// Says whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.0.iter()
+    }
+
+    /// Sorts by place, then severity, and drops repetitions, so the same input prints the same.
+    pub fn sort(&mut self) {
+        self.0.sort_by(|a, b| {
+            let place = |d: &Diagnostic| d.span.map_or((1, None), |span| (0, Some(span)));
+            place(a)
+                .cmp(&place(b))
+                .then(a.severity.cmp(&b.severity))
+                .then_with(|| a.address.cmp(&b.address))
+                .then_with(|| a.summary.cmp(&b.summary))
+        });
+        self.0.dedup();
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl FromIterator<Diagnostic> for Diagnostics {
+    fn from_iter<I: IntoIterator<Item = Diagnostic>>(diagnostics: I) -> Self {
+        Self(diagnostics.into_iter().collect())
+    }
+}
+
+/// The candidate that a mistyped word most likely meant, if one is near.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .filter(|(distance, candidate)| {
+            *distance <= (word.len().max(candidate.len()) / 3).clamp(1, 4)
+        })
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_characters() {
+        let mut sources = Sources::default();
+        let file = sources.add("a.toml", "a = 1\nü = \"x\"\n");
+        let position = sources.position(Span { file, start: 11, end: 14 }).unwrap();
+        assert_eq!(position, Position { line: 2, column: 5 });
+        assert_eq!(sources.get(file).unwrap().line(2), Some("ü = \"x\""));
+    }
+
+    #[test]
+    fn nearest_word() {
+        assert_eq!(nearest("sice", ["size", "name"]), Some("size"));
+        assert_eq!(nearest("image", ["image_name", "size"]), None);
+        assert_eq!(nearest("zzz", ["size", "name"]), None);
+    }
+}

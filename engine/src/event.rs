@@ -1,0 +1,146 @@
+//! Events: the one stream that an apply emits.
+//!
+//! Progress on a terminal, log lines, JSON lines and the closing summary are folds over it. Events
+//! carry no values, only addresses, ids and words, so there is nothing secret in them; texts that
+//! come from an API are made harmless by the renderer.
+
+use serde::Serialize;
+
+use crate::address::Address;
+use crate::schema::Operation;
+
+/// Something that happened during a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+pub enum Event {
+    /// The run begins.
+    RunStarted {
+        /// The run's random name.
+        run: String,
+        /// How many steps it has.
+        steps: usize,
+    },
+    /// A call of an earlier run is being looked up.
+    RecoveryStarted {
+        /// Whose object.
+        address: Address,
+        /// What the call was to do.
+        operation: Operation,
+        /// For how long at most, in milliseconds, before an absence is believed.
+        wait_ms: u64,
+    },
+    /// What became of it.
+    RecoveryFinished {
+        /// Whose object.
+        address: Address,
+        /// What was found, in words.
+        found: String,
+    },
+    /// A step begins.
+    StepStarted {
+        /// The step.
+        step: String,
+        /// Whose object.
+        address: Address,
+        /// What it does.
+        operation: Operation,
+    },
+    /// A step waits for something to come true.
+    StepWaiting {
+        /// The step.
+        step: String,
+        /// Whose object.
+        address: Address,
+        /// What it waits for.
+        condition: String,
+    },
+    /// A step will be tried again.
+    StepRetried {
+        /// The step.
+        step: String,
+        /// Whose object.
+        address: Address,
+        /// Why.
+        reason: String,
+        /// After how many milliseconds.
+        after_ms: u64,
+    },
+    /// A step is done.
+    StepFinished {
+        /// The step.
+        step: String,
+        /// Whose object.
+        address: Address,
+        /// What it did.
+        operation: Operation,
+        /// The object's id, if there is one now.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// How long it took, in milliseconds.
+        ms: u64,
+    },
+    /// A step failed, and nothing happened at the API.
+    StepFailed {
+        /// The step.
+        step: String,
+        /// Whose object.
+        address: Address,
+        /// What it was to do.
+        operation: Operation,
+        /// Why.
+        message: String,
+        /// What to do, if there is something to say.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        help: Option<String>,
+    },
+    /// Nobody knows whether the step happened.
+    StepDoubted {
+        /// The step.
+        step: String,
+        /// Whose object.
+        address: Address,
+        /// What it was to do.
+        operation: Operation,
+        /// Why it is not known.
+        reason: String,
+    },
+    /// A step was not begun.
+    StepSkipped {
+        /// The step.
+        step: String,
+        /// Whose object.
+        address: Address,
+        /// Why.
+        reason: String,
+    },
+    /// A stop was asked for: no new step begins.
+    Stopping {
+        /// How many calls are still running.
+        running: usize,
+    },
+    /// The run ended.
+    RunFinished(Summary),
+}
+
+/// How a run ended, in counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Resources created.
+    pub created: usize,
+    /// Resources updated.
+    pub updated: usize,
+    /// Resources replaced.
+    pub replaced: usize,
+    /// Resources deleted.
+    pub deleted: usize,
+    /// Resources taken out of the state only.
+    pub forgotten: usize,
+    /// Steps that failed.
+    pub failed: usize,
+    /// Steps of which nobody knows whether they happened.
+    pub in_doubt: usize,
+    /// Steps that were not begun.
+    pub skipped: usize,
+    /// Whether the run was stopped from outside.
+    pub cancelled: bool,
+}

@@ -1,0 +1,210 @@
+//! The expression language: one language for specs, descriptors, rules, checks and policies.
+//!
+//! Its grammar is HCL's template and expression grammar. [`parse`] reads text into the tree below,
+//! [`print`] writes the tree back, [`check`] proves types before anything runs, [`evaluate`]
+//! computes values with unknowns and sensitivity. Pure, total, deterministic; text length, depth
+//! and the steps of an evaluation are bounded.
+//!
+//! A *residual* is an ordinary tree: what is known is folded into literals, what is not stands as
+//! references to resources (the slots that apply fills) and to sensitive variables.
+
+pub mod check;
+pub mod evaluate;
+pub mod functions;
+pub mod parse;
+pub mod print;
+
+use crate::address::{Block, Name};
+use crate::value::Value;
+
+/// The longest expression text, in bytes.
+pub const TEXT_MAX: usize = 64 * 1024;
+/// The deepest nesting of an expression.
+pub const DEPTH_MAX: usize = 64;
+
+/// A place in an expression's text, in bytes: start and end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Range {
+    /// The first byte.
+    pub start: u32,
+    /// The byte after the last.
+    pub end: u32,
+}
+
+/// An expression. Two are equal when they say the same, wherever they stand.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it stands in its text; empty in residuals.
+    pub range: Range,
+}
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl Expr {
+    /// An expression that stands nowhere in a text.
+    pub fn nowhere(kind: Kind) -> Self {
+        Self { kind, range: Range::default() }
+    }
+
+    /// A known value.
+    pub fn literal(value: Value) -> Self {
+        Self::nowhere(Kind::Literal(value))
+    }
+
+    /// The reference to the attribute `name` of a resource instance.
+    pub fn slot(address: &crate::address::Address, name: &Name) -> Self {
+        let mut base = Self::nowhere(Kind::Root(Root::Resource(address.block.clone())));
+        if let Some(key) = &address.key {
+            let key = Self::literal(Value::String(key.clone()));
+            base = Self::nowhere(Kind::Index(Box::new(base), Box::new(key)));
+        }
+        Self::nowhere(Kind::Attribute(Box::new(base), name.clone()))
+    }
+}
+
+/// What an expression is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A known value that is not sensitive. Never unknown, never sealed.
+    Literal(Value),
+    /// Text with parts to fill in, joined to one string. A template that is one part alone is
+    /// that part, not a template.
+    Template(Vec<Expr>),
+    /// Where a reference begins.
+    Root(Root),
+    /// `base.name`.
+    Attribute(Box<Expr>, Name),
+    /// `base[index]`.
+    Index(Box<Expr>, Box<Expr>),
+    /// `base[*].rest…`: the rest applied to each item; a null base gives an empty list, any other
+    /// base that is no list or set counts as a list of itself.
+    Splat(Box<Expr>, Vec<Access>),
+    /// `-x`, `!x`.
+    Unary(UnaryOp, Box<Expr>),
+    /// `a + b` and the like.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `condition ? yes : no`.
+    Conditional(Box<Conditional>),
+    /// `name(arguments…)`; with `spread`, the last argument is a list of further arguments.
+    Call(Box<Call>),
+    /// `[for …]` and `{for …}`.
+    For(Box<For>),
+    /// `[a, b]`.
+    List(Vec<Expr>),
+    /// `{ a = b }`; keys are expressions (a bare word is its own text).
+    Map(Vec<(Expr, Expr)>),
+}
+
+/// Where a reference begins.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Root {
+    /// `var.x`.
+    Var(Name),
+    /// `local.x`.
+    Local(Name),
+    /// `each.key`.
+    EachKey,
+    /// `each.value`.
+    EachValue,
+    /// `type.name`: a resource.
+    Resource(Block),
+    /// Any other first word: a variable of `for`, or what a scope offers by name (`old`, `new`,
+    /// `action`, `self`, `job`, an attribute in a descriptor).
+    Named(Name),
+}
+
+/// One step of a splat's rest.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Access {
+    /// `.name`.
+    Attribute(Name),
+    /// `[index]`.
+    Index(Expr),
+}
+
+/// `condition ? yes : no`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conditional {
+    /// What decides.
+    pub condition: Expr,
+    /// The value when true.
+    pub yes: Expr,
+    /// The value when false.
+    pub no: Expr,
+}
+
+/// A function call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The function.
+    pub name: Name,
+    /// What it is called with.
+    pub arguments: Vec<Expr>,
+    /// Whether the last argument stands for a list of further arguments (`…`).
+    pub spread: bool,
+}
+
+/// `[for k, v in collection : value if condition]`, or `{for … : key => value}`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct For {
+    /// The variable for the key or the index, if it is asked for.
+    pub key_variable: Option<Name>,
+    /// The variable for the value.
+    pub value_variable: Name,
+    /// What is walked.
+    pub collection: Expr,
+    /// The key of each entry: present in the form that makes a map.
+    pub key: Option<Expr>,
+    /// The value of each entry.
+    pub value: Expr,
+    /// Which entries to keep.
+    pub condition: Option<Expr>,
+    /// Whether values of one key are collected in a list (`…`).
+    pub grouped: bool,
+}
+
+/// An operator before its operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOp {
+    /// `-`.
+    Negate,
+    /// `!`.
+    Not,
+}
+
+/// An operator between its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are the operators")]
+pub enum BinaryOp {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    And,
+    Or,
+}
+
+/// What is wrong in an expression, and where in its text. Names no values: they may be secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ExprError {
+    /// Where.
+    pub range: Range,
+    /// What, in a short sentence without a full stop.
+    pub message: String,
+    /// What to do, if there is something to say.
+    pub help: Option<String>,
+}

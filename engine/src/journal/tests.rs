@@ -1,0 +1,103 @@
+use super::*;
+use crate::digest::SealKey;
+
+fn snapshot() -> Snapshot {
+    Snapshot::new("lineage".to_owned(), SealKey::from_random([0; 32]))
+}
+
+fn phase(kind: ProgramKind, phase: usize, phases: usize) -> PhaseRef {
+    PhaseRef { kind, program: 0, phase, phases }
+}
+
+fn started(call: u64, phase: PhaseRef, object: Option<&str>) -> Record {
+    let nonce = object.is_none().then(|| Nonce::from_random([3; 16]));
+    Record::Started(Box::new(Started {
+        call: CallId(call),
+        step: format!("s{call}"),
+        address: "value.a".parse().unwrap(),
+        provider: "builtin".into(),
+        operation: Operation::Create,
+        phase,
+        object: object.map(|id| ObjectId(id.into())),
+        nonce,
+        deposes: false,
+        managed: BTreeSet::new(),
+        sensitive: Paths::none(),
+        dependencies: BTreeSet::new(),
+        at_ms: 0,
+    }))
+}
+
+fn done(call: u64, id: Option<&str>) -> Record {
+    let object = id.map(|id| Seen { id: ObjectId(id.into()), attributes: Stored::default() });
+    Record::Finished { call: CallId(call), outcome: Outcome::Done { object } }
+}
+
+fn fold(records: &[Record]) -> Result<Snapshot, IllegalRecord> {
+    let mut snapshot = snapshot();
+    for record in records {
+        snapshot.fold(record)?;
+    }
+    Ok(snapshot)
+}
+
+#[test]
+fn a_create_in_two_phases() {
+    let create = |n| phase(ProgramKind::Create, n, 2);
+    let mut records = vec![started(0, create(0), None), done(0, Some("o1"))];
+    let half = fold(&records).unwrap();
+    let object = half.entries.values().next().unwrap().current.as_ref().unwrap();
+    assert!(matches!(object.progress, Progress::Created { done: 1, .. }));
+    records.extend([started(1, create(1), Some("o1")), done(1, Some("o1"))]);
+    let whole = fold(&records).unwrap();
+    let object = whole.entries.values().next().unwrap().current.as_ref().unwrap();
+    assert!(object.progress.is_ready());
+    assert!(whole.pending.is_empty());
+}
+
+#[test]
+fn a_delete_in_two_phases_leaves_nothing() {
+    let delete = |n| phase(ProgramKind::Delete, n, 2);
+    let records = [
+        started(0, phase(ProgramKind::Create, 0, 1), None),
+        done(0, Some("o1")),
+        started(1, delete(0), Some("o1")),
+        done(1, Some("o1")),
+        started(2, delete(1), Some("o1")),
+        done(2, None),
+    ];
+    let half = fold(&records[..4]).unwrap();
+    let object = half.entries.values().next().unwrap().current.as_ref().unwrap();
+    assert_eq!(object.progress, Progress::Deleting { done: 1 });
+    assert!(fold(&records).unwrap().entries.is_empty());
+}
+
+#[test]
+fn an_absent_create_is_watched() {
+    let records = [
+        started(0, phase(ProgramKind::Create, 0, 2), None),
+        Record::Resolved { call: CallId(0), resolution: Resolution::Absent { at_ms: 5 } },
+    ];
+    let snapshot = fold(&records).unwrap();
+    assert_eq!(snapshot.watched.len(), 1);
+    assert!(snapshot.entries.is_empty() && snapshot.pending.is_empty());
+}
+
+#[test]
+fn what_cannot_have_happened_is_refused() {
+    let create = phase(ProgramKind::Create, 0, 1);
+    for (records, reason) in [
+        (vec![done(0, Some("o1"))], "not under way"),
+        (vec![started(1, create, None)], "where c0 is due"),
+        (vec![started(0, create, None), started(1, create, None)], "two calls at once"),
+        (vec![started(0, phase(ProgramKind::Delete, 0, 1), Some("x"))], "is not"),
+        (
+            vec![started(0, create, None), done(0, Some("o1")), started(1, create, None)],
+            "created and exists",
+        ),
+        (vec![started(0, create, None), done(0, None)], "has no object"),
+    ] {
+        let error = fold(&records).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+}

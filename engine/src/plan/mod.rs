@@ -1,0 +1,291 @@
+//! The plan: what differs, what will be done about it, and the steps that do it.
+//!
+//! A plan is a program: [`Plan::steps`] run exactly as listed, or not at all. It is self-contained
+//! (values that only apply will know travel as residuals) and holds no secret: what is sensitive is
+//! sealed in `before` and `after`, and [`Change::secrets`] says how apply computes it again. Nothing
+//! may branch on a reason; reasons are for people.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::address::{Address, Name};
+use crate::diagnostics::Span;
+use crate::digest::Digest;
+use crate::expression::Expr;
+use crate::journal::{CallId, PhaseRef};
+use crate::schema::Operation;
+use crate::state::{Nonce, ObjectId, Progress};
+use crate::value::{Attributes, Paths, Value};
+
+/// What will be done, and why.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Whether it covers the whole spec; `--target` and `--exclude` make it incomplete.
+    pub complete: bool,
+    /// What it was made from; apply refuses when one of these is different.
+    pub base: Base,
+    /// What changed outside since the last run, by address.
+    pub drift: Vec<Drift>,
+    /// One change for each address of the spec or the state, no-ops included, by address.
+    pub changes: Vec<Change>,
+    /// What becomes of the outputs.
+    pub outputs: BTreeMap<Name, OutputChange>,
+    /// The program. A step needs only steps before it.
+    pub steps: Vec<Step>,
+    /// Calls of earlier runs whose end is not known.
+    pub doubts: Vec<Doubt>,
+}
+
+/// What a plan was made from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Base {
+    /// The state's lineage.
+    pub lineage: String,
+    /// The state's serial.
+    pub serial: u64,
+    /// The digest of each provider instance's schema, by instance.
+    pub providers: BTreeMap<Name, Digest>,
+    /// The fingerprint of the account that each provider instance acts for, by instance.
+    pub accounts: BTreeMap<Name, Digest>,
+    /// The digest of the live attributes of every object that the plan touches or refers to.
+    pub objects: BTreeMap<Address, Digest>,
+    /// The variables whose values the plan needs again and does not hold, with their fingerprints.
+    pub secrets: BTreeMap<Name, crate::digest::Fingerprint>,
+}
+
+/// One address and what will be done about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Whose change.
+    pub address: Address,
+    /// The provider instance.
+    pub provider: Name,
+    /// What will be done.
+    pub action: Action,
+    /// Why, for people.
+    pub reason: Reason,
+    /// The live object, secrets sealed; none when there is none.
+    pub before: Option<Attributes>,
+    /// The planned object, secrets sealed, with residuals; none when there will be none.
+    pub after: Option<Attributes>,
+    /// The attributes that make the action necessary, each with what caused it.
+    pub causes: Vec<Cause>,
+    /// The id of the object that is there now.
+    pub object: Option<ObjectId>,
+    /// How far an unfinished operation on it has come.
+    pub progress: Progress,
+    /// The sensitive places of `after`.
+    pub sensitive: Paths,
+    /// How apply computes the sensitive attributes that the plan cannot hold, by attribute.
+    pub secrets: BTreeMap<Name, Expr>,
+    /// The attributes that the spec or a default gives.
+    pub managed: BTreeSet<Name>,
+    /// What it depends on.
+    pub dependencies: BTreeSet<Address>,
+    /// What happens beside the change, such as "replaces workers"; each once, in order.
+    pub effects: Vec<String>,
+    /// What is lost for good, in words, when something is.
+    pub loss: Option<String>,
+    /// Rules whose answer is not known yet: they are checked before the call.
+    pub deferred_rules: usize,
+    /// Where the spec declares it.
+    pub span: Option<Span>,
+}
+
+/// What will be done about an address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// Nothing.
+    #[default]
+    NoOp,
+    /// Make the object.
+    Create,
+    /// Change it in place.
+    Update,
+    /// Put another in its place; the steps say in which order.
+    Replace,
+    /// Remove it.
+    Delete,
+    /// Take it out of the state and leave it alone.
+    Forget,
+    /// Take it over into the state.
+    Import,
+    /// Keep the object under another address.
+    Move,
+    /// Look at it.
+    Read,
+}
+
+impl Action {
+    /// The word for it in every format.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NoOp => "no-op",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Replace => "replace",
+            Self::Delete => "delete",
+            Self::Forget => "forget",
+            Self::Import => "import",
+            Self::Move => "move",
+            Self::Read => "read",
+        }
+    }
+
+    /// The mark at the head of a line.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::NoOp => " ",
+            Self::Create => "+",
+            Self::Update => "~",
+            Self::Replace => "±",
+            Self::Delete => "-",
+            Self::Forget => "×",
+            Self::Import => "←",
+            Self::Move => "→",
+            Self::Read => "?",
+        }
+    }
+}
+
+/// Why something will be done. For people: nothing may branch on it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reason {
+    /// Live object and spec agree.
+    InSync,
+    /// The spec has it and the state does not.
+    NotInState,
+    /// It was in the state, and the API no longer has it.
+    Vanished,
+    /// Attributes differ.
+    Differs,
+    /// Attributes differ that cannot be changed in place.
+    CannotUpdate,
+    /// An earlier run created it and did not finish.
+    Unfinished,
+    /// An earlier run began to delete it; the spec wants it.
+    DeleteInterrupted,
+    /// The spec no longer has it.
+    NotInSpec,
+    /// The spec no longer has its key in `for_each`.
+    KeyNotInSpec,
+    /// Its `lifecycle.enabled` is false.
+    Disabled,
+    /// Everything is to be destroyed.
+    Destroy,
+    /// It was asked for with `--replace`.
+    Asked,
+    /// One of its `replace_triggered_by` changes.
+    Triggered,
+    /// A replace put this object aside.
+    Deposed,
+    /// A create that was given up surfaced after all.
+    Leftover(Nonce),
+    /// The spec says to leave it alone when it goes.
+    Retained,
+    /// It was not looked at: outside `--target`, or in `--exclude`.
+    Untargeted,
+    /// A call of an earlier run is in doubt.
+    InDoubt,
+}
+
+/// An attribute that makes a change necessary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cause {
+    /// The attribute.
+    pub attribute: Name,
+    /// Whether it forces a replace.
+    pub replaces: bool,
+    /// Where the spec says it; none for a default or a live value.
+    pub span: Option<Span>,
+    /// Whether the live value moved since the last run, rather than the spec.
+    pub drifted: bool,
+}
+
+/// An object that changed outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drift {
+    /// Whose object.
+    pub address: Address,
+    /// What it was after the last run, secrets sealed.
+    pub before: Attributes,
+    /// What it is now; none when it is gone.
+    pub after: Option<Attributes>,
+    /// The managed attributes that differ.
+    pub attributes: Vec<Name>,
+    /// What to write into the spec to keep it as it now is, if a line says it.
+    pub proposal: Option<String>,
+}
+
+/// What becomes of an output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputChange {
+    /// What will be done.
+    pub action: Action,
+    /// Its last value.
+    pub before: Option<Value>,
+    /// Its next value, secrets sealed, with residuals.
+    pub after: Option<Value>,
+    /// Whether it is sensitive.
+    pub sensitive: bool,
+    /// How apply computes it when the plan cannot hold it.
+    pub secret: Option<Expr>,
+}
+
+/// The name of a step: `s0`, `s1`, … in the order of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepId(pub u32);
+
+impl std::fmt::Display for StepId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "s{}", self.0)
+    }
+}
+
+/// One step: at most one mutating call and at most one wait.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Its name: its index in the program.
+    pub id: StepId,
+    /// What it does.
+    pub operation: Operation,
+    /// Whose object; [`Plan::change`] gives the values.
+    pub address: Address,
+    /// The phase to perform; none for what only touches the state.
+    pub phase: Option<PhaseRef>,
+    /// The object that it acts on, when that is not the one a step before it makes.
+    pub object: Option<ObjectId>,
+    /// For a create: whether the current object is put aside.
+    pub deposes: bool,
+    /// The steps that must have succeeded; each before this one.
+    pub needs: Vec<StepId>,
+}
+
+/// A call of an earlier run whose end is not known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Doubt {
+    /// The call.
+    pub call: CallId,
+    /// Whose object.
+    pub address: Address,
+    /// What the call was to do.
+    pub operation: Operation,
+    /// Why its end is not known.
+    pub reason: String,
+    /// Whether another run is at it right now.
+    pub running: bool,
+}
+
+impl Plan {
+    /// The change of an address.
+    pub fn change(&self, address: &Address) -> Option<&Change> {
+        let index = self.changes.binary_search_by(|change| change.address.cmp(address)).ok()?;
+        self.changes.get(index)
+    }
+
+    /// Says whether applying it does nothing: no step, and no output or state change.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+            && self.changes.iter().all(|change| change.action == Action::NoOp)
+            && self.outputs.values().all(|output| output.action == Action::NoOp)
+    }
+}

@@ -1,0 +1,351 @@
+//! Schemas: what a provider tells the engine about its resource types.
+//!
+//! Data only. Everything the planner must know about an API stands here (what an attribute may
+//! hold, which change forces a replace, which calls an operation is made of), so planning makes no
+//! provider call. How a call looks on the wire is the provider's own business.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::address::Name;
+use crate::digest::Digest;
+use crate::expression::Expr;
+use crate::types::{Field, Type};
+use crate::value::{Path, Paths, Value};
+
+/// What one configured provider manages.
+#[derive(Clone, Debug)]
+pub struct ProviderSchema {
+    /// The provider's name.
+    pub name: Name,
+    /// The digest of the descriptor, or of the built-in schema's version: a saved plan fits only
+    /// the schema that it was made with.
+    pub digest: Digest,
+    /// Its resource types.
+    pub types: BTreeMap<Name, Arc<TypeSchema>>,
+}
+
+/// A resource type.
+#[derive(Clone, Debug)]
+pub struct TypeSchema {
+    /// Its name, such as `value`.
+    pub name: Name,
+    /// What it is, in a sentence or two, for `plumb schema` and the reference.
+    pub description: String,
+    /// Its attributes.
+    pub attributes: BTreeMap<Name, Attribute>,
+    /// How objects are created: the first program whose `when` holds for the planned object.
+    pub create: Vec<Program>,
+    /// How objects are updated.
+    pub update: Vec<Program>,
+    /// How objects are deleted; `when` sees the live object.
+    pub delete: Vec<Program>,
+    /// How a create whose answer was lost is found again.
+    pub identity: Identity,
+    /// Which half of a replace comes first unless the spec says otherwise.
+    pub replace: ReplaceOrder,
+    /// Whether two objects may not bear one name ([`TypeSchema::name_attribute`]).
+    pub unique_name: bool,
+    /// The attribute that people know an object by, if there is one.
+    pub name_attribute: Option<Name>,
+    /// What a delete loses for good, such as "its data is lost"; shown in the plan.
+    pub delete_effect: Option<String>,
+    /// What must hold.
+    pub rules: Vec<Rule>,
+    /// Whether objects live in an API. Without one the state is all there is to know.
+    pub remote: bool,
+}
+
+impl TypeSchema {
+    /// The type of the resource's object, for the type checker. Every attribute may be absent
+    /// from a value of it, because answers may leave attributes out.
+    pub fn object_type(&self) -> Type {
+        Type::Object(
+            self.attributes
+                .iter()
+                .map(|(name, attribute)| {
+                    (name.clone(), Field { ty: attribute.ty.clone(), optional: true })
+                })
+                .collect(),
+        )
+    }
+
+    /// The declared sensitive places of an object.
+    pub fn sensitive(&self) -> Paths {
+        self.attributes
+            .iter()
+            .filter(|(_, attribute)| attribute.sensitive)
+            .map(|(name, _)| Path::attribute(name.clone()))
+            .collect()
+    }
+}
+
+/// One attribute of a resource type.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// What it holds.
+    pub ty: Type,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// Whether the spec must, may or cannot give it.
+    pub presence: Presence,
+    /// Whether its value is a secret.
+    pub sensitive: bool,
+    /// The wanted value when the spec is silent.
+    pub default: Option<Value>,
+    /// Whether the API fills it when nothing is sent: then it is unknown until after the create.
+    pub server_default: bool,
+    /// What a change of it means.
+    pub on_change: OnChange,
+    /// Whether replacing the object for its sake loses data.
+    pub data_loss: bool,
+    /// Where its live value shows.
+    pub seen_in: SeenIn,
+    /// Whether it changes by itself: never drift, and unknown after any change of the object.
+    pub volatile: bool,
+    /// How it follows from the object's other attributes, by name; computed without the API.
+    pub derived: Option<Expr>,
+    /// What its known values must satisfy.
+    pub constraint: Constraint,
+    /// What changing it does beside the change, such as "replaces workers"; shown in the plan.
+    pub effect: Option<String>,
+    /// The unit of its number, such as "GB".
+    pub unit: Option<String>,
+}
+
+impl Attribute {
+    /// An optional, updatable attribute of `ty` with nothing special about it.
+    pub fn new(ty: Type) -> Self {
+        Self {
+            ty,
+            description: String::new(),
+            presence: Presence::Optional,
+            sensitive: false,
+            default: None,
+            server_default: false,
+            on_change: OnChange::Update,
+            data_loss: false,
+            seen_in: SeenIn::List,
+            volatile: false,
+            derived: None,
+            constraint: Constraint::default(),
+            effect: None,
+            unit: None,
+        }
+    }
+}
+
+/// Whether a spec gives an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It must.
+    Required,
+    /// It may.
+    Optional,
+    /// It cannot: the API or a derivation does.
+    Computed,
+}
+
+/// What a changed attribute means for its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnChange {
+    /// The object is updated in place.
+    Update,
+    /// Another object takes its place.
+    Replace,
+}
+
+/// Where an attribute's live value shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeenIn {
+    /// In lists, and wherever an object is read.
+    List,
+    /// Only when the object is read by itself.
+    Read,
+    /// Never: it is compared with the state, by fingerprint.
+    Never,
+}
+
+/// What a known value must satisfy, checked before anything is called.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Constraint {
+    /// The least number.
+    pub min: Option<f64>,
+    /// The greatest number.
+    pub max: Option<f64>,
+    /// The least length: characters of text, items of a collection.
+    pub length_min: Option<usize>,
+    /// The greatest length.
+    pub length_max: Option<usize>,
+    /// The allowed texts. In a collection, of each item.
+    pub one_of: Option<OneOf>,
+}
+
+/// A list of allowed texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OneOf {
+    /// The allowed texts, in the order of the documentation.
+    pub values: Vec<Name>,
+    /// Where one text holds several (a comma list), what separates them.
+    pub separator: Option<String>,
+    /// What a part begins with that is not checked: an exclusion such as `-NVIDIA L4`.
+    pub exclusion: Option<String>,
+}
+
+/// The calls that one operation is made of; each phase is one step of a plan.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// For which objects, over the object's attributes by name; none: for all.
+    pub when: Option<Expr>,
+    /// The phases, in order; never empty.
+    pub phases: Vec<Phase>,
+}
+
+/// One phase: at most one mutating call and at most one wait.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// The operation of the step.
+    pub operation: Operation,
+    /// Which attributes it sends.
+    pub sends: Sends,
+    /// What it waits for after its call, in words for people.
+    pub waits_for: Option<String>,
+}
+
+/// Which attributes a phase sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sends {
+    /// None.
+    Nothing,
+    /// All that are known, the unmanaged ones with their live value: the API resets what is left out.
+    All,
+    /// Those that change.
+    Changed,
+    /// These.
+    These(BTreeSet<Name>),
+}
+
+impl Sends {
+    /// Says whether a change of the attribute is carried by this phase.
+    pub fn carries(&self, name: &Name) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::All | Self::Changed => true,
+            Self::These(names) => names.contains(name),
+        }
+    }
+}
+
+/// What a step does to its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// Makes it, inert and under a one-time name where that can be done.
+    Create,
+    /// Gives it its real name and its real shape.
+    Activate,
+    /// Changes it.
+    Update,
+    /// Lets its work end.
+    Drain,
+    /// Removes it.
+    Delete,
+    /// Looks at it.
+    Read,
+    /// Takes it out of the state and leaves it alone.
+    Forget,
+}
+
+impl Operation {
+    /// The word for it in every format.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Activate => "activate",
+            Self::Update => "update",
+            Self::Drain => "drain",
+            Self::Delete => "delete",
+            Self::Read => "read",
+            Self::Forget => "forget",
+        }
+    }
+}
+
+impl std::str::FromStr for Operation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [
+            Self::Create,
+            Self::Activate,
+            Self::Update,
+            Self::Drain,
+            Self::Delete,
+            Self::Read,
+            Self::Forget,
+        ]
+        .into_iter()
+        .find(|operation| operation.word() == text)
+        .ok_or_else(|| format!("`{text}` is no operation"))
+    }
+}
+
+/// How a create whose answer was lost is found again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// The object is made under a one-time name and renamed by a later phase.
+    OneTimeName {
+        /// The attribute that holds the name.
+        attribute: Name,
+    },
+    /// The API knows a repeated create by a header.
+    IdempotencyKey,
+    /// The client chooses the id.
+    ClientId,
+    /// No two objects share the name, so the name finds it.
+    UniqueName {
+        /// The attribute that holds the name.
+        attribute: Name,
+    },
+    /// Nothing tells: a person must say.
+    Ask,
+    /// There is no API, so nothing can be lost.
+    Local,
+}
+
+/// Which half of a replace comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplaceOrder {
+    /// Delete, then create.
+    DeleteFirst,
+    /// Create under a one-time name, update the dependants, delete the old, activate.
+    CreateFirst,
+}
+
+/// A rule over a change; `assert` sees `old`, `new` and `action`.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// On which changes.
+    pub on: RuleOn,
+    /// What must hold.
+    pub assert: Expr,
+    /// What to say when it does not: a template over the same names.
+    pub message: Expr,
+    /// What to do then.
+    pub help: Option<Expr>,
+    /// Which attribute's line to show; else the first that `assert` names and the spec gives.
+    pub attribute: Option<Name>,
+}
+
+/// On which changes a rule is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleOn {
+    /// Whatever makes or changes an object, and in `validate` where it needs no `old`.
+    Any,
+    /// Creates, and the create of a replace.
+    Create,
+    /// Updates in place.
+    Update,
+    /// Deletes, and the delete of a replace; `new` is null.
+    Delete,
+}

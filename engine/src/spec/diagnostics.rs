@@ -1,0 +1,1 @@
+//! The diagnostics of reading a spec, one constructor each.

@@ -1,0 +1,193 @@
+//! The spec: TOML text with spans, read in two stages.
+//!
+//! [`parse`] turns files into a [`Document`]: every block, key and expression with its place, and
+//! nothing looked up. The shell then configures the providers that the document names, and
+//! [`resolve`] turns document, variables and schemas into a [`Config`]: every reference resolved,
+//! every expression typed. Both return what they could make together with diagnostics, all of
+//! them in one go; neither reads a file (the shell answers [`Document::files`]).
+
+pub mod diagnostics;
+pub mod parse;
+pub mod resolve;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::address::{Address, Block, Name};
+use crate::diagnostics::{FileId, Span};
+use crate::expression::{Expr, Range};
+use crate::schema::TypeSchema;
+use crate::types::Type;
+use crate::value::Datum;
+
+/// The largest spec, in bytes, all files together.
+pub const BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The deepest nesting of TOML tables and arrays.
+pub const NESTING_MAX: usize = 1000;
+
+/// An expression of a spec. The ranges in it count bytes of its file, not of its own text.
+#[derive(Clone, Debug)]
+pub struct SpecExpr {
+    /// The expression; a TOML array or table is a list or map expression of its parts.
+    pub expr: Expr,
+    /// The TOML value that it stands in, quotes and all.
+    pub span: Span,
+}
+
+impl SpecExpr {
+    /// The place of a part of the expression.
+    pub fn span_of(&self, range: Range) -> Span {
+        if range == Range::default() {
+            return self.span;
+        }
+        Span { file: self.span.file, start: range.start, end: range.end }
+    }
+}
+
+/// One `key = value` of a spec.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The key's place.
+    pub key: Span,
+    /// The value.
+    pub value: SpecExpr,
+}
+
+/// A table of a spec, by key.
+pub type Table = BTreeMap<Name, Item>;
+
+/// A `[kind.name]` block before anything is looked up.
+#[derive(Clone, Debug)]
+pub struct RawBlock {
+    /// The place of its header, to show for things that are missing in it.
+    pub header: Span,
+    /// Its keys.
+    pub items: Table,
+}
+
+/// What the files of a spec say, syntactically.
+#[derive(Clone, Debug, Default)]
+pub struct Document {
+    /// `[plumb]`.
+    pub plumb: Option<RawBlock>,
+    /// `[state]`.
+    pub state: Option<RawBlock>,
+    /// `[variable.<name>]`.
+    pub variables: BTreeMap<Name, RawBlock>,
+    /// `[local]`.
+    pub locals: Table,
+    /// `[provider.<name>]`.
+    pub providers: BTreeMap<Name, RawBlock>,
+    /// `[resource.<type>.<name>]`; nested tables such as `lifecycle` are map expressions.
+    pub resources: BTreeMap<Block, RawBlock>,
+    /// `[output.<name>]`.
+    pub outputs: BTreeMap<Name, RawBlock>,
+    /// `[check.<name>]`.
+    pub checks: BTreeMap<Name, RawBlock>,
+    /// The paths that `file("…")` names, relative to the spec's folder.
+    pub files: BTreeSet<String>,
+}
+
+/// A spec with references resolved and types proven.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// `plumb.name`.
+    pub name: Option<Name>,
+    /// The variables with their values.
+    pub variables: BTreeMap<Name, Variable>,
+    /// The locals.
+    pub locals: BTreeMap<Name, SpecExpr>,
+    /// The contents of the files that `file("…")` names.
+    pub files: BTreeMap<String, Arc<str>>,
+    /// The resources.
+    pub resources: BTreeMap<Block, ResourceConfig>,
+    /// The outputs.
+    pub outputs: BTreeMap<Name, OutputConfig>,
+    /// The checks.
+    pub checks: BTreeMap<Name, CheckConfig>,
+}
+
+/// A variable and the value it has in this run.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Its type.
+    pub ty: Type,
+    /// Its value: given, else the default. Sensitive as a whole when declared so.
+    pub value: Datum,
+    /// Whether it is declared sensitive.
+    pub sensitive: bool,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A resource block.
+#[derive(Clone, Debug)]
+pub struct ResourceConfig {
+    /// Its address.
+    pub block: Block,
+    /// Its header's place.
+    pub header: Span,
+    /// The provider instance that manages it.
+    pub provider: Name,
+    /// The schema of its type.
+    pub schema: Arc<TypeSchema>,
+    /// The attributes that the spec gives; each fits its schema's type as far as types can tell.
+    pub attributes: Table,
+    /// One instance for each entry.
+    pub for_each: Option<SpecExpr>,
+    /// What it comes after without referring to it; a key of none means all instances.
+    pub depends_on: Vec<(Address, Span)>,
+    /// How it lives.
+    pub lifecycle: Lifecycle,
+}
+
+/// `lifecycle` of a resource.
+#[derive(Clone, Debug, Default)]
+pub struct Lifecycle {
+    /// Whether it exists at all.
+    pub enabled: Option<SpecExpr>,
+    /// Whether a plan that deletes it is refused.
+    pub prevent_destroy: Option<SpecExpr>,
+    /// Whether a plan that loses its data is allowed.
+    pub allow_data_loss: Option<SpecExpr>,
+    /// Whether it is left alone when it leaves the spec.
+    pub retain: Option<SpecExpr>,
+    /// Overrides the type's order of a replace.
+    pub create_before_destroy: Option<SpecExpr>,
+    /// Attributes whose differences are left alone.
+    pub ignore_changes: BTreeSet<Name>,
+    /// Attributes that may hold values outside their list.
+    pub allow_unknown: BTreeSet<Name>,
+    /// Replaced when one of these changes.
+    pub replace_triggered_by: Vec<SpecExpr>,
+}
+
+/// An output.
+#[derive(Clone, Debug)]
+pub struct OutputConfig {
+    /// Its value.
+    pub value: SpecExpr,
+    /// Whether it is declared sensitive.
+    pub sensitive: bool,
+    /// Its header's place.
+    pub header: Span,
+}
+
+/// A check: an assertion over what is live.
+#[derive(Clone, Debug)]
+pub struct CheckConfig {
+    /// Its header's place.
+    pub header: Span,
+    /// What is fetched for it (`job`, `http`), by word.
+    pub sources: Table,
+    /// What must hold.
+    pub assert: SpecExpr,
+    /// What to say when it does not.
+    pub message: Option<SpecExpr>,
+}
+
+/// The file of a span, for callers that build spans of their own.
+pub fn span(file: FileId, range: std::ops::Range<usize>) -> Span {
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    Span { file, start: offset(range.start), end: offset(range.end) }
+}

@@ -1,0 +1,191 @@
+//! State: what the last run left behind, as a snapshot and the records since.
+//!
+//! A [`Snapshot`] maps addresses to the objects that Plumb made or took over. It changes only by
+//! [`crate::journal`] records and by the few commands that edit it, each time as a whole new
+//! serial. Bytes, files and locks are the `state` crate's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::{Address, Name};
+use crate::digest::SealKey;
+use crate::journal::{CallId, Pending};
+use crate::stored::Stored;
+use crate::value::Paths;
+
+/// An id that an API chose for an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ObjectId(pub Name);
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What makes a create ours: drawn at random, recorded first, sent as the object's first name.
+///
+/// The text is `plumb-` and 26 letters and digits (128 bits), so it is found in a name even where
+/// a server appends to names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nonce(pub Name);
+
+impl Nonce {
+    /// Makes a nonce from 16 random bytes that the shell supplies.
+    pub fn from_random(bytes: [u8; 16]) -> Self {
+        const DIGITS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+        let mut number = u128::from_le_bytes(bytes);
+        let mut text = String::from("plumb-");
+        for _ in 0..26 {
+            text.push(char::from(DIGITS[(number % 32) as usize]));
+            number /= 32;
+        }
+        Self(text.into())
+    }
+
+    /// Says whether a listed name is, or was made from, this nonce.
+    pub fn is_in(&self, name: &str) -> bool {
+        name.contains(&*self.0)
+    }
+}
+
+impl fmt::Display for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The state of one spec.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Drawn once, when the state is made: two states with one lineage are versions of one thing.
+    pub lineage: String,
+    /// Raised by one with each write.
+    pub serial: u64,
+    /// The key of this lineage's fingerprints.
+    pub seal_key: SealKey,
+    /// What each address stands for.
+    pub entries: BTreeMap<Address, Entry>,
+    /// Calls that began and whose end nobody knows.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pending: BTreeMap<CallId, Pending>,
+    /// Nonces of creates that were given up: what surfaces under one is ours, inert and unwanted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<Watched>,
+    /// The outputs of the last finished run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<Name, OutputValue>,
+    /// The number of the next call, across runs.
+    #[serde(default)]
+    pub next_call: u64,
+}
+
+impl Snapshot {
+    /// The state of a spec that was never applied.
+    pub fn new(lineage: String, seal_key: SealKey) -> Self {
+        Self {
+            lineage,
+            serial: 0,
+            seal_key,
+            entries: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            watched: Vec::new(),
+            outputs: BTreeMap::new(),
+            next_call: 0,
+        }
+    }
+}
+
+/// What one address stands for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The provider instance that manages it.
+    pub provider: Name,
+    /// The object, unless only deposed ones are left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<Object>,
+    /// Objects that a replace put aside and has not deleted yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deposed: Vec<Object>,
+    /// The addresses that the last applied spec made it depend on.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub dependencies: BTreeSet<Address>,
+}
+
+/// An object that exists in an API because of us, as last seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Object {
+    /// Its id.
+    pub id: ObjectId,
+    /// How far its operation has come.
+    #[serde(default, skip_serializing_if = "Progress::is_ready")]
+    pub progress: Progress,
+    /// Its attributes as last seen, secrets sealed.
+    pub attributes: Stored,
+    /// The attributes that the spec, or a default, gave: drift of others is nobody's concern.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub managed: BTreeSet<Name>,
+    /// The places that hold secrets, beside those that the schema declares.
+    #[serde(default, skip_serializing_if = "Paths::is_empty")]
+    pub sensitive: Paths,
+}
+
+/// How far the operation on an object has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum Progress {
+    /// All phases are done.
+    #[default]
+    Ready,
+    /// Created, and not yet what it is to be.
+    Created {
+        /// The program of the create, and how many of its phases are done.
+        program: usize,
+        /// See `program`.
+        done: usize,
+        /// The one-time name.
+        nonce: Nonce,
+    },
+    /// Its delete has begun.
+    Deleting {
+        /// How many phases of the delete are done.
+        done: usize,
+    },
+}
+
+impl Progress {
+    /// Says whether all phases are done.
+    pub fn is_ready(&self) -> bool {
+        *self == Self::Ready
+    }
+}
+
+/// A nonce whose create was given up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Watched {
+    /// The nonce.
+    pub nonce: Nonce,
+    /// Whose lists to look at.
+    pub provider: Name,
+    /// See `provider`.
+    #[serde(rename = "type")]
+    pub ty: Name,
+    /// For which address it was drawn.
+    pub address: Address,
+    /// When it was given up, in milliseconds since 1970.
+    pub since_ms: u64,
+}
+
+/// The last value of an output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutputValue {
+    /// The value; sealed where it is sensitive.
+    pub value: Stored,
+    /// Whether it is sensitive.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sensitive: bool,
+}

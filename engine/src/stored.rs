@@ -1,0 +1,254 @@
+//! Values at rest: what may leave the process, in the state, the journal and plan files.
+//!
+//! A stored value is plain JSON with `null` where something cannot stand in clear, and beside it
+//! the fingerprints of what was sealed and the residuals of what is unknown, by path. There is no
+//! marker inside the JSON, so no text of a user can be taken for one. Sealing happens in
+//! [`seal`]; storing something that is marked sensitive without sealing it first is impossible,
+//! because [`Stored::new`] takes the sensitive places and seals them itself.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::Name;
+use crate::digest::{Fingerprint, SealKey};
+use crate::expression::parse;
+use crate::types::Type;
+use crate::value::{Attributes, Datum, Path, Paths, Sealed, Segment, Value};
+
+/// A value at rest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The JSON, with `null` in the places below.
+    pub json: serde_json::Value,
+    /// What was sealed, by place, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sealed: Vec<SealedAt>,
+    /// What is unknown, by place, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<UnknownAt>,
+}
+
+/// A sealed place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SealedAt {
+    /// Where.
+    pub path: Path,
+    /// The type's text.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// The fingerprint.
+    pub fingerprint: Fingerprint,
+}
+
+/// An unknown place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnknownAt {
+    /// Where.
+    pub path: Path,
+    /// The type's text.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// The residual's text, an expression.
+    pub residual: String,
+}
+
+/// Why a stored value cannot be read back.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("a stored value is damaged at {path}: {reason}")]
+pub struct DamagedValue {
+    path: Path,
+    reason: String,
+}
+
+impl Stored {
+    /// Prepares a datum for storing: seals what is sensitive, then takes it apart.
+    pub fn new(datum: &Datum, key: &SealKey) -> Self {
+        Self::of_sealed(&seal(&datum.value, &datum.sensitive, key))
+    }
+
+    /// Takes apart a value that holds nothing sensitive in clear.
+    pub fn of_sealed(value: &Value) -> Self {
+        let mut stored = Self::default();
+        stored.json = stored.take(value, &Path::root());
+        stored
+    }
+
+    fn take(&mut self, value: &Value, path: &Path) -> serde_json::Value {
+        match value {
+            Value::List(items) | Value::Set(items) => items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| self.take(item, &path.join(index)))
+                .collect(),
+            Value::Map(entries) => entries
+                .iter()
+                .map(|(name, item)| {
+                    (name.to_string(), self.take(item, &path.join(name.clone())))
+                })
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+            Value::Sealed(sealed) => {
+                self.sealed.push(SealedAt {
+                    path: path.clone(),
+                    ty: sealed.ty.to_string(),
+                    fingerprint: sealed.fingerprint.clone(),
+                });
+                serde_json::Value::Null
+            }
+            Value::Unknown(unknown) => {
+                self.unknown.push(UnknownAt {
+                    path: path.clone(),
+                    ty: unknown.ty.to_string(),
+                    residual: unknown.residual.to_string(),
+                });
+                serde_json::Value::Null
+            }
+            plain => to_json(plain),
+        }
+    }
+
+    /// Puts the value together again. Lists that a schema calls sets become sets when the caller
+    /// converts the value to its type.
+    pub fn value(&self) -> Result<Value, DamagedValue> {
+        let mut value = from_json(&self.json);
+        for at in &self.sealed {
+            let ty = read_type(&at.path, &at.ty)?;
+            let sealed = Sealed { ty, fingerprint: at.fingerprint.clone() };
+            put(&mut value, &at.path, &Value::Sealed(Arc::new(sealed)))?;
+        }
+        for at in &self.unknown {
+            let ty = read_type(&at.path, &at.ty)?;
+            let residual = parse::residual(&at.residual).map_err(|error| DamagedValue {
+                path: at.path.clone(),
+                reason: error.to_string(),
+            })?;
+            put(&mut value, &at.path, &Value::unknown(ty, residual))?;
+        }
+        Ok(value)
+    }
+}
+
+fn read_type(path: &Path, text: &str) -> Result<Type, DamagedValue> {
+    if text == "null" {
+        return Ok(Type::Null);
+    }
+    text.parse().map_err(|error: crate::types::TypeError| DamagedValue {
+        path: path.clone(),
+        reason: error.to_string(),
+    })
+}
+
+fn put(value: &mut Value, path: &Path, part: &Value) -> Result<(), DamagedValue> {
+    if value.at(path).is_none() {
+        return Err(DamagedValue {
+            path: path.clone(),
+            reason: "there is no such place".to_owned(),
+        });
+    }
+    value.change_at(&path.0, &mut |_| part.clone());
+    Ok(())
+}
+
+/// Replaces what stands in the sensitive places by sealed values. Null and unknown parts stay:
+/// they tell nothing.
+pub fn seal(value: &Value, sensitive: &Paths, key: &SealKey) -> Value {
+    let mut sealed = value.clone();
+    for path in sensitive.iter() {
+        sealed.change_at(&path.0, &mut |part| seal_part(part, key));
+    }
+    sealed
+}
+
+/// Seals the sensitive places of attributes, given as paths from the object's root.
+pub fn seal_attributes(attributes: &Attributes, sensitive: &Paths, key: &SealKey) -> Attributes {
+    if sensitive.is_empty() {
+        return attributes.clone();
+    }
+    attributes
+        .iter()
+        .map(|(name, value)| {
+            let inside = sensitive.inside(&Segment::Key(name.clone()));
+            (name.clone(), seal(value, &inside, key))
+        })
+        .collect()
+}
+
+fn seal_part(part: &Value, key: &SealKey) -> Value {
+    match part {
+        Value::Null | Value::Unknown(_) | Value::Sealed(_) => part.clone(),
+        // A part that is only partly known is sealed item by item.
+        Value::Map(entries) if !part.is_known() || part.holds_sealed() => Value::map(
+            entries.iter().map(|(name, item)| (name.clone(), seal_part(item, key))).collect(),
+        ),
+        Value::List(items) if !part.is_known() || part.holds_sealed() => {
+            Value::list(items.iter().map(|item| seal_part(item, key)).collect())
+        }
+        known => Value::Sealed(Arc::new(Sealed {
+            ty: known.type_of(),
+            fingerprint: Fingerprint::of(known, key),
+        })),
+    }
+}
+
+/// The value that plain JSON stands for. Numbers that are too large for 64 bits become floats.
+pub fn from_json(json: &serde_json::Value) -> Value {
+    match json {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(value) => Value::Bool(*value),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(whole) => Value::Integer(whole),
+            None => number.as_f64().filter(|n| n.is_finite()).map_or(Value::Null, Value::Float),
+        },
+        serde_json::Value::String(text) => Value::string(text.as_str()),
+        serde_json::Value::Array(items) => Value::list(items.iter().map(from_json).collect()),
+        serde_json::Value::Object(entries) => Value::map(
+            entries
+                .iter()
+                .map(|(name, item)| (Name::from(name.as_str()), from_json(item)))
+                .collect(),
+        ),
+    }
+}
+
+/// The JSON of a known value that holds nothing sealed, in clear. For what is sent to an API and
+/// for values that are not sensitive; unknown and sealed parts become `null`.
+pub fn to_json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null | Value::Unknown(_) | Value::Sealed(_) => serde_json::Value::Null,
+        Value::Bool(value) => (*value).into(),
+        Value::Integer(number) => (*number).into(),
+        Value::Float(number) => (*number).into(),
+        Value::String(text) => serde_json::Value::String(text.to_string()),
+        Value::List(items) | Value::Set(items) => items.iter().map(to_json).collect(),
+        Value::Map(entries) => entries
+            .iter()
+            .map(|(name, item)| (name.to_string(), to_json(item)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_do_not_reach_the_json() {
+        let key = SealKey::from_random([7; 32]);
+        let value = from_json(&serde_json::json!({"a": {"pw": "hunter2", "n": 1}}));
+        let datum = Datum {
+            value,
+            sensitive: Paths::from_iter([Path::attribute("a").join(Name::from("pw"))]),
+        };
+        let stored = Stored::new(&datum, &key);
+        let text = serde_json::to_string(&stored).unwrap();
+        assert!(!text.contains("hunter2"), "{text}");
+        let back = stored.value().unwrap();
+        assert_eq!(Stored::of_sealed(&back), stored);
+        assert!(matches!(
+            back.at(&Path::attribute("a").join(Name::from("pw"))),
+            Some(Value::Sealed(_))
+        ));
+    }
+}

@@ -1,0 +1,228 @@
+//! Static types: what the schemas promise and the type checker proves.
+//!
+//! Not values: those are in [`crate::value`]. `any` is the only dynamic type.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::address::Name;
+
+/// The type of a value or an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Anything; checked when the value becomes known.
+    Any,
+    /// The type of `null` alone; fits every type.
+    Null,
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number, 64 bits, signed.
+    Integer,
+    /// A whole or floating-point number.
+    Number,
+    /// Unicode text.
+    String,
+    /// Values of one type, in order.
+    List(Box<Type>),
+    /// Values of one type, each once, without order.
+    Set(Box<Type>),
+    /// Values of one type by text keys.
+    Map(Box<Type>),
+    /// Named attributes, each with a type of its own.
+    Object(BTreeMap<Name, Field>),
+}
+
+/// One attribute of an object type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The attribute's type.
+    pub ty: Type,
+    /// Whether a value of the object type may leave it out.
+    pub optional: bool,
+}
+
+impl Type {
+    /// A list of `item`.
+    pub fn list(item: Type) -> Self {
+        Self::List(Box::new(item))
+    }
+
+    /// A set of `item`.
+    pub fn set(item: Type) -> Self {
+        Self::Set(Box::new(item))
+    }
+
+    /// A map to `item`.
+    pub fn map(item: Type) -> Self {
+        Self::Map(Box::new(item))
+    }
+
+    /// Says whether a value of type `self` may stand where `target` is wanted, with the
+    /// conversions that [`crate::value::Value::convert`] does: integer to number, list to set and
+    /// back, object to map. An `any` fits statically and is checked when it becomes known.
+    pub fn fits(&self, target: &Type) -> bool {
+        match (self, target) {
+            (_, Self::Any) | (Self::Any | Self::Null, _) => true,
+            // An integral float fits an integer; whether it is integral shows with the value.
+            (Self::Integer | Self::Number, Self::Number | Self::Integer) => true,
+            (Self::List(a) | Self::Set(a), Self::List(b) | Self::Set(b))
+            | (Self::Map(a), Self::Map(b)) => a.fits(b),
+            (Self::Object(fields), Self::Map(item)) => fields.values().all(|f| f.ty.fits(item)),
+            (Self::Map(item), Self::Object(fields)) => fields.values().all(|f| item.fits(&f.ty)),
+            (Self::Object(have), Self::Object(want)) => {
+                have.keys().all(|name| want.contains_key(name))
+                    && want.iter().all(|(name, field)| match have.get(name) {
+                        Some(found) => found.ty.fits(&field.ty),
+                        None => field.optional,
+                    })
+            }
+            _ => self == target,
+        }
+    }
+
+    /// The narrowest type that both fit: the type of a conditional or of a list of the two.
+    #[must_use]
+    pub fn unify(&self, other: &Type) -> Type {
+        match (self, other) {
+            (a, b) if a == b => a.clone(),
+            (Self::Null, b) => b.clone(),
+            (a, Self::Null) => a.clone(),
+            (Self::Integer, Self::Number) | (Self::Number, Self::Integer) => Self::Number,
+            (Self::List(a), Self::List(b)) => Self::list(a.unify(b)),
+            (Self::Set(a), Self::Set(b)) => Self::set(a.unify(b)),
+            (Self::Map(a), Self::Map(b)) => Self::map(a.unify(b)),
+            _ => Self::Any,
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any"),
+            Self::Null => f.write_str("null"),
+            Self::Boolean => f.write_str("boolean"),
+            Self::Integer => f.write_str("integer"),
+            Self::Number => f.write_str("number"),
+            Self::String => f.write_str("string"),
+            Self::List(item) => write!(f, "list({item})"),
+            Self::Set(item) => write!(f, "set({item})"),
+            Self::Map(item) => write!(f, "map({item})"),
+            Self::Object(fields) => {
+                f.write_str("object{")?;
+                for (index, (name, field)) in fields.iter().enumerate() {
+                    let comma = if index == 0 { "" } else { ", " };
+                    let mark = if field.optional { "?" } else { "" };
+                    write!(f, "{comma}{name}{mark} = {}", field.ty)?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+/// Why a text names no type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a type: write string, integer, number, boolean, any, list(…), set(…), map(…) or object{{name = type, other? = type}}"
+)]
+pub struct TypeError(String);
+
+impl std::str::FromStr for Type {
+    type Err = TypeError;
+
+    /// Reads the text that `Display` prints.
+    fn from_str(text: &str) -> Result<Self, TypeError> {
+        let fail = || TypeError(text.to_owned());
+        match text.trim() {
+            "any" => return Ok(Self::Any),
+            "boolean" | "bool" => return Ok(Self::Boolean),
+            "integer" => return Ok(Self::Integer),
+            "number" => return Ok(Self::Number),
+            "string" => return Ok(Self::String),
+            _ => {}
+        }
+        let trimmed = text.trim();
+        if trimmed.len() > 4096 {
+            return Err(fail());
+        }
+        for (word, make) in
+            [("list(", Self::list as fn(Type) -> Type), ("set(", Self::set), ("map(", Self::map)]
+        {
+            if let Some(inner) = trimmed.strip_prefix(word).and_then(|t| t.strip_suffix(')')) {
+                return Ok(make(inner.parse().map_err(|_| fail())?));
+            }
+        }
+        let inner =
+            trimmed.strip_prefix("object{").and_then(|t| t.strip_suffix('}')).ok_or_else(fail)?;
+        let mut fields = BTreeMap::new();
+        for part in split_top(inner).into_iter().filter(|part| !part.trim().is_empty()) {
+            let (name, ty) = part.split_once('=').ok_or_else(fail)?;
+            let (name, optional) = match name.trim().strip_suffix('?') {
+                Some(name) => (name, true),
+                None => (name.trim(), false),
+            };
+            let ty = ty.parse().map_err(|_| fail())?;
+            fields.insert(Name::from(name), Field { ty, optional });
+        }
+        Ok(Self::Object(fields))
+    }
+}
+
+/// Splits at the commas that stand in no bracket.
+fn split_top(text: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
+    for (index, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' | b'{' => depth += 1,
+            b')' | b'}' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => {
+                parts.push(&text[start..index]);
+                start = index + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ty(text: &str) -> Type {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn text_reads_back() {
+        for text in [
+            "any",
+            "list(set(string))",
+            "map(any)",
+            "object{a = integer, b? = object{c = list(string)}, d = map(number)}",
+        ] {
+            assert_eq!(ty(text).to_string(), text);
+        }
+        assert!("list(".parse::<Type>().is_err());
+        assert!("strnig".parse::<Type>().is_err());
+    }
+
+    #[test]
+    fn fits() {
+        for (from, to, expected) in [
+            ("integer", "number", true),
+            ("number", "integer", true),
+            ("string", "integer", false),
+            ("list(string)", "set(string)", true),
+            ("object{a = string}", "map(string)", true),
+            ("object{a = string}", "map(integer)", false),
+            ("object{a = string}", "object{a = string, b? = string}", true),
+            ("object{a = string, c = string}", "object{a = string}", false),
+            ("any", "integer", true),
+        ] {
+            assert_eq!(ty(from).fits(&ty(to)), expected, "{from} -> {to}");
+        }
+    }
+}

@@ -1,0 +1,594 @@
+//! Values: what attributes hold, known or not yet known.
+//!
+//! A value that only an apply will know is [`Value::Unknown`] and carries its residual: the
+//! expression with everything known folded in. A secret that was stored is [`Value::Sealed`]: a
+//! type and a keyed fingerprint, nothing else, so nothing can print it. A secret that is still in
+//! memory is an ordinary value with a sensitive path beside it ([`Datum`]).
+//!
+//! `Value` implements no `Serialize`: what leaves the process goes through [`crate::stored`], which
+//! seals first. An object and a map are one variant, [`Value::Map`]; their types tell them apart.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::Name;
+use crate::digest::Fingerprint;
+use crate::expression::Expr;
+use crate::types::Type;
+
+/// A value. Collections are shared, so a clone is cheap.
+#[derive(Clone, PartialEq)]
+pub enum Value {
+    /// No value.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A floating-point number, always finite.
+    Float(f64),
+    /// Text.
+    String(Arc<str>),
+    /// Values in order.
+    List(Arc<Vec<Value>>),
+    /// Values without order: kept sorted by [`Value::order`], each once.
+    Set(Arc<Vec<Value>>),
+    /// Values by key: a map or an object.
+    Map(Arc<Attributes>),
+    /// Known only during apply.
+    Unknown(Arc<Unknown>),
+    /// A secret of which only the fingerprint was kept.
+    Sealed(Arc<Sealed>),
+}
+
+/// Values by name: the attributes of an object, or the entries of a map.
+pub type Attributes = BTreeMap<Name, Value>;
+
+/// What is known about a value that only apply will know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unknown {
+    /// Its type.
+    pub ty: Type,
+    /// How apply computes it; its references are to objects that the plan makes or changes.
+    pub residual: Expr,
+}
+
+/// What is kept of a secret.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sealed {
+    /// Its type.
+    pub ty: Type,
+    /// Equal for equal values under one lineage's key, and telling nothing without it.
+    pub fingerprint: Fingerprint,
+}
+
+impl Value {
+    /// Text.
+    pub fn string(text: impl Into<Arc<str>>) -> Self {
+        Self::String(text.into())
+    }
+
+    /// A list.
+    pub fn list(items: Vec<Value>) -> Self {
+        Self::List(Arc::new(items))
+    }
+
+    /// A set: sorts the items and keeps each once.
+    pub fn set(mut items: Vec<Value>) -> Self {
+        items.sort_by(Value::order);
+        items.dedup_by(|a, b| a.order(b) == Ordering::Equal);
+        Self::Set(Arc::new(items))
+    }
+
+    /// A map or an object.
+    pub fn map(entries: Attributes) -> Self {
+        Self::Map(Arc::new(entries))
+    }
+
+    /// An unknown value of `ty` that apply computes from `residual`.
+    pub fn unknown(ty: Type, residual: Expr) -> Self {
+        Self::Unknown(Arc::new(Unknown { ty, residual }))
+    }
+
+    /// The text, if it is a string.
+    pub fn as_str(&self) -> Option<&str> {
+        if let Self::String(text) = self { Some(text) } else { None }
+    }
+
+    /// The whole number, if it is one (an integral float counts).
+    pub fn as_integer(&self) -> Option<i64> {
+        match self {
+            Self::Integer(number) => Some(*number),
+            // 2^53: beyond it a float does not tell one whole number from the next.
+            #[expect(clippy::cast_possible_truncation, reason = "bounded and integral")]
+            Self::Float(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => {
+                Some(*number as i64)
+            }
+            _ => None,
+        }
+    }
+
+    /// The entries, if it is a map or an object.
+    pub fn as_map(&self) -> Option<&Attributes> {
+        if let Self::Map(entries) = self { Some(entries) } else { None }
+    }
+
+    /// The items, if it is a list or a set.
+    pub fn as_items(&self) -> Option<&[Value]> {
+        if let Self::List(items) | Self::Set(items) = self { Some(items) } else { None }
+    }
+
+    /// Says whether it is null.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// Says whether nothing in it is unknown.
+    pub fn is_known(&self) -> bool {
+        match self {
+            Self::Unknown(_) => false,
+            Self::List(items) | Self::Set(items) => items.iter().all(Value::is_known),
+            Self::Map(entries) => entries.values().all(Value::is_known),
+            _ => true,
+        }
+    }
+
+    /// Says whether it is, or holds, a sealed value.
+    pub fn holds_sealed(&self) -> bool {
+        match self {
+            Self::Sealed(_) => true,
+            Self::List(items) | Self::Set(items) => items.iter().any(Value::holds_sealed),
+            Self::Map(entries) => entries.values().any(Value::holds_sealed),
+            _ => false,
+        }
+    }
+
+    /// The type that the value itself shows.
+    pub fn type_of(&self) -> Type {
+        let unify = |items: &[Value]| {
+            items.iter().fold(Type::Null, |ty, item| ty.unify(&item.type_of()))
+        };
+        match self {
+            Self::Null => Type::Null,
+            Self::Bool(_) => Type::Boolean,
+            Self::Integer(_) => Type::Integer,
+            Self::Float(_) => Type::Number,
+            Self::String(_) => Type::String,
+            Self::List(items) => Type::list(unify(items)),
+            Self::Set(items) => Type::set(unify(items)),
+            Self::Map(entries) => Type::Object(
+                entries
+                    .iter()
+                    .map(|(name, value)| {
+                        let field = crate::types::Field { ty: value.type_of(), optional: false };
+                        (name.clone(), field)
+                    })
+                    .collect(),
+            ),
+            Self::Unknown(unknown) => unknown.ty.clone(),
+            Self::Sealed(sealed) => sealed.ty.clone(),
+        }
+    }
+
+    /// A total order over values, for sets and sorted output. Not an order users see.
+    pub fn order(&self, other: &Value) -> Ordering {
+        let rank = |value: &Value| match value {
+            Self::Null => 0,
+            Self::Bool(_) => 1,
+            Self::Integer(_) | Self::Float(_) => 2,
+            Self::String(_) => 3,
+            Self::List(_) => 4,
+            Self::Set(_) => 5,
+            Self::Map(_) => 6,
+            Self::Sealed(_) => 7,
+            Self::Unknown(_) => 8,
+        };
+        match (self, other) {
+            (Self::Bool(a), Self::Bool(b)) => a.cmp(b),
+            (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
+            (Self::Integer(_) | Self::Float(_), Self::Integer(_) | Self::Float(_)) => {
+                self.as_number().total_cmp(&other.as_number())
+            }
+            (Self::String(a), Self::String(b)) => a.cmp(b),
+            (Self::List(a), Self::List(b)) | (Self::Set(a), Self::Set(b)) => {
+                order_all(a.iter(), b.iter())
+            }
+            (Self::Map(a), Self::Map(b)) => {
+                a.keys().cmp(b.keys()).then_with(|| order_all(a.values(), b.values()))
+            }
+            (Self::Sealed(a), Self::Sealed(b)) => a.fingerprint.cmp(&b.fingerprint),
+            (Self::Unknown(a), Self::Unknown(b)) => {
+                a.residual.to_string().cmp(&b.residual.to_string())
+            }
+            (a, b) => rank(a).cmp(&rank(b)),
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "only used to order mixed numbers")]
+    fn as_number(&self) -> f64 {
+        match self {
+            Self::Integer(number) => *number as f64,
+            Self::Float(number) => *number,
+            _ => f64::NAN,
+        }
+    }
+
+    /// Says whether two known values mean the same: `1` and `1.0` do, a list and a set with the
+    /// same items in the same order do not.
+    pub fn same(&self, other: &Value) -> bool {
+        self.order(other) == Ordering::Equal
+    }
+
+    /// Turns a known value into one of type `ty`, or says where it does not fit.
+    ///
+    /// Unknown and sealed parts pass when their types fit. Conversions: integral float to integer,
+    /// list to set and back, never text to number or back.
+    pub fn convert(&self, ty: &Type) -> Result<Value, Misfit> {
+        match (self, ty) {
+            (_, Type::Any) | (Self::Null, _) => Ok(self.clone()),
+            (Self::Unknown(unknown), ty) if unknown.ty.fits(ty) => {
+                Ok(Self::unknown(narrow(&unknown.ty, ty), unknown.residual.clone()))
+            }
+            (Self::Sealed(sealed), ty) if sealed.ty.fits(ty) => Ok(self.clone()),
+            (Self::Bool(_), Type::Boolean) | (Self::String(_), Type::String) => Ok(self.clone()),
+            (Self::Integer(_) | Self::Float(_), Type::Number) => Ok(self.clone()),
+            (_, Type::Integer) => {
+                self.as_integer().map(Self::Integer).ok_or_else(|| Misfit::new(self, ty))
+            }
+            (Self::List(items) | Self::Set(items), Type::List(item)) => {
+                Ok(Self::list(convert_all(items, item)?))
+            }
+            (Self::List(items) | Self::Set(items), Type::Set(item)) => {
+                Ok(Self::set(convert_all(items, item)?))
+            }
+            (Self::Map(entries), Type::Map(item)) => {
+                let convert = |(name, value): (&Name, &Value)| {
+                    let value = value.convert(item).map_err(|m| m.inside(name.clone()))?;
+                    Ok((name.clone(), value))
+                };
+                Ok(Self::map(entries.iter().map(convert).collect::<Result<_, _>>()?))
+            }
+            (Self::Map(entries), Type::Object(fields)) => convert_object(entries, fields),
+            _ => Err(Misfit::new(self, ty)),
+        }
+    }
+
+    /// The part at `path`, or none where there is nothing.
+    pub fn at(&self, path: &Path) -> Option<&Value> {
+        path.0.iter().try_fold(self, |value, segment| match (value, segment) {
+            (Self::Map(entries), Segment::Key(key)) => entries.get(key),
+            (Self::List(items) | Self::Set(items), Segment::Index(index)) => items.get(*index),
+            _ => None,
+        })
+    }
+
+    /// Replaces the part at `path` by what `change` makes of it; does nothing where there is none.
+    pub fn change_at(&mut self, path: &[Segment], change: &mut dyn FnMut(&Value) -> Value) {
+        let Some((first, rest)) = path.split_first() else {
+            *self = change(self);
+            return;
+        };
+        match (self, first) {
+            (Self::Map(entries), Segment::Key(key)) => {
+                if let Some(value) = Arc::make_mut(entries).get_mut(key) {
+                    value.change_at(rest, change);
+                }
+            }
+            (Self::List(items) | Self::Set(items), Segment::Index(index)) => {
+                if let Some(value) = Arc::make_mut(items).get_mut(*index) {
+                    value.change_at(rest, change);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn order_all<'a>(
+    mut a: impl Iterator<Item = &'a Value>,
+    mut b: impl Iterator<Item = &'a Value>,
+) -> Ordering {
+    loop {
+        match (a.next(), b.next()) {
+            (None, None) => return Ordering::Equal,
+            (None, Some(_)) => return Ordering::Less,
+            (Some(_), None) => return Ordering::Greater,
+            (Some(a), Some(b)) => match a.order(b) {
+                Ordering::Equal => {}
+                unequal => return unequal,
+            },
+        }
+    }
+}
+
+/// An unknown `any` takes the wanted type; every other keeps its own.
+fn narrow(have: &Type, want: &Type) -> Type {
+    if *have == Type::Any { want.clone() } else { have.clone() }
+}
+
+fn convert_all(items: &[Value], ty: &Type) -> Result<Vec<Value>, Misfit> {
+    let convert = |(index, item): (usize, &Value)| {
+        item.convert(ty).map_err(|misfit| misfit.inside(index))
+    };
+    items.iter().enumerate().map(convert).collect()
+}
+
+fn convert_object(
+    entries: &Attributes,
+    fields: &BTreeMap<Name, crate::types::Field>,
+) -> Result<Value, Misfit> {
+    let mut object = Attributes::new();
+    for (name, value) in entries {
+        let field = fields.get(name).ok_or_else(|| Misfit {
+            path: Path::root(),
+            message: format!("there is no attribute `{name}` here"),
+        })?;
+        object.insert(
+            name.clone(),
+            value.convert(&field.ty).map_err(|misfit| misfit.inside(name.clone()))?,
+        );
+    }
+    match fields.iter().find(|(name, field)| !field.optional && !object.contains_key(*name)) {
+        Some((name, _)) => {
+            Err(Misfit { path: Path::root(), message: format!("attribute `{name}` is missing") })
+        }
+        None => Ok(Value::map(object)),
+    }
+}
+
+/// Where and why a value does not fit a type. Names no values: they may be secret.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Misfit {
+    /// Where in the value.
+    pub path: Path,
+    /// What is wrong there, such as "expected integer, found string".
+    pub message: String,
+}
+
+impl Misfit {
+    fn new(value: &Value, ty: &Type) -> Self {
+        let found = value.type_of();
+        Self { path: Path::root(), message: format!("expected {ty}, found {found}") }
+    }
+
+    fn inside(mut self, segment: impl Into<Segment>) -> Self {
+        self.path.0.insert(0, segment.into());
+        self
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.0.is_empty() {
+            return f.write_str(&self.message);
+        }
+        write!(f, "at {}: {}", self.path, self.message)
+    }
+}
+
+/// Shows the shape; used by tests and assertions, never shown to users.
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(value) => value.fmt(f),
+            Self::Integer(value) => value.fmt(f),
+            Self::Float(value) => value.fmt(f),
+            Self::String(value) => value.fmt(f),
+            Self::List(items) => items.fmt(f),
+            Self::Set(items) => f.debug_set().entries(items.iter()).finish(),
+            Self::Map(entries) => entries.fmt(f),
+            Self::Unknown(unknown) => write!(f, "unknown({}: {})", unknown.residual, unknown.ty),
+            Self::Sealed(sealed) => write!(f, "sealed({})", sealed.ty),
+        }
+    }
+}
+
+/// One step into a value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Segment {
+    /// Into a list or a set.
+    Index(usize),
+    /// Into a map or an object.
+    Key(Name),
+}
+
+impl From<usize> for Segment {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+impl From<Name> for Segment {
+    fn from(name: Name) -> Self {
+        Self::Key(name)
+    }
+}
+
+/// A place inside a value; the root is the whole value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Path(pub Vec<Segment>);
+
+impl Path {
+    /// The whole value.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// The attribute `name` of an object.
+    pub fn attribute(name: impl Into<Name>) -> Self {
+        Self(vec![Segment::Key(name.into())])
+    }
+
+    /// This path, one step further.
+    #[must_use]
+    pub fn join(&self, segment: impl Into<Segment>) -> Self {
+        let mut path = self.clone();
+        path.0.push(segment.into());
+        path
+    }
+
+    /// Says whether `other` is this place or inside it.
+    pub fn covers(&self, other: &Path) -> bool {
+        other.0.starts_with(&self.0)
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Index(number) => write!(f, "[{number}]")?,
+                Segment::Key(key) if crate::address::is_name(key) => {
+                    write!(f, "{}{key}", if index == 0 { "" } else { "." })?;
+                }
+                Segment::Key(key) => {
+                    write!(f, "[{}]", serde_json::Value::String(key.to_string()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sensitive places of a value, none inside another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Paths(BTreeSet<Path>);
+
+impl Paths {
+    /// No place.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The whole value.
+    pub fn whole() -> Self {
+        Self(BTreeSet::from([Path::root()]))
+    }
+
+    /// Says whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Says whether the place, or one around it, is among them.
+    pub fn covers(&self, path: &Path) -> bool {
+        self.0.iter().any(|own| own.covers(path))
+    }
+
+    /// Says whether the place, one around it or one inside it is among them.
+    pub fn touches(&self, path: &Path) -> bool {
+        self.0.iter().any(|own| own.covers(path) || path.covers(own))
+    }
+
+    /// Adds a place.
+    pub fn insert(&mut self, path: Path) {
+        if !self.covers(&path) {
+            self.0.retain(|own| !path.covers(own));
+            self.0.insert(path);
+        }
+    }
+
+    /// Adds the places of `other`, each moved below `prefix`.
+    pub fn extend_below(&mut self, prefix: &Path, other: &Paths) {
+        for path in &other.0 {
+            let mut full = prefix.clone();
+            full.0.extend(path.0.iter().cloned());
+            self.insert(full);
+        }
+    }
+
+    /// The places inside the part at `segment`, seen from there.
+    #[must_use]
+    pub fn inside(&self, segment: &Segment) -> Paths {
+        let mut paths = Paths::none();
+        for path in &self.0 {
+            match path.0.split_first() {
+                None => return Paths::whole(),
+                Some((first, rest)) if first == segment => paths.insert(Path(rest.to_vec())),
+                Some(_) => {}
+            }
+        }
+        paths
+    }
+
+    /// The places, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter()
+    }
+}
+
+impl FromIterator<Path> for Paths {
+    fn from_iter<I: IntoIterator<Item = Path>>(paths: I) -> Self {
+        let mut set = Paths::none();
+        for path in paths {
+            set.insert(path);
+        }
+        set
+    }
+}
+
+/// A value and its sensitive places, which flow through every operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Datum {
+    /// The value, in clear where it is known.
+    pub value: Value,
+    /// Its sensitive places.
+    pub sensitive: Paths,
+}
+
+impl Datum {
+    /// A value with nothing sensitive.
+    pub fn plain(value: Value) -> Self {
+        Self { value, sensitive: Paths::none() }
+    }
+
+    /// A value that is sensitive as a whole.
+    pub fn secret(value: Value) -> Self {
+        Self { value, sensitive: Paths::whole() }
+    }
+}
+
+impl From<Value> for Datum {
+    fn from(value: Value) -> Self {
+        Self::plain(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_sorted_and_unique() {
+        let set = Value::set(vec![Value::string("b"), Value::string("a"), Value::string("b")]);
+        assert_eq!(format!("{set:?}"), r#"{"a", "b"}"#);
+    }
+
+    #[test]
+    fn conversion_says_where_it_fails() {
+        let value = Value::list(vec![Value::Integer(1), Value::string("x")]);
+        let misfit = value.convert(&Type::list(Type::Integer)).unwrap_err();
+        assert_eq!(misfit.to_string(), "at [1]: expected integer, found string");
+        assert_eq!(Value::Float(3.0).convert(&Type::Integer).unwrap(), Value::Integer(3));
+        assert!(Value::Float(3.5).convert(&Type::Integer).is_err());
+    }
+
+    #[test]
+    fn paths_absorb_what_they_cover() {
+        let mut paths = Paths::none();
+        paths.insert(Path::attribute("a").join(0));
+        paths.insert(Path::attribute("a"));
+        assert_eq!(paths.iter().count(), 1);
+        assert!(paths.covers(&Path::attribute("a").join(7)));
+        assert!(!paths.covers(&Path::root()));
+        assert!(paths.touches(&Path::root()));
+    }
+}

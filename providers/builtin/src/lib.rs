@@ -1,0 +1,1 @@
+//! The provider that needs no API: the type value.

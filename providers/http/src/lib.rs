@@ -1,0 +1,1 @@
+//! A provider written as TOML: any HTTP API, REST or GraphQL.

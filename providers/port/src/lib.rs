@@ -1,0 +1,181 @@
+//! The provider port: how a step becomes a call.
+//!
+//! A provider decides nothing. It says what it manages ([`Provider::schema`]), shows what is live,
+//! and performs one phase of one object at a time. Journaling, ordering, waiting after a doubt and
+//! believing an absence are `apply`'s; values and types are `engine`'s.
+//!
+//! Every provider runs the suite in [`conformance`].
+
+pub mod conformance;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::address::Name;
+use engine::digest::Digest;
+use engine::journal::PhaseRef;
+use engine::schema::ProviderSchema;
+use engine::state::{Nonce, ObjectId};
+use engine::value::Attributes;
+
+/// A provider instance: configured, with its addresses and its key.
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// What it manages. Known without a call.
+    fn schema(&self) -> Arc<ProviderSchema>;
+
+    /// All objects of a type, in a number of calls that does not depend on their number.
+    async fn list(&self, ty: &str) -> Result<Vec<Object>, Error>;
+
+    /// One object, with the attributes that lists do not show. An object that does not exist is
+    /// an error of kind [`Kind::NotFound`].
+    async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error>;
+
+    /// The objects that an in-doubt create made: those that bear its nonce, or what else the
+    /// type's identity says. Several when a server executed one request twice.
+    async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error>;
+
+    /// Performs one phase: at most one mutating call, then at most one wait.
+    async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error>;
+
+    /// A digest that tells one account from another, from the addresses and the key; or none when
+    /// the provider has no account.
+    fn account(&self) -> Option<Digest> {
+        None
+    }
+
+    /// How long an absence in a list must last to be believed.
+    fn settle(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// How many calls may be under way at once. Calls to one API address share one bound, even
+    /// between instances; the provider keeps it, this is what the scheduler need not exceed.
+    fn concurrency(&self) -> usize {
+        16
+    }
+}
+
+/// A live object.
+#[derive(Clone, PartialEq)]
+pub struct Object {
+    /// Its id.
+    pub id: ObjectId,
+    /// Its attributes in the types of the schema, secrets in clear: the caller seals them before
+    /// anything else sees them. An attribute that the answer did not show is not in the map.
+    pub attributes: Attributes,
+}
+
+impl fmt::Debug for Object {
+    /// Shows the names of the attributes only: their values may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object")
+            .field("id", &self.id)
+            .field("attributes", &self.attributes.keys().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+/// What is known about a create that is looked up.
+#[derive(Clone, Copy)]
+pub struct Lookup<'a> {
+    /// Its nonce.
+    pub nonce: &'a Nonce,
+    /// What it was to make, where that is still known.
+    pub desired: Option<&'a Attributes>,
+}
+
+/// One phase to perform.
+pub struct Call<'a> {
+    /// The resource type.
+    pub ty: &'a str,
+    /// The phase, into the schema's programs.
+    pub phase: PhaseRef,
+    /// The object; none for the first phase of a create.
+    pub id: Option<&'a ObjectId>,
+    /// The one-time name or key of a create.
+    pub nonce: Option<&'a Nonce>,
+    /// The object as it is to be, in clear and fully known: managed attributes with their wanted
+    /// values, unmanaged ones with their live value. Empty for a delete.
+    pub desired: &'a Attributes,
+    /// The object as it was last seen, secrets sealed; none for a create.
+    pub live: Option<&'a Attributes>,
+    /// The attributes that change.
+    pub changed: &'a BTreeSet<Name>,
+    /// Told when the phase begins to wait, or tries again. May be called often.
+    pub progress: &'a (dyn Fn(Notice) + Send + Sync),
+}
+
+/// What a phase says while it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// It waits for a condition.
+    Waiting(String),
+    /// It tries again.
+    Retrying {
+        /// Why, without secrets.
+        reason: String,
+        /// After how long.
+        after: Duration,
+    },
+}
+
+/// What a phase answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The object as the answer showed it; none after the last phase of a delete. An answer that
+    /// showed only part of the object has that part; the caller keeps what it knew of the rest.
+    pub object: Option<Object>,
+}
+
+/// What went wrong, by what may be concluded from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// There is no such object. Nothing happened.
+    NotFound,
+    /// The answer proves that nothing happened (400, 404, 405, 409, 413, 422, or a refusal that the
+    /// descriptor knows).
+    Rejected,
+    /// The API asks to slow down; nothing happened.
+    Throttled {
+        /// How long to wait, if it said.
+        after: Option<Duration>,
+    },
+    /// No byte reached the server.
+    NotSent,
+    /// Nobody knows: every 5xx, a timeout, a cut or unreadable answer.
+    InDoubt,
+    /// The key is wrong or lacks a right (401, 403). Nothing happened, and nothing will.
+    Unauthenticated,
+    /// The object was made or changed, and the wait after it did not come true in time.
+    StillWaiting,
+}
+
+/// A failed call. Its texts hold no key, no address with a key, and no value of an attribute.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// What may be concluded.
+    pub kind: Kind,
+    /// What happened, in a sentence without a full stop.
+    pub message: String,
+    /// What to do, if there is something to say.
+    pub help: Option<String>,
+}
+
+impl Error {
+    /// An error of a kind with a message.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), help: None }
+    }
+
+    /// With what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}

@@ -1,0 +1,1 @@
+//! The serverless compute service: its descriptor.

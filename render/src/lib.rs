@@ -1,0 +1,1 @@
+//! One view model, rendered for people and for machines.

@@ -1,0 +1,121 @@
+//! Where state lives: the store port, the persisted formats, and the backends, each a file.
+//!
+//! A store holds one snapshot and the journal since. Writing is compare-and-swap by type: whoever
+//! saves says which version they replace. The log is fenced, not only the lock: a holder that lost
+//! its place can append nothing, and by the rule "journal before world" starts no call.
+
+pub mod conformance;
+pub mod file;
+pub mod format;
+pub mod frame;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::journal::Record;
+use engine::state::Snapshot;
+
+/// A place where the state of one spec lives.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Reads without a lock: snapshot and journal of one moment (version, journal, version again),
+    /// and who holds the lock, if somebody does.
+    async fn load(&self) -> Result<Loaded, StoreError>;
+
+    /// Takes the lock, waiting at most `wait` for another holder to let go.
+    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError>;
+
+    /// Where it is, for people, without secrets.
+    fn place(&self) -> String;
+}
+
+/// A store whose lock this process holds. Dropping it releases the lock.
+#[async_trait]
+pub trait Held: Send {
+    /// What the store held when the lock was taken. Torn ends of the journal have been cut off.
+    fn loaded(&self) -> &Loaded;
+
+    /// Appends records and makes them durable, all or none, before it returns. An error poisons
+    /// the journal: nothing more can be appended.
+    async fn append(&mut self, records: &[Record]) -> Result<(), StoreError>;
+
+    /// Replaces the snapshot, atomically and durably, if it is still at `expected`; then starts a
+    /// new journal.
+    async fn save(&mut self, snapshot: &Snapshot, expected: &Version)
+    -> Result<Version, StoreError>;
+
+    /// How many bytes the journal has, to judge when a snapshot is due.
+    fn journal_bytes(&self) -> u64;
+
+    /// Releases the lock and says whether that worked.
+    async fn release(self: Box<Self>) -> Result<(), StoreError>;
+}
+
+/// The version of a stored snapshot, opaque but for equality.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version(pub String);
+
+impl Version {
+    /// The version of a store in which nothing was saved yet.
+    pub fn none() -> Self {
+        Self(String::new())
+    }
+}
+
+/// What a store holds.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The snapshot; none when nothing was ever saved here (a first run).
+    pub snapshot: Option<Snapshot>,
+    /// Its version.
+    pub version: Version,
+    /// The records since, in order.
+    pub records: Vec<Record>,
+    /// Who holds the lock right now.
+    pub holder: Option<Holder>,
+}
+
+/// Who holds, or wants, a lock.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Holder {
+    /// The run's random name.
+    pub run: String,
+    /// The command, such as `apply`.
+    pub command: String,
+    /// The user's name, or empty.
+    pub user: String,
+    /// The machine's name, or empty.
+    pub host: String,
+    /// The process id.
+    pub pid: u32,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: u64,
+}
+
+/// A store that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Somebody else holds the lock.
+    #[error("another run holds the lock")]
+    Locked(Box<Holder>),
+    /// This run lost its place: another one took over, or the snapshot is at another version.
+    #[error("this run lost its place: {0}")]
+    Fenced(String),
+    /// State or journal cannot be read, or are not what they should be. Nothing was changed.
+    #[error("{what}")]
+    Suspicious {
+        /// What is wrong, naming the file.
+        what: String,
+        /// What to do.
+        help: String,
+    },
+    /// Reading or writing failed.
+    #[error("{what}")]
+    Failed {
+        /// What failed, naming the file.
+        what: String,
+        /// Why.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+}
