@@ -1,0 +1,132 @@
+//! The access log: one JSON line per request of a client, in `access.log` of the data folder.
+//!
+//! A line holds what was called and what came of it; never a key, a query string or a body. Lines
+//! are written before the answer is sent, so whoever has the answer finds the line.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::clock::now_ms;
+use crate::faults::Call;
+use crate::options::LogLine;
+
+/// The status of a request that got no answer: cut by a fault, or the client left first.
+const NO_ANSWER: u16 = 0;
+
+/// The open access log.
+pub(crate) struct AccessLog {
+    file: Option<Mutex<File>>,
+    verbose: Option<LogLine>,
+}
+
+impl AccessLog {
+    /// Appends to `access.log` in this folder; with `verbose` each request is also a line there.
+    pub(crate) fn open(
+        folder: &Path,
+        keep: bool,
+        verbose: Option<LogLine>,
+    ) -> std::io::Result<AccessLog> {
+        let open = || OpenOptions::new().create(true).append(true).open(folder.join("access.log"));
+        let file = if keep { Some(Mutex::new(open()?)) } else { None };
+        Ok(AccessLog { file, verbose })
+    }
+
+    /// Starts the entry of one request; it is written when the entry is closed or dropped.
+    pub(crate) fn entry(self: &Arc<Self>, method: &str, path: &str) -> Entry {
+        let state = State { call: None, object: None, status: NO_ANSWER, written: false };
+        Entry(Arc::new(Inner {
+            log: Arc::clone(self),
+            method: method.to_owned(),
+            path: path.to_owned(),
+            at_ms: now_ms(),
+            started: Instant::now(),
+            state: Mutex::new(state),
+        }))
+    }
+
+    fn write(&self, inner: &Inner, state: &State) {
+        let elapsed = inner.started.elapsed();
+        let operation = state.call.as_ref().map(|call| call.operations.join(" "));
+        if let Some(log) = &self.verbose {
+            let what = operation.as_deref().unwrap_or(&inner.path);
+            let object = state.object.as_deref().unwrap_or("");
+            log(&format!("{} {what} {object} {elapsed:.1?}", state.status));
+        }
+        let Some(file) = &self.file else { return };
+        let mut line = json!({
+            "at_ms": inner.at_ms,
+            "method": inner.method,
+            "path": inner.path,
+            "status": state.status,
+            "ms": elapsed.as_secs_f64() * 1000.0,
+            "mutating": state.call.as_ref().is_some_and(|call| call.mutating),
+            "operation": operation,
+            "object": state.object,
+        })
+        .to_string();
+        line.push('\n');
+        // A full disk must not turn into a failed request.
+        let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
+    }
+}
+
+/// The entry of one request, filled by whoever learns something about it.
+#[derive(Clone)]
+pub(crate) struct Entry(Arc<Inner>);
+
+struct Inner {
+    log: Arc<AccessLog>,
+    method: String,
+    path: String,
+    at_ms: i64,
+    started: Instant,
+    state: Mutex<State>,
+}
+
+struct State {
+    call: Option<Call>,
+    object: Option<String>,
+    status: u16,
+    written: bool,
+}
+
+impl Entry {
+    /// Notes which operation this is.
+    pub(crate) fn call(&self, call: &Call) {
+        self.with(|state| state.call = Some(call.clone()));
+    }
+
+    /// Notes the object that the request is about.
+    pub(crate) fn object(&self, id: &str) {
+        self.with(|state| state.object = Some(id.to_owned()));
+    }
+
+    /// Writes the entry. `None`: the client gets no answer.
+    pub(crate) fn close(&self, status: Option<u16>) {
+        self.with(|state| {
+            state.status = status.unwrap_or(NO_ANSWER);
+            state.written = true;
+            self.0.log.write(&self.0, state);
+        });
+    }
+
+    fn with(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Drop for Inner {
+    /// The client left before there was an answer.
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if !state.written {
+            let state = State { call: state.call.take(), object: state.object.take(), ..*state };
+            self.log.write(self, &state);
+        }
+    }
+}

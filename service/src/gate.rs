@@ -1,0 +1,157 @@
+//! The way in: what happens to every request before and after its handler.
+//!
+//! In this order: the entry of the access log is opened, the key is checked, the rate, then the
+//! faults; the entry is closed with what the client gets. GraphQL goes the same way with one
+//! difference: its operation is known only after the body was read, so its handler calls
+//! [`guarded`] itself.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use crate::access_log::Entry;
+use crate::app::App;
+use crate::faults::{Call, FaultKind, Mishap};
+use crate::problem::{Kind, Problem};
+use crate::rest::answer;
+
+/// How old a write must be to be shown by the lists of one request; 0 shows all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Staleness(pub(crate) i64);
+
+/// An answer that bears this is not sent: the connection is cut instead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cut;
+
+/// The middleware of the REST management API.
+pub(crate) async fn rest(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let entry = app.access.entry(request.method().as_str(), request.uri().path());
+    let call = rest_call(&request);
+    entry.call(&call);
+    let refused = if app.key.bearer(request.headers()) {
+        app.rate.take().err()
+    } else {
+        Some(Problem::unauthorized())
+    };
+    let response = match refused {
+        Some(problem) => answer::problem(&app, &problem),
+        None => through(&app, &call, &entry, request, next).await,
+    };
+    finished(&entry, response)
+}
+
+/// Runs the rest of the way under the faults.
+pub(crate) async fn through(
+    app: &App,
+    call: &Call,
+    entry: &Entry,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let mishap = app.faults.strike(call);
+    request.extensions_mut().insert(entry.clone());
+    request.extensions_mut().insert(staleness(app, &mishap));
+    guarded(&mishap, async move { next.run(request).await }).await
+}
+
+/// How stale the lists of this request are, by quirk or by fault.
+pub(crate) fn staleness(app: &App, mishap: &Mishap) -> Staleness {
+    Staleness(app.quirks.stale_lists_ms().max(mishap.stale_ms))
+}
+
+/// Runs a handler under a mishap.
+pub(crate) async fn guarded(mishap: &Mishap, run: impl Future<Output = Response>) -> Response {
+    if !mishap.latency.is_zero() {
+        tokio::time::sleep(mishap.latency).await;
+    }
+    match mishap.kind {
+        None | Some(FaultKind::Latency(_) | FaultKind::StaleList(_)) => run.await,
+        Some(FaultKind::Status429(seconds)) => {
+            let after = Kind::TooMany(Duration::from_secs(seconds));
+            answer::plain_problem(&Problem::new(after, "too many requests"))
+        }
+        Some(FaultKind::Error500Before) => answer::plain_problem(&Problem::internal()),
+        Some(FaultKind::Error500After) => {
+            let _ = run.await;
+            answer::plain_problem(&Problem::internal())
+        }
+        Some(FaultKind::Lost) => {
+            let _ = run.await;
+            cut()
+        }
+        Some(FaultKind::Cut) => cut(),
+        Some(FaultKind::Hang) => std::future::pending().await,
+    }
+}
+
+/// Closes the entry with the answer that the client gets, and passes that answer on.
+pub(crate) fn finished(entry: &Entry, response: Response) -> Response {
+    let cut = response.extensions().get::<Cut>().is_some();
+    entry.close((!cut).then(|| response.status().as_u16()));
+    response
+}
+
+fn cut() -> Response {
+    let mut response = ().into_response();
+    response.extensions_mut().insert(Cut);
+    response
+}
+
+/// The operation of a REST request: its method and its path with `{id}` for the id.
+fn rest_call(request: &Request) -> Call {
+    let path = request.uri().path();
+    let matched = request.extensions().get::<MatchedPath>().map_or(path, MatchedPath::as_str);
+    let short = |path: &str| format!("{} {}", request.method(), strip_version(path));
+    Call {
+        operations: vec![short(matched)],
+        literal: short(path),
+        mutating: request.method() != Method::GET && request.method() != Method::HEAD,
+        list: request.method() == Method::GET && !matched.contains('{'),
+        internal: false,
+    }
+}
+
+fn strip_version(path: &str) -> &str {
+    path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).unwrap_or(path)
+}
+
+/// The operations of the job API on one job; they also go by their name without the id.
+pub(crate) fn is_job_operation(operation: &str) -> bool {
+    const NAMES: &[&str] = &["/status/", "/status-sync/", "/stream/", "/job-take/", "/job-stop/"];
+    NAMES.iter().any(|name| operation.contains(name))
+}
+
+/// A bound on the management APIs' requests per second.
+pub(crate) struct Rate {
+    per_second: Option<u32>,
+    bucket: Mutex<(f64, Instant)>,
+}
+
+impl Rate {
+    /// No bound for `None`. A second's worth of requests may come at once.
+    pub(crate) fn new(per_second: Option<u32>) -> Rate {
+        let full = f64::from(per_second.unwrap_or(0));
+        Rate { per_second, bucket: Mutex::new((full, Instant::now())) }
+    }
+
+    /// Takes one request out of the bucket, or says when to come again.
+    pub(crate) fn take(&self) -> Result<(), Problem> {
+        let Some(per_second) = self.per_second else { return Ok(()) };
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let (level, since) = *bucket;
+        let filled = level + since.elapsed().as_secs_f64() * f64::from(per_second);
+        let level = filled.min(f64::from(per_second));
+        if level < 1.0 {
+            *bucket = (level, Instant::now());
+            let again = Kind::TooMany(Duration::from_secs(1));
+            return Err(Problem::new(again, format!("rate limit of {per_second} a second exceeded")));
+        }
+        *bucket = (level - 1.0, Instant::now());
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! Identifiers in the shapes of the real service, from the operating system's randomness.
+
+const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Lowercase letters and digits, `length` of them, each equally likely.
+fn alphanumeric(length: usize) -> String {
+    let mut text = String::with_capacity(length);
+    let mut bytes = [0u8; 32];
+    while text.len() < length {
+        fill(&mut bytes);
+        // 252 is the largest multiple of 36 in a byte: above it the first letters would be favoured.
+        let usable = bytes.iter().filter(|byte| **byte < 252);
+        for byte in usable.take(length - text.len()) {
+            text.push(char::from(ALPHABET[usize::from(byte % 36)]));
+        }
+    }
+    text
+}
+
+fn fill(bytes: &mut [u8]) {
+    getrandom::fill(bytes).expect("the operating system gives random bytes");
+}
+
+/// An endpoint: 14 letters and digits.
+pub(crate) fn endpoint() -> String {
+    alphanumeric(14)
+}
+
+/// A template or a network volume: 10 letters and digits.
+pub(crate) fn short() -> String {
+    alphanumeric(10)
+}
+
+/// A registry credential: 25 letters and digits starting `cm`.
+pub(crate) fn registry_auth() -> String {
+    format!("cm{}", alphanumeric(23))
+}
+
+/// A worker: 14 letters and digits.
+pub(crate) fn worker() -> String {
+    alphanumeric(14)
+}
+
+/// A job: a UUID with the region suffix, `sync-` in front when made by `/runsync`.
+pub(crate) fn job(sync: bool) -> String {
+    let uuid = uuid();
+    if sync { format!("sync-{uuid}-u1") } else { format!("{uuid}-u1") }
+}
+
+fn uuid() -> String {
+    let mut bytes = [0u8; 16];
+    fill(&mut bytes);
+    bytes[6] = (bytes[6] & 0x0f) | 0x40;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    let hex = hex(&bytes);
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// A secret token: 40 hexadecimal digits.
+pub(crate) fn secret() -> String {
+    let mut bytes = [0u8; 20];
+    fill(&mut bytes);
+    hex(&bytes)
+}
+
+/// A seed for choices that need no reproducibility.
+pub(crate) fn seed() -> u64 {
+    let mut bytes = [0u8; 8];
+    fill(&mut bytes);
+    u64::from_le_bytes(bytes)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_the_shapes_of_the_real_service() {
+        let plain = |text: &str| text.bytes().all(|byte| ALPHABET.contains(&byte));
+        assert!(endpoint().len() == 14 && plain(&endpoint()));
+        assert!(short().len() == 10 && plain(&short()));
+        assert!(registry_auth().len() == 25 && registry_auth().starts_with("cm"));
+        let job = job(true);
+        assert!(job.starts_with("sync-") && job.ends_with("-u1") && job.len() == 5 + 36 + 3, "{job}");
+        assert_ne!(secret(), secret());
+    }
+}

@@ -1,0 +1,35 @@
+//! The serverless compute service on this machine.
+//!
+//! A real service behind real sockets: the REST management API under `/v1`, GraphQL at `/graphql`,
+//! the job API under `/v2`, and workers that are processes, all over one embedded durable store.
+//! What was answered is durable; killed at any moment, it continues where it was.
+//!
+//! It shares no code with the client side of Plumb: they meet only on the wire, so neither can
+//! hide the other's mistake. It prints nothing: whoever starts it passes a log. Mishaps
+//! ([`Fault`]) and departures from the documents ([`Quirk`]) happen on request only.
+
+mod access_log;
+mod app;
+mod auth;
+mod catalog;
+mod clock;
+mod faults;
+mod gate;
+mod graphql;
+mod ids;
+mod lease;
+mod listen;
+mod options;
+mod problem;
+mod quirks;
+mod resources;
+mod rest;
+mod routes;
+mod server;
+mod store;
+
+pub use faults::{Fault, FaultError};
+pub use options::{LogLine, Options, StreamFormat, Timing};
+pub use quirks::{Quirk, QuirkError};
+pub use server::{Addresses, RunError, Server, StartError, start};
+pub use store::StoreError;

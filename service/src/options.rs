@@ -1,0 +1,165 @@
+//! What the caller decides about the service before it starts.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Fault, Quirk};
+
+/// Receives one line of text per event. It must not block for long.
+pub type LogLine = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The options of a service.
+#[derive(Clone)]
+pub struct Options {
+    /// Where to listen. Loopback unless the caller says otherwise; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The data folder: store, key, logs, volumes. One service at a time holds it.
+    pub data: PathBuf,
+    /// The key of the account; without one a key is made once and kept in the data folder.
+    pub key: Option<String>,
+    /// End when the last lease closes, or when none arrives within [`Timing::first_lease`].
+    pub until_idle: bool,
+    /// Ways in which to depart from the documents as the real service does.
+    pub quirks: Vec<Quirk>,
+    /// Mishaps to make.
+    pub faults: Vec<Fault>,
+    /// The form of the answer of `/stream`.
+    pub stream_format: StreamFormat,
+    /// Log a line per request, too.
+    pub verbose: bool,
+    /// Takes the live log. The service itself never prints.
+    pub log: LogLine,
+    /// Requests per second that the management APIs take; more are answered 429.
+    pub rate: Option<u32>,
+    /// Whether to keep `access.log` in the data folder.
+    pub access_log: bool,
+    /// The account's limit on the sum of `workersMax`; more is refused as the real service does.
+    pub worker_quota: Option<u32>,
+    /// The command that runs [`crate::echo_worker_main`], for templates without a command.
+    pub echo_worker: Vec<OsString>,
+    /// The command that runs [`crate::worker_guard_main`]; the worker's own command is appended.
+    pub worker_guard: Vec<OsString>,
+    /// Every waiting time of the service.
+    pub timing: Timing,
+    /// Whether the job API enforces the documented rates per endpoint and operation.
+    pub job_rates: bool,
+}
+
+impl Options {
+    /// Options with the documented defaults, over this data folder.
+    pub fn new(data: PathBuf) -> Options {
+        Options {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            data,
+            key: None,
+            until_idle: false,
+            quirks: Vec::new(),
+            faults: Vec::new(),
+            stream_format: StreamFormat::Array,
+            verbose: false,
+            log: Arc::new(|_| {}),
+            rate: None,
+            access_log: true,
+            worker_quota: None,
+            echo_worker: Vec::new(),
+            worker_guard: Vec::new(),
+            timing: Timing::default(),
+            job_rates: true,
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("listen", &self.listen)
+            .field("data", &self.data)
+            .field("until_idle", &self.until_idle)
+            .field("quirks", &self.quirks)
+            .field("faults", &self.faults)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The form of the answer of `/stream`: the interface document shows an array, clients of the real
+/// service expect an object with the job's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StreamFormat {
+    /// `[{"output": …}, …]`
+    #[default]
+    Array,
+    /// `{"status": "IN_PROGRESS", "stream": [{"output": …}, …]}`
+    Object,
+}
+
+impl FromStr for StreamFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<StreamFormat, String> {
+        match text {
+            "array" => Ok(StreamFormat::Array),
+            "object" => Ok(StreamFormat::Object),
+            _ => Err(format!("`{text}` is not a stream format; there are array and object")),
+        }
+    }
+}
+
+/// Every waiting time of the service, so that tests need not wait as long as people do.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    /// With `until_idle`: how long the first lease may take to arrive.
+    pub first_lease: Duration,
+    /// How long running requests may take to finish once the service drains.
+    pub drain: Duration,
+    /// How often workers are asked to ping.
+    pub ping_interval: Duration,
+    /// After how long a silence a worker counts as lost.
+    pub silence: Duration,
+    /// How long a worker may take from its start to its first call.
+    pub worker_start: Duration,
+    /// How long a worker may take to finish its jobs when it is asked to stop.
+    pub worker_stop: Duration,
+    /// How long results of `/run` are kept.
+    pub retention: Duration,
+    /// How long results of `/runsync` are kept, without a larger `wait`.
+    pub retention_sync: Duration,
+    /// The time between two tries of a webhook.
+    pub webhook_delay: Duration,
+    /// How long one try of a webhook may take.
+    pub webhook_timeout: Duration,
+    /// How long a worker's request for a job is held open.
+    pub take_hold: Duration,
+    /// How long an empty answer of `/stream` is held back.
+    pub stream_hold: Duration,
+    /// How often the autoscaler and the sweeper look.
+    pub tick: Duration,
+    /// The first pause after a worker crashed; it doubles up to 60 times this value.
+    pub crash_pause: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Timing {
+        Timing {
+            first_lease: Duration::from_secs(15),
+            drain: Duration::from_secs(3),
+            ping_interval: Duration::from_secs(4),
+            silence: Duration::from_secs(20),
+            worker_start: Duration::from_secs(600),
+            worker_stop: Duration::from_secs(30),
+            retention: Duration::from_secs(30 * 60),
+            retention_sync: Duration::from_secs(60),
+            webhook_delay: Duration::from_secs(10),
+            webhook_timeout: Duration::from_secs(10),
+            take_hold: Duration::from_secs(60),
+            stream_hold: Duration::from_secs(10),
+            tick: Duration::from_millis(100),
+            crash_pause: Duration::from_secs(1),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What can go wrong with a request, said once for REST, GraphQL and the job API.
+//!
+//! A problem is an answer for a person who sent something; it is not a log entry. Internal causes
+//! are logged by whoever turns them into a problem and never shown to the client.
+
+use std::time::Duration;
+
+/// Which kind of problem it is; each API face maps it to its own form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The request is wrong, or breaks a rule of the service.
+    Invalid,
+    /// The key is missing or wrong.
+    Unauthorized,
+    /// There is no such object.
+    NotFound,
+    /// The path exists, the method does not.
+    MethodNotAllowed,
+    /// The body is larger than the management API takes.
+    TooLarge,
+    /// Too many requests; try again after the given time.
+    TooMany(Duration),
+    /// The service could not do it, and it is not the client's doing.
+    Internal,
+    /// The API version is retired (only as a quirk).
+    Gone,
+    /// The service is stopping.
+    Unavailable,
+}
+
+/// A problem with its message for the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
+}
+
+impl Problem {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Problem {
+        Problem { kind, message: message.into() }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Problem {
+        Problem::new(Kind::Invalid, message)
+    }
+
+    /// `noun` as people say it: "network volume", "template".
+    pub(crate) fn not_found(noun: &str) -> Problem {
+        Problem::new(Kind::NotFound, format!("{noun} not found"))
+    }
+
+    pub(crate) fn unauthorized() -> Problem {
+        Problem::new(Kind::Unauthorized, "unauthorized")
+    }
+
+    pub(crate) fn internal() -> Problem {
+        Problem::new(Kind::Internal, "Something went wrong. Please try again later.")
+    }
+
+    /// The HTTP status of this problem.
+    pub(crate) fn status(&self) -> u16 {
+        match self.kind {
+            Kind::Invalid => 400,
+            Kind::Unauthorized => 401,
+            Kind::NotFound => 404,
+            Kind::MethodNotAllowed => 405,
+            Kind::Gone => 410,
+            Kind::TooLarge => 413,
+            Kind::TooMany(_) => 429,
+            Kind::Internal => 500,
+            Kind::Unavailable => 503,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Problem {
+    fn from(_: rusqlite::Error) -> Problem {
+        Problem::internal()
+    }
+}
+
+impl From<serde_json::Error> for Problem {
+    /// Only for records of our own store: what a client sent is parsed with its own message.
+    fn from(_: serde_json::Error) -> Problem {
+        Problem::internal()
+    }
+}

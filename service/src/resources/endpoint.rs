@@ -1,0 +1,445 @@
+//! Endpoints: where jobs go and how many workers serve them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::template::{Template, TemplateInput};
+use super::volume::Volume;
+use super::{
+    check_name, check_one_of, check_range, comma_list, gpu, non_empty, required, template,
+};
+use crate::catalog::{
+    CPU_FLAVORS, CUDA_VERSIONS, DATA_CENTERS, ENDPOINT_TYPES, REGIONS, SCALER_TYPES,
+};
+use crate::clock::now_ms;
+use crate::ids;
+use crate::problem::Problem;
+use crate::store::Tx;
+use crate::store::objects::{self, Record};
+
+/// How fast workers start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, juniper::GraphQLEnum)]
+#[graphql(name = "FlashBootType")]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum FlashBoot {
+    /// Ordinary starts.
+    Off,
+    /// Faster cold starts.
+    Flashboot,
+    /// Faster cold starts with reserved capacity.
+    PriorityFlashboot,
+}
+
+/// An endpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Endpoint {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) template_id: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) compute_type: String,
+    pub(crate) gpu_ids: String,
+    pub(crate) gpu_type_ids: Vec<String>,
+    pub(crate) gpu_count: i64,
+    pub(crate) cpu_flavor_ids: Vec<String>,
+    pub(crate) instance_ids: Vec<String>,
+    pub(crate) vcpu_count: i64,
+    pub(crate) workers_min: i64,
+    pub(crate) workers_max: i64,
+    pub(crate) workers_standby: i64,
+    pub(crate) workers_pfb_target: i64,
+    pub(crate) idle_timeout: i64,
+    pub(crate) scaler_type: String,
+    pub(crate) scaler_value: i64,
+    pub(crate) execution_timeout_ms: Option<i64>,
+    pub(crate) flash_boot: FlashBoot,
+    pub(crate) locations: Option<String>,
+    pub(crate) network_volume_id: Option<String>,
+    pub(crate) network_volume_ids: Vec<String>,
+    pub(crate) allowed_cuda_versions: Vec<String>,
+    pub(crate) min_cuda_version: Option<String>,
+    pub(crate) compliance: Vec<String>,
+    pub(crate) model_references: Vec<String>,
+    pub(crate) hub_release_id: Option<String>,
+    pub(crate) flash_environment_id: Option<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    /// Raised with every change that replaces workers.
+    pub(crate) version: i64,
+    pub(crate) created_at: i64,
+}
+
+impl Endpoint {
+    /// The ids of the volumes that its workers mount.
+    pub(crate) fn volumes(&self) -> Vec<&str> {
+        let mut volumes: Vec<&str> = self.network_volume_id.as_deref().into_iter().collect();
+        let others = self.network_volume_ids.iter().map(String::as_str);
+        volumes.extend(others.filter(|id| Some(*id) != self.network_volume_id.as_deref()));
+        volumes
+    }
+
+    /// The data centres among its locations.
+    pub(crate) fn data_centers(&self) -> Vec<String> {
+        let locations = comma_list(self.locations.as_deref().unwrap_or(""));
+        locations.into_iter().filter(|id| DATA_CENTERS.contains(&id.as_str())).collect()
+    }
+
+    fn needs_new_workers(&self, old: &Endpoint) -> bool {
+        self.template_id != old.template_id
+            || self.gpu_type_ids != old.gpu_type_ids
+            || self.gpu_count != old.gpu_count
+            || self.instance_ids != old.instance_ids
+            || self.locations != old.locations
+            || self.volumes() != old.volumes()
+            || self.allowed_cuda_versions != old.allowed_cuda_versions
+            || self.min_cuda_version != old.min_cuda_version
+            || self.flash_boot != old.flash_boot
+            || self.env != old.env
+    }
+}
+
+impl Record for Endpoint {
+    const KIND: &'static str = "endpoint";
+    const NOUN: &'static str = "endpoint";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn uses(&self) -> Vec<&str> {
+        let mut uses = self.volumes();
+        uses.push(&self.template_id);
+        uses
+    }
+}
+
+/// What a client may say about an endpoint. `""` for an id or a text means none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EndpointInput {
+    pub(crate) name: Option<String>,
+    pub(crate) template_id: Option<String>,
+    pub(crate) template: Option<TemplateInput>,
+    pub(crate) kind: Option<String>,
+    pub(crate) compute_type: Option<String>,
+    pub(crate) gpu_ids: Option<String>,
+    pub(crate) gpu_type_ids: Option<Vec<String>>,
+    pub(crate) gpu_count: Option<i64>,
+    pub(crate) cpu_flavor_ids: Option<Vec<String>>,
+    pub(crate) instance_ids: Option<Vec<String>>,
+    pub(crate) vcpu_count: Option<i64>,
+    pub(crate) workers_min: Option<i64>,
+    pub(crate) workers_max: Option<i64>,
+    pub(crate) workers_standby: Option<i64>,
+    pub(crate) workers_pfb_target: Option<i64>,
+    pub(crate) idle_timeout: Option<i64>,
+    pub(crate) scaler_type: Option<String>,
+    pub(crate) scaler_value: Option<i64>,
+    pub(crate) execution_timeout_ms: Option<i64>,
+    pub(crate) flash_boot: Option<FlashBoot>,
+    pub(crate) locations: Option<String>,
+    pub(crate) network_volume_id: Option<String>,
+    pub(crate) network_volume_ids: Option<Vec<String>>,
+    pub(crate) allowed_cuda_versions: Option<Vec<String>>,
+    pub(crate) min_cuda_version: Option<String>,
+    pub(crate) compliance: Option<Vec<String>>,
+    pub(crate) model_references: Option<Vec<String>>,
+    pub(crate) hub_release_id: Option<String>,
+    pub(crate) flash_environment_id: Option<String>,
+    pub(crate) env: Option<BTreeMap<String, String>>,
+}
+
+/// Which API a request came through: they differ in defaults and in what an omission means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Face {
+    /// An omission keeps the value.
+    Rest,
+    /// An omission resets the value, with few exceptions.
+    GraphQl,
+}
+
+/// Makes an endpoint.
+pub(crate) fn create(
+    tx: &Tx<'_>,
+    mut input: EndpointInput,
+    face: Face,
+    quota: Option<u32>,
+) -> Result<Endpoint, Problem> {
+    let mut endpoint = unset(face);
+    input.name.as_ref().ok_or_else(|| required("name"))?;
+    let has_hardware = input.gpu_ids.is_some() || input.instance_ids.is_some();
+    if face == Face::GraphQl && !has_hardware {
+        return Err(required("gpuIds"));
+    }
+    if let Some(inline) = take_template(&mut input)? {
+        input.template_id = Some(template::create(tx, inline, Some(&endpoint.id))?.id);
+    }
+    input.template_id.as_ref().ok_or_else(|| required("templateId"))?;
+    apply(&mut endpoint, input);
+    check(tx, &endpoint, face, quota)?;
+    objects::insert(tx, &endpoint)?;
+    Ok(endpoint)
+}
+
+/// Changes an endpoint; returns it as it was and as it is.
+pub(crate) fn update(
+    tx: &Tx<'_>,
+    id: &str,
+    mut input: EndpointInput,
+    face: Face,
+    quota: Option<u32>,
+) -> Result<(Endpoint, Endpoint), Problem> {
+    let old: Endpoint = objects::get(tx.conn, id)?;
+    if input.compute_type.as_ref().is_some_and(|wanted| *wanted != old.compute_type) {
+        return Err(Problem::invalid("computeType cannot be changed"));
+    }
+    if input.kind.as_ref().is_some_and(|wanted| *wanted != old.kind) {
+        return Err(Problem::invalid("type cannot be changed"));
+    }
+    if let Some(inline) = take_template(&mut input)? {
+        input.template_id = Some(save_bound(tx, &old, inline)?);
+    }
+    let mut new = match face {
+        Face::Rest => old.clone(),
+        Face::GraphQl => reset(&old),
+    };
+    apply(&mut new, input);
+    check(tx, &new, face, quota)?;
+    new.version += i64::from(new.needs_new_workers(&old));
+    objects::update(tx, &new)?;
+    Ok((old, new))
+}
+
+/// Raises the version of every endpoint that uses a template, which replaces their workers.
+pub(crate) fn roll_out(tx: &Tx<'_>, template_id: &str) -> Result<Vec<String>, Problem> {
+    let users = objects::users(tx.conn, template_id)?;
+    for id in &users {
+        if let Some(mut endpoint) = objects::find::<Endpoint>(tx.conn, id)? {
+            endpoint.version += 1;
+            objects::update(tx, &endpoint)?;
+        }
+    }
+    Ok(users)
+}
+
+/// Removes an endpoint and the template that was made inside it. GraphQL demands that it has been
+/// scaled to nothing first.
+pub(crate) fn delete(tx: &Tx<'_>, id: &str, face: Face) -> Result<(), Problem> {
+    let endpoint: Endpoint = objects::get(tx.conn, id)?;
+    let scaled_down = endpoint.workers_min == 0 && endpoint.workers_max == 0;
+    if face == Face::GraphQl && !scaled_down {
+        return Err(Problem::invalid(
+            "workersMin and workersMax must both be set to 0 before the endpoint can be deleted",
+        ));
+    }
+    objects::delete::<Endpoint>(tx, id)?;
+    let bound = objects::find::<Template>(tx.conn, &endpoint.template_id)?
+        .filter(|template| template.bound_endpoint_id.as_deref() == Some(id));
+    if bound.is_some() && !objects::in_use(tx.conn, &endpoint.template_id)? {
+        objects::delete::<Template>(tx, &endpoint.template_id)?;
+    }
+    Ok(())
+}
+
+fn take_template(input: &mut EndpointInput) -> Result<Option<TemplateInput>, Problem> {
+    match (input.template.take(), &input.template_id) {
+        (Some(_), Some(_)) => {
+            Err(Problem::invalid("templateId and template cannot both be given"))
+        }
+        (inline, _) => Ok(inline),
+    }
+}
+
+/// Saves an inline template over the bound one that the endpoint has, else as a new one.
+fn save_bound(tx: &Tx<'_>, old: &Endpoint, inline: TemplateInput) -> Result<String, Problem> {
+    let bound = objects::find::<Template>(tx.conn, &old.template_id)?
+        .filter(|template| template.bound_endpoint_id.as_deref() == Some(old.id.as_str()));
+    match bound {
+        Some(bound) => {
+            let (before, after) = template::update(tx, &bound.id, inline, false)?;
+            if !after.runs_like(&before) {
+                roll_out(tx, &bound.id)?;
+            }
+            Ok(bound.id)
+        }
+        None => Ok(template::create(tx, inline, Some(&old.id))?.id),
+    }
+}
+
+/// An endpoint with the defaults of an API.
+fn unset(face: Face) -> Endpoint {
+    Endpoint {
+        id: ids::endpoint(),
+        name: String::new(),
+        template_id: String::new(),
+        kind: "QB".to_owned(),
+        compute_type: "GPU".to_owned(),
+        gpu_ids: String::new(),
+        gpu_type_ids: Vec::new(),
+        gpu_count: 1,
+        cpu_flavor_ids: Vec::new(),
+        instance_ids: Vec::new(),
+        vcpu_count: 2,
+        workers_min: 0,
+        workers_max: 3,
+        workers_standby: 1,
+        workers_pfb_target: 0,
+        idle_timeout: if face == Face::Rest { 5 } else { 10 },
+        scaler_type: "QUEUE_DELAY".to_owned(),
+        scaler_value: 4,
+        execution_timeout_ms: None,
+        flash_boot: FlashBoot::Off,
+        locations: None,
+        network_volume_id: None,
+        network_volume_ids: Vec::new(),
+        allowed_cuda_versions: Vec::new(),
+        min_cuda_version: None,
+        compliance: Vec::new(),
+        model_references: Vec::new(),
+        hub_release_id: None,
+        flash_environment_id: None,
+        env: BTreeMap::new(),
+        version: 0,
+        created_at: now_ms(),
+    }
+}
+
+/// What is left of an endpoint when `saveEndpoint` names nothing: the real service resets scaling
+/// and placement to the defaults, and keeps the rest.
+fn reset(old: &Endpoint) -> Endpoint {
+    let unset = unset(Face::GraphQl);
+    Endpoint {
+        gpu_count: unset.gpu_count,
+        workers_min: unset.workers_min,
+        workers_max: unset.workers_max,
+        workers_standby: unset.workers_standby,
+        workers_pfb_target: unset.workers_pfb_target,
+        idle_timeout: unset.idle_timeout,
+        scaler_type: unset.scaler_type,
+        scaler_value: unset.scaler_value,
+        execution_timeout_ms: unset.execution_timeout_ms,
+        flash_boot: unset.flash_boot,
+        locations: unset.locations,
+        network_volume_id: unset.network_volume_id,
+        network_volume_ids: unset.network_volume_ids,
+        ..old.clone()
+    }
+}
+
+fn apply(endpoint: &mut Endpoint, input: EndpointInput) {
+    fn set<T>(value: &mut T, wanted: Option<T>) {
+        if let Some(wanted) = wanted {
+            *value = wanted;
+        }
+    }
+    set(&mut endpoint.name, input.name);
+    set(&mut endpoint.template_id, input.template_id);
+    set(&mut endpoint.kind, input.kind);
+    set(&mut endpoint.compute_type, input.compute_type);
+    set(&mut endpoint.gpu_count, input.gpu_count);
+    set(&mut endpoint.cpu_flavor_ids, input.cpu_flavor_ids);
+    set(&mut endpoint.vcpu_count, input.vcpu_count);
+    set(&mut endpoint.workers_min, input.workers_min);
+    set(&mut endpoint.workers_max, input.workers_max);
+    set(&mut endpoint.workers_standby, input.workers_standby);
+    set(&mut endpoint.workers_pfb_target, input.workers_pfb_target);
+    set(&mut endpoint.idle_timeout, input.idle_timeout);
+    set(&mut endpoint.scaler_type, input.scaler_type);
+    set(&mut endpoint.scaler_value, input.scaler_value);
+    set(&mut endpoint.execution_timeout_ms, input.execution_timeout_ms.map(Some));
+    set(&mut endpoint.flash_boot, input.flash_boot);
+    set(&mut endpoint.locations, input.locations.map(non_empty));
+    set(&mut endpoint.network_volume_id, input.network_volume_id.map(non_empty));
+    set(&mut endpoint.network_volume_ids, input.network_volume_ids);
+    set(&mut endpoint.allowed_cuda_versions, input.allowed_cuda_versions);
+    set(&mut endpoint.min_cuda_version, input.min_cuda_version.map(non_empty));
+    set(&mut endpoint.compliance, input.compliance);
+    set(&mut endpoint.model_references, input.model_references);
+    set(&mut endpoint.hub_release_id, input.hub_release_id.map(non_empty));
+    set(&mut endpoint.flash_environment_id, input.flash_environment_id.map(non_empty));
+    set(&mut endpoint.env, input.env);
+    if let Some(instance_ids) = input.instance_ids {
+        if !instance_ids.is_empty() {
+            "CPU".clone_into(&mut endpoint.compute_type);
+        }
+        endpoint.instance_ids = instance_ids;
+    }
+    if let Some(gpu_ids) = input.gpu_ids.filter(|gpu_ids| *gpu_ids != endpoint.gpu_ids) {
+        endpoint.gpu_type_ids = gpu::types_of(&gpu_ids);
+        endpoint.gpu_ids = gpu_ids;
+    }
+    if let Some(gpu_type_ids) = input.gpu_type_ids {
+        endpoint.gpu_ids = gpu::pools_of(&gpu_type_ids);
+        endpoint.gpu_type_ids = gpu_type_ids;
+    }
+}
+
+fn check(
+    tx: &Tx<'_>,
+    endpoint: &Endpoint,
+    face: Face,
+    quota: Option<u32>,
+) -> Result<(), Problem> {
+    check_values(endpoint, face)?;
+    if objects::find::<Template>(tx.conn, &endpoint.template_id)?.is_none() {
+        return Err(Problem::invalid(format!("template \"{}\" not found", endpoint.template_id)));
+    }
+    for id in endpoint.volumes() {
+        if objects::find::<Volume>(tx.conn, id)?.is_none() {
+            return Err(Problem::invalid(format!("network volume \"{id}\" not found")));
+        }
+    }
+    let Some(quota) = quota.map(i64::from) else { return Ok(()) };
+    let endpoints = objects::list::<Endpoint>(tx.conn, 0)?;
+    let others = endpoints.iter().filter(|other| other.id != endpoint.id);
+    if others.map(|other| other.workers_max).sum::<i64>() + endpoint.workers_max > quota {
+        return Err(Problem::invalid(format!(
+            "Your worker concurrency cannot go beyond the maximum limit of ({quota}). \
+             Please contact support to raise it."
+        )));
+    }
+    Ok(())
+}
+
+fn check_values(endpoint: &Endpoint, face: Face) -> Result<(), Problem> {
+    let any = i64::from(i32::MAX);
+    check_name(&endpoint.name)?;
+    if face == Face::GraphQl && endpoint.name.chars().count() < 3 {
+        return Err(Problem::invalid("name must have at least 3 characters"));
+    }
+    check_one_of("type", &endpoint.kind, ENDPOINT_TYPES)?;
+    check_one_of("computeType", &endpoint.compute_type, &["GPU", "CPU"])?;
+    gpu::check_pools(&endpoint.gpu_ids)?;
+    gpu::check_types(&endpoint.gpu_type_ids)?;
+    let flavors = &endpoint.cpu_flavor_ids;
+    flavors.iter().try_for_each(|id| check_one_of("cpuFlavorIds", id, CPU_FLAVORS))?;
+    check_range("gpuCount", endpoint.gpu_count, 1, any)?;
+    check_range("vcpuCount", endpoint.vcpu_count, 1, any)?;
+    check_range("workersMin", endpoint.workers_min, 0, any)?;
+    check_range("workersMax", endpoint.workers_max, 0, any)?;
+    check_range("workersStandby", endpoint.workers_standby, 0, any)?;
+    if endpoint.workers_min > endpoint.workers_max {
+        let (min, max) = (endpoint.workers_min, endpoint.workers_max);
+        return Err(Problem::invalid(format!(
+            "workersMin must not be greater than workersMax: {min} > {max}"
+        )));
+    }
+    check_range("idleTimeout", endpoint.idle_timeout, 1, 3600)?;
+    check_one_of("scalerType", &endpoint.scaler_type, SCALER_TYPES)?;
+    check_range("scalerValue", endpoint.scaler_value, 1, any)?;
+    check_range("executionTimeoutMs", endpoint.execution_timeout_ms.unwrap_or(0), 0, 604_800_000)?;
+    for location in comma_list(endpoint.locations.as_deref().unwrap_or("")) {
+        if !REGIONS.contains(&location.as_str()) {
+            let known = [REGIONS, DATA_CENTERS].concat();
+            check_one_of("locations", &location, &known)?;
+        }
+    }
+    let versions = &endpoint.allowed_cuda_versions;
+    let versions = versions.iter().chain(&endpoint.min_cuda_version);
+    versions.into_iter().try_for_each(|id| check_one_of("CUDA version", id, CUDA_VERSIONS))
+}

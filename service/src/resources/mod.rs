@@ -1,0 +1,63 @@
+//! The objects of the management APIs and their rules, the same for REST and GraphQL.
+//!
+//! Each kind has a record (what the store holds), an input (what a client may set, everything
+//! optional) and the functions that make, change and remove it inside one write of the store.
+
+pub(crate) mod endpoint;
+pub(crate) mod gpu;
+pub(crate) mod registry;
+pub(crate) mod template;
+pub(crate) mod volume;
+
+use crate::problem::Problem;
+
+/// The longest name that the service takes.
+const NAME_MAX: usize = 191;
+
+/// Checks a name: not empty, not too long.
+fn check_name(name: &str) -> Result<(), Problem> {
+    if name.trim().is_empty() {
+        return Err(Problem::invalid("name must not be empty"));
+    }
+    if name.chars().count() > NAME_MAX {
+        return Err(Problem::invalid(format!("name must have at most {NAME_MAX} characters")));
+    }
+    Ok(())
+}
+
+/// The problem that a required field is missing.
+fn required(field: &str) -> Problem {
+    Problem::invalid(format!("{field} is required"))
+}
+
+/// Checks that a value is one of a list.
+fn check_one_of(field: &str, value: &str, known: &[&str]) -> Result<(), Problem> {
+    if known.contains(&value) {
+        return Ok(());
+    }
+    Err(Problem::invalid(format!("{field} must be one of {}, not \"{value}\"", known.join(", "))))
+}
+
+/// Checks that a number lies in a range.
+fn check_range(field: &str, value: i64, min: i64, max: i64) -> Result<(), Problem> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    let range = if max == i64::from(i32::MAX) {
+        format!("at least {min}")
+    } else {
+        format!("between {min} and {max}")
+    };
+    Err(Problem::invalid(format!("{field} must be {range}, not {value}")))
+}
+
+/// `""` means that there is none.
+fn non_empty(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.trim().is_empty())
+}
+
+/// The parts of a comma-separated list.
+pub(crate) fn comma_list(text: &str) -> Vec<String> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts.map(str::to_owned).collect()
+}

@@ -1,0 +1,363 @@
+//! Templates: what a worker runs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{check_name, check_one_of, check_range, non_empty, registry::RegistryAuth, required};
+use crate::catalog::CATEGORIES;
+use crate::clock::now_ms;
+use crate::ids;
+use crate::problem::Problem;
+use crate::store::Tx;
+use crate::store::objects::{self, Record};
+
+/// A template.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Template {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) image_name: String,
+    pub(crate) category: String,
+    pub(crate) container_disk_in_gb: i64,
+    pub(crate) container_registry_auth_id: Option<String>,
+    pub(crate) docker_entrypoint: Vec<String>,
+    pub(crate) docker_start_cmd: Vec<String>,
+    /// The text that GraphQL was given for entrypoint and command, to give it back as it was.
+    pub(crate) docker_args: String,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) is_public: bool,
+    pub(crate) is_serverless: bool,
+    pub(crate) ports: Vec<String>,
+    pub(crate) readme: String,
+    pub(crate) volume_in_gb: i64,
+    pub(crate) volume_mount_path: String,
+    pub(crate) start_ssh: bool,
+    pub(crate) start_jupyter: bool,
+    pub(crate) start_script: String,
+    /// The endpoint that this template was made inside of, and with which it goes.
+    pub(crate) bound_endpoint_id: Option<String>,
+}
+
+impl Template {
+    fn unset() -> Template {
+        Template {
+            id: ids::short(),
+            name: String::new(),
+            image_name: String::new(),
+            category: "NVIDIA".to_owned(),
+            container_disk_in_gb: 50,
+            container_registry_auth_id: None,
+            docker_entrypoint: Vec::new(),
+            docker_start_cmd: Vec::new(),
+            docker_args: String::new(),
+            env: BTreeMap::new(),
+            is_public: false,
+            is_serverless: false,
+            ports: vec!["8888/http".to_owned(), "22/tcp".to_owned()],
+            readme: String::new(),
+            volume_in_gb: 20,
+            volume_mount_path: "/workspace".to_owned(),
+            start_ssh: false,
+            start_jupyter: false,
+            start_script: String::new(),
+            bound_endpoint_id: None,
+        }
+    }
+
+    /// Whether workers must be replaced to get from one template to the other.
+    pub(crate) fn runs_like(&self, other: &Template) -> bool {
+        self.image_name == other.image_name
+            && self.docker_entrypoint == other.docker_entrypoint
+            && self.docker_start_cmd == other.docker_start_cmd
+            && self.env == other.env
+            && self.container_disk_in_gb == other.container_disk_in_gb
+            && self.ports == other.ports
+            && self.container_registry_auth_id == other.container_registry_auth_id
+    }
+
+    /// The template as REST shows it.
+    pub(crate) fn to_rest(&self) -> Value {
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "imageName": self.image_name,
+            "category": self.category,
+            "containerDiskInGb": self.container_disk_in_gb,
+            "containerRegistryAuthId": self.container_registry_auth_id,
+            "dockerEntrypoint": self.docker_entrypoint,
+            "dockerStartCmd": self.docker_start_cmd,
+            "env": self.env,
+            "isPublic": self.is_public,
+            "isRunpod": false,
+            "isServerless": self.is_serverless,
+            "ports": self.ports,
+            "readme": self.readme,
+            "volumeInGb": self.volume_in_gb,
+            "volumeMountPath": self.volume_mount_path,
+            "earned": 0,
+            "runtimeInMin": 0,
+        })
+    }
+}
+
+impl Record for Template {
+    const KIND: &'static str = "template";
+    const NOUN: &'static str = "template";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn uses(&self) -> Vec<&str> {
+        self.container_registry_auth_id.as_deref().into_iter().collect()
+    }
+}
+
+/// What a client may say about a template. `""` for an id means none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TemplateInput {
+    pub(crate) name: Option<String>,
+    pub(crate) image_name: Option<String>,
+    pub(crate) category: Option<String>,
+    pub(crate) container_disk_in_gb: Option<i64>,
+    pub(crate) container_registry_auth_id: Option<String>,
+    pub(crate) docker_entrypoint: Option<Vec<String>>,
+    pub(crate) docker_start_cmd: Option<Vec<String>>,
+    pub(crate) docker_args: Option<String>,
+    pub(crate) env: Option<BTreeMap<String, String>>,
+    pub(crate) is_public: Option<bool>,
+    pub(crate) is_serverless: Option<bool>,
+    pub(crate) ports: Option<Vec<String>>,
+    pub(crate) readme: Option<String>,
+    pub(crate) volume_in_gb: Option<i64>,
+    pub(crate) volume_mount_path: Option<String>,
+    pub(crate) start_ssh: Option<bool>,
+    pub(crate) start_jupyter: Option<bool>,
+    pub(crate) start_script: Option<String>,
+}
+
+/// Makes a template; its name must be free.
+pub(crate) fn create(
+    tx: &Tx<'_>,
+    input: TemplateInput,
+    bound_to: Option<&str>,
+) -> Result<Template, Problem> {
+    let mut template =
+        Template { bound_endpoint_id: bound_to.map(str::to_owned), ..Template::unset() };
+    apply(&mut template, input);
+    check(tx, &template)?;
+    objects::insert(tx, &template)?;
+    Ok(template)
+}
+
+/// Changes a template. REST keeps what is left out; GraphQL replaces the whole (`keep = false`).
+pub(crate) fn update(
+    tx: &Tx<'_>,
+    id: &str,
+    input: TemplateInput,
+    keep: bool,
+) -> Result<(Template, Template), Problem> {
+    let old: Template = objects::get(tx.conn, id)?;
+    let different = |wanted: &Option<String>, is: &str| wanted.as_ref().is_some_and(|w| w != is);
+    if different(&input.category, &old.category) {
+        return Err(Problem::invalid("category cannot be changed"));
+    }
+    if input.is_serverless.is_some_and(|wanted| wanted != old.is_serverless) {
+        return Err(Problem::invalid("isServerless cannot be changed"));
+    }
+    let base = Template {
+        id: old.id.clone(),
+        category: old.category.clone(),
+        is_serverless: old.is_serverless,
+        bound_endpoint_id: old.bound_endpoint_id.clone(),
+        ..Template::unset()
+    };
+    let mut new = if keep { old.clone() } else { base };
+    apply(&mut new, input);
+    check(tx, &new)?;
+    objects::update(tx, &new)?;
+    Ok((old, new))
+}
+
+/// Removes a template that no endpoint uses, and none has used for `delay_ms`.
+pub(crate) fn delete(tx: &Tx<'_>, id: &str, delay_ms: i64) -> Result<(), Problem> {
+    let template: Template = objects::get(tx.conn, id)?;
+    let name = &template.name;
+    if objects::in_use(tx.conn, id)? {
+        return Err(Problem::invalid(format!("template \"{name}\" is in use by an endpoint")));
+    }
+    let last_use = objects::last_use(tx.conn, id)?;
+    if delay_ms > 0 && last_use.is_some_and(|at| now_ms() - at < delay_ms) {
+        return Err(Problem::invalid(format!(
+            "template \"{name}\" was in use a moment ago; it cannot be deleted yet"
+        )));
+    }
+    objects::delete::<Template>(tx, id)
+}
+
+fn apply(template: &mut Template, input: TemplateInput) {
+    fn set<T>(value: &mut T, wanted: Option<T>) {
+        if let Some(wanted) = wanted {
+            *value = wanted;
+        }
+    }
+    set(&mut template.name, input.name);
+    set(&mut template.image_name, input.image_name);
+    set(&mut template.category, input.category);
+    set(&mut template.container_disk_in_gb, input.container_disk_in_gb);
+    set(&mut template.container_registry_auth_id, input.container_registry_auth_id.map(non_empty));
+    set(&mut template.env, input.env);
+    set(&mut template.is_public, input.is_public);
+    set(&mut template.is_serverless, input.is_serverless);
+    set(&mut template.ports, input.ports);
+    set(&mut template.readme, input.readme);
+    set(&mut template.volume_in_gb, input.volume_in_gb);
+    set(&mut template.volume_mount_path, input.volume_mount_path);
+    set(&mut template.start_ssh, input.start_ssh);
+    set(&mut template.start_jupyter, input.start_jupyter);
+    set(&mut template.start_script, input.start_script);
+    if let Some(args) = input.docker_args {
+        (template.docker_entrypoint, template.docker_start_cmd) = split_args(&args);
+        template.docker_args = args;
+    }
+    if input.docker_entrypoint.is_some() || input.docker_start_cmd.is_some() {
+        set(&mut template.docker_entrypoint, input.docker_entrypoint);
+        set(&mut template.docker_start_cmd, input.docker_start_cmd);
+        template.docker_args = join_args(&template.docker_entrypoint, &template.docker_start_cmd);
+    }
+}
+
+/// Entrypoint and command out of GraphQL's one text: JSON with `entrypoint` and `cmd`, else words.
+fn split_args(args: &str) -> (Vec<String>, Vec<String>) {
+    #[derive(Deserialize)]
+    struct Parts {
+        #[serde(default)]
+        entrypoint: Vec<String>,
+        #[serde(default)]
+        cmd: Vec<String>,
+    }
+    match serde_json::from_str::<Parts>(args) {
+        Ok(parts) => (parts.entrypoint, parts.cmd),
+        Err(_) => (Vec::new(), words(args)),
+    }
+}
+
+/// The words of a command line, with quotes and backslashes as a shell reads them.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut started, mut quote) = (String::new(), false, None);
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        match (char, quote) {
+            ('\\', None | Some('"')) => {
+                word.extend(chars.next());
+                started = true;
+            }
+            (char, Some(open)) if char == open => quote = None,
+            ('"' | '\'', None) => {
+                quote = Some(char);
+                started = true;
+            }
+            (char, None) if char.is_whitespace() => {
+                if std::mem::take(&mut started) {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            (char, _) => {
+                word.push(char);
+                started = true;
+            }
+        }
+    }
+    if started {
+        words.push(word);
+    }
+    words
+}
+
+fn join_args(entrypoint: &[String], cmd: &[String]) -> String {
+    if entrypoint.is_empty() && cmd.is_empty() {
+        return String::new();
+    }
+    json!({ "cmd": cmd, "entrypoint": entrypoint }).to_string()
+}
+
+fn check(tx: &Tx<'_>, template: &Template) -> Result<(), Problem> {
+    if template.name.is_empty() {
+        return Err(required("name"));
+    }
+    check_name(&template.name)?;
+    if template.image_name.trim().is_empty() {
+        return Err(required("imageName"));
+    }
+    check_one_of("category", &template.category, CATEGORIES)?;
+    check_range("containerDiskInGb", template.container_disk_in_gb, 0, i64::from(i32::MAX))?;
+    check_range("volumeInGb", template.volume_in_gb, 0, i64::from(i32::MAX))?;
+    template.ports.iter().try_for_each(|port| check_port(port))?;
+    for name in template.env.keys() {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(Problem::invalid(format!("env has a name that cannot be one: \"{name}\"")));
+        }
+    }
+    if template.env.values().any(|value| value.contains('\0')) {
+        return Err(Problem::invalid("env has a value with a zero byte"));
+    }
+    if let Some(id) = &template.container_registry_auth_id
+        && objects::find::<RegistryAuth>(tx.conn, id)?.is_none()
+    {
+        return Err(Problem::invalid(format!("container registry auth \"{id}\" not found")));
+    }
+    let same_name = objects::named::<Template>(tx.conn, &template.name)?;
+    if same_name.is_some_and(|id| id != template.id) {
+        return Err(Problem::invalid(format!(
+            "template name must be unique: \"{}\" already exists",
+            template.name
+        )));
+    }
+    Ok(())
+}
+
+fn check_port(port: &str) -> Result<(), Problem> {
+    let valid = port.split_once('/').is_some_and(|(number, protocol)| {
+        number.parse::<u16>().is_ok_and(|number| number > 0)
+            && ["http", "tcp", "udp"].contains(&protocol)
+    });
+    if valid {
+        return Ok(());
+    }
+    Err(Problem::invalid(format!("ports must look like \"8888/http\" or \"22/tcp\", not \"{port}\"")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn args_split_as_json_or_words() {
+        let check = |args: &str, entrypoint: &[&str], cmd: &[&str]| {
+            let (found_entrypoint, found_cmd) = split_args(args);
+            assert_eq!((found_entrypoint, found_cmd).0, entrypoint, "{args}");
+            assert_eq!(split_args(args).1, cmd, "{args}");
+        };
+        check("", &[], &[]);
+        check(" ", &[], &[]);
+        check(r#"{"cmd":["-u","a b"],"entrypoint":["python"]}"#, &["python"], &["-u", "a b"]);
+        check(r#"python -u "a b".py '' x\ y"#, &[], &["python", "-u", "a b.py", "", "x y"]);
+        assert_eq!(split_args(&join_args(&["a".into()], &["b".into()])).0, ["a"]);
+    }
+
+    #[test]
+    fn ports_have_a_form() {
+        assert!(check_port("8888/http").is_ok() && check_port("22/tcp").is_ok());
+        for wrong in ["8888", "0/tcp", "70000/tcp", "80/ftp", "/http", ""] {
+            assert!(check_port(wrong).is_err(), "{wrong}");
+        }
+    }
+}

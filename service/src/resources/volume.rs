@@ -1,0 +1,93 @@
+//! Network volumes: disks that grow, never shrink, and never move.
+
+use serde::{Deserialize, Serialize};
+
+use super::{check_name, check_one_of, check_range, required};
+use crate::catalog::DATA_CENTERS;
+use crate::ids;
+use crate::problem::Problem;
+use crate::store::objects::{self, Record};
+use crate::store::Tx;
+
+/// The most gigabytes that a volume can have.
+const SIZE_MAX: i64 = 4000;
+
+/// A network volume.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Volume {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) size: i64,
+    pub(crate) data_center_id: String,
+}
+
+impl Record for Volume {
+    const KIND: &'static str = "volume";
+    const NOUN: &'static str = "network volume";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// What a client may say about a volume.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct VolumeInput {
+    pub(crate) name: Option<String>,
+    pub(crate) size: Option<i64>,
+    pub(crate) data_center_id: Option<String>,
+}
+
+/// Makes a volume.
+pub(crate) fn create(tx: &Tx<'_>, input: VolumeInput) -> Result<Volume, Problem> {
+    let volume = Volume {
+        id: ids::short(),
+        name: input.name.ok_or_else(|| required("name"))?,
+        size: input.size.ok_or_else(|| required("size"))?,
+        data_center_id: input.data_center_id.ok_or_else(|| required("dataCenterId"))?,
+    };
+    check_name(&volume.name)?;
+    check_range("size", volume.size, 0, SIZE_MAX)?;
+    check_one_of("dataCenterId", &volume.data_center_id, DATA_CENTERS)?;
+    objects::insert(tx, &volume)?;
+    Ok(volume)
+}
+
+/// Changes a volume: its name, and its size upwards.
+pub(crate) fn update(tx: &Tx<'_>, id: &str, input: VolumeInput) -> Result<Volume, Problem> {
+    let mut volume: Volume = objects::get(tx.conn, id)?;
+    if input.data_center_id.is_some_and(|wanted| wanted != volume.data_center_id) {
+        return Err(Problem::invalid("dataCenterId cannot be changed"));
+    }
+    if let Some(name) = input.name {
+        check_name(&name)?;
+        volume.name = name;
+    }
+    if let Some(size) = input.size {
+        check_range("size", size, 0, SIZE_MAX)?;
+        if size <= volume.size {
+            let current = volume.size;
+            return Err(Problem::invalid(format!(
+                "size must be greater than the current size: it is {current} GB, not {size} GB"
+            )));
+        }
+        volume.size = size;
+    }
+    objects::update(tx, &volume)?;
+    Ok(volume)
+}
+
+/// Removes a volume that nothing mounts.
+pub(crate) fn delete(tx: &Tx<'_>, id: &str) -> Result<(), Problem> {
+    if objects::find::<Volume>(tx.conn, id)?.is_some() && objects::in_use(tx.conn, id)? {
+        return Err(Problem::invalid(
+            "You must remove this network volume from all pods before deleting it.",
+        ));
+    }
+    objects::delete::<Volume>(tx, id)
+}

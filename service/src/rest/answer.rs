@@ -1,0 +1,145 @@
+//! Answers of the REST API: JSON, problems, and what the quirks make of them.
+
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::ids;
+use crate::problem::{Kind, Problem};
+use crate::quirks::Quirk;
+
+/// The texts that are `""` instead of null under the quirk.
+const NULLABLE_TEXTS: &[&str] = &[
+    "networkVolumeId",
+    "containerRegistryAuthId",
+    "minCudaVersion",
+    "readme",
+];
+
+/// 200 with JSON.
+pub(crate) fn shown(app: &App, mut value: Value) -> Response {
+    polish(app, &mut value);
+    json_response(StatusCode::OK, &value)
+}
+
+/// The answer of a create: 200 by the documents.
+pub(crate) fn created(app: &App, mut value: Value) -> Response {
+    polish(app, &mut value);
+    let status =
+        if app.quirks.has(Quirk::Created201) { StatusCode::CREATED } else { StatusCode::OK };
+    json_response(status, &value)
+}
+
+/// The answer of an update.
+pub(crate) fn updated(app: &App, value: Value) -> Response {
+    if app.quirks.has(Quirk::NoBody) {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    shown(app, value)
+}
+
+/// A list, as the quirks show it.
+pub(crate) fn listed(app: &App, mut values: Vec<Value>) -> Response {
+    present(app, &mut values);
+    shown(app, Value::Array(values))
+}
+
+/// The answer of a delete: nothing.
+pub(crate) fn deleted() -> Response {
+    StatusCode::NO_CONTENT.into_response()
+}
+
+/// A problem of the REST API.
+pub(crate) fn problem(app: &App, problem: &Problem) -> Response {
+    if !app.quirks.has(Quirk::HtmlErrors) {
+        return plain_problem(problem);
+    }
+    let status = problem.status();
+    let page = format!(
+        "<html><head><title>{status}</title></head><body><center><h1>{status} Error</h1></center>\
+         </body></html>\n"
+    );
+    let mut response = with_status(problem, page.into_response());
+    let html = HeaderValue::from_static("text/html; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, html);
+    response
+}
+
+/// A problem as JSON: `{"error": …, "status": …}`.
+pub(crate) fn plain_problem(problem: &Problem) -> Response {
+    let body = json!({ "error": problem.message, "status": problem.status() });
+    with_status(problem, json_response(StatusCode::OK, &body))
+}
+
+/// Any JSON with any status.
+pub(crate) fn json_response(status: StatusCode, value: &Value) -> Response {
+    let mut response = value.to_string().into_response();
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Applies the quirks that concern lists.
+pub(crate) fn present<T: Clone>(app: &App, values: &mut Vec<T>) {
+    if app.quirks.has(Quirk::ListOmitsOne) {
+        let number = app.lists.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if number.is_multiple_of(2) {
+            values.pop();
+        }
+    }
+    if app.quirks.has(Quirk::ListDoublesOne) {
+        values.extend(values.first().cloned());
+    }
+    if app.quirks.has(Quirk::ShuffledLists) {
+        shuffle(values);
+    }
+}
+
+/// Puts a list into a random order, and never leaves two or more as they were.
+pub(crate) fn shuffle<T>(values: &mut [T]) {
+    let mut seed = ids::seed();
+    for last in (1..values.len()).rev() {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // Sattolo's way: an element never stays where it was.
+        values.swap(last, usize::try_from(seed >> 33).unwrap_or(0) % last);
+    }
+}
+
+fn polish(app: &App, value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(|value| polish(app, value)),
+        Value::Object(fields) if app.quirks.has(Quirk::NullAsEmpty) => {
+            for (name, field) in fields.iter_mut() {
+                if field.is_null() && NULLABLE_TEXTS.contains(&name.as_str()) {
+                    *field = Value::from("");
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn with_status(problem: &Problem, mut response: Response) -> Response {
+    *response.status_mut() =
+        StatusCode::from_u16(problem.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Kind::TooMany(after) = problem.kind {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.as_secs()));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_shuffle_moves_everything_and_loses_nothing() {
+        for length in [2usize, 3, 50] {
+            let mut values: Vec<usize> = (0..length).collect();
+            super::shuffle(&mut values);
+            assert!(values.iter().enumerate().all(|(at, value)| at != *value), "{values:?}");
+            values.sort_unstable();
+            assert_eq!(values, (0..length).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The fields of a JSON body, taken one by one with their types.
+//!
+//! A field that is missing or null is absent; a field of another type is a problem that names it;
+//! a field that nobody takes is ignored, as the real service does.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::problem::Problem;
+
+/// The fields of a JSON object.
+pub(crate) struct Fields(Map<String, Value>);
+
+impl Fields {
+    /// Reads a body that must be a JSON object.
+    pub(crate) fn parse(body: &[u8]) -> Result<Fields, Problem> {
+        match serde_json::from_slice(body) {
+            Ok(Value::Object(fields)) => Ok(Fields(fields)),
+            Ok(_) => Err(Problem::invalid("the request body must be a JSON object")),
+            Err(error) => Err(Problem::invalid(format!("the request body is not JSON: {error}"))),
+        }
+    }
+
+    pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(wrong(name, "a string")),
+        }
+    }
+
+    /// A text where null means none, which `""` says too.
+    pub(crate) fn nullable_text(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        if self.0.get(name).is_some_and(Value::is_null) {
+            return Ok(Some(String::new()));
+        }
+        self.text(name)
+    }
+
+    pub(crate) fn integer(&mut self, name: &str) -> Result<Option<i64>, Problem> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::Number(number)) => {
+                // 200.0 is an integer in JSON.
+                let whole = number.as_f64().filter(|float| float.fract() == 0.0);
+                #[expect(clippy::cast_possible_truncation, reason = "a cast to i64 saturates")]
+                let whole = number.as_i64().or(whole.map(|float| float as i64));
+                whole.map(Some).ok_or_else(|| wrong(name, "a whole number"))
+            }
+            Some(_) => Err(wrong(name, "a whole number")),
+        }
+    }
+
+    pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, Problem> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(_) => Err(wrong(name, "true or false")),
+        }
+    }
+
+    pub(crate) fn texts(&mut self, name: &str) -> Result<Option<Vec<String>>, Problem> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let texts = serde_json::from_value(value).map_err(|_| wrong(name, "a list of strings"))?;
+        Ok(Some(texts))
+    }
+
+    pub(crate) fn text_map(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<BTreeMap<String, String>>, Problem> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let what = "an object whose values are strings";
+        let map = serde_json::from_value(value).map_err(|_| wrong(name, what))?;
+        Ok(Some(map))
+    }
+
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.0.remove(name).filter(|value| !value.is_null())
+    }
+}
+
+fn wrong(name: &str, what: &str) -> Problem {
+    Problem::invalid(format!("{name} must be {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_have_types_and_say_so() {
+        let body = br#"{"a": "x", "n": 200.0, "f": 1.5, "l": ["x"], "m": {"k": 1}, "z": null}"#;
+        let mut fields = Fields::parse(body).unwrap_or_else(|_| panic!("it is JSON"));
+        assert_eq!(fields.text("a"), Ok(Some("x".to_owned())));
+        assert_eq!(fields.integer("n"), Ok(Some(200)));
+        assert_eq!(fields.integer("f").unwrap_err().message, "f must be a whole number");
+        assert_eq!(fields.texts("l"), Ok(Some(vec!["x".to_owned()])));
+        assert!(fields.text_map("m").is_err());
+        assert_eq!(fields.nullable_text("z"), Ok(Some(String::new())));
+        assert_eq!(fields.text("missing"), Ok(None));
+        assert!(Fields::parse(b"[]").is_err() && Fields::parse(b"{").is_err());
+    }
+}

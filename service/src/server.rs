@@ -1,0 +1,258 @@
+//! Start and end of the service: data folder, lock, key, socket, `serve.json`.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::access_log::AccessLog;
+use crate::app::App;
+use crate::auth::Key;
+use crate::faults::Faults;
+use crate::gate::Rate;
+use crate::lease::Leases;
+use crate::options::Options;
+use crate::quirks::Quirks;
+use crate::store::{Store, StoreError};
+use crate::{ids, listen, routes};
+
+/// Where a running service is found, and its key.
+#[derive(Clone)]
+pub struct Addresses {
+    /// The REST management API, `http://127.0.0.1:PORT/v1`.
+    pub rest: String,
+    /// GraphQL, `http://127.0.0.1:PORT/graphql`.
+    pub graphql: String,
+    /// The job API, `http://127.0.0.1:PORT/v2`.
+    pub queue: String,
+    /// The account's key.
+    pub key: String,
+    /// Where leases are taken.
+    pub lease: String,
+}
+
+impl std::fmt::Debug for Addresses {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Addresses").field("rest", &self.rest).finish_non_exhaustive()
+    }
+}
+
+/// Why a service could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Another service holds the data folder.
+    #[error("another service holds the data folder {}", folder.display())]
+    Locked {
+        /// The data folder.
+        folder: PathBuf,
+    },
+    /// Something in the data folder cannot be read or written.
+    #[error("cannot use {}", path.display())]
+    Data {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The store cannot be opened.
+    #[error("cannot open the store in {}", folder.display())]
+    Store {
+        /// The data folder.
+        folder: PathBuf,
+        /// Why.
+        source: StoreError,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The key cannot be used in a header.
+    #[error("the key must be visible ASCII without spaces, and not empty")]
+    Key,
+}
+
+/// Why a running service ended with an error.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// `serve.json` could not be removed.
+    #[error("cannot remove {}", path.display())]
+    Remove {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A service that has its data folder, its socket and its addresses, and waits to be run.
+pub struct Server {
+    app: Arc<App>,
+    listener: TcpListener,
+    addresses: Addresses,
+    serve_json: PathBuf,
+    /// Held until the end; the system lets go of it even after `kill -9`.
+    lock: File,
+}
+
+/// Takes the data folder's lock, opens the store, binds, and writes `serve.json`.
+pub async fn start(options: Options) -> Result<Server, StartError> {
+    let folder = options.data.clone();
+    std::fs::create_dir_all(&folder).map_err(data_error(&folder))?;
+    let lock = lock(&folder)?;
+    let key = key(&options, &folder)?;
+    let store =
+        Store::open(&folder).map_err(|source| StartError::Store { folder: folder.clone(), source })?;
+    let listen_error = |source| StartError::Listen { address: options.listen, source };
+    let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
+    let bound = listener.local_addr().map_err(listen_error)?;
+    let addresses = addresses(bound, &key);
+    let serve_json = folder.join("serve.json");
+    write_private(&serve_json, &describe(&addresses)).map_err(data_error(&serve_json))?;
+    let app = app(options, store, key).map_err(data_error(&folder.join("access.log")))?;
+    app.say(&format!("listening on {bound}, data in {}", folder.display()));
+    Ok(Server { app, listener, addresses, serve_json, lock })
+}
+
+impl Server {
+    /// Where this service is found.
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// Serves until `stop` fires or, with `until_idle`, until nobody needs the service; then
+    /// drains, ends the workers, and removes `serve.json` last.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
+        let Server { app, listener, serve_json, lock, .. } = self;
+        let watch = tokio::spawn(watch(Arc::clone(&app), stop));
+        listen::serve(&app, listener, routes::router(&app)).await;
+        watch.abort();
+        app.store.close();
+        app.say("stopped");
+        let removed = std::fs::remove_file(&serve_json);
+        drop(lock);
+        match removed {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(RunError::Remove { path: serve_json, source })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Turns the two reasons to end into one: the draining token.
+async fn watch(app: Arc<App>, stop: CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => app.draining.cancel(),
+        () = tokio::time::sleep(app.options.timing.first_lease) => app.leases.first_lease_due(),
+    }
+    stop.cancelled().await;
+    app.draining.cancel();
+}
+
+fn app(options: Options, store: Store, key: Key) -> io::Result<Arc<App>> {
+    let draining = CancellationToken::new();
+    let verbose = options.verbose.then(|| Arc::clone(&options.log));
+    Ok(Arc::new(App {
+        store,
+        key,
+        quirks: Quirks::new(options.quirks.clone()),
+        faults: Faults::new(options.faults.clone()),
+        rate: Rate::new(options.rate),
+        access: Arc::new(AccessLog::open(&options.data, options.access_log, verbose)?),
+        leases: Arc::new(Leases::new(options.until_idle, draining.clone())),
+        draining,
+        log: Arc::clone(&options.log),
+        lists: AtomicU64::new(0),
+        options,
+    }))
+}
+
+fn lock(folder: &Path) -> Result<File, StartError> {
+    let path = folder.join("lock");
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(data_error(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StartError::Locked { folder: folder.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(StartError::Data { path, source }),
+    }
+}
+
+/// The given key, else the one kept in the data folder, else a new one, kept there.
+fn key(options: &Options, folder: &Path) -> Result<Key, StartError> {
+    let path = folder.join("key");
+    let key = match &options.key {
+        Some(key) => key.clone(),
+        None => match std::fs::read_to_string(&path) {
+            Ok(kept) => kept.trim().to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let made = format!("plumb_{}", ids::secret());
+                write_private(&path, &made).map_err(data_error(&path))?;
+                made
+            }
+            Err(source) => return Err(StartError::Data { path, source }),
+        },
+    };
+    if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(StartError::Key);
+    }
+    Ok(Key::new(key))
+}
+
+fn addresses(bound: std::net::SocketAddr, key: &Key) -> Addresses {
+    // A service that listens everywhere is reached from here over loopback.
+    let host = match bound.ip() {
+        ip if !ip.is_unspecified() => bound.to_string(),
+        std::net::IpAddr::V4(_) => format!("127.0.0.1:{}", bound.port()),
+        std::net::IpAddr::V6(_) => format!("[::1]:{}", bound.port()),
+    };
+    Addresses {
+        rest: format!("http://{host}/v1"),
+        graphql: format!("http://{host}/graphql"),
+        queue: format!("http://{host}/v2"),
+        lease: format!("http://{host}/lease"),
+        key: key.reveal().to_owned(),
+    }
+}
+
+fn describe(addresses: &Addresses) -> String {
+    let description = json!({
+        "rest_url": addresses.rest,
+        "graphql_url": addresses.graphql,
+        "queue_url": addresses.queue,
+        "lease_url": addresses.lease,
+        "key": addresses.key,
+        "pid": std::process::id(),
+    });
+    format!("{description:#}\n")
+}
+
+/// Writes a file that only its owner can read, all of it or nothing.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let unfinished = path.with_extension("new");
+    let mut file = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&unfinished)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&unfinished, path)
+}
+
+fn data_error(path: &Path) -> impl FnOnce(io::Error) -> StartError {
+    let path = path.to_owned();
+    move |source| StartError::Data { path, source }
+}

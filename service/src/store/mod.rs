@@ -1,0 +1,189 @@
+//! The embedded durable store: one SQLite file, one writer, any number of readers.
+//!
+//! Every write is a closure that runs in the writer's thread, inside a savepoint of a transaction
+//! that it shares with the writes that arrived meanwhile, so that concurrent writers share one
+//! `fsync`. Its answer is given only after the commit: what was answered is durable. Effects that
+//! others may see (a worker to wake, a webhook to send) are registered with [`Tx::after`] and run
+//! after the commit too, whether or not the client still waits.
+//!
+//! Reads see committed data only, each in its own snapshot.
+
+pub(crate) mod objects;
+mod schema;
+mod writer;
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use tokio::sync::oneshot;
+
+use crate::problem::Problem;
+use writer::{Op, Writer};
+
+/// The store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite refused.
+    #[error("cannot open the store")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The file was written by a newer version.
+    #[error("the store has format {found}, this version knows {known}; use a newer version")]
+    Newer {
+        /// The format of the file.
+        found: i64,
+        /// The newest format that this version knows.
+        known: i64,
+    },
+    /// The writer's thread could not start.
+    #[error("cannot start the writer")]
+    Thread(#[from] std::io::Error),
+}
+
+/// One write under way.
+pub(crate) struct Tx<'c> {
+    pub(crate) conn: &'c Connection,
+    effects: RefCell<Vec<Effect>>,
+}
+
+type Effect = Box<dyn FnOnce() + Send>;
+
+impl Tx<'_> {
+    /// Runs `effect` once this write is durable, and never when it is not. It must not block.
+    pub(crate) fn after(&self, effect: impl FnOnce() + Send + 'static) {
+        self.effects.borrow_mut().push(Box::new(effect));
+    }
+}
+
+/// The open store.
+pub(crate) struct Store {
+    writer: Writer,
+    path: PathBuf,
+    readers: Arc<Mutex<Vec<Connection>>>,
+}
+
+/// Readers kept open; more are opened under load and closed afterwards.
+const IDLE_READERS: usize = 8;
+
+impl Store {
+    /// Opens the store in this folder, and makes it when there is none.
+    pub(crate) fn open(folder: &Path) -> Result<Store, StoreError> {
+        let path = folder.join("service.db");
+        let conn = Connection::open(&path)?;
+        schema::prepare(&conn)?;
+        Ok(Store { writer: Writer::start(conn)?, path, readers: Arc::default() })
+    }
+
+    /// Runs a write and returns its answer once it is durable. An error undoes the write.
+    pub(crate) async fn write<T, W>(&self, work: W) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        self.writer.send(Op::new(work, move |result| {
+            // A client that has left does not want its answer; the write stands.
+            let _ = answer.send(result);
+        }));
+        answered.await.unwrap_or_else(|_| Err(Problem::internal()))
+    }
+
+    /// Runs a read over the last committed data.
+    pub(crate) async fn read<T, W>(&self, work: W) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T, Problem> + Send + 'static,
+    {
+        let (readers, path) = (Arc::clone(&self.readers), self.path.clone());
+        let task = tokio::task::spawn_blocking(move || {
+            let idle = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let conn = match idle {
+                Some(conn) => conn,
+                None => open_reader(&path)?,
+            };
+            let result = work(&conn);
+            let mut idle = readers.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < IDLE_READERS {
+                idle.push(conn);
+            }
+            result
+        });
+        task.await.unwrap_or_else(|_| Err(Problem::internal()))
+    }
+
+    /// Ends the writer after what it was given so far. Later writes fail.
+    pub(crate) fn close(&self) {
+        self.writer.stop();
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+fn open_reader(path: &Path) -> Result<Connection, Problem> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(Duration::from_secs(5))?;
+    conn.set_prepared_statement_cache_capacity(64);
+    Ok(conn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Kind;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    fn insert(tx: &Tx<'_>, id: &str) -> Result<(), Problem> {
+        tx.conn.execute(
+            "insert into objects(kind, id, name, body, written_at) values('t', ?1, '', '{}', 0)",
+            [id],
+        )?;
+        Ok(())
+    }
+
+    async fn count(store: &Store) -> i64 {
+        let sql = "select count(*) from objects";
+        store.read(move |conn| Ok(conn.query_row(sql, [], |row| row.get(0))?)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_failed_write_undoes_itself_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::open(folder.path()).unwrap());
+        let ran = Arc::new(AtomicUsize::new(0));
+        let writes = (0..100).map(|number| {
+            let (store, ran) = (Arc::clone(&store), Arc::clone(&ran));
+            tokio::spawn(async move {
+                let write = move |tx: &Tx<'_>| {
+                    insert(tx, &format!("id{number}"))?;
+                    tx.after(move || drop(ran.fetch_add(1, SeqCst)));
+                    assert!(number % 10 != 3, "a bug");
+                    if number % 10 == 7 { Err(Problem::invalid("no")) } else { Ok(number) }
+                };
+                store.write(write).await
+            })
+        });
+        let mut failed = Vec::new();
+        for write in writes.collect::<Vec<_>>() {
+            failed.extend(write.await.unwrap().err().map(|problem| problem.kind));
+        }
+        let of = |kind| failed.iter().filter(|failed| **failed == kind).count();
+        assert_eq!((of(Kind::Invalid), of(Kind::Internal)), (10, 10));
+        assert_eq!((count(&store).await, ran.load(SeqCst)), (80, 80));
+        store.close();
+        assert!(store.write(|_| Ok(())).await.is_err());
+        let again = Store::open(folder.path()).unwrap();
+        assert_eq!(count(&again).await, 80);
+    }
+
+    #[tokio::test]
+    async fn a_newer_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let conn = Connection::open(folder.path().join("service.db")).unwrap();
+        conn.pragma_update(None, "user_version", 99).unwrap();
+        drop(conn);
+        let error = Store::open(folder.path()).err().unwrap().to_string();
+        assert!(error.contains("99") && error.contains("newer"), "{error}");
+    }
+}

@@ -1,0 +1,159 @@
+//! The writer's thread: takes all writes that wait, runs them in one transaction, commits once.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use super::{Effect, Tx};
+use crate::problem::Problem;
+
+/// The most writes that share a transaction, so that the first of them need not wait for long.
+const BATCH: usize = 512;
+
+/// A write of whatever type, with the way to answer it.
+pub(super) struct Op(Box<dyn Run>);
+
+trait Run: Send {
+    /// Runs the write; the returned effects are those to run after the commit. `None` undoes it.
+    fn run(&mut self, conn: &Connection) -> Option<Vec<Effect>>;
+    /// Gives the answer.
+    fn finish(self: Box<Self>, committed: bool);
+}
+
+struct Typed<W, T, A> {
+    work: Option<W>,
+    result: Option<Result<T, Problem>>,
+    answer: A,
+}
+
+impl<W, T, A> Run for Typed<W, T, A>
+where
+    W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send,
+    T: Send,
+    A: FnOnce(Result<T, Problem>) + Send,
+{
+    fn run(&mut self, conn: &Connection) -> Option<Vec<Effect>> {
+        let work = self.work.take()?;
+        let tx = Tx { conn, effects: RefCell::default() };
+        // A bug in one write must not end the writer for all.
+        let result = catch_unwind(AssertUnwindSafe(|| work(&tx)));
+        let result = result.unwrap_or_else(|_| Err(Problem::internal()));
+        let done = result.is_ok();
+        self.result = Some(result);
+        done.then(|| tx.effects.into_inner())
+    }
+
+    fn finish(self: Box<Self>, committed: bool) {
+        let result = match self.result {
+            Some(Ok(_)) if !committed => Err(Problem::internal()),
+            Some(result) => result,
+            None => Err(Problem::internal()),
+        };
+        (self.answer)(result);
+    }
+}
+
+impl Op {
+    pub(super) fn new<W, T, A>(work: W, answer: A) -> Op
+    where
+        W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
+        T: Send + 'static,
+        A: FnOnce(Result<T, Problem>) + Send + 'static,
+    {
+        Op(Box::new(Typed { work: Some(work), result: None, answer }))
+    }
+}
+
+enum Message {
+    Write(Op),
+    Stop,
+}
+
+/// The handle of the writer's thread.
+pub(super) struct Writer {
+    messages: Sender<Message>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    pub(super) fn start(conn: Connection) -> std::io::Result<Writer> {
+        let (messages, inbox) = channel();
+        let thread = std::thread::Builder::new().name("store".to_owned());
+        let thread = thread.spawn(move || serve(&conn, &inbox))?;
+        Ok(Writer { messages, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Queues a write. When the writer has stopped, the write is dropped with its answer.
+    pub(super) fn send(&self, op: Op) {
+        let _ = self.messages.send(Message::Write(op));
+    }
+
+    /// Waits until everything that was queued is durable, then ends the thread.
+    pub(super) fn stop(&self) {
+        let _ = self.messages.send(Message::Stop);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(conn: &Connection, inbox: &Receiver<Message>) {
+    while let Ok(Message::Write(first)) = inbox.recv() {
+        let mut batch = vec![first];
+        let mut stop = false;
+        while batch.len() < BATCH {
+            match inbox.try_recv() {
+                Ok(Message::Write(op)) => batch.push(op),
+                Ok(Message::Stop) => {
+                    stop = true;
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        commit(conn, batch);
+        if stop {
+            return;
+        }
+    }
+}
+
+/// Runs a batch in one transaction; answers and effects come after the commit.
+fn commit(conn: &Connection, mut batch: Vec<Op>) {
+    let begun = execute(conn, "begin immediate");
+    let mut effects = Vec::new();
+    if begun {
+        for op in &mut batch {
+            effects.extend(within_savepoint(conn, op).unwrap_or_default());
+        }
+    }
+    let committed = begun && execute(conn, "commit");
+    if begun && !committed {
+        execute(conn, "rollback");
+    }
+    if committed {
+        effects.into_iter().for_each(|effect| effect());
+    }
+    batch.into_iter().for_each(|op| op.0.finish(committed));
+}
+
+fn within_savepoint(conn: &Connection, op: &mut Op) -> Option<Vec<Effect>> {
+    if !execute(conn, "savepoint one") {
+        return None;
+    }
+    let effects = op.0.run(conn);
+    if effects.is_none() {
+        execute(conn, "rollback to one");
+    }
+    execute(conn, "release one");
+    effects
+}
+
+fn execute(conn: &Connection, sql: &str) -> bool {
+    conn.prepare_cached(sql).and_then(|mut statement| statement.execute([])).is_ok()
+}
