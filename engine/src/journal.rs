@@ -132,6 +132,9 @@ pub enum Record {
         object: Object,
         /// What it depends on.
         dependencies: BTreeSet<Address>,
+        /// Whether it stands beside the address's object, to be deleted: a leftover of ours.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        deposed: bool,
     },
     /// An object was let go: it stays in the API, and the state forgets it.
     Forgot {
@@ -297,7 +300,11 @@ impl Snapshot {
             Record::Vanished { address, object } | Record::Forgot { address, object } => {
                 self.remove(address, object)
             }
-            Record::Adopted { address, provider, object, dependencies } => {
+            Record::Adopted { address, provider, object, deposed: true, .. } => {
+                self.depose(address, provider, object);
+                Ok(())
+            }
+            Record::Adopted { address, provider, object, dependencies, .. } => {
                 self.adopt(address, provider, object, dependencies)
             }
             Record::Unwatched { nonce } => {
@@ -411,9 +418,11 @@ impl Snapshot {
             };
             return self.add(started, seen, progress);
         }
-        let Some(object) = started.object.as_ref().and_then(|id| {
-            self.entries.get_mut(address).and_then(|entry| entry.object_mut(id))
-        }) else {
+        let Some(object) = started
+            .object
+            .as_ref()
+            .and_then(|id| self.entries.get_mut(address).and_then(|entry| entry.object_mut(id)))
+        else {
             return illegal(format_args!("{address} was changed and has no such object"));
         };
         object.progress = progress;
@@ -489,6 +498,18 @@ impl Snapshot {
         };
         self.entries.insert(address.clone(), entry);
         Ok(())
+    }
+
+    fn depose(&mut self, address: &Address, provider: &Name, object: &Object) {
+        let entry = self.entries.entry(address.clone()).or_insert_with(|| Entry {
+            provider: provider.clone(),
+            current: None,
+            deposed: Vec::new(),
+            dependencies: BTreeSet::new(),
+        });
+        if entry.object(&object.id).is_none() {
+            entry.deposed.push(object.clone());
+        }
     }
 
     fn remove(&mut self, address: &Address, id: &ObjectId) -> Result<(), IllegalRecord> {

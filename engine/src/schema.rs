@@ -237,7 +237,9 @@ impl Sends {
 }
 
 /// What a step does to its object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
     /// Makes it, inert and under a one-time name where that can be done.

@@ -83,9 +83,7 @@ impl Stored {
                 .collect(),
             Value::Map(entries) => entries
                 .iter()
-                .map(|(name, item)| {
-                    (name.to_string(), self.take(item, &path.join(name.clone())))
-                })
+                .map(|(name, item)| (name.to_string(), self.take(item, &path.join(name.clone()))))
                 .collect::<serde_json::Map<_, _>>()
                 .into(),
             Value::Sealed(sealed) => {

@@ -149,9 +149,8 @@ impl Value {
 
     /// The type that the value itself shows.
     pub fn type_of(&self) -> Type {
-        let unify = |items: &[Value]| {
-            items.iter().fold(Type::Null, |ty, item| ty.unify(&item.type_of()))
-        };
+        let unify =
+            |items: &[Value]| items.iter().fold(Type::Null, |ty, item| ty.unify(&item.type_of()));
         match self {
             Self::Null => Type::Null,
             Self::Bool(_) => Type::Boolean,
@@ -311,9 +310,8 @@ fn narrow(have: &Type, want: &Type) -> Type {
 }
 
 fn convert_all(items: &[Value], ty: &Type) -> Result<Vec<Value>, Misfit> {
-    let convert = |(index, item): (usize, &Value)| {
-        item.convert(ty).map_err(|misfit| misfit.inside(index))
-    };
+    let convert =
+        |(index, item): (usize, &Value)| item.convert(ty).map_err(|misfit| misfit.inside(index));
     items.iter().enumerate().map(convert).collect()
 }
 

@@ -11,7 +11,7 @@ use crate::address::{Address, Name};
 use crate::diagnostics::Span;
 use crate::digest::Digest;
 use crate::expression::Expr;
-use crate::journal::{CallId, PhaseRef};
+use crate::journal::{CallId, PhaseRef, Record};
 use crate::schema::Operation;
 use crate::state::{Nonce, ObjectId, Progress};
 use crate::value::{Attributes, Paths, Value};
@@ -25,7 +25,8 @@ pub struct Plan {
     pub base: Base,
     /// What changed outside since the last run, by address.
     pub drift: Vec<Drift>,
-    /// One change for each address of the spec or the state, no-ops included, by address.
+    /// One change for each address of the spec or the state, no-ops included, by address; those of
+    /// deposed objects follow the one of their address.
     pub changes: Vec<Change>,
     /// What becomes of the outputs.
     pub outputs: BTreeMap<Name, OutputChange>,
@@ -33,6 +34,9 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Calls of earlier runs whose end is not known.
     pub doubts: Vec<Doubt>,
+    /// What the state takes over without a call: drift that is accepted, objects that are gone,
+    /// leftovers that surfaced. Journaled at the start of the run, before the first step.
+    pub seen: Vec<Record>,
 }
 
 /// What a plan was made from.
@@ -57,6 +61,9 @@ pub struct Base {
 pub struct Change {
     /// Whose change.
     pub address: Address,
+    /// Whether it is about an object that a replace, or a given-up create, left beside the
+    /// current one.
+    pub deposed: bool,
     /// The provider instance.
     pub provider: Name,
     /// What will be done.
@@ -248,8 +255,10 @@ pub struct Step {
     pub id: StepId,
     /// What it does.
     pub operation: Operation,
-    /// Whose object; [`Plan::change`] gives the values.
+    /// Whose object.
     pub address: Address,
+    /// The index in [`Plan::changes`] of the change that it belongs to.
+    pub change: usize,
     /// The phase to perform; none for what only touches the state.
     pub phase: Option<PhaseRef>,
     /// The object that it acts on, when that is not the one a step before it makes.
@@ -276,9 +285,10 @@ pub struct Doubt {
 }
 
 impl Plan {
-    /// The change of an address.
+    /// The change of an address; not those of deposed objects.
     pub fn change(&self, address: &Address) -> Option<&Change> {
-        let index = self.changes.binary_search_by(|change| change.address.cmp(address)).ok()?;
+        let key = (address, false);
+        let index = self.changes.binary_search_by(|c| (&c.address, c.deposed).cmp(&key)).ok()?;
         self.changes.get(index)
     }
 
