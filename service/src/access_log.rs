@@ -71,7 +71,7 @@ impl AccessLog {
         .to_string();
         line.push('\n');
         // A full disk must not turn into a failed request.
-        let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
+        drop(file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes()));
     }
 }
 

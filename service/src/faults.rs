@@ -105,9 +105,9 @@ impl Fault {
 /// Whether a pattern names an operation; an operation on one object also goes by its collection
 /// where no operation on the collection has that name (`PATCH /templates`, `POST /cancel`).
 fn named(operation: &str, pattern: &str) -> bool {
-    let short = operation.strip_suffix("/{id}").filter(|_| {
-        !operation.starts_with("GET ") || crate::gate::is_job_operation(operation)
-    });
+    let short = operation
+        .strip_suffix("/{id}")
+        .filter(|_| !operation.starts_with("GET ") || crate::gate::is_job_operation(operation));
     operation == pattern || short == Some(pattern)
 }
 

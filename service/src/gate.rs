@@ -5,7 +5,6 @@
 //! difference: its operation is known only after the body was read, so its handler calls
 //! [`guarded`] itself.
 
-use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use crate::access_log::Entry;
 use crate::app::App;
 use crate::faults::{Call, FaultKind, Mishap};
 use crate::problem::{Kind, Problem};
+use crate::quirks::Quirk;
 use crate::rest::answer;
 
 /// How old a write must be to be shown by the lists of one request; 0 shows all.
@@ -30,19 +30,22 @@ pub(crate) struct Cut;
 
 /// The middleware of the REST management API.
 pub(crate) async fn rest(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let entry = app.access.entry(request.method().as_str(), request.uri().path());
+    let entry = app.access.entry(request.method().as_str(), &original_path(&request));
     let call = rest_call(&request);
     entry.call(&call);
-    let refused = if app.key.bearer(request.headers()) {
-        app.rate.take().err()
-    } else {
+    let gone = app.quirks.has(Quirk::Gone410);
+    let refused = if !app.key.bearer(request.headers()) {
         Some(Problem::unauthorized())
+    } else if gone {
+        Some(Problem::new(Kind::Gone, "this version of the API is retired; use version 2"))
+    } else {
+        app.rate.take().err()
     };
     let response = match refused {
-        Some(problem) => answer::problem(&app, &problem),
+        Some(problem) => answer::plain_problem(&problem),
         None => through(&app, &call, &entry, request, next).await,
     };
-    finished(&entry, response)
+    finished(&entry, answer::disguise(&app, response))
 }
 
 /// Runs the rest of the way under the faults.
@@ -77,11 +80,11 @@ pub(crate) async fn guarded(mishap: &Mishap, run: impl Future<Output = Response>
         }
         Some(FaultKind::Error500Before) => answer::plain_problem(&Problem::internal()),
         Some(FaultKind::Error500After) => {
-            let _ = run.await;
+            drop(run.await);
             answer::plain_problem(&Problem::internal())
         }
         Some(FaultKind::Lost) => {
-            let _ = run.await;
+            drop(run.await);
             cut()
         }
         Some(FaultKind::Cut) => cut(),
@@ -114,6 +117,11 @@ fn rest_call(request: &Request) -> Call {
         list: request.method() == Method::GET && !matched.contains('{'),
         internal: false,
     }
+}
+
+/// The path as it was before the router took the version off.
+fn original_path(request: &Request) -> String {
+    format!("/v1{}", request.uri().path())
 }
 
 fn strip_version(path: &str) -> &str {
@@ -149,7 +157,10 @@ impl Rate {
         if level < 1.0 {
             *bucket = (level, Instant::now());
             let again = Kind::TooMany(Duration::from_secs(1));
-            return Err(Problem::new(again, format!("rate limit of {per_second} a second exceeded")));
+            return Err(Problem::new(
+                again,
+                format!("rate limit of {per_second} a second exceeded"),
+            ));
         }
         *bucket = (level - 1.0, Instant::now());
         Ok(())

@@ -89,7 +89,10 @@ mod tests {
         assert!(short().len() == 10 && plain(&short()));
         assert!(registry_auth().len() == 25 && registry_auth().starts_with("cm"));
         let job = job(true);
-        assert!(job.starts_with("sync-") && job.ends_with("-u1") && job.len() == 5 + 36 + 3, "{job}");
+        assert!(
+            job.starts_with("sync-") && job.ends_with("-u1") && job.len() == 5 + 36 + 3,
+            "{job}"
+        );
         assert_ne!(secret(), secret());
     }
 }

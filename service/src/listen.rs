@@ -52,7 +52,7 @@ pub(crate) async fn serve(app: &Arc<App>, listener: TcpListener, router: Router)
 
 async fn connection(app: Arc<App>, stream: TcpStream, router: Router) {
     // Small answers must not wait for the acknowledgement of the one before.
-    let _ = stream.set_nodelay(true);
+    drop(stream.set_nodelay(true));
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let answer = router.call(request.map(Body::new));
@@ -71,7 +71,7 @@ async fn connection(app: Arc<App>, stream: TcpStream, router: Router) {
         _ = serving.as_mut() => return,
         () = app.draining.cancelled() => serving.as_mut().graceful_shutdown(),
     }
-    let _ = tokio::time::timeout(app.options.timing.drain, serving).await;
+    drop(tokio::time::timeout(app.options.timing.drain, serving).await);
 }
 
 fn lost_before_accept(error: &io::Error) -> bool {

@@ -15,6 +15,7 @@ pub type LogLine = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The options of a service.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Options {
     /// Where to listen. Loopback unless the caller says otherwise; port 0 takes a free one.
     pub listen: SocketAddr,
@@ -150,13 +151,13 @@ impl Default for Timing {
             drain: Duration::from_secs(3),
             ping_interval: Duration::from_secs(4),
             silence: Duration::from_secs(20),
-            worker_start: Duration::from_secs(600),
+            worker_start: Duration::from_mins(10),
             worker_stop: Duration::from_secs(30),
-            retention: Duration::from_secs(30 * 60),
-            retention_sync: Duration::from_secs(60),
+            retention: Duration::from_mins(30),
+            retention_sync: Duration::from_mins(1),
             webhook_delay: Duration::from_secs(10),
             webhook_timeout: Duration::from_secs(10),
-            take_hold: Duration::from_secs(60),
+            take_hold: Duration::from_mins(1),
             stream_hold: Duration::from_secs(10),
             tick: Duration::from_millis(100),
             crash_pause: Duration::from_secs(1),

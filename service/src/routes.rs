@@ -28,7 +28,9 @@ async fn lease(State(app): State<Arc<App>>, request: Request) -> Response {
     let response = if app.key.bearer(request.headers()) {
         match app.leases.grant() {
             Some(body) => body.into_response(),
-            None => answer::plain_problem(&Problem::new(Kind::Unavailable, "the service is stopping")),
+            None => {
+                answer::plain_problem(&Problem::new(Kind::Unavailable, "the service is stopping"))
+            }
         }
     } else {
         answer::plain_problem(&Problem::unauthorized())

@@ -111,8 +111,8 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     std::fs::create_dir_all(&folder).map_err(data_error(&folder))?;
     let lock = lock(&folder)?;
     let key = key(&options, &folder)?;
-    let store =
-        Store::open(&folder).map_err(|source| StartError::Store { folder: folder.clone(), source })?;
+    let store = Store::open(&folder)
+        .map_err(|source| StartError::Store { folder: folder.clone(), source })?;
     let listen_error = |source| StartError::Listen { address: options.listen, source };
     let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
     let bound = listener.local_addr().map_err(listen_error)?;
@@ -241,12 +241,8 @@ fn describe(addresses: &Addresses) -> String {
 /// Writes a file that only its owner can read, all of it or nothing.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_extension("new");
-    let mut file = OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(&unfinished)?;
+    let mut file =
+        OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&unfinished)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&unfinished, path)

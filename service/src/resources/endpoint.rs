@@ -248,9 +248,7 @@ pub(crate) fn delete(tx: &Tx<'_>, id: &str, face: Face) -> Result<(), Problem> {
 
 fn take_template(input: &mut EndpointInput) -> Result<Option<TemplateInput>, Problem> {
     match (input.template.take(), &input.template_id) {
-        (Some(_), Some(_)) => {
-            Err(Problem::invalid("templateId and template cannot both be given"))
-        }
+        (Some(_), Some(_)) => Err(Problem::invalid("templateId and template cannot both be given")),
         (inline, _) => Ok(inline),
     }
 }
@@ -379,12 +377,7 @@ fn apply(endpoint: &mut Endpoint, input: EndpointInput) {
     }
 }
 
-fn check(
-    tx: &Tx<'_>,
-    endpoint: &Endpoint,
-    face: Face,
-    quota: Option<u32>,
-) -> Result<(), Problem> {
+fn check(tx: &Tx<'_>, endpoint: &Endpoint, face: Face, quota: Option<u32>) -> Result<(), Problem> {
     check_values(endpoint, face)?;
     if objects::find::<Template>(tx.conn, &endpoint.template_id)?.is_none() {
         return Err(Problem::invalid(format!("template \"{}\" not found", endpoint.template_id)));

@@ -64,11 +64,10 @@ mod tests {
 
     #[test]
     fn pools_and_types_map_to_each_other() {
-        assert_eq!(types_of("ADA_24,AMPERE_48"), [
-            "NVIDIA GeForce RTX 4090",
-            "NVIDIA RTX A6000",
-            "NVIDIA A40"
-        ]);
+        assert_eq!(
+            types_of("ADA_24,AMPERE_48"),
+            ["NVIDIA GeForce RTX 4090", "NVIDIA RTX A6000", "NVIDIA A40"]
+        );
         assert_eq!(types_of("AMPERE_48,-NVIDIA A40"), ["NVIDIA RTX A6000"]);
         assert_eq!(pools_of(&types_of("ADA_24,AMPERE_48")), "ADA_24,AMPERE_48");
         assert!(check_pools("ADA_24, AMPERE_48").is_ok() && check_pools("").is_ok());

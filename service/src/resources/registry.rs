@@ -72,7 +72,11 @@ pub(crate) fn create(tx: &Tx<'_>, input: RegistryInput) -> Result<RegistryAuth, 
 }
 
 /// Replaces username and password in place.
-pub(crate) fn rotate(tx: &Tx<'_>, id: &str, input: &RegistryInput) -> Result<RegistryAuth, Problem> {
+pub(crate) fn rotate(
+    tx: &Tx<'_>,
+    id: &str,
+    input: &RegistryInput,
+) -> Result<RegistryAuth, Problem> {
     let mut auth: RegistryAuth = objects::get(tx.conn, id)?;
     input.check_credentials()?;
     auth.rotated_at = now_ms();

@@ -16,6 +16,7 @@ use crate::store::objects::{self, Record};
 /// A template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "the switches of the API")]
 pub(crate) struct Template {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -332,7 +333,9 @@ fn check_port(port: &str) -> Result<(), Problem> {
     if valid {
         return Ok(());
     }
-    Err(Problem::invalid(format!("ports must look like \"8888/http\" or \"22/tcp\", not \"{port}\"")))
+    Err(Problem::invalid(format!(
+        "ports must look like \"8888/http\" or \"22/tcp\", not \"{port}\""
+    )))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use super::{check_name, check_one_of, check_range, required};
 use crate::catalog::DATA_CENTERS;
 use crate::ids;
 use crate::problem::Problem;
-use crate::store::objects::{self, Record};
 use crate::store::Tx;
+use crate::store::objects::{self, Record};
 
 /// The most gigabytes that a volume can have.
 const SIZE_MAX: i64 = 4000;

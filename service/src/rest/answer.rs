@@ -1,8 +1,8 @@
 //! Answers of the REST API: JSON, problems, and what the quirks make of them.
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -11,12 +11,7 @@ use crate::problem::{Kind, Problem};
 use crate::quirks::Quirk;
 
 /// The texts that are `""` instead of null under the quirk.
-const NULLABLE_TEXTS: &[&str] = &[
-    "networkVolumeId",
-    "containerRegistryAuthId",
-    "minCudaVersion",
-    "readme",
-];
+const NULLABLE_TEXTS: &[&str] = &["networkVolumeId", "containerRegistryAuthId", "minCudaVersion"];
 
 /// 200 with JSON.
 pub(crate) fn shown(app: &App, mut value: Value) -> Response {
@@ -51,26 +46,40 @@ pub(crate) fn deleted() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// A problem of the REST API.
-pub(crate) fn problem(app: &App, problem: &Problem) -> Response {
-    if !app.quirks.has(Quirk::HtmlErrors) {
-        return plain_problem(problem);
+/// Makes an answer what the quirks say it is. The last thing that happens to a REST answer.
+pub(crate) fn disguise(app: &App, response: Response) -> Response {
+    let status = response.status();
+    let is_error = status.is_client_error() || status.is_server_error();
+    if !is_error || !app.quirks.has(Quirk::HtmlErrors) {
+        return response;
     }
-    let status = problem.status();
     let page = format!(
-        "<html><head><title>{status}</title></head><body><center><h1>{status} Error</h1></center>\
+        "<html><head><title>{status}</title></head><body><center><h1>{status}</h1></center>\
          </body></html>\n"
     );
-    let mut response = with_status(problem, page.into_response());
+    let (parts, _) = response.into_parts();
+    let mut response = Response::from_parts(parts, page.into());
     let html = HeaderValue::from_static("text/html; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, html);
+    response.headers_mut().remove(CONTENT_LENGTH);
     response
 }
 
 /// A problem as JSON: `{"error": …, "status": …}`.
 pub(crate) fn plain_problem(problem: &Problem) -> Response {
     let body = json!({ "error": problem.message, "status": problem.status() });
-    with_status(problem, json_response(StatusCode::OK, &body))
+    let status = StatusCode::from_u16(problem.status()).expect("each kind has a valid status");
+    let mut response = json_response(status, &body);
+    if let Kind::TooMany(after) = problem.kind {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.as_secs()));
+    }
+    response
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        plain_problem(&self)
+    }
 }
 
 /// Any JSON with any status.
@@ -119,15 +128,6 @@ fn polish(app: &App, value: &mut Value) {
         }
         _ => {}
     }
-}
-
-fn with_status(problem: &Problem, mut response: Response) -> Response {
-    *response.status_mut() =
-        StatusCode::from_u16(problem.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if let Kind::TooMany(after) = problem.kind {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.as_secs()));
-    }
-    response
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The embedded durable store: one SQLite file, one writer, any number of readers.
+//! The embedded durable store: one `SQLite` file, one writer, any number of readers.
 //!
 //! Every write is a closure that runs in the writer's thread, inside a savepoint of a transaction
 //! that it shares with the writes that arrived meanwhile, so that concurrent writers share one
@@ -26,7 +26,7 @@ use writer::{Op, Writer};
 /// The store could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite refused.
+    /// `SQLite` refused.
     #[error("cannot open the store")]
     Sqlite(#[from] rusqlite::Error),
     /// The file was written by a newer version.
@@ -85,7 +85,7 @@ impl Store {
         let (answer, answered) = oneshot::channel();
         self.writer.send(Op::new(work, move |result| {
             // A client that has left does not want its answer; the write stands.
-            let _ = answer.send(result);
+            drop(answer.send(result));
         }));
         answered.await.unwrap_or_else(|_| Err(Problem::internal()))
     }
@@ -157,7 +157,9 @@ mod tests {
             tokio::spawn(async move {
                 let write = move |tx: &Tx<'_>| {
                     insert(tx, &format!("id{number}"))?;
-                    tx.after(move || drop(ran.fetch_add(1, SeqCst)));
+                    tx.after(move || {
+                        ran.fetch_add(1, SeqCst);
+                    });
                     assert!(number % 10 != 3, "a bug");
                     if number % 10 == 7 { Err(Problem::invalid("no")) } else { Ok(number) }
                 };

@@ -135,7 +135,8 @@ fn link<R: Record>(tx: &Tx<'_>, record: &R) -> Result<(), Problem> {
 }
 
 fn unlink(tx: &Tx<'_>, id: &str) -> Result<(), Problem> {
-    let sql = "insert or replace into last_use(id, at) select held, ?2 from links where holder = ?1";
+    let sql =
+        "insert or replace into last_use(id, at) select held, ?2 from links where holder = ?1";
     tx.conn.prepare_cached(sql)?.execute(params![id, now_ms()])?;
     tx.conn.prepare_cached("delete from links where holder = ?1")?.execute([id])?;
     Ok(())

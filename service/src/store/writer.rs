@@ -89,15 +89,15 @@ impl Writer {
 
     /// Queues a write. When the writer has stopped, the write is dropped with its answer.
     pub(super) fn send(&self, op: Op) {
-        let _ = self.messages.send(Message::Write(op));
+        drop(self.messages.send(Message::Write(op)));
     }
 
     /// Waits until everything that was queued is durable, then ends the thread.
     pub(super) fn stop(&self) {
-        let _ = self.messages.send(Message::Stop);
+        drop(self.messages.send(Message::Stop));
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            let _ = thread.join();
+            drop(thread.join());
         }
     }
 }
@@ -137,9 +137,13 @@ fn commit(conn: &Connection, mut batch: Vec<Op>) {
         execute(conn, "rollback");
     }
     if committed {
-        effects.into_iter().for_each(|effect| effect());
+        for effect in effects {
+            effect();
+        }
     }
-    batch.into_iter().for_each(|op| op.0.finish(committed));
+    for op in batch {
+        op.0.finish(committed);
+    }
 }
 
 fn within_savepoint(conn: &Connection, op: &mut Op) -> Option<Vec<Effect>> {

@@ -1,0 +1,127 @@
+//! GraphQL: the second face of the management API, over the same objects and rules.
+//!
+//! Requests are parsed and validated against a schema: variables, aliases, fragments and
+//! directives work, and mistakes are reported in GraphQL's form. A document that cannot be parsed
+//! or validated is answered 400; an operation that fails is answered 200 with `errors` and null in
+//! the place of the field.
+
+mod account;
+mod document;
+mod endpoints;
+mod inputs;
+mod mutation;
+mod query;
+mod templates;
+
+use std::sync::{Arc, LazyLock};
+
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use juniper::http::GraphQLRequest;
+use juniper::{DefaultScalarValue, EmptySubscription, FieldError, RootNode, graphql_value};
+use serde_json::{Value, json};
+
+use crate::access_log::Entry;
+use crate::app::App;
+use crate::gate::{self, guarded};
+use crate::problem::{Kind, Problem};
+use crate::rest::{answer, ask};
+use mutation::Mutation;
+use query::Query;
+
+type Schema = RootNode<Query, Mutation, EmptySubscription<Ctx>>;
+
+/// The schema depends on nothing that happens at run time.
+static SCHEMA: LazyLock<Schema> =
+    LazyLock::new(|| Schema::new(Query, Mutation, EmptySubscription::new()));
+
+/// What the resolvers of one request see.
+pub(crate) struct Ctx {
+    app: Arc<App>,
+    entry: Entry,
+    stale_ms: i64,
+}
+
+impl juniper::Context for Ctx {}
+
+/// `/graphql`
+pub(crate) async fn handle(State(app): State<Arc<App>>, request: Request) -> Response {
+    let entry = app.access.entry(request.method().as_str(), request.uri().path());
+    let response = match checked(&app, request).await {
+        Ok(asked) => answered(&app, &entry, asked).await,
+        Err(problem) => refused(&problem),
+    };
+    gate::finished(&entry, response)
+}
+
+/// Checks the key and the rate, and reads the request.
+async fn checked(app: &App, request: Request) -> Result<GraphQLRequest, Problem> {
+    if !app.key.query_or_bearer(request.headers(), request.uri()) {
+        return Err(Problem::unauthorized());
+    }
+    app.rate.take()?;
+    if request.method() != Method::POST {
+        return Err(Problem::new(Kind::MethodNotAllowed, "GraphQL takes POST requests"));
+    }
+    let body = ask::read(request.into_body(), ask::BODY_MAX).await?;
+    serde_json::from_slice(&body).map_err(|error| {
+        Problem::invalid(format!("the request body must be JSON with a query: {error}"))
+    })
+}
+
+async fn answered(app: &Arc<App>, entry: &Entry, asked: GraphQLRequest) -> Response {
+    let call = document::call(&asked, &SCHEMA);
+    entry.call(&call);
+    let mishap = app.faults.strike(&call);
+    let stale_ms = gate::staleness(app, &mishap).0;
+    let ctx = Ctx { app: Arc::clone(app), entry: entry.clone(), stale_ms };
+    guarded(&mishap, async move {
+        let result = asked.execute(&SCHEMA, &ctx).await;
+        let valid = result.is_ok();
+        let mut body = serde_json::to_value(&result).unwrap_or(Value::Null);
+        if !valid {
+            add_code(&mut body);
+        }
+        let status = if valid { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+        answer::json_response(status, &body)
+    })
+    .await
+}
+
+/// Errors of the document carry a code as those of resolvers do.
+fn add_code(body: &mut Value) {
+    for error in body["errors"].as_array_mut().into_iter().flatten() {
+        if error.get("extensions").is_none() {
+            error["extensions"] = json!({ "code": "GRAPHQL_VALIDATION_FAILED" });
+        }
+    }
+}
+
+fn refused(problem: &Problem) -> Response {
+    let code = match problem.kind {
+        Kind::Unauthorized => "UNAUTHENTICATED",
+        Kind::Invalid => "BAD_REQUEST",
+        _ => "RUNPOD",
+    };
+    let error = json!({ "message": problem.message, "extensions": { "code": code } });
+    let mut response = answer::plain_problem(problem);
+    *response.body_mut() = json!({ "errors": [error] }).to_string().into();
+    response
+}
+
+impl From<Problem> for FieldError {
+    fn from(problem: Problem) -> FieldError {
+        let code = match problem.kind {
+            Kind::Internal => "INTERNAL_SERVER_ERROR",
+            _ => "RUNPOD",
+        };
+        let extensions: juniper::Value<DefaultScalarValue> = graphql_value!({ "code": code });
+        FieldError::new(problem.message, extensions)
+    }
+}
+
+/// A number of the store as GraphQL's 32-bit integer.
+fn int(number: i64) -> i32 {
+    i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX })
+}

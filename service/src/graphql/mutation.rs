@@ -1,0 +1,207 @@
+//! The root of mutations. Each is one write of the store.
+
+use juniper::{FieldResult, graphql_object};
+
+use super::Ctx;
+use super::account::{RegistryView, VolumeView};
+use super::endpoints::EndpointView;
+use super::inputs::{
+    CreateNetworkVolumeInput, DeleteNetworkVolumeInput, EndpointInput, SaveRegistryAuthInput,
+    SaveTemplateInput, UpdateEndpointTemplateInput, UpdateEndpointWorkersMaxInput,
+    UpdateEndpointWorkersMinInput, UpdateNetworkVolumeInput, UpdateRegistryAuthInput,
+};
+use super::templates::TemplateView;
+use crate::problem::Problem;
+use crate::resources::endpoint::{self, EndpointInput as Endpoints, Face};
+use crate::resources::template::{self, Template};
+use crate::resources::volume::VolumeInput;
+use crate::resources::{registry, volume};
+use crate::store::{Tx, objects};
+
+/// The root of mutations.
+pub(super) struct Mutation;
+
+/// Notes the object of a mutation, and logs it as an event.
+fn noted(context: &Ctx, noun: &str, id: &str, what: &str) {
+    context.entry.object(id);
+    context.app.say(&format!("{noun} {id} {what}"));
+}
+
+/// Changes what is named and keeps the rest: the sparse mutations of endpoints.
+async fn sparse(context: &Ctx, id: String, input: Endpoints) -> FieldResult<EndpointView> {
+    let quota = context.app.options.worker_quota;
+    let write = move |tx: &Tx<'_>| endpoint::update(tx, &id, input, Face::Rest, quota);
+    let (_, endpoint) = context.app.store.write(write).await?;
+    context.app.endpoints_changed();
+    noted(context, "endpoint", &endpoint.id, "changed");
+    Ok(EndpointView(endpoint))
+}
+
+async fn save_template(context: &Ctx, input: SaveTemplateInput) -> FieldResult<Template> {
+    if input.docker_args.is_none() || input.env.is_none() {
+        let missing = if input.env.is_none() { "env" } else { "dockerArgs" };
+        return Err(Problem::invalid(format!("{missing} is required, it may be empty")).into());
+    }
+    let id = input.id.clone().filter(|id| !id.is_empty());
+    let input = input.into_resource();
+    let write = move |tx: &Tx<'_>| {
+        let Some(id) = id else { return template::create(tx, input, None) };
+        let (old, new) = template::update(tx, &id, input, false)?;
+        if !new.runs_like(&old) {
+            endpoint::roll_out(tx, &id)?;
+        }
+        Ok(new)
+    };
+    Ok(context.app.store.write(write).await?)
+}
+
+#[graphql_object(context = Ctx)]
+impl Mutation {
+    /// Makes an endpoint, or changes the one with the given id.
+    async fn save_endpoint(context: &Ctx, input: EndpointInput) -> FieldResult<EndpointView> {
+        let id = input.id.clone().filter(|id| !id.is_empty());
+        let what = if id.is_some() { "changed" } else { "made" };
+        let (quota, input) = (context.app.options.worker_quota, input.into_resource());
+        let write = move |tx: &Tx<'_>| match id {
+            Some(id) => endpoint::update(tx, &id, input, Face::GraphQl, quota).map(|(_, new)| new),
+            None => endpoint::create(tx, input, Face::GraphQl, quota),
+        };
+        let endpoint = context.app.store.write(write).await?;
+        context.app.endpoints_changed();
+        noted(context, "endpoint", &endpoint.id, what);
+        Ok(EndpointView(endpoint))
+    }
+
+    /// Deletes an endpoint that has been scaled to nothing.
+    async fn delete_endpoint(context: &Ctx, id: String) -> FieldResult<Option<bool>> {
+        context.entry.object(&id);
+        let (app, removed) = (context.app.clone(), id.clone());
+        let write = move |tx: &Tx<'_>| app.delete_endpoint(tx, &id, Face::GraphQl);
+        context.app.store.write(write).await?;
+        context.app.endpoints_changed();
+        noted(context, "endpoint", &removed, "removed");
+        Ok(None)
+    }
+
+    /// Gives an endpoint another template.
+    async fn update_endpoint_template(
+        context: &Ctx,
+        input: UpdateEndpointTemplateInput,
+    ) -> FieldResult<EndpointView> {
+        let change = Endpoints { template_id: Some(input.template_id), ..Endpoints::default() };
+        sparse(context, input.endpoint_id, change).await
+    }
+
+    /// Sets the least number of workers, and nothing else.
+    async fn update_endpoint_workers_min(
+        context: &Ctx,
+        input: UpdateEndpointWorkersMinInput,
+    ) -> FieldResult<EndpointView> {
+        let workers_min = Some(i64::from(input.worker_count));
+        sparse(context, input.endpoint_id, Endpoints { workers_min, ..Endpoints::default() }).await
+    }
+
+    /// Sets the greatest number of workers, and nothing else.
+    async fn update_endpoint_workers_max(
+        context: &Ctx,
+        input: UpdateEndpointWorkersMaxInput,
+    ) -> FieldResult<EndpointView> {
+        let workers_max = Some(i64::from(input.worker_count));
+        sparse(context, input.endpoint_id, Endpoints { workers_max, ..Endpoints::default() }).await
+    }
+
+    /// Makes a template, or replaces the one with the given id.
+    async fn save_template(context: &Ctx, input: SaveTemplateInput) -> FieldResult<TemplateView> {
+        let template = save_template(context, input).await?;
+        context.app.endpoints_changed();
+        noted(context, "template", &template.id, "saved");
+        Ok(TemplateView(template))
+    }
+
+    /// Deletes a template that no endpoint uses, by its name.
+    async fn delete_template(context: &Ctx, template_name: String) -> FieldResult<Option<bool>> {
+        let delay_ms = context.app.quirks.template_delay_ms();
+        let write = move |tx: &Tx<'_>| {
+            let id = objects::named::<Template>(tx.conn, &template_name)?;
+            let id = id.ok_or_else(|| Problem::not_found("template"))?;
+            template::delete(tx, &id, delay_ms)?;
+            Ok(id)
+        };
+        let id = context.app.store.write(write).await?;
+        noted(context, "template", &id, "removed");
+        Ok(None)
+    }
+
+    /// Makes a registry credential.
+    async fn save_registry_auth(
+        context: &Ctx,
+        input: SaveRegistryAuthInput,
+    ) -> FieldResult<RegistryView> {
+        let input = input.into_resource();
+        let auth = context.app.store.write(move |tx| registry::create(tx, input)).await?;
+        noted(context, "container registry auth", &auth.id, "made");
+        Ok(RegistryView(auth))
+    }
+
+    /// Replaces the username and password of a registry credential.
+    async fn update_registry_auth(
+        context: &Ctx,
+        input: UpdateRegistryAuthInput,
+    ) -> FieldResult<RegistryView> {
+        let (id, input) = (input.id.clone(), input.into_resource());
+        let auth = context.app.store.write(move |tx| registry::rotate(tx, &id, &input)).await?;
+        noted(context, "container registry auth", &auth.id, "rotated");
+        Ok(RegistryView(auth))
+    }
+
+    /// Deletes a registry credential.
+    async fn delete_registry_auth(
+        context: &Ctx,
+        registry_auth_id: String,
+    ) -> FieldResult<Option<bool>> {
+        let id = registry_auth_id.clone();
+        context.app.store.write(move |tx| registry::delete(tx, &id)).await?;
+        noted(context, "container registry auth", &registry_auth_id, "removed");
+        Ok(None)
+    }
+
+    /// Makes a network volume.
+    async fn create_network_volume(
+        context: &Ctx,
+        input: CreateNetworkVolumeInput,
+    ) -> FieldResult<VolumeView> {
+        let input = VolumeInput {
+            name: Some(input.name),
+            size: Some(i64::from(input.size)),
+            data_center_id: Some(input.data_center_id),
+        };
+        let volume = context.app.store.write(move |tx| volume::create(tx, input)).await?;
+        noted(context, "network volume", &volume.id, "made");
+        Ok(VolumeView(volume))
+    }
+
+    /// Changes a network volume.
+    async fn update_network_volume(
+        context: &Ctx,
+        input: UpdateNetworkVolumeInput,
+    ) -> FieldResult<VolumeView> {
+        let id = input.id;
+        let input =
+            VolumeInput { name: input.name, size: input.size.map(i64::from), data_center_id: None };
+        let volume = context.app.store.write(move |tx| volume::update(tx, &id, input)).await?;
+        noted(context, "network volume", &volume.id, "changed");
+        Ok(VolumeView(volume))
+    }
+
+    /// Deletes a network volume that nothing mounts.
+    async fn delete_network_volume(
+        context: &Ctx,
+        input: DeleteNetworkVolumeInput,
+    ) -> FieldResult<Option<bool>> {
+        let id = input.id.clone();
+        context.app.store.write(move |tx| volume::delete(tx, &id)).await?;
+        context.entry.object(&input.id);
+        context.app.volume_removed(&input.id);
+        Ok(None)
+    }
+}

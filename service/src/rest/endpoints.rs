@@ -1,0 +1,157 @@
+//! `/endpoints`
+
+use axum::response::Response;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use super::answer;
+use super::ask::Ask;
+use super::fields::Fields;
+use crate::app::App;
+use crate::catalog;
+use crate::clock::iso;
+use crate::problem::Problem;
+use crate::quirks::Quirk;
+use crate::resources::endpoint::{self, Endpoint, EndpointInput, Face, FlashBoot};
+use crate::resources::template::Template;
+use crate::store::objects;
+
+pub(super) async fn create(ask: Ask) -> Result<Response, Problem> {
+    let mut input = input(ask.fields()?)?;
+    if ask.app.quirks.has(Quirk::ServerDefaults) {
+        fill(&mut input);
+    }
+    let quota = ask.app.options.worker_quota;
+    let write = move |tx: &crate::store::Tx<'_>| endpoint::create(tx, input, Face::Rest, quota);
+    let endpoint = ask.app.store.write(write).await?;
+    ask.entry.object(&endpoint.id);
+    ask.app.endpoints_changed();
+    ask.app.say(&format!("endpoint {} made", endpoint.id));
+    Ok(answer::created(&ask.app, shape(&ask.app, &endpoint)))
+}
+
+pub(super) async fn list(ask: Ask) -> Result<Response, Problem> {
+    let stale_ms = ask.stale_ms;
+    let read = move |conn: &Connection| objects::list::<Endpoint>(conn, stale_ms);
+    let endpoints = ask.app.store.read(read).await?;
+    let mut shown = Vec::with_capacity(endpoints.len());
+    for endpoint in &endpoints {
+        shown.push(expanded(&ask, endpoint).await?);
+    }
+    Ok(answer::listed(&ask.app, shown))
+}
+
+pub(super) async fn read(ask: Ask) -> Result<Response, Problem> {
+    let id = ask.id.clone();
+    let endpoint = ask.app.store.read(move |conn| objects::get::<Endpoint>(conn, &id)).await?;
+    Ok(answer::shown(&ask.app, expanded(&ask, &endpoint).await?))
+}
+
+pub(super) async fn update(ask: Ask) -> Result<Response, Problem> {
+    let (id, input) = (ask.id.clone(), input(ask.fields()?)?);
+    let quota = ask.app.options.worker_quota;
+    let write =
+        move |tx: &crate::store::Tx<'_>| endpoint::update(tx, &id, input, Face::Rest, quota);
+    let (_, endpoint) = ask.app.store.write(write).await?;
+    ask.app.endpoints_changed();
+    ask.app.say(&format!("endpoint {} changed", endpoint.id));
+    Ok(answer::updated(&ask.app, shape(&ask.app, &endpoint)))
+}
+
+pub(super) async fn delete(ask: Ask) -> Result<Response, Problem> {
+    let id = ask.id.clone();
+    let app = ask.app.clone();
+    ask.app.store.write(move |tx| app.delete_endpoint(tx, &id, Face::Rest)).await?;
+    ask.app.endpoints_changed();
+    ask.app.say(&format!("endpoint {} removed", ask.id));
+    Ok(answer::deleted())
+}
+
+/// What the real service fills in when it was left out.
+fn fill(input: &mut EndpointInput) {
+    input.gpu_type_ids.get_or_insert_with(catalog::gpu_types);
+    input.flash_boot.get_or_insert(FlashBoot::Flashboot);
+    input.locations.get_or_insert_with(|| catalog::DATA_CENTERS.join(","));
+    if let (Some(id), None) = (&input.network_volume_id, &input.network_volume_ids) {
+        input.network_volume_ids = Some(vec![id.clone()]);
+    }
+}
+
+fn input(mut fields: Fields) -> Result<EndpointInput, Problem> {
+    let flashboot = fields.flag("flashboot")?;
+    let on_off = |on| if on { FlashBoot::Flashboot } else { FlashBoot::Off };
+    Ok(EndpointInput {
+        name: fields.text("name")?,
+        template_id: fields.text("templateId")?,
+        compute_type: fields.text("computeType")?,
+        gpu_type_ids: fields.texts("gpuTypeIds")?,
+        gpu_count: fields.integer("gpuCount")?,
+        cpu_flavor_ids: fields.texts("cpuFlavorIds")?,
+        vcpu_count: fields.integer("vcpuCount")?,
+        workers_min: fields.integer("workersMin")?,
+        workers_max: fields.integer("workersMax")?,
+        idle_timeout: fields.integer("idleTimeout")?,
+        scaler_type: fields.text("scalerType")?,
+        scaler_value: fields.integer("scalerValue")?,
+        execution_timeout_ms: fields.integer("executionTimeoutMs")?,
+        flash_boot: flashboot.map(on_off),
+        locations: fields.texts("dataCenterIds")?.map(|ids| ids.join(",")),
+        network_volume_id: fields.nullable_text("networkVolumeId")?,
+        network_volume_ids: fields.texts("networkVolumeIds")?,
+        allowed_cuda_versions: fields.texts("allowedCudaVersions")?,
+        min_cuda_version: fields.nullable_text("minCudaVersion")?,
+        ..EndpointInput::default()
+    })
+}
+
+/// The endpoint with the expansions that the client asked for.
+async fn expanded(ask: &Ask, endpoint: &Endpoint) -> Result<Value, Problem> {
+    let mut value = shape(&ask.app, endpoint);
+    if ask.wants("includeTemplate") {
+        let id = endpoint.template_id.clone();
+        let read = move |conn: &Connection| objects::find::<Template>(conn, &id);
+        let template = ask.app.store.read(read).await?;
+        value["template"] = template.map_or(Value::Null, |template| template.to_rest());
+    }
+    if ask.wants("includeWorkers") {
+        let pods = ask.app.pods(&endpoint.id);
+        let shown = pods.iter().map(|pod| {
+            json!({ "id": pod.id, "desiredStatus": pod.desired_status, "endpointId": endpoint.id })
+        });
+        value["workers"] = shown.collect();
+    }
+    Ok(value)
+}
+
+fn shape(app: &App, endpoint: &Endpoint) -> Value {
+    let mut gpu_type_ids = endpoint.gpu_type_ids.clone();
+    if app.quirks.has(Quirk::ShuffledLists) {
+        answer::shuffle(&mut gpu_type_ids);
+    }
+    json!({
+        "id": endpoint.id,
+        "name": app.shown_name(endpoint),
+        "userId": app.user_id(),
+        "templateId": endpoint.template_id,
+        "computeType": endpoint.compute_type,
+        "gpuTypeIds": gpu_type_ids,
+        "gpuCount": endpoint.gpu_count,
+        "instanceIds": endpoint.instance_ids,
+        "workersMin": endpoint.workers_min,
+        "workersMax": endpoint.workers_max,
+        "workersStandby": endpoint.workers_standby,
+        "idleTimeout": endpoint.idle_timeout,
+        "scalerType": endpoint.scaler_type,
+        "scalerValue": endpoint.scaler_value,
+        "executionTimeoutMs": endpoint.execution_timeout_ms,
+        "flashboot": endpoint.flash_boot != FlashBoot::Off,
+        "dataCenterIds": endpoint.data_centers(),
+        "networkVolumeId": endpoint.network_volume_id,
+        "networkVolumeIds": endpoint.network_volume_ids,
+        "allowedCudaVersions": endpoint.allowed_cuda_versions,
+        "minCudaVersion": endpoint.min_cuda_version,
+        "env": endpoint.env,
+        "version": endpoint.version,
+        "createdAt": iso(endpoint.created_at),
+    })
+}

@@ -1,0 +1,196 @@
+//! GraphQL.
+
+use serde_json::{Value, json};
+
+use crate::harness::Harness;
+
+const SAVE: &str = "mutation Save($input: EndpointInput!) { saveEndpoint(input: $input) {
+    id name gpuIds templateId type idleTimeout locations flashBootType scalerType scalerValue
+    workersMin workersMax networkVolumeId version } }";
+
+async fn save(service: &Harness, input: Value) -> Value {
+    service.data(SAVE, json!({ "input": input })).await["saveEndpoint"].take()
+}
+
+#[tokio::test]
+async fn an_endpoint_lives_from_create_to_delete() {
+    let service = Harness::start().await;
+    let (volume, template) = (service.volume("v", 1).await, service.template("t").await);
+    let input = json!({ "name": "chat", "templateId": template, "gpuIds": "ADA_24,AMPERE_48",
+        "workersMin": 0, "workersMax": 5, "idleTimeout": 30, "locations": "EU-RO-1,US",
+        "flashBootType": "FLASHBOOT", "scalerValue": 9, "networkVolumeId": volume });
+    let made = save(&service, input).await;
+    assert_eq!(made["type"], "QB");
+    assert_eq!((&made["workersMax"], &made["flashBootType"]), (&json!(5), &json!("FLASHBOOT")));
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(id.len(), 14);
+    let over_rest = service.get(&format!("/endpoints/{id}")).await;
+    assert_eq!(over_rest["gpuTypeIds"][0], "NVIDIA GeForce RTX 4090");
+    assert_eq!(over_rest["dataCenterIds"], json!(["EU-RO-1"]));
+    let delete = "mutation($id: String!) { deleteEndpoint(id: $id) }";
+    let message = service.fails(delete, json!({ "id": id })).await;
+    assert!(message.contains("workersMin and workersMax"), "{message}");
+    let drained = json!({ "id": id, "name": "chat", "gpuIds": "ADA_24,AMPERE_48",
+        "workersMin": 0, "workersMax": 0 });
+    save(&service, drained).await;
+    let done = service.data(delete, json!({ "id": id })).await;
+    assert_eq!(done, json!({ "deleteEndpoint": null }));
+    assert_eq!(
+        service.data("{ myself { endpoints { id } } }", json!({})).await["myself"]["endpoints"],
+        json!([])
+    );
+}
+
+#[tokio::test]
+async fn saving_resets_what_is_left_out() {
+    let service = Harness::start().await;
+    let (volume, template) = (service.volume("v", 1).await, service.template("t").await);
+    let all = json!({ "name": "chat", "templateId": template, "gpuIds": "ADA_24", "workersMax": 7,
+        "idleTimeout": 60, "scalerValue": 9, "scalerType": "REQUEST_COUNT", "locations": "CZ",
+        "networkVolumeId": volume, "flashBootType": "FLASHBOOT" });
+    let id = save(&service, all).await["id"].clone();
+    let after = save(&service, json!({ "id": id, "name": "chat 2" })).await;
+    let expected = json!({ "id": id, "name": "chat 2", "gpuIds": "ADA_24", "templateId": template,
+        "type": "QB", "idleTimeout": 10, "locations": null, "flashBootType": "OFF",
+        "scalerType": "QUEUE_DELAY", "scalerValue": 4, "workersMin": 0, "workersMax": 3,
+        "networkVolumeId": null, "version": 1 });
+    assert_eq!(after, expected);
+}
+
+#[tokio::test]
+async fn rules_are_kept() {
+    let service = Harness::start().await;
+    let template = service.template("t").await;
+    let good = json!({ "name": "chat", "templateId": template, "gpuIds": "ADA_24" });
+    let with = |more: Value| {
+        let mut input = good.clone();
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "input": input })
+    };
+    for (wrong, expected) in [
+        (json!({ "gpuIds": "ADA_25" }), "AMPERE_16"),
+        (json!({ "gpuIds": null }), "gpuIds is required"),
+        (json!({ "templateId": "nothing" }), "not found"),
+        (json!({ "templateId": null }), "templateId is required"),
+        (json!({ "locations": "XX" }), "locations"),
+        (json!({ "scalerType": "X" }), "QUEUE_DELAY"),
+        (json!({ "type": "XX" }), "QB"),
+        (json!({ "workersMin": 4, "workersMax": 2 }), "4 > 2"),
+        (json!({ "workersMax": -1 }), "workersMax"),
+        (json!({ "networkVolumeId": "nothing" }), "not found"),
+        (json!({ "name": "ab" }), "3 characters"),
+        (json!({ "id": "nothing" }), "endpoint not found"),
+    ] {
+        let message = service.fails(SAVE, with(wrong.clone())).await;
+        assert!(message.contains(expected), "{wrong}: {message}");
+    }
+    let (status, body) = service.graphql(SAVE, with(json!({ "flashBootType": "FAST" }))).await;
+    assert_eq!(status, 400, "{body}");
+}
+
+#[tokio::test]
+async fn documents_are_parsed_and_validated() {
+    let service = Harness::start().await;
+    for (query, expected) in [
+        ("{ myself { endpoints { id", "Unexpected"),
+        ("{ myself { nothing } }", "nothing"),
+        ("{ myself }", "myself"),
+        ("mutation { deleteEndpoint(id: 5) }", "id"),
+        (
+            "mutation { saveEndpoint(input: { name: \"x\", flashBootType: \"FLASHBOOT\" }) { id } }",
+            "",
+        ),
+        ("{ ...f }", "f"),
+        ("", ""),
+    ] {
+        let (status, body) = service.graphql(query, json!({})).await;
+        assert_eq!(status, 400, "{query}: {body}");
+        assert!(body.get("data").is_none(), "{body}");
+        let message = body["errors"][0]["message"].as_str().unwrap();
+        assert!(message.contains(expected), "{query}: {message}");
+        assert_eq!(body["errors"][0]["extensions"]["code"], "GRAPHQL_VALIDATION_FAILED");
+    }
+    let url = format!("{}?api_key=wrong", service.addresses.graphql);
+    let body = json!({ "query": "{ myself { id } }" });
+    let response = service.client.post(url).json(&body).send().await.unwrap();
+    assert_eq!(response.status(), 401);
+    let bearer = service.client.post(&service.addresses.graphql).bearer_auth(crate::harness::KEY);
+    assert_eq!(bearer.json(&body).send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn aliases_fragments_and_partial_failures_work() {
+    let service = Harness::start().await;
+    let query = "mutation { a: createNetworkVolume(input: {name: \"a\", size: 1, dataCenterId: \"EU-RO-1\"}) { ...v }
+        b: createNetworkVolume(input: {name: \"b\", size: 5000, dataCenterId: \"EU-RO-1\"}) { ...v } }
+        fragment v on NetworkVolume { name size }";
+    let (status, body) = service.graphql(query, json!({})).await;
+    assert_eq!(status, 200, "{body}");
+    // A field that cannot be null takes its parent with it; what was done stands.
+    assert_eq!(body["errors"][0]["path"][0], "b", "{body}");
+    assert_eq!(service.get("/networkvolumes").await.as_array().unwrap().len(), 1);
+    let query = "query q($with: Boolean!) { myself { n: networkVolumes { name size @include(if: $with) } } }";
+    let shown = service.data(query, json!({ "with": false })).await;
+    assert_eq!(shown["myself"]["n"], json!([{ "name": "a" }]));
+}
+
+#[tokio::test]
+async fn an_endpoint_of_rest_shows_its_pools() {
+    let service = Harness::start().await;
+    let template = service.template("t").await;
+    let types = ["NVIDIA A40", "NVIDIA L4", "NVIDIA RTX A6000"];
+    let body = json!({ "name": "by type", "templateId": template, "gpuTypeIds": types });
+    let id = service.post("/endpoints", body).await["id"].clone();
+    let query = "query($id: String!) { myself { endpoint(id: $id) { gpuIds workersMax pods { id desiredStatus }
+        template { name env { key value } } networkVolume { id } } serverlessDiscount { type } maxServerlessConcurrency } }";
+    let shown = service.data(query, json!({ "id": id })).await["myself"].take();
+    assert_eq!(shown["endpoint"]["gpuIds"], "AMPERE_48,AMPERE_24");
+    assert_eq!(shown["endpoint"]["template"], json!({ "name": "t", "env": [] }));
+    assert_eq!(shown["serverlessDiscount"], Value::Null);
+}
+
+#[tokio::test]
+async fn sparse_mutations_templates_and_credentials_work() {
+    let service = Harness::start().await;
+    let template = service.template("t").await;
+    let input = json!({ "name": "chat", "templateId": template, "gpuIds": "ADA_24",
+        "workersMax": 7, "idleTimeout": 60 });
+    let id = save(&service, input).await["id"].clone();
+    let query = "mutation($i: UpdateEndpointWorkersMaxInput!) { updateEndpointWorkersMax(input: $i) { workersMax idleTimeout } }";
+    let done = service.data(query, json!({ "i": { "endpointId": id, "workerCount": 2 } })).await;
+    assert_eq!(done["updateEndpointWorkersMax"], json!({ "workersMax": 2, "idleTimeout": 60 }));
+    let saved = service
+        .data(
+            "mutation { saveTemplate(input: { name: \"g\", imageName: \"i\", containerDiskInGb: 5, volumeInGb: 0,
+                dockerArgs: \"{\\\"cmd\\\":[\\\"a\\\"],\\\"entrypoint\\\":[]}\", env: [{key: \"A\", value: \"1\"}] }) { id ports env { key value } } }",
+            json!({}),
+        )
+        .await["saveTemplate"]
+        .take();
+    let over_rest = service.get(&format!("/templates/{}", saved["id"].as_str().unwrap())).await;
+    assert_eq!(
+        (&over_rest["dockerStartCmd"], &over_rest["env"]),
+        (&json!(["a"]), &json!({ "A": "1" }))
+    );
+    let swap = "mutation($i: UpdateEndpointTemplateInput!) { updateEndpointTemplate(input: $i) { templateId version } }";
+    let done =
+        service.data(swap, json!({ "i": { "endpointId": id, "templateId": saved["id"] } })).await;
+    assert_eq!(done["updateEndpointTemplate"], json!({ "templateId": saved["id"], "version": 1 }));
+    let delete = "mutation($n: String!) { deleteTemplate(templateName: $n) }";
+    assert_eq!(service.data(delete, json!({ "n": "t" })).await, json!({ "deleteTemplate": null }));
+    assert!(service.fails(delete, json!({ "n": "g" })).await.contains("in use"));
+    assert!(service.fails(delete, json!({ "n": "t" })).await.contains("not found"));
+    let auth = service
+        .data("mutation { saveRegistryAuth(input: {name: \"h\", username: \"u\", password: \"p\"}) { id name } }", json!({}))
+        .await["saveRegistryAuth"]
+        .take();
+    let rotate =
+        "mutation($i: UpdateRegistryAuthInput!) { updateRegistryAuth(input: $i) { id name } }";
+    let input = json!({ "id": auth["id"], "username": "u2", "password": "p2" });
+    assert_eq!(service.data(rotate, json!({ "i": input })).await["updateRegistryAuth"], auth);
+    let creds = service.data("{ myself { containerRegistryCreds { id name } } }", json!({})).await;
+    assert_eq!(creds["myself"]["containerRegistryCreds"], json!([auth]));
+    let delete = "mutation($i: String!) { deleteRegistryAuth(registryAuthId: $i) }";
+    service.data(delete, json!({ "i": auth["id"] })).await;
+    assert!(service.fails(delete, json!({ "i": auth["id"] })).await.contains("not found"));
+}

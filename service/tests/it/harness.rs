@@ -1,0 +1,165 @@
+//! A service of its own for each test, and a client.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use service::{Addresses, Options};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The key of every service in these tests.
+pub(crate) const KEY: &str = "test-key";
+
+/// A running service.
+pub(crate) struct Harness {
+    pub(crate) addresses: Addresses,
+    pub(crate) client: reqwest::Client,
+    pub(crate) stop: CancellationToken,
+    pub(crate) data: PathBuf,
+    pub(crate) running: JoinHandle<()>,
+    folder: Option<TempDir>,
+}
+
+/// A client that never reuses a connection that the service has cut.
+pub(crate) fn client() -> reqwest::Client {
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| {
+        let _already = rustls::crypto::ring::default_provider().install_default();
+    });
+    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap()
+}
+
+impl Harness {
+    pub(crate) async fn start() -> Harness {
+        Harness::with(|_| {}).await
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Harness {
+        let folder = tempfile::tempdir().unwrap();
+        let mut harness = Harness::over(folder.path(), change).await;
+        harness.folder = Some(folder);
+        harness
+    }
+
+    /// A service over a folder that outlives it.
+    pub(crate) async fn over(folder: &Path, change: impl FnOnce(&mut Options)) -> Harness {
+        let mut options = Options::new(folder.to_owned());
+        options.key = Some(KEY.to_owned());
+        if std::env::var_os("SERVICE_TEST_LOG").is_some() {
+            options.verbose = true;
+            options.log = Arc::new(|line| eprintln!("{line}"));
+        }
+        change(&mut options);
+        let server = service::start(options).await.unwrap();
+        let addresses = server.addresses().clone();
+        let stop = CancellationToken::new();
+        let token = stop.clone();
+        let running = tokio::spawn(async move { server.run(token).await.unwrap() });
+        let data = folder.to_owned();
+        Harness { addresses, client: client(), stop, data, running, folder: None }
+    }
+
+    /// Stops the service and waits until it is gone.
+    pub(crate) async fn stop(self) -> Option<TempDir> {
+        self.stop.cancel();
+        self.running.await.unwrap();
+        self.folder
+    }
+
+    /// A REST request; the body of the answer is null when it is empty.
+    pub(crate) async fn rest(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> (StatusCode, Value) {
+        let url = format!("{}{path}", self.addresses.rest);
+        self.send(method, &url, body).await
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        url: &str,
+        body: Option<Value>,
+    ) -> (StatusCode, Value) {
+        let mut request = self.client.request(method, url).bearer_auth(KEY);
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        let text = response.text().await.unwrap();
+        let body = if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap() };
+        (status, body)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        let (status, body) = self.rest(Method::GET, path, None).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {body}");
+        body
+    }
+
+    /// A POST that must succeed.
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
+        let (status, answer) = self.rest(Method::POST, path, Some(body)).await;
+        assert!(status.is_success(), "{path}: {status} {answer}");
+        answer
+    }
+
+    /// A request that must be refused with this status; returns the message.
+    pub(crate) async fn refused(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        status: u16,
+    ) -> String {
+        let (found, answer) = self.rest(method.clone(), path, body).await;
+        assert_eq!(found.as_u16(), status, "{method} {path}: {answer}");
+        assert_eq!(answer["status"], status, "{answer}");
+        answer["error"].as_str().unwrap().to_owned()
+    }
+
+    /// A GraphQL request.
+    pub(crate) async fn graphql(&self, query: &str, variables: Value) -> (StatusCode, Value) {
+        let url = format!("{}?api_key={KEY}", self.addresses.graphql);
+        let body = json!({ "query": query, "variables": variables });
+        let response = self.client.post(url).json(&body).send().await.unwrap();
+        (response.status(), response.json().await.unwrap())
+    }
+
+    /// The data of a GraphQL request that must succeed.
+    pub(crate) async fn data(&self, query: &str, variables: Value) -> Value {
+        let (status, mut body) = self.graphql(query, variables).await;
+        assert!(status == StatusCode::OK && body.get("errors").is_none(), "{status} {body}");
+        body["data"].take()
+    }
+
+    /// The message of the first error of a GraphQL operation that must fail.
+    pub(crate) async fn fails(&self, query: &str, variables: Value) -> String {
+        let (status, body) = self.graphql(query, variables).await;
+        assert_eq!(status, StatusCode::OK, "{body}");
+        body["errors"][0]["message"].as_str().unwrap_or_else(|| panic!("{body}")).to_owned()
+    }
+
+    pub(crate) async fn volume(&self, name: &str, size: i64) -> String {
+        let body = json!({ "name": name, "size": size, "dataCenterId": "EU-RO-1" });
+        self.post("/networkvolumes", body).await["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn template(&self, name: &str) -> String {
+        let body = json!({ "name": name, "imageName": "echo:1", "isServerless": true });
+        self.post("/templates", body).await["id"].as_str().unwrap().to_owned()
+    }
+
+    /// The entries of the access log.
+    pub(crate) fn access_log(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.data.join("access.log")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}

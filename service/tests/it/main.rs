@@ -1,0 +1,9 @@
+//! The service over real sockets.
+
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails where it stands")]
+
+mod graphql;
+mod harness;
+mod management;
+mod mishaps;
+mod running;

@@ -1,0 +1,136 @@
+//! Start, end, leases, durability across an orderly restart.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use service::{Options, StartError};
+use tokio::time::{sleep, timeout};
+
+use crate::harness::{Harness, KEY, client};
+
+async fn ends(harness: Harness) -> bool {
+    timeout(Duration::from_secs(5), harness.running).await.is_ok()
+}
+
+#[tokio::test]
+async fn serve_json_tells_where_the_service_is_and_goes_last() {
+    let service = Harness::start().await;
+    let path = service.data.join("serve.json");
+    let told: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(told["rest_url"], service.addresses.rest);
+    assert_eq!(told["graphql_url"], service.addresses.graphql);
+    assert_eq!(told["queue_url"], service.addresses.queue);
+    assert_eq!(told["lease_url"], service.addresses.lease);
+    assert_eq!((&told["key"], &told["pid"]), (&json!(KEY), &json!(std::process::id())));
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let folder = service.stop().await;
+    assert!(!path.exists() && folder.is_some());
+}
+
+#[tokio::test]
+async fn a_data_folder_serves_once_and_keeps_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Harness::over(folder.path(), |options| options.key = None).await;
+    let error = service::start(Options::new(folder.path().to_owned())).await.err().unwrap();
+    assert!(matches!(&error, StartError::Locked { folder: held } if held == folder.path()));
+    assert!(error.to_string().contains(folder.path().to_str().unwrap()), "{error}");
+    let key = first.addresses.key.clone();
+    let url = format!("{}/networkvolumes", first.addresses.rest);
+    let body = json!({ "name": "kept", "size": 5, "dataCenterId": "EU-RO-1" });
+    let made = client().post(&url).bearer_auth(&key).json(&body).send().await.unwrap();
+    let made: Value = made.json().await.unwrap();
+    first.stop().await;
+    let second = Harness::over(folder.path(), |options| options.key = None).await;
+    assert_eq!(second.addresses.key, key);
+    let mode = folder.path().join("key").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let url = format!("{}/networkvolumes", second.addresses.rest);
+    let listed = client().get(&url).bearer_auth(&key).send().await.unwrap();
+    assert_eq!(listed.json::<Value>().await.unwrap(), json!([made]));
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn without_need_the_service_ends() {
+    let service = Harness::with(|options| {
+        options.until_idle = true;
+        options.timing.first_lease = Duration::from_millis(200);
+    })
+    .await;
+    assert!(ends(service).await);
+}
+
+#[tokio::test]
+async fn the_service_ends_with_its_last_lease() {
+    let service = Harness::with(|options| {
+        options.until_idle = true;
+        options.timing.first_lease = Duration::from_millis(300);
+    })
+    .await;
+    let lease = |key: &'static str| client().get(&service.addresses.lease).bearer_auth(key).send();
+    assert_eq!(lease("wrong").await.unwrap().status(), 401);
+    let first = lease(KEY).await.unwrap();
+    let second = lease(KEY).await.unwrap();
+    assert_eq!((first.status().as_u16(), second.status().as_u16()), (200, 200));
+    sleep(Duration::from_millis(500)).await;
+    drop(first);
+    sleep(Duration::from_millis(200)).await;
+    assert!(!service.running.is_finished(), "a lease is still held");
+    let (rest, data) = (service.addresses.rest.clone(), service.data.clone());
+    drop(second);
+    assert!(ends(service).await);
+    assert!(client().get(format!("{rest}/networkvolumes")).send().await.is_err());
+    assert!(!data.join("serve.json").exists());
+}
+
+#[tokio::test]
+async fn a_stopping_service_ends_leases_and_grants_no_more() {
+    let service = Harness::start().await;
+    let held = client().get(&service.addresses.lease).bearer_auth(KEY).send().await.unwrap();
+    service.stop.cancel();
+    timeout(Duration::from_secs(5), held.bytes()).await.expect("the lease ends").ok();
+    assert!(ends(service).await);
+}
+
+#[tokio::test]
+async fn keys_that_fit_no_header_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for key in ["", "a b", "a\nb"] {
+        let mut options = Options::new(folder.path().to_owned());
+        options.key = Some(key.to_owned());
+        assert!(matches!(service::start(options).await, Err(StartError::Key)));
+    }
+}
+
+#[tokio::test]
+async fn the_access_log_counts_what_was_called() {
+    let service = Harness::start().await;
+    let id = service.volume("v", 1).await;
+    service.get(&format!("/networkvolumes/{id}?secret=1")).await;
+    service.data("{ myself { id } }", json!({})).await;
+    let create = "mutation { createNetworkVolume(input: {name: \"a\", size: 1, dataCenterId: \"CA-MTL-1\"}) { id } }";
+    let made = service.data(create, json!({})).await["createNetworkVolume"]["id"].take();
+    let log = service.access_log();
+    let brief: Vec<_> = log
+        .iter()
+        .map(|entry| {
+            json!([entry["operation"], entry["mutating"], entry["object"], entry["status"]])
+        })
+        .collect();
+    assert_eq!(
+        brief,
+        [
+            json!(["POST /networkvolumes", true, id, 200]),
+            json!(["GET /networkvolumes/{id}", false, id, 200]),
+            json!(["myself", false, null, 200]),
+            json!(["createNetworkVolume", true, made, 200]),
+        ]
+    );
+    assert_eq!(log[1]["path"], format!("/v1/networkvolumes/{id}"));
+    let text = std::fs::read_to_string(service.data.join("access.log")).unwrap();
+    assert!(!text.contains(KEY) && !text.contains("secret"), "{text}");
+    let silent = Harness::with(|options| options.access_log = false).await;
+    silent.volume("v", 1).await;
+    assert!(!silent.data.join("access.log").exists());
+}
