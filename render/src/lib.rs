@@ -1,1 +1,18 @@
-//! One view model, rendered for people and for machines.
+//! Rendering: one view model, and the forms that it takes for people and for machines.
+//!
+//! What is shown is first turned into a view ([`view`], [`state`], [`diagnostics`]), which holds
+//! no secret and whose serialisation is the JSON output. The renderers read only views, so none
+//! knows more than another; they return text and print nothing.
+
+pub mod diagnostics;
+pub mod json;
+pub mod paint;
+mod reason;
+pub mod safe;
+pub mod shown;
+pub mod steps;
+pub mod terminal;
+mod values;
+pub mod view;
+
+pub use paint::Colour;

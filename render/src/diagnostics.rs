@@ -1,0 +1,357 @@
+//! Diagnostics: in the manner of rustc for people, and as JSON.
+//!
+//! A report shows the words underlined in a window of a few lines, never the whole file: showing
+//! one line of a spec of many megabytes costs no more than of a small one.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use engine::diagnostics::{Diagnostic, Diagnostics, Severity, Source, Sources, Span};
+use serde::Serialize;
+
+use crate::paint::Colour;
+use crate::safe;
+use crate::view::{Place, place};
+
+/// How many diagnostics are shown; the rest is counted.
+pub const SHOWN_MAX: usize = 50;
+/// How many bytes of a line are shown.
+const LINE_MAX: usize = 240;
+/// How many lines of an underlined text are shown.
+const LINES_MAX: usize = 6;
+/// The longest summary, detail or help, in characters.
+const TEXT_MAX: usize = 4_000;
+
+/// A diagnostic as it may be shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DiagnosticView {
+    /// `error`, `warning` or `note`.
+    pub severity: &'static str,
+    /// What happened.
+    pub summary: String,
+    /// Why.
+    pub detail: Option<String>,
+    /// The resource that it is about.
+    pub address: Option<String>,
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+    /// What to do.
+    pub help: Option<String>,
+    /// Other places that matter.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<RelatedView>,
+}
+
+/// Another place that matters.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RelatedView {
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Why.
+    pub label: String,
+}
+
+impl DiagnosticView {
+    /// The views of all diagnostics.
+    pub fn all(diagnostics: &Diagnostics, sources: &Sources) -> Vec<Self> {
+        diagnostics.iter().map(|diagnostic| Self::new(diagnostic, sources)).collect()
+    }
+
+    /// The view of one.
+    pub fn new(diagnostic: &Diagnostic, sources: &Sources) -> Self {
+        let related = |(span, label): &(Span, String)| RelatedView {
+            place: place(Some(*span), sources),
+            label: label.clone(),
+        };
+        Self {
+            severity: diagnostic.severity.word(),
+            summary: diagnostic.summary.clone(),
+            detail: diagnostic.detail.clone(),
+            address: diagnostic.address.as_ref().map(ToString::to_string),
+            place: place(diagnostic.span, sources),
+            help: diagnostic.help.clone(),
+            related: diagnostic.related.iter().map(related).collect(),
+        }
+    }
+}
+
+/// All diagnostics as text: at most [`SHOWN_MAX`], errors first, then how many more there are.
+pub fn text(diagnostics: &Diagnostics, sources: &Sources, colour: Colour) -> String {
+    let mut shown: Vec<&Diagnostic> = diagnostics.iter().collect();
+    // What is left out is never an error as long as there is something lesser to leave out. The
+    // sort is stable, so each kind keeps its order.
+    shown.sort_by_key(|diagnostic| diagnostic.severity);
+    let mut text = String::new();
+    for diagnostic in shown.iter().take(SHOWN_MAX) {
+        text.push_str(&report(diagnostic, sources, colour));
+        text.push('\n');
+    }
+    if let Some(more) = shown.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
+        let _ = writeln!(text, "and {more} more\n");
+    }
+    text
+}
+
+/// One diagnostic as text, ending with a line end.
+pub fn report(diagnostic: &Diagnostic, sources: &Sources, colour: Colour) -> String {
+    let level = level(diagnostic.severity);
+    let about = diagnostic.address.as_ref().map(|address| safe::text(&address.to_string()));
+    let title = safe::capped(&diagnostic.summary, TEXT_MAX);
+    let title = match &about {
+        Some(about) if !title.contains(about.as_str()) => format!("{about}: {title}"),
+        _ => title,
+    };
+    let detail = diagnostic.detail.as_deref().map(lines);
+    let help = diagnostic.help.as_deref().map(lines);
+    let label = diagnostic.label.as_deref().map(safe::text);
+    let windows = windows(diagnostic, sources, label.as_deref());
+
+    let mut group = level.primary_title(title).elements(windows.iter().map(Window::element));
+    if let Some(detail) = &detail {
+        group = group.element(Level::NOTE.message(detail.as_str()));
+    }
+    let mut groups: Vec<Group<'_>> = vec![group];
+    if let Some(help) = &help {
+        groups.push(Group::with_title(Level::HELP.secondary_title(help.as_str())));
+    }
+    let renderer = match colour {
+        Colour::On => Renderer::styled(),
+        Colour::Off => Renderer::plain(),
+    };
+    renderer.render(&groups) + "\n"
+}
+
+fn level(severity: Severity) -> Level<'static> {
+    match severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    }
+}
+
+/// Sentences may have several lines; each is made safe by itself.
+fn lines(text: &str) -> String {
+    let (head, _) =
+        text.char_indices().nth(TEXT_MAX).map_or((text, ""), |(at, _)| text.split_at(at));
+    head.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// CI systems take a line that begins with two colons for a command, however far it is indented.
+fn line(text: &str) -> String {
+    let safe = safe::whole(text);
+    match safe.trim_start().strip_prefix("::") {
+        Some(rest) => format!("\\u{{3a}}:{rest}"),
+        None => safe.into_owned(),
+    }
+}
+
+/// The underlined lines of one place.
+struct Window {
+    path: String,
+    first_line: usize,
+    text: String,
+    range: Range<usize>,
+    kind: AnnotationKind,
+    label: Option<String>,
+    /// Whether the place is too wide to show: then only its line is named.
+    hidden: bool,
+}
+
+/// The windows of a diagnostic: its own place first, then the related ones.
+fn windows(diagnostic: &Diagnostic, sources: &Sources, label: Option<&str>) -> Vec<Window> {
+    let own = diagnostic.span.map(|span| (span, AnnotationKind::Primary, label.map(String::from)));
+    let related = diagnostic
+        .related
+        .iter()
+        .take(10)
+        .map(|(span, why)| (*span, AnnotationKind::Context, Some(safe::text(why))));
+    own.into_iter()
+        .chain(related)
+        .filter_map(|(span, kind, label)| window(span, kind, label, sources))
+        .collect()
+}
+
+fn window(
+    span: Span,
+    kind: AnnotationKind,
+    label: Option<String>,
+    sources: &Sources,
+) -> Option<Window> {
+    let source = sources.get(span.file)?;
+    let path = safe::text(&source.path);
+    let Some(position) = sources.position(span) else {
+        let hidden = Window {
+            path,
+            first_line: 1,
+            text: String::new(),
+            range: 0..0,
+            kind,
+            label,
+            hidden: true,
+        };
+        return Some(hidden);
+    };
+    let first_line = position.line;
+    let start = source.line_start(first_line);
+    let (text, whole) = shown_lines(source, first_line, span);
+    let from = (span.start as usize - start).min(text.len());
+    let to = (span.end as usize).saturating_sub(start).clamp(from, text.len());
+    let hidden = !whole && from >= text.len();
+    let range = floor(&text, from)..floor(&text, to).max(floor(&text, from));
+    Some(Window { path, first_line, text, range, kind, label, hidden })
+}
+
+/// The lines of a span, as many and as much of them as is sane, and whether that is all.
+fn shown_lines(source: &Source, first_line: usize, span: Span) -> (String, bool) {
+    let mut text = String::new();
+    for number in first_line..first_line + LINES_MAX {
+        let Some(line) = source.line(number) else { break };
+        if number > first_line {
+            if source.line_start(number) >= span.end as usize {
+                break;
+            }
+            text.push('\n');
+        }
+        let end = floor(line, LINE_MAX.min(line.len()));
+        text.push_str(&line[..end]);
+        if end < line.len() {
+            return (text, false);
+        }
+    }
+    (text, true)
+}
+
+/// The largest character boundary up to `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0)
+}
+
+impl Window {
+    fn element(&self) -> annotate_snippets::Element<'_> {
+        if self.hidden {
+            return Origin::path(self.path.as_str()).line(self.first_line).into();
+        }
+        let annotation = self.kind.span(self.range.clone()).label(self.label.as_deref());
+        Snippet::source(self.text.as_str())
+            .path(self.path.as_str())
+            .line_start(self.first_line)
+            .annotation(annotation)
+            .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(text: &str) -> (Sources, engine::diagnostics::FileId) {
+        let mut sources = Sources::default();
+        let file = sources.add("plumb.toml", text);
+        (sources, file)
+    }
+
+    fn span_of(sources: &Sources, file: engine::diagnostics::FileId, word: &str) -> Span {
+        let text = &sources.get(file).unwrap().text;
+        let start = text.find(word).unwrap();
+        engine::spec::span(file, start..start + word.len())
+    }
+
+    #[test]
+    fn a_mistake_is_shown_at_its_words() {
+        let (sources, file) = sources("[resource.value.a]\n# ü\nvalue = \"${valu.b.value}\"\n");
+        let diagnostic = Diagnostic::error("there is no resource type `valu`")
+            .at(span_of(&sources, file, "valu.b"))
+            .label("no such type")
+            .detail("The configured providers have `value`.")
+            .related(span_of(&sources, file, "resource.value.a"), "in this resource")
+            .about(&"value.a".parse().unwrap())
+            .help("did you mean `value`?");
+        insta::assert_snapshot!(report(&diagnostic, &sources, Colour::Off), @r#"
+        error: value.a: there is no resource type `valu`
+         --> plumb.toml:3:12
+          |
+        3 | value = "${valu.b.value}"
+          |            ^^^^^^ no such type
+          |
+         ::: plumb.toml:1:2
+          |
+        1 | [resource.value.a]
+          |  ---------------- in this resource
+          |
+          = note: The configured providers have `value`.
+        help: did you mean `value`?
+        "#);
+        let json =
+            serde_json::to_string_pretty(&DiagnosticView::new(&diagnostic, &sources)).unwrap();
+        insta::assert_snapshot!(json, @r#"
+        {
+          "severity": "error",
+          "summary": "there is no resource type `valu`",
+          "detail": "The configured providers have `value`.",
+          "address": "value.a",
+          "file": "plumb.toml",
+          "line": 3,
+          "column": 12,
+          "help": "did you mean `value`?",
+          "related": [
+            {
+              "file": "plumb.toml",
+              "line": 1,
+              "column": 2,
+              "label": "in this resource"
+            }
+          ]
+        }
+        "#);
+    }
+
+    #[test]
+    fn hostile_text_does_nothing() {
+        let (sources, file) = sources("a = \"\u{1b}[2J\u{202e}x\"\n");
+        let diagnostic = Diagnostic::error("bad \u{1b}[31m\nname")
+            .at(span_of(&sources, file, "x"))
+            .detail("one\n::error::two\u{7}")
+            .help("say\u{202e} so");
+        let text = report(&diagnostic, &sources, Colour::Off);
+        assert!(!text.chars().any(|c| c != '\n' && safe::is_hidden(c)), "{text:?}");
+        insta::assert_snapshot!(text, @r#"
+        error: bad \u{1b}[31m\nname
+         --> plumb.toml:1:11
+          |
+        1 | a = "␛[2J�x"
+          |           ^
+          |
+          = note: one
+                  \u{3a}:error::two\u{7}
+        help: say\u{202e} so
+        "#);
+    }
+
+    #[test]
+    fn a_mile_long_line_and_a_far_place_are_shown_shortly() {
+        let (sources, file) =
+            sources(&format!("x = \"{}end\"\n{}", "ü".repeat(100_000), "y\n".repeat(50)));
+        let far = Diagnostic::error("too long").at(span_of(&sources, file, "end"));
+        assert!(report(&far, &sources, Colour::Off).len() < 1_000);
+        let all = engine::spec::span(file, 0..200_060);
+        let wide = Diagnostic::error("too long").at(all);
+        assert!(report(&wide, &sources, Colour::Off).len() < 2_000);
+        let outside = engine::spec::span(file, 10_000_000..10_000_001);
+        assert!(!report(&Diagnostic::error("x").at(outside), &sources, Colour::Off).is_empty());
+    }
+
+    #[test]
+    fn many_are_counted_and_errors_come_first() {
+        let mut all = Diagnostics::new();
+        for n in 0..60 {
+            all.push(Diagnostic::warning(format!("warning {n}")));
+        }
+        all.push(Diagnostic::error("the error"));
+        let text = text(&all, &Sources::default(), Colour::Off);
+        assert!(text.starts_with("error: the error\n"), "{text}");
+        assert!(text.ends_with("\nand 11 more\n\n"), "{text}");
+    }
+}

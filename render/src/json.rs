@@ -1,0 +1,59 @@
+//! JSON text that is also safe to look at.
+//!
+//! The same JSON as any other writer's, but what would act on a terminal or hide in it is written
+//! as `\u` escapes, which JSON allows anywhere in a string. It stands only in strings: JSON itself
+//! has no such character.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::safe;
+
+/// One object over many lines, with a line end.
+pub fn pretty(value: &impl Serialize) -> String {
+    finish(serde_json::to_string_pretty(value))
+}
+
+/// One object on one line, with a line end.
+pub fn line(value: &impl Serialize) -> String {
+    finish(serde_json::to_string(value))
+}
+
+fn finish(text: Result<String, serde_json::Error>) -> String {
+    // The views have text keys and finite numbers only, so writing them cannot fail.
+    let mut text = text.expect("views are always writable as JSON");
+    if text.chars().any(|c| c != '\n' && safe::is_hidden(c)) || text.contains("##") {
+        text = escaped(&text);
+    }
+    text.push('\n');
+    text
+}
+
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len() + 64);
+    for (index, c) in text.char_indices() {
+        let acts = c != '\n' && safe::is_hidden(c);
+        if acts || safe::is_ci_command(&text[index..], &safe) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_are_escaped_and_read_back() {
+        let value = serde_json::json!({"a": "\u{9b}x\u{e0041}##[group]\u{202e}\n"});
+        let text = line(&value);
+        assert_eq!(text, "{\"a\":\"\\u009bx\\udb40\\udc41#\\u0023[group]\\u202e\\n\"}\n");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
+}

@@ -1,0 +1,235 @@
+//! Lines of labelled text, and the one table from labels to colours.
+//!
+//! Renderers say what a piece of text is, never how it looks. Every line makes sense without its
+//! colours: they repeat what the words say.
+
+use anstyle::{AnsiColor, Style};
+
+/// What a piece of text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// Nothing special.
+    Plain,
+    /// What is new.
+    Added,
+    /// What changes in place.
+    Changed,
+    /// What goes.
+    Removed,
+    /// What is replaced, or left behind.
+    Replaced,
+    /// What is lost, or cannot be decided.
+    Danger,
+    /// What needs attention.
+    Caution,
+    /// What went well.
+    Good,
+    /// The names of things and the headings of sections.
+    Strong,
+    /// What may be skipped: origins, counts of what is unchanged.
+    Faint,
+}
+
+/// The one table from labels to colours.
+fn style(label: Label) -> Style {
+    let colour = |colour: AnsiColor| colour.on_default();
+    match label {
+        Label::Plain => Style::new(),
+        Label::Added | Label::Good => colour(AnsiColor::Green),
+        Label::Changed | Label::Caution => colour(AnsiColor::Yellow),
+        Label::Removed => colour(AnsiColor::Red),
+        Label::Replaced => colour(AnsiColor::Magenta),
+        Label::Danger => colour(AnsiColor::Red).bold(),
+        Label::Strong => Style::new().bold(),
+        Label::Faint => Style::new().dimmed(),
+    }
+}
+
+/// Whether to write colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// Write them.
+    On,
+    /// Leave them out.
+    Off,
+}
+
+/// Writes one labelled text.
+pub fn paint(text: &str, label: Label, colour: Colour) -> String {
+    let style = style(label);
+    if colour == Colour::Off || style == Style::new() || text.is_empty() {
+        return text.to_owned();
+    }
+    format!("{style}{text}{style:#}")
+}
+
+/// One line: a mark, an indent, and labelled text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// `+`, `-`, `~` and the like; markdown puts it into the first column.
+    mark: Option<(&'static str, Label)>,
+    /// How far it is indented, in levels.
+    depth: usize,
+    parts: Vec<(String, Label)>,
+}
+
+impl Line {
+    /// An empty line at a depth.
+    pub fn new(depth: usize) -> Self {
+        Self { mark: None, depth, parts: Vec::new() }
+    }
+
+    /// With a mark before its text.
+    #[must_use]
+    pub fn mark(mut self, mark: &'static str, label: Label) -> Self {
+        self.mark = Some((mark, label));
+        self
+    }
+
+    /// With more text. The caller has made foreign text safe.
+    #[must_use]
+    pub fn then(mut self, text: impl Into<String>, label: Label) -> Self {
+        self.parts.push((text.into(), label));
+        self
+    }
+
+    /// With more ordinary text.
+    #[must_use]
+    pub fn plain(self, text: impl Into<String>) -> Self {
+        self.then(text, Label::Plain)
+    }
+
+    /// With the text of another line.
+    #[must_use]
+    pub fn join(mut self, other: Line) -> Self {
+        self.parts.extend(other.parts);
+        self
+    }
+
+    /// How many characters its text has, without mark and indent.
+    pub fn width(&self) -> usize {
+        self.parts.iter().map(|(text, _)| text.chars().count()).sum()
+    }
+
+    /// Says whether it is an empty line.
+    pub fn is_empty(&self) -> bool {
+        self.mark.is_none() && self.parts.is_empty()
+    }
+
+    fn indent(&self) -> usize {
+        2 + 4 * self.depth
+    }
+
+    fn text(&self, colour: Colour) -> String {
+        self.parts.iter().map(|(text, label)| paint(text, *label, colour)).collect()
+    }
+}
+
+/// Lines, top to bottom.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    lines: Vec<Line>,
+}
+
+impl Page {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a line.
+    pub fn push(&mut self, line: Line) {
+        self.lines.push(line);
+    }
+
+    /// Adds a heading, in the first column.
+    pub fn heading(&mut self, text: impl Into<String>, label: Label) {
+        let mut line = Line::new(0).then(text, label);
+        line.depth = usize::MAX;
+        self.lines.push(line);
+    }
+
+    /// Adds an empty line, unless there is nothing before it or one already.
+    pub fn gap(&mut self) {
+        if self.lines.last().is_some_and(|line| !line.is_empty()) {
+            self.lines.push(Line::default());
+        }
+    }
+
+    /// Adds the lines of another page.
+    pub fn append(&mut self, other: Page) {
+        self.lines.extend(other.lines);
+    }
+
+    /// Its lines.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// As text for a terminal or a pipe.
+    pub fn text(&self, colour: Colour) -> String {
+        let mut text = String::new();
+        for line in &self.lines {
+            if !line.is_empty() {
+                if line.depth != usize::MAX {
+                    text.push_str(&" ".repeat(line.indent()));
+                }
+                if let Some((mark, label)) = line.mark {
+                    text.push_str(&paint(mark, label, colour));
+                    text.push(' ');
+                } else if line.depth != usize::MAX {
+                    text.push_str("  ");
+                }
+                text.push_str(&line.text(colour));
+                text.truncate(text.trim_end_matches(' ').len());
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// As the body of a `diff` block, where the first column says what is added and removed.
+    pub fn diff(&self) -> String {
+        let mut text = String::new();
+        for line in &self.lines {
+            let column = match line.mark.map(|(mark, _)| mark) {
+                None => " ",
+                Some("+") => "+",
+                Some("-") => "-",
+                Some(_) => "!",
+            };
+            let rest = match line.mark {
+                Some((mark, _)) if column == "!" => format!("{mark} {}", line.text(Colour::Off)),
+                _ => line.text(Colour::Off),
+            };
+            let depth = if line.depth == usize::MAX { 0 } else { line.depth };
+            let whole = format!("{column} {}{rest}", " ".repeat(4 * depth));
+            text.push_str(whole.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_stand_before_the_text_or_in_the_first_column() {
+        let mut page = Page::new();
+        page.heading("Changes", Label::Strong);
+        page.push(Line::new(0).mark("±", Label::Replaced).plain("value.a"));
+        page.push(Line::new(1).plain("x"));
+        assert_eq!(page.text(Colour::Off), "Changes\n  ± value.a\n        x\n");
+        assert_eq!(page.diff(), "  Changes\n! ± value.a\n      x\n");
+    }
+
+    #[test]
+    fn colour_is_only_added() {
+        let mut page = Page::new();
+        page.push(Line::new(0).mark("+", Label::Added).then("a", Label::Strong));
+        assert_eq!(page.text(Colour::On), "  \u{1b}[32m+\u{1b}[0m \u{1b}[1ma\u{1b}[0m\n");
+        assert_eq!(page.text(Colour::Off), "  + a\n");
+    }
+}

@@ -1,0 +1,79 @@
+//! Why something will be done, in sentences.
+
+use engine::plan::{Change, Reason};
+
+/// The reason of a change as a sentence without a full stop.
+pub(crate) fn sentence(change: &Change) -> String {
+    let fixed = match &change.reason {
+        Reason::Differs => return differs(change),
+        Reason::CannotUpdate => return cannot_update(change),
+        Reason::Leftover(nonce) => {
+            return format!("a create that was given up surfaced after all, as {nonce}");
+        }
+        Reason::InSync => "live object and spec agree",
+        Reason::NotInState => "the spec has it and the state does not",
+        Reason::Vanished => "it is in the state, and the API no longer has it",
+        Reason::Unfinished => "an earlier run created it and did not finish",
+        Reason::DeleteInterrupted => "an earlier run began to delete it, and the spec wants it",
+        Reason::NotInSpec => "the spec no longer has it",
+        Reason::KeyNotInSpec => "the spec's `for_each` no longer has its key",
+        Reason::Disabled => "its `lifecycle.enabled` is false",
+        Reason::Destroy => "everything is to be destroyed",
+        Reason::Asked => "`--replace` asks for it",
+        Reason::Triggered => "one of its `lifecycle.replace_triggered_by` changes",
+        Reason::Deposed => "a replace put this object aside and did not delete it yet",
+        Reason::Retained => "its `lifecycle.retain` says to leave the object alone",
+        Reason::Untargeted => "it is outside `--target`, or in `--exclude`",
+        Reason::InDoubt => "a call of an earlier run is in doubt",
+    };
+    fixed.to_owned()
+}
+
+fn differs(change: &Change) -> String {
+    let names = |drifted: bool| {
+        list(change.causes.iter().filter(|c| c.drifted == drifted).map(|c| &*c.attribute))
+    };
+    match (names(false), names(true)) {
+        (None, None) => "spec and live object differ".to_owned(),
+        (Some(spec), None) => format!("the spec changes {spec}"),
+        (None, Some(live)) => format!("{live} changed outside"),
+        (Some(spec), Some(live)) => format!("the spec changes {spec}, and {live} changed outside"),
+    }
+}
+
+fn cannot_update(change: &Change) -> String {
+    match list(change.causes.iter().filter(|c| c.replaces).map(|c| &*c.attribute)) {
+        Some(names) => format!("{names} cannot be changed in place"),
+        None => "what differs cannot be changed in place".to_owned(),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`, and a count from the fifth on.
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = names.collect();
+    match &names[..] {
+        [] => None,
+        [only] => Some((*only).to_owned()),
+        [first, second, third, _, rest @ ..] if !rest.is_empty() => {
+            Some(format!("{first}, {second}, {third} and {} more", rest.len() + 1))
+        }
+        [head @ .., last] => Some(format!("{} and {last}", head.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_names() {
+        let check = |names: &[&str], expected: Option<&str>| {
+            assert_eq!(list(names.iter().copied()).as_deref(), expected);
+        };
+        check(&[], None);
+        check(&["a"], Some("a"));
+        check(&["a", "b"], Some("a and b"));
+        check(&["a", "b", "c", "d"], Some("a, b, c and d"));
+        check(&["a", "b", "c", "d", "e"], Some("a, b, c and 2 more"));
+    }
+}

@@ -1,0 +1,195 @@
+//! A value as it may be shown: what is unknown or secret is no value any more.
+//!
+//! The view's counterpart of [`engine::value::Value`]. Its serialisation is plain JSON with `null`
+//! in the unknown and the sensitive places; which they are stands beside it, by path.
+
+use std::collections::BTreeMap;
+
+use engine::digest::Fingerprint;
+use engine::value::{Attributes, Path, Paths, Segment, Value};
+use serde::{Serialize, Serializer};
+
+/// A value as it may be shown.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shown {
+    /// No value.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A floating-point number.
+    Float(f64),
+    /// Text.
+    String(String),
+    /// Values in order.
+    List(Vec<Shown>),
+    /// Values without order.
+    Set(Vec<Shown>),
+    /// Values by key.
+    Map(Object),
+    /// Known after apply, and from what it will be computed.
+    Unknown(String),
+    /// A secret; two with one fingerprint are the same.
+    Sensitive(Option<Fingerprint>),
+}
+
+/// Values by name.
+pub type Object = BTreeMap<String, Shown>;
+
+impl Shown {
+    /// Shows a value, hiding what stands in a sensitive place even where it was not sealed.
+    pub fn new(value: &Value, sensitive: &Paths) -> Self {
+        if sensitive.covers(&Path::root()) && !matches!(value, Value::Null | Value::Unknown(_)) {
+            return match value {
+                Value::Sealed(sealed) => Self::Sensitive(Some(sealed.fingerprint.clone())),
+                // Sealed item by item: the keys are no secret, what they hold is.
+                Value::Map(_) | Value::List(_) | Value::Set(_) if value.holds_sealed() => {
+                    Self::inside(value, sensitive)
+                }
+                _ => Self::Sensitive(None),
+            };
+        }
+        Self::inside(value, sensitive)
+    }
+
+    fn inside(value: &Value, sensitive: &Paths) -> Self {
+        let item = |(index, item): (usize, &Value)| {
+            Self::new(item, &sensitive.inside(&Segment::Index(index)))
+        };
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Integer(number) => Self::Integer(*number),
+            Value::Float(number) => Self::Float(*number),
+            Value::String(text) => Self::String(text.to_string()),
+            Value::List(items) => Self::List(items.iter().enumerate().map(item).collect()),
+            Value::Set(items) => Self::Set(items.iter().enumerate().map(item).collect()),
+            Value::Map(entries) => Self::Map(object(entries, sensitive)),
+            Value::Unknown(unknown) => Self::Unknown(unknown.residual.to_string()),
+            Value::Sealed(sealed) => Self::Sensitive(Some(sealed.fingerprint.clone())),
+        }
+    }
+
+    /// Says whether two stand for the same known value. Unknown ones are never the same: what will
+    /// be computed may differ from what is there.
+    pub fn same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Unknown(_), _) | (_, Self::Unknown(_)) => false,
+            (Self::Sensitive(a), Self::Sensitive(b)) => a.is_some() && a == b,
+            (Self::Integer(a), Self::Float(b)) | (Self::Float(b), Self::Integer(a)) => {
+                Value::Integer(*a).same(&Value::Float(*b))
+            }
+            (Self::List(a), Self::List(b)) | (Self::Set(a), Self::Set(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
+            }
+            (Self::Map(a), Self::Map(b)) => {
+                a.len() == b.len()
+                    && a.iter().zip(b).all(|((an, a), (bn, b))| an == bn && a.same(b))
+            }
+            (a, b) => a == b,
+        }
+    }
+
+    /// The unknown places below `path`, each with what it will be computed from.
+    pub fn unknown(&self, path: &Path, found: &mut BTreeMap<String, String>) {
+        self.walk(path, &mut |path, part| {
+            if let Self::Unknown(from) = part {
+                found.insert(path.to_string(), from.clone());
+            }
+        });
+    }
+
+    /// The sensitive places below `path`.
+    pub fn sensitive(&self, path: &Path, found: &mut Vec<String>) {
+        self.walk(path, &mut |path, part| {
+            if matches!(part, Self::Sensitive(_)) {
+                found.push(path.to_string());
+            }
+        });
+    }
+
+    fn walk(&self, path: &Path, visit: &mut dyn FnMut(&Path, &Self)) {
+        visit(path, self);
+        match self {
+            Self::List(items) | Self::Set(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    item.walk(&path.join(index), visit);
+                }
+            }
+            Self::Map(entries) => {
+                for (name, item) in entries {
+                    item.walk(&path.join(engine::address::Name::from(name.as_str())), visit);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Shows attributes.
+pub fn object(attributes: &Attributes, sensitive: &Paths) -> Object {
+    attributes
+        .iter()
+        .map(|(name, value)| {
+            let inside = sensitive.inside(&Segment::Key(name.clone()));
+            (name.to_string(), Shown::new(value, &inside))
+        })
+        .collect()
+}
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null | Self::Unknown(_) | Self::Sensitive(_) => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Integer(number) => serializer.serialize_i64(*number),
+            Self::Float(number) => serializer.serialize_f64(*number),
+            Self::String(text) => serializer.serialize_str(text),
+            Self::List(items) | Self::Set(items) => items.serialize(serializer),
+            Self::Map(entries) => entries.serialize(serializer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::address::Name;
+    use engine::digest::SealKey;
+    use engine::stored;
+
+    fn value(json: &serde_json::Value) -> Value {
+        stored::from_json(json)
+    }
+
+    #[test]
+    fn a_sensitive_place_is_hidden_even_unsealed() {
+        let paths = Paths::from_iter([Path::attribute("env").join(Name::from("TOKEN"))]);
+        let shown = Shown::new(&value(&serde_json::json!({"env": {"TOKEN": "hunter2"}})), &paths);
+        let text = serde_json::to_string(&shown).unwrap();
+        assert_eq!(text, r#"{"env":{"TOKEN":null}}"#);
+        let mut found = Vec::new();
+        shown.sensitive(&Path::root(), &mut found);
+        assert_eq!(found, [r#"env["TOKEN"]"#]);
+        assert!(!format!("{shown:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn equal_secrets_are_the_same_and_unsealed_ones_are_not() {
+        let seal = |text: &str| {
+            let key = SealKey::from_random([1; 32]);
+            let sealed = stored::seal(&Value::string(text), &Paths::whole(), &key);
+            Shown::new(&sealed, &Paths::whole())
+        };
+        assert!(seal("a").same(&seal("a")));
+        assert!(!seal("a").same(&seal("b")));
+        assert!(!Shown::Sensitive(None).same(&Shown::Sensitive(None)));
+    }
+
+    #[test]
+    fn numbers_of_one_value_are_the_same() {
+        assert!(Shown::Integer(3).same(&Shown::Float(3.0)));
+        assert!(!Shown::Unknown("a".into()).same(&Shown::Unknown("a".into())));
+    }
+}

@@ -1,0 +1,305 @@
+//! A plan as text for people: what, why, before and after, what is lost, and a summary line.
+//!
+//! Written for review: what changed outside stands apart from what the spec wants, each attribute
+//! row names the line of the spec that says it, unchanged attributes are only counted, and what
+//! cannot be got back is said twice, the second time right above the summary.
+
+use crate::paint::{Colour, Label, Line, Page};
+use crate::safe;
+use crate::shown::{Object, Shown};
+use crate::steps;
+use crate::values::{self, Row};
+use crate::view::{CauseView, ChangeView, DoubtView, DriftView, OutputView, PlanView};
+use engine::plan::Action;
+
+/// What to show beside the changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether to colour.
+    pub colour: Colour,
+    /// Whether to list the steps.
+    pub steps: bool,
+}
+
+/// The whole plan. Diagnostics are left to their own renderer.
+pub fn plan(view: &PlanView, options: Options) -> String {
+    let mut page = Page::new();
+    drift(&mut page, &view.drift);
+    doubts(&mut page, &view.doubts);
+    for change in &view.changes {
+        page.gap();
+        self::change(&mut page, change);
+    }
+    outputs(&mut page, view);
+    if options.steps && !view.steps.is_empty() {
+        page.gap();
+        page.heading("Steps:", Label::Strong);
+        for step in &view.steps {
+            page.push(Line::new(0).plain(steps::line(step)));
+        }
+    }
+    losses(&mut page, view);
+    page.gap();
+    page.heading(summary(view), Label::Strong);
+    if !view.complete {
+        page.heading(INCOMPLETE, Label::Caution);
+    }
+    page.text(options.colour)
+}
+
+pub(crate) const INCOMPLETE: &str =
+    "This plan is incomplete: it does not cover the whole spec, so more may differ than it shows.";
+
+/// The summary line, without its end.
+pub fn summary(view: &PlanView) -> String {
+    if view.is_empty() {
+        let text = if view.doubts.is_empty() {
+            "No changes. What is live agrees with the spec."
+        } else {
+            "No changes, but a call of an earlier run is in doubt."
+        };
+        return text.to_owned();
+    }
+    if view.changes.is_empty() {
+        return "No changes of resources; only outputs change.".to_owned();
+    }
+    let counts = view.summary.named();
+    let words: Vec<_> = counts.iter().map(|(word, count)| format!("{count} to {word}")).collect();
+    format!("Plan: {}.", words.join(", "))
+}
+
+/// What changed outside, as `drift` shows it too.
+pub(crate) fn drift(page: &mut Page, drift: &[DriftView]) {
+    if drift.is_empty() {
+        return;
+    }
+    page.heading("Changed outside since the last run:", Label::Strong);
+    for object in drift {
+        page.push(drift_headline(object));
+        let Some(after) = &object.after else { continue };
+        let rows: Vec<_> = object
+            .attributes
+            .iter()
+            .map(|name| Row::new(name, object.before.get(name), after.get(name)))
+            .collect();
+        values::table(page, 1, &rows);
+        if let Some(proposal) = &object.proposal {
+            let line = Line::new(1).then("to keep it as it is, write: ", Label::Faint);
+            page.push(line.then(safe::text(proposal), Label::Strong));
+        }
+    }
+    page.gap();
+}
+
+fn drift_headline(object: &DriftView) -> Line {
+    let (mark, label, what) = match object.after {
+        Some(_) => ("~", Label::Changed, " changed"),
+        None => ("-", Label::Removed, " is gone"),
+    };
+    Line::new(0).mark(mark, label).then(safe::text(&object.address), Label::Strong).plain(what)
+}
+
+fn doubts(page: &mut Page, doubts: &[DoubtView]) {
+    if doubts.is_empty() {
+        return;
+    }
+    page.heading("In doubt:", Label::Danger);
+    for doubt in doubts {
+        let DoubtView { call, operation, running, .. } = doubt;
+        let address = safe::text(&doubt.address);
+        let what = if *running {
+            format!(": {operation} ({call}) is running now")
+        } else {
+            format!(": nobody knows whether {operation} ({call}) happened")
+        };
+        let line = Line::new(0).mark("?", Label::Danger);
+        page.push(line.then(address, Label::Strong).plain(what));
+        page.push(Line::new(1).then(safe::text(&doubt.reason), Label::Faint));
+        if !running {
+            page.push(Line::new(1).then("to decide it: ", Label::Faint).plain(format!(
+                "plumb resolve '{}' --adopt ID, or --absent",
+                safe::text(&doubt.address)
+            )));
+        }
+    }
+    page.gap();
+}
+
+/// The mark of an action and its colour.
+pub(crate) fn mark(action: Action) -> (&'static str, Label) {
+    let label = match action {
+        Action::Create | Action::Import => Label::Added,
+        Action::Update | Action::Move => Label::Changed,
+        Action::Delete => Label::Removed,
+        Action::Replace | Action::Forget => Label::Replaced,
+        Action::NoOp | Action::Read => Label::Plain,
+    };
+    (action.symbol(), label)
+}
+
+/// One change.
+pub(crate) fn change(page: &mut Page, change: &ChangeView) {
+    page.push(headline(change));
+    page.push(Line::new(1).then(safe::text(&change.reason), Label::Faint));
+    if let Some(loss) = &change.loss {
+        let line = Line::new(1).mark("!", Label::Danger);
+        page.push(line.then(format!("lost for good: {}", safe::text(loss)), Label::Danger));
+    }
+    for effect in &change.effects {
+        page.push(Line::new(1).mark("!", Label::Caution).then(safe::text(effect), Label::Caution));
+    }
+    rows(page, change);
+    if change.deferred_rules > 0 {
+        let (rules, are) =
+            if change.deferred_rules == 1 { ("rule", "is") } else { ("rules", "are") };
+        let count = change.deferred_rules;
+        page.push(faint(format!("({count} {rules} {are} checked before the call)")));
+    }
+}
+
+/// The first line of a change.
+pub(crate) fn headline(change: &ChangeView) -> Line {
+    let (mark, label) = mark(change.kind);
+    let mut line = Line::new(0).mark(mark, label).then(safe::text(&change.address), Label::Strong);
+    if change.deposed {
+        line = line.plain(" (an object left behind)");
+    }
+    line = line.then(format!(" {}", verdict(change)), label);
+    match &change.id {
+        Some(id) => line.then(format!("  (id {})", safe::text(id)), Label::Faint),
+        None => line,
+    }
+}
+
+fn verdict(change: &ChangeView) -> &'static str {
+    match (change.kind, change.create_first) {
+        (Action::NoOp, _) => "stays as it is",
+        (Action::Create, _) => "will be created",
+        (Action::Update, _) => "will be updated in place",
+        (Action::Replace, Some(true)) => "will be replaced: the new one is made first",
+        (Action::Replace, Some(false)) => "will be replaced: the old one is deleted first",
+        (Action::Replace, None) => "will be replaced",
+        (Action::Delete, _) => "will be deleted",
+        (Action::Forget, _) => "will leave the state, and stays where it is",
+        (Action::Import, _) => "will be taken over",
+        (Action::Move, _) => "gets this address",
+        (Action::Read, _) => "will be read",
+    }
+}
+
+fn rows(page: &mut Page, change: &ChangeView) {
+    match (&change.before, &change.after) {
+        (None, Some(after)) => {
+            let shown = after.iter().filter(|(_, value)| **value != Shown::Null);
+            let rows: Vec<_> = shown.map(|(n, v)| row(change, n, None, Some(v))).collect();
+            values::table(page, 1, &rows);
+        }
+        (Some(before), None) => {
+            let shown = before.iter().filter(|(_, value)| **value != Shown::Null);
+            let rows: Vec<_> = shown.map(|(n, v)| row(change, n, Some(v), None)).collect();
+            values::table(page, 1, &rows);
+        }
+        (Some(before), Some(after)) => differences(page, change, before, after),
+        (None, None) => {}
+    }
+}
+
+/// The attributes that differ. One that `after` does not have counts only when it is a cause:
+/// otherwise it is one that nobody manages.
+fn differences(page: &mut Page, change: &ChangeView, before: &Object, after: &Object) {
+    let mut rows = Vec::new();
+    let mut same = 0;
+    for (name, value) in after {
+        let old = before.get(name);
+        let unset = old.is_none() && *value == Shown::Null;
+        if unset || old.is_some_and(|old| old.same(value)) {
+            same += usize::from(!unset);
+        } else {
+            rows.push(row(change, name, Some(old.unwrap_or(&Shown::Null)), Some(value)));
+        }
+    }
+    let gone = change.causes.iter().filter(|cause| !after.contains_key(&cause.attribute));
+    for cause in gone {
+        let old = before.get(&cause.attribute).unwrap_or(&Shown::Null);
+        rows.push(row(change, &cause.attribute, Some(old), Some(&Shown::Null)));
+    }
+    values::table(page, 1, &rows);
+    match same {
+        0 => {}
+        1 => page.push(faint("(1 attribute is unchanged)".to_owned())),
+        many => page.push(faint(format!("({many} attributes are unchanged)"))),
+    }
+}
+
+fn faint(text: String) -> Line {
+    Line::new(1).then(text, Label::Faint)
+}
+
+fn row<'a>(
+    change: &'a ChangeView,
+    name: &str,
+    before: Option<&'a Shown>,
+    after: Option<&'a Shown>,
+) -> Row<'a> {
+    let cause = change.causes.iter().find(|cause| cause.attribute == name);
+    let note = match cause {
+        Some(CauseView { replaces: true, .. }) if change.kind == Action::Replace => {
+            Some(("# forces the replace", Label::Danger))
+        }
+        Some(CauseView { drifted: true, .. }) => Some(("# changed outside", Label::Caution)),
+        _ => None,
+    };
+    Row {
+        own: Some(format!("{}.{name}", change.address)),
+        unit: change.units.get(name).map(String::as_str),
+        origin: cause.and_then(origin),
+        note,
+        ..Row::new(name, before, after)
+    }
+}
+
+fn origin(cause: &CauseView) -> Option<String> {
+    let file = cause.place.file.as_ref()?;
+    match cause.place.line {
+        Some(line) => Some(format!("{file}:{line}")),
+        None => Some(file.clone()),
+    }
+}
+
+fn outputs(page: &mut Page, view: &PlanView) {
+    let changed: Vec<_> =
+        view.outputs.iter().filter(|(_, output)| output.kind != Action::NoOp).collect();
+    if changed.is_empty() {
+        return;
+    }
+    page.gap();
+    page.heading("Outputs:", Label::Strong);
+    let rows: Vec<_> = changed.iter().map(|(name, output)| output_row(name, output)).collect();
+    values::table(page, 0, &rows);
+}
+
+fn output_row<'a>(name: &str, output: &'a OutputView) -> Row<'a> {
+    let (before, after) = match output.kind {
+        Action::Create => (None, output.after.as_ref()),
+        Action::Delete => (output.before.as_ref(), None),
+        _ => (output.before.as_ref(), output.after.as_ref()),
+    };
+    Row { mark: Some(mark(output.kind)), ..Row::new(name, before, after) }
+}
+
+fn losses(page: &mut Page, view: &PlanView) {
+    let lost: Vec<_> = view.changes.iter().filter_map(|c| Some((c, c.loss.as_ref()?))).collect();
+    if lost.is_empty() {
+        return;
+    }
+    page.gap();
+    page.heading("Lost for good when this is applied:", Label::Danger);
+    for (change, loss) in lost {
+        let line = Line::new(0).mark("!", Label::Danger);
+        let line = line.then(safe::text(&change.address), Label::Strong);
+        page.push(line.then(format!(": {}", safe::text(loss)), Label::Danger));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,630 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::address::{Address, Name};
+use engine::diagnostics::{Diagnostics, Sources};
+use engine::digest::SealKey;
+use engine::expression::Expr;
+use engine::journal::CallId;
+use engine::plan::{Cause, Change, Doubt, Drift, OutputChange, Plan, Reason, Step, StepId};
+use engine::schema::Operation;
+use engine::state::{ObjectId, Progress};
+use engine::stored::{from_json, seal_attributes};
+use engine::types::Type;
+use engine::value::{Attributes, Path, Paths, Value};
+use serde_json::json;
+
+use super::*;
+
+fn address(text: &str) -> Address {
+    text.parse().unwrap()
+}
+
+fn attributes(json: &serde_json::Value) -> Attributes {
+    from_json(json).as_map().unwrap().clone()
+}
+
+fn change(at: &str, action: Action, reason: Reason) -> Change {
+    Change {
+        address: address(at),
+        deposed: false,
+        provider: "test".into(),
+        action,
+        reason,
+        before: None,
+        after: None,
+        causes: Vec::new(),
+        object: None,
+        progress: Progress::Ready,
+        sensitive: Paths::none(),
+        secrets: BTreeMap::new(),
+        managed: BTreeSet::new(),
+        dependencies: BTreeSet::new(),
+        effects: Vec::new(),
+        loss: None,
+        deferred_rules: 0,
+        span: None,
+    }
+}
+
+fn step(id: u32, operation: Operation, at: &str, change: usize, needs: &[u32]) -> Step {
+    Step {
+        id: StepId(id),
+        operation,
+        address: address(at),
+        change,
+        phase: None,
+        object: None,
+        deposes: false,
+        needs: needs.iter().map(|need| StepId(*need)).collect(),
+    }
+}
+
+fn cause(attribute: &str, replaces: bool, span: Option<engine::diagnostics::Span>) -> Cause {
+    Cause { attribute: attribute.into(), replaces, span, drifted: span.is_none() }
+}
+
+/// One of everything: what a reviewer has to see at once.
+#[expect(clippy::too_many_lines, reason = "data")]
+pub(crate) fn plan() -> (Plan, Sources) {
+    let mut sources = Sources::default();
+    let file = sources.add("plumb.toml", "[resource.disk.eu]\nsize = 200\nplace = \"us\"\n");
+    let line = |start: usize, end: usize| Some(engine::spec::span(file, start..end));
+    let seal = |json: &serde_json::Value, places: &Paths| {
+        seal_attributes(&attributes(json), places, &SealKey::from_random([1; 32]))
+    };
+    let slot = |at: &str, ty: Type| Value::unknown(ty, Expr::slot(&address(at), &Name::from("id")));
+    let secret = Paths::from_iter([Path::attribute("env").join(Name::from("TOKEN"))]);
+
+    let mut create = change("app.chat", Action::Create, Reason::NotInState);
+    create.sensitive = secret.clone();
+    let mut after = seal(
+        &json!({"name": "chat", "gpus": ["A", "B"], "env": {"MODEL": "tiny", "TOKEN": "hunter2"},
+                "command": "set -e\nrun --fast\n", "note": null}),
+        &secret,
+    );
+    after.insert("id".into(), slot("app.chat", Type::String));
+    after.insert("disk_id".into(), slot("disk.eu", Type::String));
+    create.after = Some(after);
+    create.deferred_rules = 1;
+
+    let mut replace = change(r#"disk.a["x"]"#, Action::Replace, Reason::CannotUpdate);
+    replace.before = Some(attributes(&json!({"id": "d1", "place": "eu", "size": 10})));
+    let mut after = attributes(&json!({"place": "us", "size": 10}));
+    after.insert("id".into(), slot(r#"disk.a["x"]"#, Type::String));
+    replace.after = Some(after);
+    replace.object = Some(ObjectId("d1".into()));
+    replace.causes = vec![cause("place", true, line(30, 41))];
+    replace.loss = Some("its data".to_owned());
+
+    let mut update = change("disk.eu", Action::Update, Reason::Differs);
+    update.before =
+        Some(attributes(&json!({"id": "d2", "size": 100, "name": "m", "tags": {"a": 1, "b": 2}})));
+    update.after =
+        Some(attributes(&json!({"id": "d2", "size": 200, "name": "n", "tags": {"a": 1, "b": 3}})));
+    update.object = Some(ObjectId("d2".into()));
+    update.causes = vec![cause("size", false, line(19, 29)), cause("name", false, None)];
+    update.effects = vec!["replaces workers".to_owned()];
+
+    let mut delete = change("disk.old", Action::Delete, Reason::NotInSpec);
+    delete.before = Some(attributes(&json!({"id": "d3", "size": 5, "name": null})));
+    delete.object = Some(ObjectId("d3".into()));
+    delete.loss = Some("its data".to_owned());
+
+    let keep = change("disk.same", Action::NoOp, Reason::InSync);
+    let plan = Plan {
+        complete: true,
+        drift: vec![
+            Drift {
+                address: address("disk.eu"),
+                before: attributes(&json!({"name": "n", "size": 100})),
+                after: Some(attributes(&json!({"name": "m", "size": 300}))),
+                attributes: vec!["name".into(), "size".into()],
+                proposal: Some("size = 300".to_owned()),
+            },
+            Drift {
+                address: address("disk.gone"),
+                before: attributes(&json!({"name": "n"})),
+                after: None,
+                attributes: Vec::new(),
+                proposal: None,
+            },
+        ],
+        changes: vec![create, replace, update, delete, keep],
+        outputs: BTreeMap::from([
+            (
+                Name::from("chat_id"),
+                OutputChange {
+                    action: Action::Create,
+                    before: None,
+                    after: Some(slot("app.chat", Type::String)),
+                    sensitive: false,
+                    secret: None,
+                },
+            ),
+            (
+                Name::from("token"),
+                OutputChange {
+                    action: Action::Update,
+                    before: Some(Value::string("hunter1")),
+                    after: Some(Value::string("hunter2")),
+                    sensitive: true,
+                    secret: None,
+                },
+            ),
+        ]),
+        steps: vec![
+            step(0, Operation::Update, "disk.eu", 2, &[]),
+            step(1, Operation::Create, "app.chat", 0, &[0]),
+            step(2, Operation::Delete, r#"disk.a["x"]"#, 1, &[]),
+            step(3, Operation::Create, r#"disk.a["x"]"#, 1, &[1, 2]),
+            step(4, Operation::Delete, "disk.old", 3, &[]),
+        ],
+        doubts: vec![Doubt {
+            call: CallId(7),
+            address: address("disk.lost"),
+            operation: Operation::Create,
+            reason: "the answer was cut off".to_owned(),
+            running: false,
+        }],
+        ..Plan::default()
+    };
+    (plan, sources)
+}
+
+pub(crate) fn view() -> PlanView {
+    let (plan, sources) = plan();
+    let mut view = PlanView::new(&plan, &sources, &Diagnostics::new(), None);
+    view.add_units(&|ty, attribute| (ty == "disk" && attribute == "size").then(|| "GB".to_owned()));
+    name_slots(&mut view);
+    view
+}
+
+/// Writes slots as expressions are printed, whatever the engine's printer does: it has its own tests.
+fn name_slots(view: &mut PlanView) {
+    let name = |from: &mut String| {
+        for at in ["app.chat", r#"disk.a["x"]"#, "disk.eu"] {
+            if *from == Expr::slot(&address(at), &Name::from("id")).to_string() {
+                *from = format!("{at}.id");
+            }
+        }
+    };
+    let objects = view.changes.iter_mut().filter_map(|change| change.after.as_mut());
+    let outputs = view.outputs.values_mut().filter_map(|output| output.after.as_mut());
+    for value in objects.flat_map(|object| object.values_mut()).chain(outputs) {
+        if let Shown::Unknown(from) = value {
+            name(from);
+        }
+    }
+    let outputs = view.outputs.values_mut().map(|output| &mut output.unknown);
+    for unknown in view.changes.iter_mut().map(|change| &mut change.unknown).chain(outputs) {
+        unknown.values_mut().for_each(name);
+    }
+}
+
+fn text(view: &PlanView, steps: bool) -> String {
+    super::plan(view, Options { colour: Colour::Off, steps })
+}
+
+#[test]
+fn everything_at_once() {
+    insta::assert_snapshot!(text(&view(), true), @r#"
+    Changed outside since the last run:
+      ~ disk.eu changed
+            name  "n" → "m"
+            size  100 → 300
+            to keep it as it is, write: size = 300
+      - disk.gone is gone
+
+    In doubt:
+      ? disk.lost: nobody knows whether create (c7) happened
+            the answer was cut off
+            to decide it: plumb resolve 'disk.lost' --adopt ID, or --absent
+
+      + app.chat will be created
+            the spec has it and the state does not
+            command
+                | set -e
+                | run --fast
+            disk_id  (known after apply: disk.eu.id)
+            env      { MODEL = "tiny", TOKEN = (sensitive) }
+            gpus     ["A", "B"]
+            id       (known after apply)
+            name     "chat"
+            (1 rule is checked before the call)
+
+      ± disk.a["x"] will be replaced: the old one is deleted first  (id d1)
+            place cannot be changed in place
+          ! lost for good: its data
+            id     "d1" → (known after apply)
+            place  "eu" → "us"  # forces the replace   plumb.toml:3
+            (1 attribute is unchanged)
+
+      ~ disk.eu will be updated in place  (id d2)
+            the spec changes size, and name changed outside
+          ! replaces workers
+            name  "m" → "n"  # changed outside
+            size  100 → 200 GB   plumb.toml:2
+            tags
+              ~ b  2 → 3
+                (1 unchanged)
+            (1 attribute is unchanged)
+
+      - disk.old will be deleted  (id d3)
+            the spec no longer has it
+          ! lost for good: its data
+            id    "d3"
+            size  5 GB
+
+    Outputs:
+      + chat_id  (known after apply: app.chat.id)
+      ~ token    (sensitive, changes)
+
+    Steps:
+        s0 = update disk.eu
+        s1 = create app.chat after s0
+        s2 = delete disk.a["x"]
+        s3 = create disk.a["x"] after s1, s2
+        s4 = delete disk.old
+
+    Lost for good when this is applied:
+      ! disk.a["x"]: its data
+      ! disk.old: its data
+
+    Plan: 1 to create, 1 to update, 1 to replace, 1 to delete.
+    "#);
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "the expected text")]
+fn as_json() {
+    let text = crate::json::pretty(&view());
+    assert!(!text.contains("hunter"));
+    insta::assert_snapshot!(text, @r#"
+    {
+      "format": "plumb-plan/1",
+      "complete": true,
+      "summary": {
+        "create": 1,
+        "update": 1,
+        "replace": 1,
+        "delete": 1,
+        "read": 0,
+        "forget": 0,
+        "import": 0,
+        "move": 0,
+        "no-op": 1
+      },
+      "changes": [
+        {
+          "address": "app.chat",
+          "type": "app",
+          "provider": "test",
+          "action": "create",
+          "reason": "the spec has it and the state does not",
+          "id": null,
+          "before": null,
+          "after": {
+            "command": "set -e\nrun --fast\n",
+            "disk_id": null,
+            "env": {
+              "MODEL": "tiny",
+              "TOKEN": null
+            },
+            "gpus": [
+              "A",
+              "B"
+            ],
+            "id": null,
+            "name": "chat",
+            "note": null
+          },
+          "unknown": {
+            "disk_id": "disk.eu.id",
+            "id": "app.chat.id"
+          },
+          "sensitive": [
+            "env[\"TOKEN\"]"
+          ],
+          "causes": [],
+          "effects": [],
+          "loss": null,
+          "deferred_rules": 1,
+          "deposed": false,
+          "create_first": null,
+          "file": null,
+          "line": null,
+          "column": null
+        },
+        {
+          "address": "disk.a[\"x\"]",
+          "type": "disk",
+          "provider": "test",
+          "action": "replace",
+          "reason": "place cannot be changed in place",
+          "id": "d1",
+          "before": {
+            "id": "d1",
+            "place": "eu",
+            "size": 10
+          },
+          "after": {
+            "id": null,
+            "place": "us",
+            "size": 10
+          },
+          "unknown": {
+            "id": "disk.a[\"x\"].id"
+          },
+          "sensitive": [],
+          "causes": [
+            {
+              "attribute": "place",
+              "replaces": true,
+              "drifted": false,
+              "file": "plumb.toml",
+              "line": 3,
+              "column": 1
+            }
+          ],
+          "effects": [],
+          "loss": "its data",
+          "deferred_rules": 0,
+          "deposed": false,
+          "create_first": false,
+          "file": null,
+          "line": null,
+          "column": null,
+          "units": {
+            "size": "GB"
+          }
+        },
+        {
+          "address": "disk.eu",
+          "type": "disk",
+          "provider": "test",
+          "action": "update",
+          "reason": "the spec changes size, and name changed outside",
+          "id": "d2",
+          "before": {
+            "id": "d2",
+            "name": "m",
+            "size": 100,
+            "tags": {
+              "a": 1,
+              "b": 2
+            }
+          },
+          "after": {
+            "id": "d2",
+            "name": "n",
+            "size": 200,
+            "tags": {
+              "a": 1,
+              "b": 3
+            }
+          },
+          "unknown": {},
+          "sensitive": [],
+          "causes": [
+            {
+              "attribute": "size",
+              "replaces": false,
+              "drifted": false,
+              "file": "plumb.toml",
+              "line": 2,
+              "column": 1
+            },
+            {
+              "attribute": "name",
+              "replaces": false,
+              "drifted": true,
+              "file": null,
+              "line": null,
+              "column": null
+            }
+          ],
+          "effects": [
+            "replaces workers"
+          ],
+          "loss": null,
+          "deferred_rules": 0,
+          "deposed": false,
+          "create_first": null,
+          "file": null,
+          "line": null,
+          "column": null,
+          "units": {
+            "size": "GB"
+          }
+        },
+        {
+          "address": "disk.old",
+          "type": "disk",
+          "provider": "test",
+          "action": "delete",
+          "reason": "the spec no longer has it",
+          "id": "d3",
+          "before": {
+            "id": "d3",
+            "name": null,
+            "size": 5
+          },
+          "after": null,
+          "unknown": {},
+          "sensitive": [],
+          "causes": [],
+          "effects": [],
+          "loss": "its data",
+          "deferred_rules": 0,
+          "deposed": false,
+          "create_first": null,
+          "file": null,
+          "line": null,
+          "column": null,
+          "units": {
+            "size": "GB"
+          }
+        }
+      ],
+      "drift": [
+        {
+          "address": "disk.eu",
+          "type": "disk",
+          "action": "update",
+          "before": {
+            "name": "n",
+            "size": 100
+          },
+          "after": {
+            "name": "m",
+            "size": 300
+          },
+          "sensitive": [],
+          "attributes": [
+            "name",
+            "size"
+          ],
+          "proposal": "size = 300"
+        },
+        {
+          "address": "disk.gone",
+          "type": "disk",
+          "action": "delete",
+          "before": {
+            "name": "n"
+          },
+          "after": null,
+          "sensitive": [],
+          "attributes": [],
+          "proposal": null
+        }
+      ],
+      "outputs": {
+        "chat_id": {
+          "action": "create",
+          "before": null,
+          "after": null,
+          "unknown": {
+            "chat_id": "app.chat.id"
+          },
+          "sensitive": false
+        },
+        "token": {
+          "action": "update",
+          "before": null,
+          "after": null,
+          "unknown": {},
+          "sensitive": true
+        }
+      },
+      "steps": [
+        {
+          "id": "s0",
+          "operation": "update",
+          "address": "disk.eu",
+          "needs": []
+        },
+        {
+          "id": "s1",
+          "operation": "create",
+          "address": "app.chat",
+          "needs": [
+            "s0"
+          ]
+        },
+        {
+          "id": "s2",
+          "operation": "delete",
+          "address": "disk.a[\"x\"]",
+          "needs": []
+        },
+        {
+          "id": "s3",
+          "operation": "create",
+          "address": "disk.a[\"x\"]",
+          "needs": [
+            "s1",
+            "s2"
+          ]
+        },
+        {
+          "id": "s4",
+          "operation": "delete",
+          "address": "disk.old",
+          "needs": []
+        }
+      ],
+      "doubts": [
+        {
+          "call": "c7",
+          "address": "disk.lost",
+          "operation": "create",
+          "reason": "the answer was cut off",
+          "running": false
+        }
+      ],
+      "diagnostics": [],
+      "digest": null
+    }
+    "#);
+}
+
+#[test]
+fn steps_as_a_program() {
+    insta::assert_snapshot!(crate::steps::text(&plan().0), @r#"
+    s0 = update disk.eu
+    s1 = create app.chat after s0
+    s2 = delete disk.a["x"]
+    s3 = create disk.a["x"] after s1, s2
+    s4 = delete disk.old
+    "#);
+}
+
+#[test]
+fn nothing_to_do_and_incomplete() {
+    let sources = Sources::default();
+    let empty = Plan { complete: true, ..Plan::default() };
+    let view = PlanView::new(&empty, &sources, &Diagnostics::new(), None);
+    insta::assert_snapshot!(text(&view, false), @"No changes. What is live agrees with the spec.");
+    let incomplete = Plan { complete: false, changes: plan().0.changes, ..Plan::default() };
+    let view = PlanView::new(&incomplete, &sources, &Diagnostics::new(), None);
+    let text = text(&view, false);
+    assert!(text.ends_with(&format!("1 to delete.\n{INCOMPLETE}\n")), "{text}");
+}
+
+#[test]
+fn colour_changes_no_word() {
+    let view = view();
+    let options = Options { colour: Colour::On, steps: true };
+    let coloured = super::plan(&view, options);
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some(start) = rest.find('\u{1b}') {
+        plain.push_str(&rest[..start]);
+        rest = &rest[start..];
+        rest = &rest[rest.find('m').unwrap() + 1..];
+    }
+    plain.push_str(rest);
+    assert_eq!(plain, text(&view, true));
+}
+
+#[test]
+fn hostile_names_never_begin_a_line() {
+    let mut hostile = change(r#"app.x["\n::add-mask::k"]"#, Action::Create, Reason::NotInState);
+    hostile.after = Some(attributes(&json!({
+        "name": "\u{1b}]52;c;x\u{7}", "text": "##vso[x]\n::error::y", "list": ["\r\n-- "],
+    })));
+    let plan = Plan { complete: true, changes: vec![hostile], ..Plan::default() };
+    let view = PlanView::new(&plan, &Sources::default(), &Diagnostics::new(), None);
+    insta::assert_snapshot!(text(&view, false), @r#"
+      + app.x["\n::add-mask::k"] will be created
+            the spec has it and the state does not
+            list  ["\r\n-- "]
+            name  "\u{1b}]52;c;x\u{7}"
+            text
+                | #\u{23}vso[x]
+                | ::error::y
+
+    Plan: 1 to create, 0 to update, 0 to replace, 0 to delete.
+    "#);
+}

@@ -1,0 +1,528 @@
+//! Values and their differences as lines.
+//!
+//! Short values stand on one line, as TOML writes them. Of what changes inside a map, a list, a
+//! set or a long text only the changed parts are shown, with a count of the rest. Texts that are
+//! JSON on both sides are compared as JSON.
+
+use std::collections::BTreeMap;
+
+use similar::{Algorithm, DiffOp, TextDiff};
+
+use crate::paint::{Label, Line, Page};
+use crate::safe;
+use crate::shown::Shown;
+
+/// The widest value that stays on one line.
+const INLINE_MAX: usize = 76;
+/// The longest text that is compared line by line.
+const TEXT_LINES_MAX: usize = 5_000;
+/// The most lines that one attribute gets.
+const ROWS_MAX: usize = 120;
+/// Beyond this depth values are shown on one line.
+const DEPTH_MAX: usize = 10;
+
+/// One attribute, or one entry of a map, and what becomes of it.
+pub(crate) struct Row<'a> {
+    pub(crate) name: String,
+    pub(crate) before: Option<&'a Shown>,
+    pub(crate) after: Option<&'a Shown>,
+    /// What its value follows from when that goes without saying: itself.
+    pub(crate) own: Option<String>,
+    pub(crate) unit: Option<&'a str>,
+    /// Where the spec says it.
+    pub(crate) origin: Option<String>,
+    pub(crate) note: Option<(&'static str, Label)>,
+    pub(crate) mark: Option<(&'static str, Label)>,
+}
+
+impl<'a> Row<'a> {
+    pub(crate) fn new(name: &str, before: Option<&'a Shown>, after: Option<&'a Shown>) -> Self {
+        Self {
+            name: key(name),
+            before,
+            after,
+            own: None,
+            unit: None,
+            origin: None,
+            note: None,
+            mark: None,
+        }
+    }
+
+    fn marked(mut self, mark: &'static str, label: Label) -> Self {
+        self.mark = Some((mark, label));
+        self
+    }
+
+    /// What fits on its own line, else none.
+    fn inline(&self) -> Option<Line> {
+        let line = match (self.before, self.after) {
+            (Some(before), Some(after)) => self.arrow(before, after)?,
+            (None, Some(value)) => Line::new(0).plain(self.with_unit(short(value, self)?)),
+            (Some(value), None) => Line::new(0).plain(self.with_unit(short(value, self)?)),
+            (None, None) => return None,
+        };
+        Some(line)
+    }
+
+    fn arrow(&self, before: &Shown, after: &Shown) -> Option<Line> {
+        if let (Shown::Sensitive(_), Shown::Sensitive(_)) = (before, after) {
+            let text = if before.same(after) { "(sensitive)" } else { "(sensitive, changes)" };
+            return Some(Line::new(0).then(text, Label::Changed));
+        }
+        if comparable(before, after) {
+            return None;
+        }
+        let (from, to) = (short(before, self)?, short(after, self)?);
+        let line = Line::new(0).then(from, Label::Removed).plain(" → ");
+        Some(line.then(self.with_unit(to), Label::Added))
+    }
+
+    fn with_unit(&self, text: String) -> String {
+        match (self.unit, self.after.or(self.before)) {
+            (Some(unit), Some(Shown::Integer(_) | Shown::Float(_))) => {
+                format!("{text} {}", safe::text(unit))
+            }
+            _ => text,
+        }
+    }
+}
+
+/// Adds rows as a table: names, values and origins each begin in one column.
+pub(crate) fn table(page: &mut Page, depth: usize, rows: &[Row<'_>]) {
+    let name_width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).min(32);
+    let inlines: Vec<Option<Line>> = rows.iter().map(Row::inline).collect();
+    let widths = rows.iter().zip(&inlines).filter(|(row, _)| row.origin.is_some());
+    let value_width =
+        widths.filter_map(|(_, line)| Some(line.as_ref()?.width())).max().unwrap_or(0).min(48);
+    for (row, inline) in rows.iter().zip(inlines) {
+        let Some(value) = inline else {
+            let mut line = tail(head(row, depth).plain(row.name.clone()), row, 0);
+            if let Some(kind) = kind_note(row) {
+                line = line.then(format!("  ({kind})"), Label::Faint);
+            }
+            page.push(line);
+            block(page, depth, row);
+            continue;
+        };
+        let width = value.width();
+        let line = head(row, depth).plain(format!("{:name_width$}  ", row.name)).join(value);
+        page.push(tail(line, row, value_width.saturating_sub(width)));
+    }
+}
+
+fn head(row: &Row<'_>, depth: usize) -> Line {
+    let line = Line::new(depth);
+    match row.mark {
+        Some((mark, label)) => line.mark(mark, label),
+        None => line,
+    }
+}
+
+fn tail(mut line: Line, row: &Row<'_>, padding: usize) -> Line {
+    if let Some((note, label)) = row.note {
+        line = line.then(format!("  {note}"), label);
+    }
+    match &row.origin {
+        Some(origin) => {
+            line.then(format!("{}   {}", " ".repeat(padding), safe::text(origin)), Label::Faint)
+        }
+        None => line,
+    }
+}
+
+fn kind_note(row: &Row<'_>) -> Option<&'static str> {
+    match (row.before, row.after) {
+        (Some(Shown::String(a)), Some(Shown::String(b))) => json_pair(a, b).map(|_| "JSON"),
+        _ => None,
+    }
+}
+
+/// The lines below a row whose value does not fit on its line.
+fn block(page: &mut Page, depth: usize, row: &Row<'_>) {
+    let mut below = Page::new();
+    match (row.before, row.after) {
+        (Some(before), Some(after)) => changed(&mut below, depth + 1, before, after),
+        (None, Some(value)) | (Some(value), None) => whole(&mut below, depth + 1, value),
+        (None, None) => {}
+    }
+    let all = below.lines().len();
+    let mut cut = Page::new();
+    for line in below.lines().iter().take(ROWS_MAX) {
+        cut.push(line.clone());
+    }
+    if all > ROWS_MAX {
+        cut.push(faint(depth + 1, format!("… {} more lines", all - ROWS_MAX)));
+    }
+    page.append(cut);
+}
+
+fn faint(depth: usize, text: String) -> Line {
+    Line::new(depth).then(text, Label::Faint)
+}
+
+/// A value over several lines.
+fn whole(page: &mut Page, depth: usize, value: &Shown) {
+    match value {
+        Shown::String(text) => {
+            for line in text.lines() {
+                page.push(Line::new(depth).then("| ", Label::Faint).plain(safe::text(line)));
+            }
+        }
+        Shown::Map(entries) if depth < DEPTH_MAX => {
+            let rows: Vec<_> =
+                entries.iter().map(|(name, item)| Row::new(name, None, Some(item))).collect();
+            table(page, depth, &rows);
+        }
+        Shown::List(items) | Shown::Set(items) if depth < DEPTH_MAX => {
+            let rows: Vec<_> = items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| Row {
+                    name: format!("[{index}]"),
+                    ..Row::new("", None, Some(item))
+                })
+                .collect();
+            table(page, depth, &rows);
+        }
+        other => page.push(Line::new(depth).plain(cut(&inline(other)))),
+    }
+}
+
+/// What changes between two values, over several lines.
+fn changed(page: &mut Page, depth: usize, before: &Shown, after: &Shown) {
+    match (before, after) {
+        (Shown::Map(a), Shown::Map(b)) if depth < DEPTH_MAX => maps(page, depth, a, b),
+        (Shown::List(a), Shown::List(b)) if depth < DEPTH_MAX => lists(page, depth, a, b),
+        (Shown::Set(a), Shown::Set(b)) if depth < DEPTH_MAX => sets(page, depth, a, b),
+        (Shown::String(a), Shown::String(b)) => match json_pair(a, b) {
+            Some((a, b)) => changed(page, depth, &a, &b),
+            None => texts(page, depth, a, b),
+        },
+        _ => {
+            for (value, mark, label) in [(before, "-", Label::Removed), (after, "+", Label::Added)]
+            {
+                page.push(Line::new(depth).mark(mark, label).plain(cut(&inline(value))));
+            }
+        }
+    }
+}
+
+fn maps(
+    page: &mut Page,
+    depth: usize,
+    before: &BTreeMap<String, Shown>,
+    after: &BTreeMap<String, Shown>,
+) {
+    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+    names.sort();
+    names.dedup();
+    let mut rows = Vec::new();
+    let mut same = 0;
+    for name in names {
+        let (a, b) = (before.get(name), after.get(name));
+        if a.zip(b).is_some_and(|(a, b)| a.same(b)) {
+            same += 1;
+        } else {
+            rows.push(entry(Row::new(name, a, b)));
+        }
+    }
+    table(page, depth, &rows);
+    unchanged(page, depth, same);
+}
+
+/// A row with the mark of what becomes of it.
+fn entry(row: Row<'_>) -> Row<'_> {
+    match (row.before, row.after) {
+        (Some(_), Some(_)) => row.marked("~", Label::Changed),
+        (Some(_), None) => row.marked("-", Label::Removed),
+        _ => row.marked("+", Label::Added),
+    }
+}
+
+fn unchanged(page: &mut Page, depth: usize, count: usize) {
+    if count > 0 {
+        page.push(faint(depth, format!("({count} unchanged)")));
+    }
+}
+
+fn lists(page: &mut Page, depth: usize, before: &[Shown], after: &[Shown]) {
+    let keys = |items: &[Shown], side: &str| -> Vec<String> {
+        items.iter().enumerate().map(|(i, item)| identity(item, side, i)).collect()
+    };
+    let (a, b) = (keys(before, "a"), keys(after, "b"));
+    let mut rows = Vec::new();
+    let mut same = 0;
+    let item = |index: usize, a: Option<usize>, b: Option<usize>| {
+        let row = Row::new("", a.and_then(|i| before.get(i)), b.and_then(|i| after.get(i)));
+        entry(Row { name: format!("[{index}]"), ..row })
+    };
+    for op in similar::capture_diff_slices(Algorithm::Myers, &a, &b) {
+        let (old, new) = (op.old_range(), op.new_range());
+        if let DiffOp::Equal { len, .. } = op {
+            same += len;
+        } else if old.len() == new.len() {
+            rows.extend(old.zip(new).map(|(i, j)| item(j, Some(i), Some(j))));
+        } else {
+            rows.extend(old.map(|i| item(i, Some(i), None)));
+            rows.extend(new.map(|j| item(j, None, Some(j))));
+        }
+    }
+    table(page, depth, &rows);
+    unchanged(page, depth, same);
+}
+
+fn sets(page: &mut Page, depth: usize, before: &[Shown], after: &[Shown]) {
+    let mut same = 0;
+    for item in before {
+        if after.iter().any(|other| other.same(item)) {
+            same += 1;
+        } else {
+            let line = Line::new(depth).mark("-", Label::Removed);
+            page.push(line.then(cut(&inline(item)), Label::Removed));
+        }
+    }
+    for item in after.iter().filter(|item| !before.iter().any(|other| other.same(item))) {
+        let line = Line::new(depth).mark("+", Label::Added);
+        page.push(line.then(cut(&inline(item)), Label::Added));
+    }
+    unchanged(page, depth, same);
+}
+
+/// The changed lines of a text, with two lines around them.
+fn texts(page: &mut Page, depth: usize, before: &str, after: &str) {
+    let (old, new) = (before.lines().count(), after.lines().count());
+    if old + new > TEXT_LINES_MAX {
+        page.push(faint(depth, format!("{old} lines → {new} lines")));
+        return;
+    }
+    let diff = TextDiff::from_lines(before, after);
+    for (index, group) in diff.grouped_ops(2).iter().enumerate() {
+        if index > 0 {
+            page.push(faint(depth, "…".to_owned()));
+        }
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let text = safe::text(change.value().trim_end_matches(['\n', '\r']));
+            let line = Line::new(depth);
+            page.push(match change.tag() {
+                similar::ChangeTag::Equal => line.then(format!("| {text}"), Label::Faint),
+                similar::ChangeTag::Delete => {
+                    line.mark("-", Label::Removed).then(format!("| {text}"), Label::Removed)
+                }
+                similar::ChangeTag::Insert => {
+                    line.mark("+", Label::Added).then(format!("| {text}"), Label::Added)
+                }
+            });
+        }
+    }
+}
+
+/// Equal for items that are the same, and only for these.
+fn identity(item: &Shown, side: &str, index: usize) -> String {
+    if item.same(item) { inline_full(item) } else { format!("{side}{index}") }
+}
+
+/// Says whether the parts of two values can be compared, and at least one is too long for a line.
+fn comparable(before: &Shown, after: &Shown) -> bool {
+    match (before, after) {
+        (Shown::Map(_), Shown::Map(_))
+        | (Shown::List(_), Shown::List(_))
+        | (Shown::Set(_), Shown::Set(_)) => true,
+        (Shown::String(a), Shown::String(b)) => {
+            a.contains('\n') || b.contains('\n') || json_pair(a, b).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// Two texts that are both a JSON object or both a JSON array.
+fn json_pair(before: &str, after: &str) -> Option<(Shown, Shown)> {
+    let read = |text: &str| -> Option<serde_json::Value> {
+        text.starts_with(['{', '[']).then(|| serde_json::from_str(text).ok()).flatten()
+    };
+    let (before, after) = (read(before)?, read(after)?);
+    if before.is_object() != after.is_object() {
+        return None;
+    }
+    let show = |json| Shown::new(&engine::stored::from_json(json), &engine::value::Paths::none());
+    Some((show(&before), show(&after)))
+}
+
+/// The value's text if it may stand on the row's line.
+fn short(value: &Shown, row: &Row<'_>) -> Option<String> {
+    match value {
+        Shown::Unknown(from) if row.own.as_ref() == Some(from) => {
+            return Some("(known after apply)".to_owned());
+        }
+        Shown::Unknown(_) | Shown::Sensitive(_) => return Some(inline(value)),
+        // A long text without line ends is cut; one with them gets lines of its own.
+        Shown::String(text) if !text.contains('\n') => return Some(safe::quoted(text, 120)),
+        Shown::String(_) => return None,
+        _ => {}
+    }
+    let text = inline(value);
+    (text.chars().count() <= INLINE_MAX).then_some(text)
+}
+
+/// A value on one line, its texts cut.
+pub(crate) fn inline(value: &Shown) -> String {
+    write(value, safe::SHOWN_MAX)
+}
+
+fn inline_full(value: &Shown) -> String {
+    write(value, usize::MAX)
+}
+
+fn write(value: &Shown, max: usize) -> String {
+    let items =
+        |items: &[Shown]| items.iter().map(|i| write(i, max)).collect::<Vec<_>>().join(", ");
+    match value {
+        Shown::Null => "null".to_owned(),
+        Shown::Bool(value) => value.to_string(),
+        Shown::Integer(number) => number.to_string(),
+        Shown::Float(number) => number.to_string(),
+        Shown::String(text) => safe::quoted(text, max),
+        Shown::List(list) | Shown::Set(list) => format!("[{}]", items(list)),
+        Shown::Map(entries) if entries.is_empty() => "{}".to_owned(),
+        Shown::Map(entries) => {
+            let entry =
+                |(name, item): (&String, &Shown)| format!("{} = {}", key(name), write(item, max));
+            format!("{{ {} }}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        Shown::Unknown(from) if from.is_empty() => "(known after apply)".to_owned(),
+        Shown::Unknown(from) => format!("(known after apply: {})", safe::capped(from, max)),
+        // The fingerprint tells two secrets apart when whole values are compared, and is no secret;
+        // but it is of no use to people.
+        Shown::Sensitive(mark) if max == usize::MAX => format!("(sensitive {mark:?})"),
+        Shown::Sensitive(_) => "(sensitive)".to_owned(),
+    }
+}
+
+fn cut(text: &str) -> String {
+    safe::capped(text, 400)
+}
+
+/// A key as TOML writes it.
+pub(crate) fn key(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.chars().all(bare) {
+        safe::text(name)
+    } else {
+        safe::quoted(name, safe::SHOWN_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paint::Colour;
+    use engine::stored::from_json;
+    use engine::value::{Paths, Value};
+    use serde_json::json;
+
+    fn shown(json: &serde_json::Value) -> Shown {
+        Shown::new(&from_json(json), &Paths::none())
+    }
+
+    fn diff(before: &serde_json::Value, after: &serde_json::Value) -> String {
+        let (a, b) = (shown(before), shown(after));
+        let mut page = Page::new();
+        table(&mut page, 0, &[Row::new("a", Some(&a), Some(&b))]);
+        page.text(Colour::Off)
+    }
+
+    #[test]
+    fn scalars() {
+        insta::assert_snapshot!(diff(&json!(1), &json!(2.5)), @"a  1 → 2.5");
+        insta::assert_snapshot!(diff(&json!("x"), &json!(null)), @r#"a  "x" → null"#);
+    }
+
+    #[test]
+    fn maps_show_what_changes() {
+        insta::assert_snapshot!(
+            diff(&json!({"A": 1, "B": {"x": 1, "y": [1]}, "C": 1}),
+                 &json!({"A": 1, "B": {"x": 2, "y": [1]}, "a b": true})),
+            @r#"
+        a
+          ~ B
+              ~ x  1 → 2
+                (1 unchanged)
+          - C      1
+          + "a b"  true
+            (1 unchanged)
+        "#);
+    }
+
+    #[test]
+    fn lists_are_aligned_before_they_are_compared() {
+        insta::assert_snapshot!(diff(&json!(["a", "b", "c"]), &json!(["b", "x"])), @r#"
+        a
+          - [0]  "a"
+          ~ [1]  "c" → "x"
+            (1 unchanged)
+        "#);
+        insta::assert_snapshot!(
+            diff(&json!([{"n": 1, "m": 1}, 5]), &json!([{"n": 2, "m": 1}, 5])), @r"
+        a
+          ~ [0]
+              ~ n  1 → 2
+                (1 unchanged)
+            (1 unchanged)
+        ");
+    }
+
+    #[test]
+    fn sets_have_no_order() {
+        let set = |texts: &[&str]| {
+            let items = texts.iter().map(|t| Value::string(*t)).collect();
+            Shown::new(&Value::set(items), &Paths::none())
+        };
+        let (a, b) = (set(&["x", "y"]), set(&["y", "z"]));
+        let mut page = Page::new();
+        table(&mut page, 0, &[Row::new("a", Some(&a), Some(&b))]);
+        insta::assert_snapshot!(page.text(Colour::Off), @r#"
+        a
+          - "x"
+          + "z"
+            (1 unchanged)
+        "#);
+    }
+
+    #[test]
+    fn texts_show_the_changed_lines() {
+        let lines = |n: usize, odd: &str| -> String {
+            (0..20)
+                .map(|i| if i == n { format!("{odd}\n") } else { format!("line {i}\n") })
+                .collect()
+        };
+        insta::assert_snapshot!(
+            diff(&json!(lines(9, "old \u{1b}[0m")), &json!(lines(9, "new"))), @r"
+        a
+            | line 7
+            | line 8
+          - | old \u{1b}[0m
+          + | new
+            | line 10
+            | line 11
+        ");
+    }
+
+    #[test]
+    fn json_in_texts_is_compared_as_json() {
+        insta::assert_snapshot!(diff(&json!(r#"{"a":1,"b":2}"#), &json!(r#"{"b":2,"a":3}"#)), @r"
+        a  (JSON)
+          ~ a  1 → 3
+            (1 unchanged)
+        ");
+    }
+
+    #[test]
+    fn hostile_keys_and_texts_stay_on_their_line() {
+        insta::assert_snapshot!(diff(&json!({}), &json!({"\n::add-mask::": "\n+ value.x"})), @r#"
+        a
+          + "\n::add-mask::"
+                |
+                | + value.x
+        "#);
+    }
+}

@@ -1,0 +1,430 @@
+//! The view of a plan: what every renderer reads, and what `plan --json` prints.
+//!
+//! Its serialisation is the format `plumb-plan/1`; a key is never taken away or given another
+//! meaning, new ones may come. It holds no secret: what is sensitive has become
+//! [`Shown::Sensitive`] here, so no renderer can leak it.
+
+use std::collections::BTreeMap;
+
+use engine::diagnostics::{Diagnostics, Sources, Span};
+use engine::digest::Digest;
+use engine::plan::{Action, Cause, Change, Doubt, Drift, OutputChange, Plan, Step};
+use engine::schema::Operation;
+use engine::value::{Path, Paths};
+use serde::Serialize;
+
+use crate::diagnostics::DiagnosticView;
+use crate::reason;
+use crate::shown::{self, Object, Shown};
+
+/// The name of the format, with its version.
+pub const FORMAT: &str = "plumb-plan/1";
+
+/// A plan as it may be shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlanView {
+    /// [`FORMAT`].
+    pub format: &'static str,
+    /// Whether it covers the whole spec and could be made at all.
+    pub complete: bool,
+    /// How many changes there are of each action.
+    pub summary: Counts,
+    /// The changes, without those that do nothing.
+    pub changes: Vec<ChangeView>,
+    /// What changed outside since the last run.
+    pub drift: Vec<DriftView>,
+    /// What becomes of the outputs.
+    pub outputs: BTreeMap<String, OutputView>,
+    /// The program.
+    pub steps: Vec<StepView>,
+    /// Calls of earlier runs whose end is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<DoubtView>,
+    /// What is wrong or worth knowing.
+    pub diagnostics: Vec<DiagnosticView>,
+    /// The plan's digest; none where no plan could be made.
+    pub digest: Option<String>,
+}
+
+/// Changes by action.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "the names are the actions")]
+pub struct Counts {
+    pub create: usize,
+    pub update: usize,
+    pub replace: usize,
+    pub delete: usize,
+    pub read: usize,
+    pub forget: usize,
+    pub import: usize,
+    #[serde(rename = "move")]
+    pub moved: usize,
+    #[serde(rename = "no-op")]
+    pub no_op: usize,
+}
+
+/// A change as it may be shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChangeView {
+    /// Whose change.
+    pub address: String,
+    /// The resource type.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// The provider instance.
+    pub provider: String,
+    /// The word of the action.
+    pub action: &'static str,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// The id of the object that is there now.
+    pub id: Option<String>,
+    /// The live object.
+    pub before: Option<Object>,
+    /// The planned object.
+    pub after: Option<Object>,
+    /// The places of `after` that only apply will know, each with what they follow from.
+    pub unknown: BTreeMap<String, String>,
+    /// The places of `before` and `after` that hold secrets.
+    pub sensitive: Vec<String>,
+    /// The attributes that make the action necessary.
+    pub causes: Vec<CauseView>,
+    /// What happens beside the change.
+    pub effects: Vec<String>,
+    /// What is lost for good.
+    pub loss: Option<String>,
+    /// How many rules can only be checked before the call.
+    pub deferred_rules: usize,
+    /// Whether it is about an object beside the address's current one.
+    pub deposed: bool,
+    /// Of a replace: whether the new object is made before the old one goes.
+    pub create_first: Option<bool>,
+    /// Where the spec declares it.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The units of numbers, by attribute; see [`PlanView::add_units`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub units: BTreeMap<String, String>,
+    #[serde(skip)]
+    pub(crate) kind: Action,
+}
+
+/// A place in a spec.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The file, as a user would name it.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: Option<usize>,
+    /// The column, from 1, in characters.
+    pub column: Option<usize>,
+}
+
+/// An attribute that makes a change necessary.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CauseView {
+    /// The attribute.
+    pub attribute: String,
+    /// Whether it forces a replace.
+    pub replaces: bool,
+    /// Whether the live value moved, rather than the spec.
+    pub drifted: bool,
+    /// Where the spec says it.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// An object that changed outside.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DriftView {
+    /// Whose object.
+    pub address: String,
+    /// The resource type.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// Whether it changed (`update`) or is gone (`delete`).
+    pub action: &'static str,
+    /// What it was after the last run.
+    pub before: Object,
+    /// What it is now.
+    pub after: Option<Object>,
+    /// The places that hold secrets.
+    pub sensitive: Vec<String>,
+    /// The managed attributes that differ.
+    pub attributes: Vec<String>,
+    /// What to write into the spec to keep it as it now is.
+    pub proposal: Option<String>,
+}
+
+/// What becomes of an output.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OutputView {
+    /// The word of the action.
+    pub action: &'static str,
+    /// Its last value.
+    pub before: Option<Shown>,
+    /// Its next value.
+    pub after: Option<Shown>,
+    /// The places that only apply will know, from the output's name on.
+    pub unknown: BTreeMap<String, String>,
+    /// Whether it is sensitive.
+    pub sensitive: bool,
+    #[serde(skip)]
+    pub(crate) kind: Action,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepView {
+    /// Its name.
+    pub id: String,
+    /// The word of its operation.
+    pub operation: &'static str,
+    /// Whose object.
+    pub address: String,
+    /// The steps that must have succeeded.
+    pub needs: Vec<String>,
+}
+
+/// A call of an earlier run whose end is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DoubtView {
+    /// The call.
+    pub call: String,
+    /// Whose object.
+    pub address: String,
+    /// What the call was to do.
+    pub operation: &'static str,
+    /// Why its end is not known.
+    pub reason: String,
+    /// Whether another run is at it right now.
+    pub running: bool,
+}
+
+impl PlanView {
+    /// The view of a plan.
+    pub fn new(
+        plan: &Plan,
+        sources: &Sources,
+        diagnostics: &Diagnostics,
+        digest: Option<&Digest>,
+    ) -> Self {
+        let mut summary = Counts::default();
+        let mut changes = Vec::new();
+        let first = first_operations(plan);
+        for (index, change) in plan.changes.iter().enumerate() {
+            summary.add(change.action);
+            if change.action != Action::NoOp {
+                let first = first.get(index).copied().flatten();
+                changes.push(change_view(change, sources, first));
+            }
+        }
+        Self {
+            format: FORMAT,
+            complete: plan.complete && !diagnostics.has_errors(),
+            summary,
+            changes,
+            drift: plan.drift.iter().map(drift_view).collect(),
+            outputs: plan.outputs.iter().map(|(n, o)| (n.to_string(), output_view(n, o))).collect(),
+            steps: plan.steps.iter().map(step_view).collect(),
+            doubts: plan.doubts.iter().map(doubt_view).collect(),
+            diagnostics: DiagnosticView::all(diagnostics, sources),
+            digest: digest.map(ToString::to_string),
+        }
+    }
+
+    /// The view where no plan could be made.
+    pub fn refused(sources: &Sources, diagnostics: &Diagnostics) -> Self {
+        let plan = Plan::default();
+        Self { complete: false, ..Self::new(&plan, sources, diagnostics, None) }
+    }
+
+    /// Says whether it does nothing: no change of a resource or of an output.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+            && self.steps.is_empty()
+            && self.outputs.values().all(|output| output.kind == Action::NoOp)
+    }
+
+    /// Adds the units of numbers, which a plan does not hold: `unit(type, attribute)`.
+    pub fn add_units(&mut self, unit: &dyn Fn(&str, &str) -> Option<String>) {
+        for change in &mut self.changes {
+            let names = change.before.iter().chain(&change.after).flat_map(|object| object.keys());
+            change.units =
+                names.filter_map(|name| Some((name.clone(), unit(&change.ty, name)?))).collect();
+        }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, action: Action) {
+        let count = match action {
+            Action::Create => &mut self.create,
+            Action::Update => &mut self.update,
+            Action::Replace => &mut self.replace,
+            Action::Delete => &mut self.delete,
+            Action::Read => &mut self.read,
+            Action::Forget => &mut self.forget,
+            Action::Import => &mut self.import,
+            Action::Move => &mut self.moved,
+            Action::NoOp => &mut self.no_op,
+        };
+        *count += 1;
+    }
+
+    /// The words and counts that a summary line names: the four main ones always, others when
+    /// there are some.
+    pub fn named(&self) -> Vec<(&'static str, usize)> {
+        let others = [
+            ("read", self.read),
+            ("forget", self.forget),
+            ("import", self.import),
+            ("move", self.moved),
+        ];
+        [
+            ("create", self.create),
+            ("update", self.update),
+            ("replace", self.replace),
+            ("delete", self.delete),
+        ]
+        .into_iter()
+        .chain(others.into_iter().filter(|(_, count)| *count > 0))
+        .collect()
+    }
+}
+
+/// The place of a span.
+pub(crate) fn place(span: Option<Span>, sources: &Sources) -> Place {
+    let Some(span) = span else { return Place::default() };
+    let position = sources.position(span);
+    Place {
+        file: sources.get(span.file).map(|source| source.path.clone()),
+        line: position.map(|position| position.line),
+        column: position.map(|position| position.column),
+    }
+}
+
+/// Of each change, whether its first step makes or removes an object.
+fn first_operations(plan: &Plan) -> Vec<Option<Operation>> {
+    let mut first = vec![None; plan.changes.len()];
+    for step in &plan.steps {
+        let tells =
+            matches!(step.operation, Operation::Create | Operation::Delete | Operation::Drain);
+        if let (true, Some(slot @ None)) = (tells, first.get_mut(step.change)) {
+            *slot = Some(step.operation);
+        }
+    }
+    first
+}
+
+fn change_view(change: &Change, sources: &Sources, first: Option<Operation>) -> ChangeView {
+    let show = |attributes| shown::object(attributes, &change.sensitive);
+    let before = change.before.as_ref().map(show);
+    let after = change.after.as_ref().map(show);
+    ChangeView {
+        address: change.address.to_string(),
+        ty: change.address.block.ty.to_string(),
+        provider: change.provider.to_string(),
+        action: change.action.word(),
+        reason: reason::sentence(change),
+        id: change.object.as_ref().map(ToString::to_string),
+        unknown: unknown(after.as_ref()),
+        sensitive: sensitive(before.iter().chain(&after)),
+        before,
+        after,
+        causes: change.causes.iter().map(|cause| cause_view(cause, sources)).collect(),
+        effects: change.effects.clone(),
+        loss: change.loss.clone(),
+        deferred_rules: change.deferred_rules,
+        deposed: change.deposed,
+        create_first: match first {
+            Some(operation) if change.action == Action::Replace => {
+                Some(operation == Operation::Create)
+            }
+            _ => None,
+        },
+        place: place(change.span, sources),
+        units: BTreeMap::new(),
+        kind: change.action,
+    }
+}
+
+fn unknown(object: Option<&Object>) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for (name, value) in object.into_iter().flatten() {
+        value.unknown(&Path::attribute(name.as_str()), &mut found);
+    }
+    found
+}
+
+fn sensitive<'a>(objects: impl Iterator<Item = &'a Object>) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, value) in objects.flatten() {
+        value.sensitive(&Path::attribute(name.as_str()), &mut found);
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn cause_view(cause: &Cause, sources: &Sources) -> CauseView {
+    CauseView {
+        attribute: cause.attribute.to_string(),
+        replaces: cause.replaces,
+        drifted: cause.drifted,
+        place: place(cause.span, sources),
+    }
+}
+
+fn drift_view(drift: &Drift) -> DriftView {
+    // The secrets of a drift are sealed in its values, so no places need to be told.
+    let show = |attributes| shown::object(attributes, &Paths::none());
+    let (before, after) = (show(&drift.before), drift.after.as_ref().map(show));
+    DriftView {
+        address: drift.address.to_string(),
+        ty: drift.address.block.ty.to_string(),
+        action: if after.is_some() { Action::Update.word() } else { Action::Delete.word() },
+        sensitive: sensitive(std::iter::once(&before).chain(&after)),
+        before,
+        after,
+        attributes: drift.attributes.iter().map(ToString::to_string).collect(),
+        proposal: drift.proposal.clone(),
+    }
+}
+
+fn output_view(name: &str, output: &OutputChange) -> OutputView {
+    let places = if output.sensitive { Paths::whole() } else { Paths::none() };
+    let show = |value| Shown::new(value, &places);
+    let after = output.after.as_ref().map(show);
+    let mut unknown = BTreeMap::new();
+    if let Some(value) = &after {
+        value.unknown(&Path::attribute(name), &mut unknown);
+    }
+    OutputView {
+        action: output.action.word(),
+        before: output.before.as_ref().map(show),
+        after,
+        unknown,
+        sensitive: output.sensitive,
+        kind: output.action,
+    }
+}
+
+pub(crate) fn step_view(step: &Step) -> StepView {
+    StepView {
+        id: step.id.to_string(),
+        operation: step.operation.word(),
+        address: step.address.to_string(),
+        needs: step.needs.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn doubt_view(doubt: &Doubt) -> DoubtView {
+    DoubtView {
+        call: doubt.call.to_string(),
+        address: doubt.address.to_string(),
+        operation: doubt.operation.word(),
+        reason: doubt.reason.clone(),
+        running: doubt.running,
+    }
+}
