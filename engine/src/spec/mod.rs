@@ -6,9 +6,14 @@
 //! every expression typed. Both return what they could make together with diagnostics, all of
 //! them in one go; neither reads a file (the shell answers [`Document::files`]).
 
+mod convert;
 pub mod diagnostics;
+mod offsets;
 pub mod parse;
 pub mod resolve;
+mod syntax;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,8 +27,8 @@ use crate::value::Datum;
 
 /// The largest spec, in bytes, all files together.
 pub const BYTES_MAX: usize = 32 * 1024 * 1024;
-/// The deepest nesting of TOML tables and arrays.
-pub const NESTING_MAX: usize = 1000;
+/// The deepest nesting of TOML arrays and inline tables: what an expression may be nested, too.
+pub const NESTING_MAX: usize = 64;
 
 /// An expression of a spec. The ranges in it count bytes of its file, not of its own text.
 #[derive(Clone, Debug)]
@@ -86,6 +91,10 @@ pub struct Document {
     pub checks: BTreeMap<Name, RawBlock>,
     /// The paths that `file("…")` names, relative to the spec's folder.
     pub files: BTreeSet<String>,
+    /// The values of which a part could not be read: reported, and not checked any further.
+    pub broken: BTreeSet<Span>,
+    /// Whether a file could not be read whole, so that what seems missing may stand in it.
+    pub torn: bool,
 }
 
 /// A spec with references resolved and types proven.

@@ -1,9 +1,292 @@
 //! Text to [`Document`].
+//!
+//! Says everything that can be said without schemas or values: TOML that is none, tables and keys
+//! that mean nothing, names that are none, what is declared twice, expressions that cannot be
+//! read. One mistake hides nothing but the value that it stands in.
 
-use super::Document;
-use crate::diagnostics::{Diagnostics, FileId, Sources};
+use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use super::convert::{Converter, Text};
+use super::{BYTES_MAX, Document, Item, RawBlock, Table, diagnostics as say, span, syntax};
+use crate::address::{Block, Name, RESERVED_TYPES, is_name};
+use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
+
+/// What may stand at the top of a file.
+const TABLES: [&str; 8] =
+    ["check", "local", "output", "plumb", "provider", "resource", "state", "variable"];
+/// What later versions bring.
+const LATER: [&str; 6] = ["data", "import", "module", "moved", "policy", "removed"];
+/// The keys of blocks that do not depend on a provider or a backend.
+const PLUMB_KEYS: [&str; 2] = ["description", "name"];
+const VARIABLE_KEYS: [&str; 5] = ["allowed", "default", "description", "sensitive", "type"];
+const OUTPUT_KEYS: [&str; 3] = ["description", "sensitive", "value"];
+const CHECK_KEYS: [&str; 5] = ["assert", "description", "http", "job", "message"];
 
 /// Parses the files of one spec into one document.
-pub fn parse(_sources: &Sources, _files: &[FileId]) -> (Document, Diagnostics) {
-    (Document::default(), Diagnostics::new())
+pub fn parse(sources: &Sources, files: &[FileId]) -> (Document, Diagnostics) {
+    let mut reader = Reader::default();
+    let texts = || files.iter().filter_map(|file| Some((*file, sources.get(*file)?)));
+    let bytes: usize = texts().map(|(_, source)| source.text.len()).sum();
+    if bytes > BYTES_MAX {
+        reader.document.torn = true;
+        reader.diagnostics.push(say::too_large(bytes, BYTES_MAX));
+    } else {
+        for (file, source) in texts() {
+            reader.read(file, source);
+        }
+    }
+    reader.diagnostics.sort();
+    (reader.document, reader.diagnostics)
 }
+
+/// A key and its value, as the TOML parser gives them.
+type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
+
+/// What has been read so far.
+#[derive(Default)]
+struct Reader {
+    document: Document,
+    diagnostics: Diagnostics,
+    /// The names of attributes and types: few, and each is used often.
+    names: BTreeSet<Name>,
+}
+
+/// The file that is being read.
+#[derive(Clone, Copy)]
+struct File<'a> {
+    id: FileId,
+    text: &'a str,
+}
+
+impl File<'_> {
+    fn key(self, key: &Spanned<DeString<'_>>) -> Span {
+        span(self.id, key.span())
+    }
+
+    /// The header of a table, brackets included; the key of one that has no header.
+    fn header(self, (key, value): Pair<'_, '_>) -> Span {
+        let range = value.span();
+        let has_header = matches!(value.get_ref(), DeValue::Table(_))
+            && self.text.as_bytes().get(range.start) == Some(&b'[');
+        if has_header { span(self.id, range) } else { self.key(key) }
+    }
+}
+
+impl Reader {
+    fn read(&mut self, id: FileId, source: &Source) {
+        if let Some(at) = syntax::too_deep(&source.text) {
+            self.document.torn = true;
+            let at = syntax::place(id, at);
+            self.diagnostics.push(say::too_deep(at, super::NESTING_MAX));
+            return;
+        }
+        let (root, errors) = DeTable::parse_recoverable(&source.text);
+        if !errors.is_empty() {
+            self.document.torn = true;
+            syntax::report(id, source, &errors, &mut self.diagnostics);
+        }
+        let file = File { id, text: &source.text };
+        for pair in root.get_ref() {
+            self.top(file, pair);
+        }
+    }
+
+    fn top(&mut self, file: File<'_>, pair: Pair<'_, '_>) {
+        let (key, value) = pair;
+        let name = &**key.get_ref();
+        if LATER.contains(&name) {
+            return self.diagnostics.push(say::not_supported_yet(name, file.header(pair)));
+        }
+        if !TABLES.contains(&name) {
+            let at = file.header(pair);
+            return self.diagnostics.push(say::unknown_table(name, at, &TABLES));
+        }
+        let DeValue::Table(table) = value.get_ref() else {
+            let form = match name {
+                "local" | "plumb" | "state" => format!("[{name}]"),
+                "resource" => "[resource.TYPE.NAME]".to_owned(),
+                _ => format!("[{name}.NAME]"),
+            };
+            return self.diagnostics.push(say::not_a_block(name, &form, file.header(pair)));
+        };
+        match name {
+            "local" => self.locals(file, table),
+            "resource" => table.iter().for_each(|pair| self.resource_type(file, pair)),
+            "plumb" | "state" => self.single(file, name, pair, table),
+            kind => table.iter().for_each(|pair| self.named(file, kind, pair)),
+        }
+    }
+
+    /// `[plumb]` and `[state]`.
+    fn single(&mut self, file: File<'_>, kind: &str, pair: Pair<'_, '_>, table: &DeTable<'_>) {
+        let block = self.block(file, kind, file.header(pair), table);
+        let slot = match kind {
+            "plumb" => &mut self.document.plumb,
+            _ => &mut self.document.state,
+        };
+        if let Some(first) = slot {
+            let first = Some(first.header);
+            let what = format!("`[{kind}]`");
+            self.diagnostics.push(say::declared_twice(&what, block.header, first));
+        } else {
+            *slot = Some(block);
+        }
+    }
+
+    fn locals(&mut self, file: File<'_>, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let name = &**key.get_ref();
+            if !self.good_name("local value", name, file.key(key)) {
+                continue;
+            }
+            let item = self.item(file, (key, value), Text::Template);
+            match self.document.locals.entry(Name::from(name)) {
+                Entry::Vacant(entry) => {
+                    entry.insert(item);
+                }
+                Entry::Occupied(entry) => {
+                    let what = format!("`local.{name}`");
+                    let first = Some(entry.get().key);
+                    self.diagnostics.push(say::declared_twice(&what, item.key, first));
+                }
+            }
+        }
+    }
+
+    /// `[variable.NAME]`, `[provider.NAME]`, `[output.NAME]`, `[check.NAME]`.
+    fn named(&mut self, file: File<'_>, kind: &str, pair: Pair<'_, '_>) {
+        let (key, value) = pair;
+        let name = &**key.get_ref();
+        let DeValue::Table(table) = value.get_ref() else {
+            let (path, form) = (format!("{kind}.{name}"), format!("[{kind}.NAME]"));
+            return self.diagnostics.push(say::not_a_block(&path, &form, file.header(pair)));
+        };
+        if !self.good_name(kind, name, file.key(key)) {
+            return;
+        }
+        let block = self.block(file, kind, file.header(pair), table);
+        let blocks = match kind {
+            "variable" => &mut self.document.variables,
+            "provider" => &mut self.document.providers,
+            "output" => &mut self.document.outputs,
+            _ => &mut self.document.checks,
+        };
+        match blocks.entry(Name::from(name)) {
+            Entry::Vacant(entry) => {
+                entry.insert(block);
+            }
+            Entry::Occupied(entry) => {
+                let (what, first) = (format!("`{kind}.{name}`"), Some(entry.get().header));
+                self.diagnostics.push(say::declared_twice(&what, block.header, first));
+            }
+        }
+    }
+
+    fn resource_type(&mut self, file: File<'_>, pair: Pair<'_, '_>) {
+        let (key, value) = pair;
+        let name = &**key.get_ref();
+        let DeValue::Table(table) = value.get_ref() else {
+            let path = format!("resource.{name}");
+            return self.not_a_resource(&path, file.header(pair));
+        };
+        if RESERVED_TYPES.contains(&name) {
+            return self.diagnostics.push(say::reserved_type(name, file.key(key)));
+        }
+        if !self.good_name("resource type", name, file.key(key)) {
+            return;
+        }
+        let ty = self.intern(name);
+        for pair in table {
+            self.resource(file, &ty, pair);
+        }
+    }
+
+    fn resource(&mut self, file: File<'_>, ty: &Name, pair: Pair<'_, '_>) {
+        let (key, value) = pair;
+        let name = &**key.get_ref();
+        let DeValue::Table(table) = value.get_ref() else {
+            return self.not_a_resource(&format!("resource.{ty}.{name}"), file.header(pair));
+        };
+        if !self.good_name("resource", name, file.key(key)) {
+            return;
+        }
+        let block = self.block(file, "resource", file.header(pair), table);
+        match self.document.resources.entry(Block::new(ty.clone(), name)) {
+            Entry::Vacant(entry) => {
+                entry.insert(block);
+            }
+            Entry::Occupied(entry) => {
+                let (what, first) = (format!("`{}`", entry.key()), Some(entry.get().header));
+                self.diagnostics.push(say::declared_twice(&what, block.header, first));
+            }
+        }
+    }
+
+    fn not_a_resource(&mut self, path: &str, at: Span) {
+        self.diagnostics.push(say::not_a_block(path, "[resource.TYPE.NAME]", at));
+    }
+
+    fn block(&mut self, file: File<'_>, kind: &str, header: Span, table: &DeTable<'_>) -> RawBlock {
+        let known: Option<(&str, &[&str])> = match kind {
+            "plumb" => Some(("`[plumb]`", &PLUMB_KEYS)),
+            "variable" => Some(("a variable", &VARIABLE_KEYS)),
+            "output" => Some(("an output", &OUTPUT_KEYS)),
+            "check" => Some(("a check", &CHECK_KEYS)),
+            _ => None,
+        };
+        let mut items = Table::new();
+        for (key, value) in table {
+            let name = &**key.get_ref();
+            if let Some((what, known)) = known.filter(|(_, known)| !known.contains(&name)) {
+                self.diagnostics.push(say::unknown_key(name, what, file.key(key), known));
+                continue;
+            }
+            let text = match (kind, name) {
+                ("check", "assert") => Text::Expression,
+                _ => Text::Template,
+            };
+            let item = self.item(file, (key, value), text);
+            items.insert(self.intern(name), item);
+        }
+        RawBlock { header, items }
+    }
+
+    fn item(&mut self, file: File<'_>, (key, value): Pair<'_, '_>, text: Text) -> Item {
+        let mut converter = Converter {
+            file: file.id,
+            text: file.text,
+            files: &mut self.document.files,
+            diagnostics: &mut self.diagnostics,
+            broken: false,
+        };
+        let value = converter.value(value, text);
+        if converter.broken {
+            self.document.broken.insert(value.span);
+        }
+        Item { key: file.key(key), value }
+    }
+
+    fn good_name(&mut self, what: &str, name: &str, at: Span) -> bool {
+        let good = is_name(name);
+        if !good {
+            self.diagnostics.push(say::bad_name(what, name, at));
+        }
+        good
+    }
+
+    fn intern(&mut self, name: &str) -> Name {
+        if let Some(known) = self.names.get(name) {
+            return known.clone();
+        }
+        let name = Name::from(name);
+        self.names.insert(name.clone());
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests;

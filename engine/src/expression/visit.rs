@@ -1,0 +1,131 @@
+//! Walks over expression trees, without recursion: a residual may be deeper than any text.
+
+use super::{Access, Expr, Kind, Range, Root};
+
+/// Calls `visit` for the expression and each of its parts, in the order of the text.
+pub fn walk<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
+    let mut stack = vec![expr];
+    let mut parts = Vec::new();
+    while let Some(expr) = stack.pop() {
+        visit(expr);
+        push_parts(expr, &mut parts);
+        stack.extend(parts.drain(..).rev());
+    }
+}
+
+/// Calls `visit` for each place where a reference begins, with where it stands.
+///
+/// The variables of `for` expressions are among them, as [`Root::Named`].
+pub fn roots<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Root, Range)) {
+    walk(expr, &mut |part| {
+        if let Kind::Root(root) = &part.kind {
+            visit(root, part.range);
+        }
+    });
+}
+
+/// Changes the place of the expression and each of its parts.
+pub fn move_ranges(expr: &mut Expr, place: &dyn Fn(Range) -> Range) {
+    let mut stack = vec![expr];
+    while let Some(expr) = stack.pop() {
+        expr.range = place(expr.range);
+        push_parts_mut(expr, &mut stack);
+    }
+}
+
+fn push_parts<'e>(expr: &'e Expr, parts: &mut Vec<&'e Expr>) {
+    match &expr.kind {
+        Kind::Literal(_) | Kind::Root(_) => {}
+        Kind::Template(items) | Kind::List(items) => parts.extend(items),
+        Kind::Attribute(base, _) => parts.push(base),
+        Kind::Index(base, index) => parts.extend([&**base, &**index]),
+        Kind::Splat(base, rest) => {
+            parts.push(base);
+            parts.extend(rest.iter().filter_map(|access| match access {
+                Access::Attribute(_) => None,
+                Access::Index(index) => Some(index),
+            }));
+        }
+        Kind::Unary(_, operand) => parts.push(operand),
+        Kind::Binary(_, left, right) => parts.extend([&**left, &**right]),
+        Kind::Conditional(c) => parts.extend([&c.condition, &c.yes, &c.no]),
+        Kind::Call(call) => parts.extend(&call.arguments),
+        Kind::For(f) => {
+            parts.push(&f.collection);
+            parts.extend(&f.key);
+            parts.push(&f.value);
+            parts.extend(&f.condition);
+        }
+        Kind::Map(entries) => parts.extend(entries.iter().flat_map(|(key, value)| [key, value])),
+    }
+}
+
+fn push_parts_mut<'e>(expr: &'e mut Expr, parts: &mut Vec<&'e mut Expr>) {
+    match &mut expr.kind {
+        Kind::Literal(_) | Kind::Root(_) => {}
+        Kind::Template(items) | Kind::List(items) => parts.extend(items),
+        Kind::Attribute(base, _) => parts.push(base),
+        Kind::Index(base, index) => parts.extend([&mut **base, &mut **index]),
+        Kind::Splat(base, rest) => {
+            parts.push(base);
+            parts.extend(rest.iter_mut().filter_map(|access| match access {
+                Access::Attribute(_) => None,
+                Access::Index(index) => Some(index),
+            }));
+        }
+        Kind::Unary(_, operand) => parts.push(operand),
+        Kind::Binary(_, left, right) => parts.extend([&mut **left, &mut **right]),
+        Kind::Conditional(c) => {
+            let c = &mut **c;
+            parts.extend([&mut c.condition, &mut c.yes, &mut c.no]);
+        }
+        Kind::Call(call) => parts.extend(&mut call.arguments),
+        Kind::For(f) => {
+            let f = &mut **f;
+            parts.push(&mut f.collection);
+            parts.extend(&mut f.key);
+            parts.push(&mut f.value);
+            parts.extend(&mut f.condition);
+        }
+        Kind::Map(entries) => {
+            parts.extend(entries.iter_mut().flat_map(|(key, value)| [key, value]));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expression::UnaryOp;
+    use crate::value::Value;
+
+    fn root(name: &str) -> Expr {
+        Expr::nowhere(Kind::Root(Root::Var(name.into())))
+    }
+
+    #[test]
+    fn the_order_is_the_order_of_the_text() {
+        let index = Expr::nowhere(Kind::Index(Box::new(root("a")), Box::new(root("b"))));
+        let expr = Expr::nowhere(Kind::List(vec![index, root("c")]));
+        let mut names = Vec::new();
+        roots(&expr, &mut |root, _| names.push(format!("{root:?}")));
+        assert_eq!(names, [r#"Var("a")"#, r#"Var("b")"#, r#"Var("c")"#]);
+    }
+
+    #[test]
+    fn depth_does_not_matter() {
+        let mut expr = Expr::literal(Value::Bool(true));
+        for _ in 0..100_000 {
+            expr = Expr::nowhere(Kind::Unary(UnaryOp::Not, Box::new(expr)));
+        }
+        move_ranges(&mut expr, &|_| Range { start: 1, end: 2 });
+        let mut parts = 0;
+        walk(&expr, &mut |part| {
+            assert_eq!(part.range.start, 1);
+            parts += 1;
+        });
+        assert_eq!(parts, 100_001);
+        // Dropping it the ordinary way would be the recursion that this module avoids.
+        std::mem::forget(expr);
+    }
+}

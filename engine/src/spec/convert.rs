@@ -1,0 +1,183 @@
+//! TOML values to expressions, with places in their file.
+
+use std::collections::BTreeSet;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::offsets::Offsets;
+use super::{SpecExpr, diagnostics as say, span};
+use crate::diagnostics::{Diagnostics, FileId, Span};
+use crate::expression::parse::{Dialect, expression, template};
+use crate::expression::visit::{move_ranges, walk};
+use crate::expression::{Expr, ExprError, Kind, Range};
+use crate::value::Value;
+
+/// How the strings of a value are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Text {
+    /// As text with `${…}` in it.
+    Template,
+    /// As an expression, with or without `${…}` around it.
+    Expression,
+}
+
+/// Converts the values of one file.
+pub(super) struct Converter<'a> {
+    /// The file.
+    pub(super) file: FileId,
+    /// Its text.
+    pub(super) text: &'a str,
+    /// Gets the paths of `file("…")`.
+    pub(super) files: &'a mut BTreeSet<String>,
+    /// Gets what is wrong.
+    pub(super) diagnostics: &'a mut Diagnostics,
+    /// Whether a part of the value could not be read.
+    pub(super) broken: bool,
+}
+
+impl Converter<'_> {
+    /// The value as an expression; what is wrong in it stands as null and sets `broken`.
+    pub(super) fn value(&mut self, value: &Spanned<DeValue<'_>>, text: Text) -> SpecExpr {
+        let span = span(self.file, value.span());
+        SpecExpr { expr: self.expr(value, text), span }
+    }
+
+    // Recursion is bounded: the parser refuses deeper nesting than 80 of each kind.
+    fn expr(&mut self, value: &Spanned<DeValue<'_>>, text: Text) -> Expr {
+        let place = span(self.file, value.span());
+        let range = Range { start: place.start, end: place.end };
+        let kind = match value.get_ref() {
+            DeValue::String(string) => return self.string(string, place, text),
+            DeValue::Integer(integer) => {
+                match i64::from_str_radix(integer.as_str(), integer.radix()) {
+                    // The parser puts such a number where it found no value, and says so.
+                    Ok(_) if value.span().is_empty() => self.broken_value(None),
+                    Ok(number) => Kind::Literal(Value::Integer(number)),
+                    Err(_) => self.broken_value(Some(say::bad_number(place))),
+                }
+            }
+            DeValue::Float(float) => match float.as_str().parse::<f64>() {
+                Ok(number) if number.is_finite() => Kind::Literal(Value::Float(number)),
+                _ => self.broken_value(Some(say::bad_number(place))),
+            },
+            DeValue::Boolean(value) => Kind::Literal(Value::Bool(*value)),
+            DeValue::Datetime(_) => self.broken_value(Some(say::date(place))),
+            DeValue::Array(items) => {
+                Kind::List(items.iter().map(|item| self.expr(item, text)).collect())
+            }
+            DeValue::Table(table) => self.table(table, text),
+        };
+        Expr { kind, range }
+    }
+
+    fn table(&mut self, table: &DeTable<'_>, text: Text) -> Kind {
+        let entries = table.iter().map(|(key, value)| {
+            let place = span(self.file, key.span());
+            let name = Expr {
+                kind: Kind::Literal(Value::string(&**key.get_ref())),
+                range: Range { start: place.start, end: place.end },
+            };
+            (name, self.expr(value, text))
+        });
+        Kind::Map(entries.collect())
+    }
+
+    fn string(&mut self, string: &str, place: Span, text: Text) -> Expr {
+        let range = Range { start: place.start, end: place.end };
+        let marked = string.contains("${") || string.contains("%{");
+        if text == Text::Template && !marked {
+            return Expr { kind: Kind::Literal(Value::string(string)), range };
+        }
+        let raw = self.text.get(place.start as usize..place.end as usize).unwrap_or_default();
+        let offsets = Offsets::of(raw, place.start, string.len());
+        let parsed = match text {
+            Text::Expression if !marked => expression(string, Dialect::Spec),
+            _ => template(string, Dialect::Spec),
+        };
+        match parsed {
+            Ok(mut expr) => {
+                move_ranges(&mut expr, &|part| offsets.place(part));
+                if string.contains("file") {
+                    self.collect_files(&expr);
+                }
+                expr
+            }
+            Err(error) => {
+                let at = if error.range == Range::default() {
+                    place
+                } else {
+                    let part = offsets.place(error.range);
+                    Span { file: self.file, start: part.start, end: part.end }
+                };
+                self.error(&error, at);
+                Expr { kind: Kind::Literal(Value::Null), range }
+            }
+        }
+    }
+
+    fn error(&mut self, error: &ExprError, at: Span) {
+        self.broken = true;
+        self.diagnostics.push(say::expression(error, at));
+    }
+
+    fn broken_value(&mut self, diagnostic: Option<crate::diagnostics::Diagnostic>) -> Kind {
+        self.broken = true;
+        if let Some(diagnostic) = diagnostic {
+            self.diagnostics.push(diagnostic);
+        }
+        Kind::Literal(Value::Null)
+    }
+
+    fn collect_files(&mut self, expr: &Expr) {
+        let file = self.file;
+        let place = |range: Range| Span { file, start: range.start, end: range.end };
+        walk(expr, &mut |part| {
+            let Some(path) = file_argument(part) else { return };
+            match &path.kind {
+                Kind::Literal(Value::String(text)) if stays_inside(text) => {
+                    self.files.insert(text.to_string());
+                }
+                Kind::Literal(Value::String(text)) => {
+                    self.broken = true;
+                    self.diagnostics.push(say::file_outside(text, place(path.range)));
+                }
+                _ => {
+                    self.broken = true;
+                    self.diagnostics.push(say::file_not_literal(place(path.range)));
+                }
+            }
+        });
+    }
+}
+
+/// The argument of a call of `file`. A wrong number of arguments is the type checker's business.
+pub(super) fn file_argument(expr: &Expr) -> Option<&Expr> {
+    let Kind::Call(call) = &expr.kind else { return None };
+    match (&*call.name, &*call.arguments) {
+        ("file", [path]) => Some(path),
+        _ => None,
+    }
+}
+
+/// Says whether a path is relative and never climbs. Links are the shell's business.
+fn stays_inside(path: &str) -> bool {
+    let rooted = path.starts_with(['/', '\\', '~']) || path.as_bytes().get(1) == Some(&b':');
+    let climbs = path.split(['/', '\\']).any(|part| part == "..");
+    !path.is_empty() && !rooted && !climbs && !path.contains('\0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stays_inside;
+
+    #[test]
+    fn paths_of_files() {
+        for good in ["a", "a/b.txt", "./a", "a..b", "..."] {
+            assert!(stays_inside(good), "{good}");
+        }
+        for bad in ["", "/a", "../a", "a/../b", r"a\..\b", r"\a", "C:/a", "~/a", "a\0"] {
+            assert!(!stays_inside(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What the TOML parser complains about, as diagnostics.
+//!
+//! The parser names only the second place of a duplicate; the first is looked up here, in the
+//! text, because this is the rare path.
+
+use super::diagnostics as say;
+use super::{NESTING_MAX, span};
+use crate::diagnostics::{Diagnostic, Diagnostics, FileId, Source, Span};
+
+/// A place in a text, in bytes.
+type Place = std::ops::Range<usize>;
+
+/// How many errors of one file are shown.
+const ERRORS_MAX: usize = 50;
+
+/// The first place where brackets are nested deeper than [`NESTING_MAX`].
+///
+/// Runs before the parser, so that a hostile text costs one walk over its bytes.
+pub(super) fn too_deep(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let (mut at, mut depth) = (0, 0_usize);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b'#' => at = comment_end(bytes, at),
+            b'"' | b'\'' => at = string_end(bytes, at),
+            _ => {}
+        }
+        if depth > NESTING_MAX {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+fn comment_end(bytes: &[u8], start: usize) -> usize {
+    bytes[start..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| start + end)
+}
+
+/// The last byte of the string that begins at `start`; a string of one line ends with its line.
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let quote = bytes[start];
+    let long = bytes[start..].starts_with(&[quote; 3]);
+    let mut at = start + if long { 3 } else { 1 };
+    while let Some(byte) = bytes.get(at) {
+        match *byte {
+            b'\\' if quote == b'"' => at += 1,
+            b'\n' if !long => return at,
+            byte if byte == quote && !long => return at,
+            byte if byte == quote && bytes[at..].starts_with(&[quote; 3]) => return at + 2,
+            _ => {}
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Turns the parser's errors for one file into diagnostics.
+pub(super) fn report(
+    file: FileId,
+    source: &Source,
+    errors: &[toml::de::Error],
+    diagnostics: &mut Diagnostics,
+) {
+    let text = &*source.text;
+    let mut again = Vec::new();
+    for error in errors.iter().take(ERRORS_MAX) {
+        let range = error.span().unwrap_or(0..0);
+        let at = span(file, range.clone());
+        diagnostics.push(match error.message() {
+            "duplicate key" if is_header(text, range.start) => {
+                again.push(range.start);
+                let (header, first) = first_header(text, range.start);
+                say::declared_twice(&format!("`{header}`"), at, first.map(|r| span(file, r)))
+            }
+            // The parser merges the two blocks and then finds their keys twice.
+            "duplicate key"
+                if again.last().is_some_and(|start| same_block(text, *start, range.start)) =>
+            {
+                continue;
+            }
+            "duplicate key" => duplicate_key(file, text, range),
+            "recursion limit" => say::key_too_deep(long_key(file, text)),
+            "cannot recurse further; max recursion depth met" => say::too_deep(at, NESTING_MAX),
+            message => say::syntax(error.span().is_some().then_some(at), message),
+        });
+    }
+    if errors.len() > ERRORS_MAX {
+        diagnostics.push(say::more_errors(&source.path, errors.len() - ERRORS_MAX));
+    }
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)
+}
+
+fn is_header(text: &str, at: usize) -> bool {
+    text.get(line_start(text, at)..at).is_some_and(|before| before.trim_start().starts_with('['))
+}
+
+/// Says whether no header stands between the header line at `header` and `at`.
+fn same_block(text: &str, header: usize, at: usize) -> bool {
+    header < at
+        && text.get(header..at).is_some_and(|between| {
+            between.split('\n').skip(1).all(|line| !line.trim_start().starts_with('['))
+        })
+}
+
+/// A header line without brackets, blanks and comment.
+fn header_name(line: &str) -> Option<String> {
+    let inner = line.trim_start().strip_prefix('[')?.trim_start_matches('[');
+    let (name, _) = inner.split_once(']')?;
+    Some(name.split('.').map(str::trim).collect::<Vec<_>>().join("."))
+}
+
+/// The name of the header at `at`, and the first place that declares the same.
+fn first_header(text: &str, at: usize) -> (String, Option<Place>) {
+    let start = line_start(text, at);
+    let line = text[start..].lines().next().unwrap_or_default();
+    let Some(name) = header_name(line) else { return (String::new(), None) };
+    let mut offset = 0;
+    for line in text[..start].split_inclusive('\n') {
+        if line.trim_start().starts_with('[') && header_name(line).as_ref() == Some(&name) {
+            let first = offset + (line.len() - line.trim_start().len());
+            let end = line.rfind(']').map_or(line.len(), |end| end + 1) + offset;
+            return (name, Some(first..end));
+        }
+        offset += line.len();
+    }
+    // Not a table, then: a key of the table around it.
+    let first = name.rsplit_once('.').and_then(|(parent, key)| {
+        let (mut inside, mut offset) = (false, 0);
+        for line in text[..start].split_inclusive('\n') {
+            if line.trim_start().starts_with('[') {
+                inside = header_name(line).as_deref() == Some(parent);
+            } else if let Some(place) = key_of_line(line, key).filter(|_| inside) {
+                return Some(place.start + offset..place.end + offset);
+            }
+            offset += line.len();
+        }
+        None
+    });
+    (name, first)
+}
+
+/// A key that its table has already. The first is looked for in the lines before it.
+fn duplicate_key(file: FileId, text: &str, range: Place) -> Diagnostic {
+    let key = text.get(range.clone()).unwrap_or_default();
+    let mut end = line_start(text, range.start);
+    let mut first = None;
+    while let Some(before) = text.get(..end.saturating_sub(1)).filter(|_| end > 0) {
+        let start = line_start(before, before.len());
+        let line = &before[start..];
+        if let Some(place) = key_of_line(line, key) {
+            first = Some(place.start + start..place.end + start);
+        }
+        if line.trim_start().starts_with('[') {
+            break;
+        }
+        end = start;
+    }
+    let what = format!("`{}`", say::shown(key));
+    say::declared_twice(&what, span(file, range), first.map(|range| span(file, range)))
+}
+
+/// Where the key stands in a line that gives it a value.
+fn key_of_line(line: &str, key: &str) -> Option<Place> {
+    let word = line.trim_start();
+    let rest = word.strip_prefix(key)?.trim_start();
+    let start = line.len() - word.len();
+    rest.starts_with(['=', '.']).then(|| start..start + key.len())
+}
+
+/// The line of the key that has too many parts; the parser does not say where it is.
+fn long_key(file: FileId, text: &str) -> Option<Span> {
+    const PARTS_MAX: usize = 80;
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        let key = line.split('=').next().unwrap_or_default();
+        if key.bytes().filter(|byte| *byte == b'.').count() >= PARTS_MAX {
+            return Some(span(file, offset..offset + key.trim_end().len()));
+        }
+        offset += line.len();
+    }
+    None
+}
+
+/// The place of one byte.
+pub(super) fn place(file: FileId, at: usize) -> Span {
+    span(file, at..at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_count_outside_of_strings_and_comments() {
+        let deep = "[".repeat(NESTING_MAX + 1);
+        assert_eq!(too_deep(&format!("a = {deep}")), Some(4 + NESTING_MAX));
+        for quiet in [
+            format!("# {deep}\na = 1"),
+            format!("a = '{deep}'"),
+            format!("a = \"\\\"{deep}\""),
+            format!("a = \"\"\"\\\"\"\" {deep}\"\"\""),
+            format!("a = '''\n'{deep}'''"),
+            "[a]\n".repeat(1000),
+            format!("a = {}", "[".repeat(NESTING_MAX)),
+        ] {
+            assert_eq!(too_deep(&quiet), None, "{quiet}");
+        }
+        // An unclosed string ends with its line.
+        assert!(too_deep(&format!("a = \"x\nb = {deep}")).is_some());
+    }
+}
