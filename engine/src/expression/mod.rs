@@ -20,8 +20,10 @@ use crate::value::Value;
 
 /// The longest expression text, in bytes.
 pub const TEXT_MAX: usize = 64 * 1024;
-/// The deepest nesting of an expression.
+/// The deepest nesting of an expression: brackets, arguments, parts of templates.
 pub const DEPTH_MAX: usize = 64;
+/// The deepest tree of an expression, where the operators and accesses of a chain count too.
+pub const TREE_DEPTH_MAX: usize = 4 * DEPTH_MAX;
 
 /// A place in an expression's text, in bytes: start and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,6 +102,37 @@ pub enum Kind {
     List(Vec<Expr>),
     /// `{ a = b }`; keys are expressions (a bare word is its own text).
     Map(Vec<(Expr, Expr)>),
+}
+
+impl Kind {
+    /// A template, whose value is always a string: neighbouring texts are joined, empty ones are
+    /// dropped, and text alone is a literal.
+    fn template(parts: Vec<Expr>) -> Self {
+        let mut joined: Vec<Expr> = Vec::with_capacity(parts.len());
+        for part in parts {
+            match (joined.last_mut().map(|last| (&mut last.kind, &mut last.range)), &part.kind) {
+                (_, Kind::Literal(Value::String(text))) if text.is_empty() => {}
+                (
+                    Some((Kind::Literal(Value::String(before)), range)),
+                    Kind::Literal(Value::String(text)),
+                ) => {
+                    *before = format!("{before}{text}").into();
+                    range.end = part.range.end;
+                }
+                _ => joined.push(part),
+            }
+        }
+        match joined.as_mut_slice() {
+            [] => return Kind::Literal(Value::string("")),
+            [Expr { kind: Kind::Literal(Value::String(text)), .. }] => {
+                return Kind::Literal(Value::String(std::mem::replace(text, "".into())));
+            }
+            // The empty text keeps it a template.
+            [_] => joined.push(Expr::literal(Value::string(""))),
+            _ => {}
+        }
+        Kind::Template(joined)
+    }
 }
 
 /// Where a reference begins.

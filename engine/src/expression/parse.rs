@@ -1,6 +1,14 @@
 //! Text to tree.
+//!
+//! The grammar is HCL's, read by the crate `hcl-edit` and turned into our tree by [`convert`]; what
+//! most specs hold (plain text, plain references, and both mixed) is read by [`scan`], which makes
+//! the same trees faster. Nothing is looked up here, and no type is proven.
 
-use super::{Expr, ExprError};
+mod convert;
+mod scan;
+
+use super::{Expr, ExprError, Kind, Range, TEXT_MAX};
+use crate::value::Value;
 
 /// How first words are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,20 +20,118 @@ pub enum Dialect {
     Names,
 }
 
+/// The first words that a scope offers by name, in every dialect.
+pub(super) const OFFERED: [&str; 6] = ["self", "old", "new", "action", "job", "http"];
+
+/// The longest text of a residual, in bytes. Folding makes residuals longer than what people write.
+const RESIDUAL_MAX: usize = 64 * 1024 * 1024;
+
 /// Reads a template: text with `${…}`, `%{if}` and `$${`. Alone in the text, a part keeps its type.
 pub fn template(text: &str, dialect: Dialect) -> Result<Expr, ExprError> {
-    let _ = (text, dialect);
-    Err(ExprError { range: super::Range::default(), message: String::new(), help: None })
+    if !text.contains("${") && !text.contains("%{") {
+        return Ok(Expr { kind: Kind::Literal(Value::string(text)), range: whole(text) });
+    }
+    bounded(text, TEXT_MAX)?;
+    if let Some(expr) = scan::template(text, dialect) {
+        return Ok(expr);
+    }
+    let tree = text.parse().map_err(|error| syntax(text, &error, Place::Template))?;
+    convert::template(&tree, text, dialect)
 }
 
 /// Reads a bare expression.
 pub fn expression(text: &str, dialect: Dialect) -> Result<Expr, ExprError> {
-    let _ = (text, dialect);
-    Err(ExprError { range: super::Range::default(), message: String::new(), help: None })
+    bounded(text, TEXT_MAX)?;
+    read(text, dialect, convert::Literals::AsWritten)
 }
 
 /// Reads what [`super::print`] wrote of a residual, in the dialect of specs and without bounds on
 /// its length, since folding may have made it longer than what a person wrote.
 pub fn residual(text: &str) -> Result<Expr, ExprError> {
-    expression(text, Dialect::Spec)
+    bounded(text, RESIDUAL_MAX)?;
+    read(text, Dialect::Spec, convert::Literals::Folded)
 }
+
+fn read(text: &str, dialect: Dialect, literals: convert::Literals) -> Result<Expr, ExprError> {
+    let trimmed = text.trim();
+    let start = text.len() - text.trim_start().len();
+    if trimmed.is_empty() {
+        return Err(ExprError {
+            range: whole(text),
+            message: "there is no expression here".to_owned(),
+            help: Some("write a value such as `true`, `\"text\"` or `var.name`".to_owned()),
+        });
+    }
+    if let Some(expr) = scan::reference(text, start, text.len() - start - trimmed.len(), dialect) {
+        return Ok(expr);
+    }
+    // The parser of expressions takes no spaces around them.
+    let tree = trimmed.parse().map_err(|error| {
+        let mut error = syntax(trimmed, &error, Place::Expression);
+        error.range = range(error.range.start as usize + start, error.range.end as usize + start);
+        error
+    })?;
+    convert::expression(&tree, text, start, dialect, literals)
+}
+
+fn bounded(text: &str, most: usize) -> Result<(), ExprError> {
+    if text.len() <= most {
+        return Ok(());
+    }
+    Err(ExprError {
+        range: range(0, text.len()),
+        message: format!("the expression is {} bytes long and may have at most {most}", text.len()),
+        help: Some("split it into several locals, or keep long text in a file".to_owned()),
+    })
+}
+
+/// What the parser could not read. Its messages name what it expected, never what it found.
+fn syntax(text: &str, error: &hcl_edit::parser::Error, place: Place) -> ExprError {
+    let mut start = error.location().offset().min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let rest = &text[start..];
+    let end = start + rest.chars().next().map_or(0, char::len_utf8);
+    let opening = rest.starts_with("${") || rest.starts_with("%{");
+    let (message, help) = match error.message() {
+        "unexpected token" if opening && place == Place::Template => (
+            "what begins here has no end".to_owned(),
+            Some("close it with `}`, and `%{if}` with `%{endif}`; `$${` and `%%{` are plain text"),
+        ),
+        message if message.starts_with("invalid nesting depth") => (
+            format!("the expression is nested more than {} levels deep", super::DEPTH_MAX),
+            Some("name a part of it as a local, and refer to that"),
+        ),
+        message if message.starts_with("invalid expression;") => (
+            "a value is missing here".to_owned(),
+            match rest.as_bytes().first() {
+                Some(b'\'') => Some("text stands in double quotes inside an expression"),
+                Some(b'$') => Some("inside an expression, references stand without `${` and `}`"),
+                _ => None,
+            },
+        ),
+        message => (format!("this is no expression: {message}"), None),
+    };
+    ExprError { range: range(start, end), message, help: help.map(str::to_owned) }
+}
+
+/// Where a part of a template may begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Template,
+    Expression,
+}
+
+/// The range of the bytes from `start` to `end`; texts are bounded, so both fit.
+fn range(start: usize, end: usize) -> Range {
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    Range { start: offset(start), end: offset(end) }
+}
+
+fn whole(text: &str) -> Range {
+    range(0, text.len())
+}
+
+#[cfg(test)]
+mod tests;
