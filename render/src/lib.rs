@@ -5,11 +5,14 @@
 //! knows more than another; they return text and print nothing.
 
 pub mod diagnostics;
+pub mod events;
 pub mod json;
+pub mod markdown;
 pub mod paint;
 mod reason;
 pub mod safe;
 pub mod shown;
+pub mod state;
 pub mod steps;
 pub mod terminal;
 mod values;

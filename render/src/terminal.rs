@@ -74,6 +74,12 @@ pub(crate) fn drift(page: &mut Page, drift: &[DriftView]) {
         return;
     }
     page.heading("Changed outside since the last run:", Label::Strong);
+    drift_objects(page, drift);
+    page.gap();
+}
+
+/// The objects that changed outside, without the heading.
+pub(crate) fn drift_objects(page: &mut Page, drift: &[DriftView]) {
     for object in drift {
         page.push(drift_headline(object));
         let Some(after) = &object.after else { continue };
@@ -88,10 +94,9 @@ pub(crate) fn drift(page: &mut Page, drift: &[DriftView]) {
             page.push(line.then(safe::text(proposal), Label::Strong));
         }
     }
-    page.gap();
 }
 
-fn drift_headline(object: &DriftView) -> Line {
+pub(crate) fn drift_headline(object: &DriftView) -> Line {
     let (mark, label, what) = match object.after {
         Some(_) => ("~", Label::Changed, " changed"),
         None => ("-", Label::Removed, " is gone"),
@@ -267,14 +272,19 @@ fn origin(cause: &CauseView) -> Option<String> {
 }
 
 fn outputs(page: &mut Page, view: &PlanView) {
-    let changed: Vec<_> =
-        view.outputs.iter().filter(|(_, output)| output.kind != Action::NoOp).collect();
-    if changed.is_empty() {
-        return;
+    let mut rows = Page::new();
+    output_rows(&mut rows, view);
+    if !rows.lines().is_empty() {
+        page.gap();
+        page.heading("Outputs:", Label::Strong);
+        page.append(rows);
     }
-    page.gap();
-    page.heading("Outputs:", Label::Strong);
-    let rows: Vec<_> = changed.iter().map(|(name, output)| output_row(name, output)).collect();
+}
+
+/// The outputs that change, without the heading.
+pub(crate) fn output_rows(page: &mut Page, view: &PlanView) {
+    let changed = view.outputs.iter().filter(|(_, output)| output.kind != Action::NoOp);
+    let rows: Vec<_> = changed.map(|(name, output)| output_row(name, output)).collect();
     values::table(page, 0, &rows);
 }
 
@@ -302,4 +312,4 @@ fn losses(page: &mut Page, view: &PlanView) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

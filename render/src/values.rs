@@ -369,6 +369,11 @@ pub(crate) fn inline(value: &Shown) -> String {
     write(value, safe::SHOWN_MAX)
 }
 
+/// A value on one line, nothing cut.
+pub(crate) fn full(value: &Shown) -> String {
+    write(value, usize::MAX - 1)
+}
+
 fn inline_full(value: &Shown) -> String {
     write(value, usize::MAX)
 }

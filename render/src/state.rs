@@ -1,0 +1,455 @@
+//! Views of the state: what `state list`, `state show`, `show`, `output`, `drift` and the journal
+//! commands print.
+//!
+//! A state holds no secret in clear, and its views none at all.
+
+use std::collections::BTreeMap;
+
+use engine::journal::Record;
+use engine::state::{Entry, Object as StateObject, Progress, Snapshot};
+use engine::stored::{DamagedValue, Stored};
+use engine::value::{Path, Paths};
+use serde::Serialize;
+
+use crate::json;
+use crate::paint::{Colour, Label, Line, Page};
+use crate::safe;
+use crate::shown::{self, Object, Shown};
+use crate::terminal;
+use crate::values::{self, Row};
+use crate::view::DriftView;
+
+/// The name of the format of [`StateView`].
+pub const STATE_FORMAT: &str = "plumb-show/1";
+/// The name of the format of [`DriftReport`].
+pub const DRIFT_FORMAT: &str = "plumb-drift/1";
+
+/// A state as it may be shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StateView {
+    /// [`STATE_FORMAT`].
+    pub format: &'static str,
+    /// Which state it is.
+    pub lineage: String,
+    /// Which version of it.
+    pub serial: u64,
+    /// What each address stands for, in order.
+    pub resources: Vec<ResourceView>,
+    /// The outputs of the last finished run.
+    pub outputs: BTreeMap<String, Shown>,
+    /// Calls that began and whose end is not recorded.
+    pub pending: Vec<PendingView>,
+}
+
+/// What an address stands for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ResourceView {
+    /// The address.
+    pub address: String,
+    /// The resource type.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// The provider instance that manages it.
+    pub provider: String,
+    /// The object; none when only ones that were put aside are left.
+    #[serde(flatten)]
+    pub current: Option<ObjectView>,
+    /// Objects that a replace put aside.
+    pub deposed: Vec<ObjectView>,
+    /// What it depends on.
+    pub dependencies: Vec<String>,
+}
+
+/// An object.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ObjectView {
+    /// Its id.
+    pub id: String,
+    /// `ready`, `unfinished` or `deleting`.
+    pub progress: &'static str,
+    /// Its attributes.
+    pub attributes: Object,
+    /// The places in them that hold secrets.
+    pub sensitive: Vec<String>,
+    /// The attributes that the spec manages.
+    pub managed: Vec<String>,
+}
+
+/// A call that began and whose end is not recorded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PendingView {
+    /// The call.
+    pub call: String,
+    /// Whose object.
+    pub address: String,
+    /// What it does.
+    pub operation: &'static str,
+    /// Why its end is not known.
+    pub doubt: Option<String>,
+}
+
+impl StateView {
+    /// The view of a snapshot into which the journal has been folded.
+    pub fn new(snapshot: &Snapshot) -> Result<Self, DamagedValue> {
+        let entries = snapshot.entries.iter();
+        Ok(Self {
+            format: STATE_FORMAT,
+            lineage: snapshot.lineage.clone(),
+            serial: snapshot.serial,
+            resources: entries
+                .map(|(address, entry)| resource(&address.to_string(), &address.block.ty, entry))
+                .collect::<Result<_, _>>()?,
+            outputs: outputs(snapshot)?,
+            pending: snapshot
+                .pending
+                .iter()
+                .map(|(call, pending)| PendingView {
+                    call: call.to_string(),
+                    address: pending.started.address.to_string(),
+                    operation: pending.started.operation.word(),
+                    doubt: pending.doubt.clone(),
+                })
+                .collect(),
+        })
+    }
+}
+
+fn resource(address: &str, ty: &str, entry: &Entry) -> Result<ResourceView, DamagedValue> {
+    Ok(ResourceView {
+        address: address.to_owned(),
+        ty: ty.to_owned(),
+        provider: entry.provider.to_string(),
+        current: entry.current.as_ref().map(object).transpose()?,
+        deposed: entry.deposed.iter().map(object).collect::<Result<_, _>>()?,
+        dependencies: entry.dependencies.iter().map(ToString::to_string).collect(),
+    })
+}
+
+fn object(object: &StateObject) -> Result<ObjectView, DamagedValue> {
+    let value = object.attributes.value()?;
+    let attributes =
+        value.as_map().map(|map| shown::object(map, &object.sensitive)).unwrap_or_default();
+    let mut sensitive = Vec::new();
+    for (name, value) in &attributes {
+        value.sensitive(&Path::attribute(name.as_str()), &mut sensitive);
+    }
+    Ok(ObjectView {
+        id: object.id.to_string(),
+        progress: match object.progress {
+            Progress::Ready => "ready",
+            Progress::Created { .. } => "unfinished",
+            Progress::Deleting { .. } => "deleting",
+        },
+        attributes,
+        sensitive,
+        managed: object.managed.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// The outputs of the last finished run.
+pub fn outputs(snapshot: &Snapshot) -> Result<BTreeMap<String, Shown>, DamagedValue> {
+    let show = |stored: &Stored, sensitive| -> Result<Shown, DamagedValue> {
+        let places = if sensitive { Paths::whole() } else { Paths::none() };
+        Ok(Shown::new(&stored.value()?, &places))
+    };
+    snapshot
+        .outputs
+        .iter()
+        .map(|(name, output)| Ok((name.to_string(), show(&output.value, output.sensitive)?)))
+        .collect()
+}
+
+/// One address a line.
+pub fn list(snapshot: &Snapshot) -> String {
+    snapshot.entries.keys().map(|address| safe::text(&address.to_string()) + "\n").collect()
+}
+
+/// A whole state as text.
+pub fn text(view: &StateView, colour: Colour) -> String {
+    if view.resources.is_empty() && view.outputs.is_empty() && view.pending.is_empty() {
+        return "The state is empty.\n".to_owned();
+    }
+    let mut page = Page::new();
+    for resource in &view.resources {
+        page.gap();
+        add_resource(&mut page, resource);
+    }
+    for pending in &view.pending {
+        page.gap();
+        let line = Line::new(0).mark("?", Label::Danger);
+        let line = line.then(safe::text(&pending.address), Label::Strong);
+        let (operation, call) = (pending.operation, &pending.call);
+        page.push(line.plain(format!(": {operation} ({call}) began, and its end is not recorded")));
+    }
+    if !view.outputs.is_empty() {
+        page.gap();
+        page.heading("Outputs:", Label::Strong);
+        let rows: Vec<_> =
+            view.outputs.iter().map(|(name, value)| Row::new(name, None, Some(value))).collect();
+        values::table(&mut page, 0, &rows);
+    }
+    page.text(colour)
+}
+
+/// One resource as text.
+pub fn resource_text(resource: &ResourceView, colour: Colour) -> String {
+    let mut page = Page::new();
+    add_resource(&mut page, resource);
+    page.text(colour)
+}
+
+fn add_resource(page: &mut Page, resource: &ResourceView) {
+    let address = safe::text(&resource.address);
+    if let Some(current) = &resource.current {
+        add_object(page, &address, current, "");
+    }
+    for deposed in &resource.deposed {
+        add_object(page, &address, deposed, ", put aside by a replace");
+    }
+}
+
+fn add_object(page: &mut Page, address: &str, object: &ObjectView, remark: &str) {
+    let progress = match object.progress {
+        "ready" => String::new(),
+        other => format!(", {other}"),
+    };
+    let id = safe::text(&object.id);
+    let line = Line::new(0).then(address, Label::Strong);
+    page.push(line.then(format!("  (id {id}{progress}{remark})"), Label::Faint));
+    let shown = object.attributes.iter().filter(|(_, value)| **value != Shown::Null);
+    let rows: Vec<_> = shown.map(|(name, value)| Row::new(name, None, Some(value))).collect();
+    values::table(page, 1, &rows);
+}
+
+/// All outputs as text, one `name = value` each.
+pub fn outputs_text(outputs: &BTreeMap<String, Shown>) -> String {
+    let mut text = String::new();
+    for (name, value) in outputs {
+        text.push_str(&values::key(name));
+        text.push_str(" = ");
+        text.push_str(&values::full(value));
+        text.push('\n');
+    }
+    text
+}
+
+/// Why an output has no raw form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotRaw {
+    /// It is sensitive, so the state does not hold it.
+    Sensitive,
+    /// It is a list, a map or null.
+    NotScalar,
+}
+
+/// The raw form of a text, a number or a boolean: nothing is added and nothing escaped.
+pub fn raw(value: &Shown) -> Result<String, NotRaw> {
+    match value {
+        Shown::String(text) => Ok(text.clone()),
+        Shown::Integer(number) => Ok(number.to_string()),
+        Shown::Float(number) => Ok(number.to_string()),
+        Shown::Bool(value) => Ok(value.to_string()),
+        Shown::Sensitive(_) => Err(NotRaw::Sensitive),
+        _ => Err(NotRaw::NotScalar),
+    }
+}
+
+/// One output as text: the value alone.
+pub fn output_text(value: &Shown) -> String {
+    values::full(value) + "\n"
+}
+
+/// What changed outside, for `plumb drift`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DriftReport<'a> {
+    format: &'static str,
+    /// The objects that changed.
+    drift: &'a [DriftView],
+}
+
+impl<'a> DriftReport<'a> {
+    /// The report on a plan's drift.
+    pub fn new(drift: &'a [DriftView]) -> Self {
+        Self { format: DRIFT_FORMAT, drift }
+    }
+
+    /// As text.
+    pub fn text(&self, colour: Colour) -> String {
+        let mut page = Page::new();
+        terminal::drift(&mut page, self.drift);
+        let (objects, verb) =
+            if self.drift.len() == 1 { ("object", "is") } else { ("objects", "are") };
+        page.heading(
+            match self.drift.len() {
+                0 => "Nothing changed outside.".to_owned(),
+                count => format!("{count} {objects} {verb} out of plumb."),
+            },
+            Label::Strong,
+        );
+        page.text(colour)
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> String {
+        json::pretty(self)
+    }
+}
+
+/// One record of the journal as a line of text.
+pub fn record_text(record: &Record) -> String {
+    let text = match record {
+        Record::RunOpened { run, serial, at_ms, .. } => {
+            format!("run {run} began at {at_ms} from serial {serial}")
+        }
+        Record::Started(started) => {
+            let (call, operation) = (started.call, started.operation.word());
+            format!("{call} {} began: {operation} {}", started.step, started.address)
+        }
+        Record::Finished { call, outcome } => match outcome {
+            engine::journal::Outcome::Done { object: Some(seen) } => {
+                format!("{call} done, object {}", seen.id)
+            }
+            engine::journal::Outcome::Done { object: None } => format!("{call} done"),
+            engine::journal::Outcome::NoEffect { reason } => {
+                format!("{call} had no effect: {reason}")
+            }
+        },
+        Record::Doubted { call, reason } => format!("{call} in doubt: {reason}"),
+        Record::Resolved { call, resolution } => match resolution {
+            engine::journal::Resolution::Found { object } => {
+                format!("{call} looked up: object {} exists", object.id)
+            }
+            engine::journal::Resolution::Absent { .. } => {
+                format!("{call} looked up: nothing there")
+            }
+            engine::journal::Resolution::Gone => format!("{call} looked up: the object is gone"),
+        },
+        Record::RunClosed { outcome } => format!("the run ended: {outcome}"),
+        other => other_record(other),
+    };
+    safe::text(&text) + "\n"
+}
+
+/// The records that name no call.
+fn other_record(record: &Record) -> String {
+    match record {
+        Record::Seen { address, object, .. } => {
+            format!("{address} seen as it is now, object {object}")
+        }
+        Record::Vanished { address, object } => format!("{address} is gone, object {object}"),
+        Record::Adopted { address, object, .. } => {
+            format!("{address} taken over, object {}", object.id)
+        }
+        Record::Forgot { address, object } => format!("{address} let go, object {object}"),
+        Record::Unwatched { nonce } => format!("{nonce} is watched no more"),
+        Record::Moved { from, to } => format!("{from} moved to {to}"),
+        Record::Outputs { outputs } => format!("{} outputs evaluated", outputs.len()),
+        // A record of a newer kind still has its name.
+        other => serde_json::to_value(other)
+            .ok()
+            .and_then(|json| Some(json.get("record")?.as_str()?.to_owned()))
+            .unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use engine::address::Name;
+    use engine::digest::SealKey;
+    use engine::state::{ObjectId, OutputValue};
+    use engine::stored::from_json;
+    use engine::value::Datum;
+    use serde_json::json;
+
+    use super::*;
+
+    fn stored(json: &serde_json::Value, places: &Paths) -> Stored {
+        let datum = Datum { value: from_json(json), sensitive: places.clone() };
+        Stored::new(&datum, &SealKey::from_random([1; 32]))
+    }
+
+    fn object(id: &str, progress: Progress) -> StateObject {
+        let places = Paths::from_iter([Path::attribute("token")]);
+        StateObject {
+            id: ObjectId(id.into()),
+            progress,
+            attributes: stored(
+                &json!({"name": "n", "token": "hunter2", "tags": {"a": 1}, "x": null}),
+                &places,
+            ),
+            managed: BTreeSet::from([Name::from("name")]),
+            sensitive: places,
+        }
+    }
+
+    fn snapshot() -> Snapshot {
+        let mut snapshot = Snapshot::new("line".to_owned(), SealKey::from_random([1; 32]));
+        let entry = Entry {
+            provider: "test".into(),
+            current: Some(object("o1", Progress::Ready)),
+            deposed: vec![object("o0", Progress::Deleting { done: 1 })],
+            dependencies: BTreeSet::from(["app.z".parse().unwrap()]),
+        };
+        snapshot.entries.insert(r#"app.a["k"]"#.parse().unwrap(), entry);
+        for (name, value, sensitive, places) in
+            [("secret", "hunter2", true, Paths::whole()), ("url", "http://x", false, Paths::none())]
+        {
+            let value = stored(&json!(value), &places);
+            snapshot.outputs.insert(name.into(), OutputValue { value, sensitive });
+        }
+        snapshot
+    }
+
+    #[test]
+    fn a_state_as_text_and_as_json() {
+        let view = StateView::new(&snapshot()).unwrap();
+        insta::assert_snapshot!(text(&view, Colour::Off), @r#"
+            app.a["k"]  (id o1)
+                name   "n"
+                tags   { a = 1 }
+                token  (sensitive)
+            app.a["k"]  (id o0, deleting, put aside by a replace)
+                name   "n"
+                tags   { a = 1 }
+                token  (sensitive)
+
+        Outputs:
+            secret  (sensitive)
+            url     "http://x"
+        "#);
+        let json = json::pretty(&view);
+        assert!(!json.contains("hunter2"));
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["resources"][0]["id"], "o1");
+        assert_eq!(json["resources"][0]["sensitive"], json!(["token"]));
+        assert_eq!(json["outputs"], json!({"secret": null, "url": "http://x"}));
+        assert_eq!(list(&snapshot()), "app.a[\"k\"]\n");
+    }
+
+    #[test]
+    fn outputs_in_their_forms() {
+        let outputs = outputs(&snapshot()).unwrap();
+        assert_eq!(outputs_text(&outputs), "secret = (sensitive)\nurl = \"http://x\"\n");
+        assert_eq!(raw(&outputs["url"]).unwrap(), "http://x");
+        assert_eq!(raw(&outputs["secret"]), Err(NotRaw::Sensitive));
+        assert_eq!(raw(&Shown::Null), Err(NotRaw::NotScalar));
+    }
+
+    #[test]
+    fn drift_as_text() {
+        assert_eq!(DriftReport::new(&[]).text(Colour::Off), "Nothing changed outside.\n");
+        let view = crate::terminal::tests::view();
+        insta::assert_snapshot!(DriftReport::new(&view.drift).text(Colour::Off), @r#"
+        Changed outside since the last run:
+          ~ disk.eu changed
+                name  "n" → "m"
+                size  100 → 300
+                to keep it as it is, write: size = 300
+          - disk.gone is gone
+
+        2 objects are out of plumb.
+        "#);
+    }
+}
