@@ -1,1 +1,268 @@
-//! To come: conformance.
+//! What every store does, as a suite that every store runs.
+//!
+//! [`run`] panics where a store does not conform. A store that passes can still lose data when the
+//! machine stops: what a crash leaves behind is for each backend's own tests.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use engine::digest::{Digest, SealKey};
+use engine::journal::Record;
+use engine::state::{Entry, Object, ObjectId, Snapshot};
+use engine::stored::Stored;
+
+use crate::{Held, Holder, Loaded, Store, StoreError, Version};
+
+/// A place for one state: opens a new handle to it, as a new process would.
+pub type Place = Box<dyn Fn() -> Box<dyn Store>>;
+
+/// Runs the suite; `make` makes a new, empty place each time.
+pub async fn run(make: impl Fn() -> Place) {
+    nothing_is_a_first_run(make()).await;
+    a_lock_alone_leaves_a_first_run(make()).await;
+    initialising_happens_once(make()).await;
+    nothing_is_written_before_the_first_state(make()).await;
+    records_survive_without_a_save(make()).await;
+    saving_starts_a_new_journal(make()).await;
+    values_come_back_as_they_were(make()).await;
+    only_the_expected_version_is_replaced(make()).await;
+    serials_only_grow(make()).await;
+    a_foreign_lineage_is_refused(make()).await;
+    one_holds_the_lock(make()).await;
+    waiting_ends_when_the_lock_is_free(make()).await;
+    loading_needs_no_lock(make()).await;
+    restoring_begins_anew(make()).await;
+}
+
+/// A snapshot with some content, for tests of stores.
+pub fn snapshot(serial: u64) -> Snapshot {
+    let mut snapshot = Snapshot::new("lineage-1".to_owned(), SealKey::from_random([7; 32]));
+    snapshot.serial = serial;
+    for n in 0..serial.min(5) {
+        let address = format!("value.v[\"k{n}\"]").parse().expect("it is an address");
+        snapshot.entries.insert(address, entry(serial * 100 + n));
+    }
+    snapshot
+}
+
+fn entry(n: u64) -> Entry {
+    let json = serde_json::json!({
+        "name": format!("n-{n} \u{0}\u{1b}\"\\\u{2028}ü"),
+        "float": 0.1 + 0.2, "large": 1e300, "small": -5e-324, "integer": i64::MIN,
+        "nested": {"list": [null, true, {"": []}]},
+    });
+    let object = Object {
+        id: ObjectId(format!("id-{n}").into()),
+        progress: engine::state::Progress::Ready,
+        attributes: Stored { json, ..Stored::default() },
+        managed: ["name".into()].into(),
+        sensitive: engine::value::Paths::none(),
+    };
+    Entry {
+        provider: "builtin".into(),
+        current: Some(object),
+        deposed: Vec::new(),
+        dependencies: std::collections::BTreeSet::new(),
+    }
+}
+
+/// Records that are all different, for tests of stores, which do not look into them.
+pub fn records(numbers: Range<u64>) -> Vec<Record> {
+    let plan = Digest::of(b"plan");
+    let record =
+        |n| Record::RunOpened { run: format!("run-{n}"), serial: n, plan: plan.clone(), at_ms: n };
+    numbers.map(record).collect()
+}
+
+fn holder(run: &str) -> Holder {
+    Holder { run: run.to_owned(), command: "apply".to_owned(), pid: 7, ..Holder::default() }
+}
+
+async fn locked(place: &Place, run: &str) -> Box<dyn Held> {
+    let result = place().lock(&holder(run), Duration::ZERO).await;
+    result.expect("the lock is free")
+}
+
+async fn loaded(place: &Place) -> Loaded {
+    place().load().await.expect("the state is readable")
+}
+
+/// Makes the first state and lets go.
+async fn initialised(place: &Place) -> Version {
+    let mut held = locked(place, "first").await;
+    held.initialise(&snapshot(0)).await.expect("nothing is there yet")
+}
+
+async fn nothing_is_a_first_run(place: Place) {
+    let loaded = loaded(&place).await;
+    assert!(loaded.snapshot.is_none() && loaded.records.is_empty() && loaded.holder.is_none());
+    assert_eq!(loaded.version, Version::none());
+    assert!(!place().place().is_empty());
+}
+
+async fn a_lock_alone_leaves_a_first_run(place: Place) {
+    let held = locked(&place, "a").await;
+    assert!(held.loaded().snapshot.is_none());
+    held.release().await.expect("it is held");
+    assert!(loaded(&place).await.snapshot.is_none());
+}
+
+async fn initialising_happens_once(place: Place) {
+    let mut held = locked(&place, "a").await;
+    let version = held.initialise(&snapshot(0)).await.expect("nothing is there yet");
+    assert_ne!(version, Version::none());
+    let again = held.initialise(&snapshot(0)).await;
+    assert!(matches!(again, Err(StoreError::Fenced(_))), "{again:?}");
+    drop(held);
+    let mut held = locked(&place, "b").await;
+    assert_eq!(held.loaded().snapshot, Some(snapshot(0)));
+    assert_eq!(held.loaded().version, version);
+    let again = held.initialise(&snapshot(0)).await;
+    assert!(matches!(again, Err(StoreError::Fenced(_))), "{again:?}");
+}
+
+async fn nothing_is_written_before_the_first_state(place: Place) {
+    let mut held = locked(&place, "a").await;
+    assert!(held.append(&records(0..1)).await.is_err());
+    assert!(held.save(&snapshot(1), &Version::none()).await.is_err());
+    drop(held);
+    assert!(loaded(&place).await.snapshot.is_none());
+}
+
+async fn records_survive_without_a_save(place: Place) {
+    let version = initialised(&place).await;
+    let mut held = locked(&place, "a").await;
+    let before = held.journal_bytes();
+    held.append(&records(0..3)).await.expect("the lock is held");
+    held.append(&[]).await.expect("nothing is written");
+    held.append(&records(3..4)).await.expect("the lock is held");
+    assert!(held.journal_bytes() > before);
+    drop(held);
+    let mut held = locked(&place, "b").await;
+    assert_eq!(held.loaded().records, records(0..4));
+    assert_eq!(held.loaded().version, version);
+    held.append(&records(4..5)).await.expect("the lock is held");
+    drop(held);
+    let loaded = loaded(&place).await;
+    assert_eq!((loaded.snapshot, loaded.records), (Some(snapshot(0)), records(0..5)));
+}
+
+async fn saving_starts_a_new_journal(place: Place) {
+    let first = initialised(&place).await;
+    let mut held = locked(&place, "a").await;
+    held.append(&records(0..3)).await.expect("the lock is held");
+    let before = held.journal_bytes();
+    let second = held.save(&snapshot(3), &first).await.expect("the version is right");
+    assert_ne!(first, second);
+    assert!(held.journal_bytes() < before);
+    let now = loaded(&place).await;
+    assert_eq!((now.snapshot, now.version), (Some(snapshot(3)), second.clone()));
+    assert!(now.records.is_empty());
+    held.append(&records(7..8)).await.expect("the lock is held");
+    let third = held.save(&snapshot(4), &second).await.expect("the version is right");
+    held.append(&records(8..9)).await.expect("the lock is held");
+    drop(held);
+    let now = loaded(&place).await;
+    assert_eq!((now.snapshot, now.version), (Some(snapshot(4)), third));
+    assert_eq!(now.records, records(8..9));
+}
+
+async fn values_come_back_as_they_were(place: Place) {
+    let first = initialised(&place).await;
+    let mut held = locked(&place, "a").await;
+    held.save(&snapshot(5), &first).await.expect("the version is right");
+    drop(held);
+    assert_eq!(loaded(&place).await.snapshot, Some(snapshot(5)));
+}
+
+async fn only_the_expected_version_is_replaced(place: Place) {
+    let first = initialised(&place).await;
+    let mut held = locked(&place, "a").await;
+    let second = held.save(&snapshot(1), &first).await.expect("the version is right");
+    for wrong in [first, Version::none(), Version("x".to_owned())] {
+        let result = held.save(&snapshot(2), &wrong).await;
+        assert!(matches!(result, Err(StoreError::Fenced(_))), "{result:?}");
+    }
+    // That was the caller's mistake and nothing was written, so the right one may still come.
+    held.save(&snapshot(2), &second).await.expect("the version is right");
+}
+
+async fn serials_only_grow(place: Place) {
+    let first = initialised(&place).await;
+    let mut held = locked(&place, "a").await;
+    let second = held.save(&snapshot(2), &first).await.expect("the version is right");
+    for serial in [2, 1] {
+        let result = held.save(&snapshot(serial), &second).await;
+        assert!(matches!(result, Err(StoreError::Fenced(_))), "{result:?}");
+    }
+    assert_eq!(loaded(&place).await.snapshot, Some(snapshot(2)));
+}
+
+async fn a_foreign_lineage_is_refused(place: Place) {
+    let first = initialised(&place).await;
+    let mut held = locked(&place, "a").await;
+    let foreign = Snapshot { lineage: "lineage-2".to_owned(), ..snapshot(1) };
+    let result = held.save(&foreign, &first).await;
+    assert!(matches!(result, Err(StoreError::Suspicious { .. })), "{result:?}");
+    assert_eq!(loaded(&place).await.snapshot, Some(snapshot(0)));
+}
+
+async fn one_holds_the_lock(place: Place) {
+    let held = locked(&place, "a").await;
+    let Err(StoreError::Locked(other)) = place().lock(&holder("b"), Duration::ZERO).await else {
+        panic!("two hold the lock");
+    };
+    assert_eq!(*other, holder("a"));
+    let waited = Instant::now();
+    let wait = Duration::from_millis(150);
+    let result = place().lock(&holder("b"), wait).await;
+    assert!(matches!(result, Err(StoreError::Locked(_))), "two hold the lock");
+    assert!(waited.elapsed() >= wait);
+    let result = place().restore(&holder("b"), &snapshot(1)).await;
+    assert!(matches!(result, Err(StoreError::Locked(_))), "two hold the lock");
+    drop(held);
+    drop(locked(&place, "b").await);
+}
+
+async fn waiting_ends_when_the_lock_is_free(place: Place) {
+    let held = locked(&place, "a").await;
+    let store = place();
+    let second = holder("b");
+    let wait = store.lock(&second, Duration::from_secs(30));
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        held.release().await
+    };
+    let started = Instant::now();
+    let (waited, released) = tokio::join!(wait, release);
+    released.expect("it is held");
+    waited.expect("the lock became free");
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+async fn loading_needs_no_lock(place: Place) {
+    initialised(&place).await;
+    let mut held = locked(&place, "a").await;
+    held.append(&records(0..2)).await.expect("the lock is held");
+    let seen = loaded(&place).await;
+    assert_eq!(seen.holder, Some(holder("a")));
+    assert_eq!(seen.records, records(0..2));
+    held.append(&records(2..3)).await.expect("loading disturbs nobody");
+    drop(held);
+    assert_eq!(loaded(&place).await.holder, None);
+}
+
+async fn restoring_begins_anew(place: Place) {
+    let first = initialised(&place).await;
+    let mut held = locked(&place, "a").await;
+    held.save(&snapshot(4), &first).await.expect("the version is right");
+    held.append(&records(0..2)).await.expect("the lock is held");
+    drop(held);
+    let version = place().restore(&holder("b"), &snapshot(2)).await.expect("the lock is free");
+    let now = loaded(&place).await;
+    let restored = now.snapshot.expect("it was put in place");
+    assert_eq!(restored, Snapshot { serial: restored.serial, ..snapshot(2) });
+    assert!(restored.serial > 4, "{} was used before", restored.serial);
+    assert_eq!((now.version, now.holder), (version, None));
+    assert!(now.records.is_empty());
+}

@@ -1,1 +1,210 @@
-//! To come: format.
+//! The persisted snapshot: one line that says what it is, one line that it is.
+//!
+//! The first line is a JSON object with the format's number, the version of Plumb that wrote it,
+//! lineage, serial, epoch, the end of the journal that is folded in, and last the digest: BLAKE3
+//! over the header up to the digest and everything behind the header. The second line is the
+//! [`Snapshot`] as JSON. So the bytes are serialised once, hashed once, and believed only when
+//! every one of them is as it was written.
+//!
+//! Not here: files, and whether this snapshot is the one that is due.
+
+use engine::state::Snapshot;
+use serde::{Deserialize, Serialize};
+
+use crate::Version;
+use crate::frame::End;
+use crate::json;
+
+/// The format that this version writes. It reads this and every older one.
+pub const FORMAT: u64 = 1;
+
+const DIGEST_LEN: usize = 64;
+const BEFORE_DIGEST: &[u8] = b",\"digest\":\"";
+const AFTER_DIGEST: &[u8] = b"\"}\n";
+
+/// What the first line says of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The version of Plumb that wrote it.
+    pub engine: String,
+    /// The lineage.
+    pub lineage: String,
+    /// The serial.
+    pub serial: u64,
+    /// The epoch of the writer.
+    pub epoch: u64,
+    /// The end of the journal that is folded in.
+    pub checkpoint: End,
+    /// The digest of the whole, in hexadecimal digits.
+    pub digest: String,
+}
+
+impl Header {
+    /// The version that compare-and-swap goes by.
+    pub fn version(&self) -> Version {
+        Version(format!("{}-{}", self.serial, self.digest))
+    }
+}
+
+/// The header as JSON, but for the digest. The order of its lines is the order in the file.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    format: u64,
+    engine: String,
+    lineage: String,
+    serial: u64,
+    epoch: u64,
+    checkpoint: Checkpoint,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Checkpoint {
+    lsn: u64,
+    epoch: u64,
+    chain: String,
+}
+
+/// A snapshot that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// Zero bytes.
+    #[error("it is empty")]
+    Empty,
+    /// A newer version of Plumb wrote it.
+    #[error("it has format {found}, and this version of Plumb reads formats up to {known}")]
+    Newer {
+        /// The format that it has.
+        found: u64,
+        /// The newest format that is known.
+        known: u64,
+    },
+    /// Something else, or a part of one.
+    #[error("it is no state that Plumb wrote: {0}")]
+    Foreign(&'static str),
+    /// Bytes were changed, or are missing.
+    #[error("its digest is wrong: it was damaged, cut or edited")]
+    Damaged,
+    /// The digest is right, and the content is not a snapshot.
+    #[error("this version of Plumb cannot read its content ({0})")]
+    Content(String),
+}
+
+/// Encodes a snapshot. Fails only on values that are nested too deep to be read back.
+pub fn encode(
+    snapshot: &Snapshot,
+    epoch: u64,
+    checkpoint: End,
+) -> Result<(Header, Vec<u8>), serde_json::Error> {
+    let head = Head {
+        format: FORMAT,
+        engine: env!("CARGO_PKG_VERSION").to_owned(),
+        lineage: snapshot.lineage.clone(),
+        serial: snapshot.serial,
+        epoch,
+        checkpoint: Checkpoint {
+            lsn: checkpoint.lsn,
+            epoch: checkpoint.epoch,
+            chain: hex(&checkpoint.chain),
+        },
+    };
+    let mut bytes = Vec::with_capacity(1024 + snapshot.entries.len() * 256);
+    json::write(&head, &mut bytes)?;
+    bytes.pop(); // The brace that closes the header comes behind the digest.
+    let digested = bytes.len();
+    bytes.extend_from_slice(BEFORE_DIGEST);
+    bytes.extend_from_slice(&[b'0'; DIGEST_LEN]);
+    bytes.extend_from_slice(AFTER_DIGEST);
+    let body = bytes.len();
+    json::write(snapshot, &mut bytes)?;
+    bytes.push(b'\n');
+    let digest = digest_of(&bytes[..digested], &bytes[body..]);
+    let place = digested + BEFORE_DIGEST.len();
+    bytes[place..place + DIGEST_LEN].copy_from_slice(digest.as_bytes());
+    Ok((header(head, checkpoint, digest), bytes))
+}
+
+fn header(head: Head, checkpoint: End, digest: String) -> Header {
+    let Head { engine, lineage, serial, epoch, .. } = head;
+    Header { engine, lineage, serial, epoch, checkpoint, digest }
+}
+
+/// Decodes a snapshot, and believes it only if every byte is as it was written.
+pub fn decode(bytes: &[u8]) -> Result<(Header, Snapshot), Unreadable> {
+    let (header, head, body) = parts(bytes)?;
+    if digest_of(head, body) != header.digest {
+        return Err(Unreadable::Damaged);
+    }
+    let snapshot: Snapshot = serde_json::from_slice(body).map_err(|error| {
+        Unreadable::Content(format!("{:?} error in column {}", error.classify(), error.column()))
+    })?;
+    if snapshot.lineage != header.lineage || snapshot.serial != header.serial {
+        return Err(Unreadable::Foreign("its two lines are not of one state"));
+    }
+    Ok((header, snapshot))
+}
+
+/// Reads the first line of a snapshot, which proves nothing of the second.
+pub fn peek(bytes: &[u8]) -> Result<Header, Unreadable> {
+    parts(bytes).map(|(header, _, _)| header)
+}
+
+/// The header, the bytes of it that are digested, and the body.
+fn parts(bytes: &[u8]) -> Result<(Header, &[u8], &[u8]), Unreadable> {
+    if bytes.is_empty() {
+        return Err(Unreadable::Empty);
+    }
+    refuse_newer(bytes)?;
+    let line = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+    let (line, body) = bytes.split_at(line);
+    let (head, digest) = split_header(line)
+        .ok_or(Unreadable::Foreign("its first line does not end with a digest"))?;
+    let mut closed = head.to_vec();
+    closed.push(b'}');
+    let parsed: Head = serde_json::from_slice(&closed)
+        .map_err(|_| Unreadable::Foreign("its first line is not the header of a state"))?;
+    let chain = unhex(&parsed.checkpoint.chain)
+        .ok_or(Unreadable::Foreign("its first line has a wrong checkpoint"))?;
+    let checkpoint = End { lsn: parsed.checkpoint.lsn, chain, epoch: parsed.checkpoint.epoch };
+    Ok((header(parsed, checkpoint, digest), head, body))
+}
+
+/// A newer format may look different in everything but its first number.
+fn refuse_newer(bytes: &[u8]) -> Result<(), Unreadable> {
+    #[derive(Deserialize)]
+    struct Any {
+        format: u64,
+    }
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<Any>();
+    match values.next() {
+        Some(Ok(Any { format })) if format > FORMAT => {
+            Err(Unreadable::Newer { found: format, known: FORMAT })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn split_header(line: &[u8]) -> Option<(&[u8], String)> {
+    let line = line.strip_suffix(AFTER_DIGEST)?;
+    let (rest, digest) = line.split_at_checked(line.len().checked_sub(DIGEST_LEN)?)?;
+    let head = rest.strip_suffix(BEFORE_DIGEST)?;
+    Some((head, String::from_utf8(digest.to_vec()).ok()?))
+}
+
+fn digest_of(head: &[u8], body: &[u8]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(head);
+    hasher.update(body);
+    hasher.finalize().to_hex().to_string()
+}
+
+fn hex(chain: &[u8; 16]) -> String {
+    format!("{:032x}", u128::from_be_bytes(*chain))
+}
+
+fn unhex(text: &str) -> Option<[u8; 16]> {
+    let number = u128::from_str_radix(text, 16).ok()?;
+    (text.len() == 32).then(|| number.to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,288 @@
-//! To come: frame.
+//! The journal's bytes: frames with checksums, numbers and a hash chain.
+//!
+//! One frame is one append, so an append is there whole or not at all. The first frame of a journal
+//! is its base: it names the snapshot that the journal follows. What is written here is checked
+//! here when it is read back; what the records mean is not known here. Little-endian:
+//!
+//! ```text
+//!  0   4  magic "PLJ1"
+//!  4   4  length of the payload
+//!  8   8  lsn: one more than the frame before, over the life of a lineage
+//! 16   8  epoch of the writer: never less than the frame before
+//! 24  16  the first half of the frame before's BLAKE3 hash (of the last journal's, for a base)
+//! 40   4  CRC-32 of the 40 bytes before
+//! 44   n  payload: JSON, a base or a list of records
+//!      4  CRC-32 of everything before
+//! ```
+//!
+//! The checksum is CRC-32 as in IEEE 802.3: it finds torn and rotten frames, the chain finds
+//! frames that are whole and in the wrong place. The header has a checksum of its own, so that a
+//! length is believed or not before it is used.
+//!
+//! A frame that a crash left unfinished can only be the last one, and is either too short or has
+//! sectors that were never written and read as zeros. That is a torn end, nobody was told that it
+//! is durable, and it is dropped. Everything else that is wrong is damage, a rotten last frame
+//! too, because a record in it may be all that is known of an object.
+
+use engine::journal::Record;
+use serde::{Deserialize, Serialize};
+
+use crate::json;
+
+const MAGIC: [u8; 4] = *b"PLJ1";
+const HEADER: usize = 44;
+const TRAILER: usize = 4;
+/// What a disk writes whole or not at all.
+const SECTOR: usize = 512;
+
+/// The first half of a BLAKE3 hash.
+pub type Chain = [u8; 16];
+
+/// The place behind a frame: what the next one must follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// The frame's number; 0 before the first.
+    pub lsn: u64,
+    /// The frame's hash.
+    pub chain: Chain,
+    /// The frame's epoch.
+    pub epoch: u64,
+}
+
+/// What a journal follows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// The lineage of the state.
+    pub lineage: String,
+    /// The serial of the snapshot.
+    pub serial: u64,
+    /// The digest of the snapshot.
+    pub digest: String,
+}
+
+/// A journal that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Journal {
+    /// What it follows.
+    pub base: Base,
+    /// The place before its base: the end of the journal before.
+    pub start: End,
+    /// Its records, in order.
+    pub records: Vec<Record>,
+    /// The place behind its last whole frame.
+    pub end: End,
+    /// How many bytes its whole frames have. What lies behind is torn.
+    pub whole: usize,
+}
+
+/// Why a journal cannot be believed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is damaged at byte {at}: {what}")]
+pub struct Damage {
+    /// Where.
+    pub at: usize,
+    /// What is wrong there.
+    pub what: String,
+}
+
+fn damage<T>(at: usize, what: impl Into<String>) -> Result<T, Damage> {
+    Err(Damage { at, what: what.into() })
+}
+
+/// Encodes the first frame of a journal that goes on behind `start`.
+pub fn encode_base(
+    base: &Base,
+    start: End,
+    epoch: u64,
+) -> Result<(Vec<u8>, End), serde_json::Error> {
+    encode(base, start, epoch)
+}
+
+/// Encodes one append: a frame that follows `after`.
+pub fn encode_records(
+    records: &[Record],
+    after: End,
+    epoch: u64,
+) -> Result<(Vec<u8>, End), serde_json::Error> {
+    encode(&records, after, epoch)
+}
+
+fn encode(
+    payload: &impl Serialize,
+    after: End,
+    epoch: u64,
+) -> Result<(Vec<u8>, End), serde_json::Error> {
+    let mut frame = vec![0; HEADER];
+    json::write(payload, &mut frame)?;
+    let length = u32::try_from(frame.len() - HEADER).map_err(|_| {
+        serde::ser::Error::custom("what is to be written at once is larger than 4 GiB")
+    })?;
+    let lsn = after.lsn + 1;
+    frame[0..4].copy_from_slice(&MAGIC);
+    frame[4..8].copy_from_slice(&length.to_le_bytes());
+    frame[8..16].copy_from_slice(&lsn.to_le_bytes());
+    frame[16..24].copy_from_slice(&epoch.to_le_bytes());
+    frame[24..40].copy_from_slice(&after.chain);
+    let checksum = crc32fast::hash(&frame[..40]);
+    frame[40..44].copy_from_slice(&checksum.to_le_bytes());
+    let checksum = crc32fast::hash(&frame);
+    frame.extend_from_slice(&checksum.to_le_bytes());
+    let end = End { lsn, chain: chain_of(&frame), epoch };
+    Ok((frame, end))
+}
+
+fn chain_of(frame: &[u8]) -> Chain {
+    let mut chain = Chain::default();
+    chain.copy_from_slice(&blake3::hash(frame).as_bytes()[..16]);
+    chain
+}
+
+/// Reads a journal. A torn end is left out, see [`Journal::whole`].
+pub fn read(bytes: &[u8]) -> Result<Journal, Damage> {
+    let Some(first) = next(bytes, 0)? else {
+        return damage(0, "it has no beginning");
+    };
+    let base: Base = parse(&first)?;
+    let start = End { lsn: first.end.lsn - 1, chain: first.prev, epoch: first.end.epoch };
+    let mut journal =
+        Journal { base, start, records: Vec::new(), end: first.end, whole: first.after };
+    while let Some(frame) = next(bytes, journal.whole)? {
+        follows(&frame, journal.end)?;
+        journal.records.append(&mut parse::<Vec<Record>>(&frame)?);
+        journal.end = frame.end;
+        journal.whole = frame.after;
+    }
+    Ok(journal)
+}
+
+fn parse<'a, T: Deserialize<'a>>(frame: &Frame<'a>) -> Result<T, Damage> {
+    // The text of a parse error may quote the payload, which is no business of a terminal.
+    serde_json::from_slice(frame.payload).or_else(|error| {
+        let place = format!("{:?} error in column {}", error.classify(), error.column());
+        damage(frame.at, format!("this version of Plumb cannot read what stands there ({place})"))
+    })
+}
+
+fn follows(frame: &Frame, end: End) -> Result<(), Damage> {
+    let at = frame.at;
+    let (lsn, epoch) = (frame.end.lsn, frame.end.epoch);
+    if lsn != end.lsn + 1 {
+        return damage(at, format!("frame {lsn} stands where frame {} is due", end.lsn + 1));
+    }
+    if epoch < end.epoch {
+        return damage(
+            at,
+            format!("frame {lsn} is of run {epoch}, and before it wrote {}", end.epoch),
+        );
+    }
+    if frame.prev != end.chain {
+        return damage(at, format!("frame {lsn} does not continue the frame before it"));
+    }
+    Ok(())
+}
+
+/// A frame whose checksums are right.
+struct Frame<'a> {
+    at: usize,
+    after: usize,
+    prev: Chain,
+    payload: &'a [u8],
+    end: End,
+}
+
+/// The frame at `at`; none at the end of the journal and at a torn end.
+fn next(bytes: &[u8], at: usize) -> Result<Option<Frame<'_>>, Damage> {
+    if at == bytes.len() {
+        return Ok(None);
+    }
+    match frame_at(bytes, at) {
+        Ok(frame) => Ok(Some(frame)),
+        Err(Flaw::Rotten(what)) => damage(at, what),
+        Err(Flaw::Torn) => match find_frame(bytes, at + 1) {
+            Some(later) => damage(at, format!("it is cut there, and goes on at byte {later}")),
+            None => Ok(None),
+        },
+    }
+}
+
+enum Flaw {
+    /// As a crash in the middle of an append leaves it.
+    Torn,
+    /// As no crash leaves it.
+    Rotten(&'static str),
+}
+
+fn frame_at(bytes: &[u8], at: usize) -> Result<Frame<'_>, Flaw> {
+    let rest = &bytes[at..];
+    let Some(header) = rest.get(..HEADER) else {
+        return Err(short_header(bytes, at));
+    };
+    if crc32fast::hash(&header[..40]) != u32_at(header, 40) {
+        return Err(torn_or(bytes, at, bytes.len(), "no frame begins there"));
+    }
+    if header[..4] != MAGIC {
+        return Err(Flaw::Rotten("a frame has a format that this version of Plumb does not know"));
+    }
+    let length = usize::try_from(u32_at(header, 4)).map_err(|_| Flaw::Torn)?;
+    let Some(size) = length.checked_add(HEADER + TRAILER).filter(|size| *size <= rest.len()) else {
+        return Err(Flaw::Torn);
+    };
+    let frame = &rest[..size];
+    if crc32fast::hash(&frame[..size - TRAILER]) != u32_at(frame, size - TRAILER) {
+        return Err(torn_or(bytes, at, at + size, "the checksum of a frame is wrong"));
+    }
+    let (lsn, epoch) = (u64_at(header, 8), u64_at(header, 16));
+    if lsn == 0 {
+        return Err(Flaw::Rotten("a frame has the number 0"));
+    }
+    let mut prev = Chain::default();
+    prev.copy_from_slice(&header[24..40]);
+    Ok(Frame {
+        at,
+        after: at + size,
+        prev,
+        payload: &frame[HEADER..size - TRAILER],
+        end: End { lsn, chain: chain_of(frame), epoch },
+    })
+}
+
+fn short_header(bytes: &[u8], at: usize) -> Flaw {
+    let rest = &bytes[at..];
+    let begins = rest.iter().zip(MAGIC).all(|(byte, magic)| *byte == magic);
+    if begins { Flaw::Torn } else { torn_or(bytes, at, bytes.len(), "no frame begins there") }
+}
+
+/// Torn, if a sector between `from` and `to` was never written.
+fn torn_or(bytes: &[u8], from: usize, to: usize, what: &'static str) -> Flaw {
+    let mut start = from;
+    while start < to {
+        let end = to.min((start / SECTOR + 1) * SECTOR);
+        if bytes[start..end].iter().all(|byte| *byte == 0) {
+            return Flaw::Torn;
+        }
+        start = end;
+    }
+    Flaw::Rotten(what)
+}
+
+/// Where a whole frame stands, from `from` on. Payloads are JSON and have no zero bytes, so no
+/// text inside one can be taken for a frame.
+fn find_frame(bytes: &[u8], from: usize) -> Option<usize> {
+    (from..bytes.len().saturating_sub(HEADER))
+        .find(|at| bytes[*at..].starts_with(&MAGIC) && frame_at(bytes, *at).is_ok())
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut number = [0; 4];
+    number.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(number)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut number = [0; 8];
+    number.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(number)
+}
+
+#[cfg(test)]
+mod tests;

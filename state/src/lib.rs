@@ -3,11 +3,17 @@
 //! A store holds one snapshot and the journal since. Writing is compare-and-swap by type: whoever
 //! saves says which version they replace. The log is fenced, not only the lock: a holder that lost
 //! its place can append nothing, and by the rule "journal before world" starts no call.
+//!
+//! Stores do not fold: they hand out the snapshot and the records since, and know nothing of what
+//! the records mean.
 
 pub mod conformance;
+pub mod disk;
 pub mod file;
 pub mod format;
 pub mod frame;
+mod json;
+pub mod memory;
 
 use std::time::Duration;
 
@@ -25,6 +31,13 @@ pub trait Store: Send + Sync {
     /// Takes the lock, waiting at most `wait` for another holder to let go.
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError>;
 
+    /// Puts `snapshot` in place of whatever is there, readable or not, under a serial higher than
+    /// any seen here, with an empty journal. What was there is kept aside where that is possible.
+    ///
+    /// This is the way out of [`StoreError::Suspicious`], for a person who decided it; nothing
+    /// else may call it. It takes the lock, without waiting.
+    async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError>;
+
     /// Where it is, for people, without secrets.
     fn place(&self) -> String;
 }
@@ -35,14 +48,23 @@ pub trait Held: Send {
     /// What the store held when the lock was taken. Torn ends of the journal have been cut off.
     fn loaded(&self) -> &Loaded;
 
+    /// Makes the state of a first run durable, before anything else is written: its lineage, its
+    /// key and serial 0. From then on a missing state is a lost state, never a first run.
+    async fn initialise(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError>;
+
     /// Appends records and makes them durable, all or none, before it returns. An error poisons
-    /// the journal: nothing more can be appended.
+    /// the journal: nothing more can be appended, and no snapshot saved.
     async fn append(&mut self, records: &[Record]) -> Result<(), StoreError>;
 
     /// Replaces the snapshot, atomically and durably, if it is still at `expected`; then starts a
-    /// new journal.
-    async fn save(&mut self, snapshot: &Snapshot, expected: &Version)
-    -> Result<Version, StoreError>;
+    /// new journal. The snapshot contains everything that was appended, and its serial is higher
+    /// than the one it replaces. An error poisons: whether the snapshot was replaced is then for
+    /// the next load to say.
+    async fn save(
+        &mut self,
+        snapshot: &Snapshot,
+        expected: &Version,
+    ) -> Result<Version, StoreError>;
 
     /// How many bytes the journal has, to judge when a snapshot is due.
     fn journal_bytes(&self) -> u64;
@@ -75,8 +97,15 @@ pub struct Loaded {
     pub holder: Option<Holder>,
 }
 
+impl Loaded {
+    /// What a store holds in which nothing was ever saved.
+    pub fn nothing() -> Self {
+        Self { snapshot: None, version: Version::none(), records: Vec::new(), holder: None }
+    }
+}
+
 /// Who holds, or wants, a lock.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Holder {
     /// The run's random name.
     pub run: String,
@@ -95,7 +124,7 @@ pub struct Holder {
 /// A store that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody else holds the lock.
+    /// Somebody else holds the lock. What the store does not know of them is empty.
     #[error("another run holds the lock")]
     Locked(Box<Holder>),
     /// This run lost its place: another one took over, or the snapshot is at another version.
@@ -118,4 +147,21 @@ pub enum StoreError {
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
+}
+
+impl StoreError {
+    fn failed(
+        what: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Failed { what: what.into(), source: Some(source.into()) }
+    }
+
+    fn refused(what: impl Into<String>) -> Self {
+        Self::Failed { what: what.into(), source: None }
+    }
+
+    fn suspicious(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Suspicious { what: what.into(), help: help.into() }
+    }
 }

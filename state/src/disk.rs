@@ -1,0 +1,114 @@
+//! The file operations that a file store is made of, as a seam for tests: each of them can fail.
+//!
+//! Not an abstraction over file systems: names and handles are the operating system's own, and
+//! locks, which no test needs to fail, are taken on the handles directly.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+/// What a file store does with files.
+pub trait Disk: Send + Sync {
+    /// Reads a whole file; none if there is none. What is no regular file, or has more than `most`
+    /// bytes, is an error of the kind `FileTooLarge`.
+    fn read(&self, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>>;
+
+    /// Makes a folder that only this user can enter. An existing one is left as it is.
+    fn make_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// Opens a new file that only this user can read. A left-over of that name is removed first.
+    fn create(&self, path: &Path) -> io::Result<File>;
+
+    /// Opens a file to read and append.
+    fn open(&self, path: &Path) -> io::Result<File>;
+
+    /// Writes all of `bytes`.
+    fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes what was written durable.
+    fn sync(&self, file: &File) -> io::Result<()>;
+
+    /// Cuts a file to a length.
+    fn cut(&self, file: &File, length: u64) -> io::Result<()>;
+
+    /// Gives a file a second name.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Renames a file over whatever has the new name.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Makes the names in a folder durable.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+}
+
+/// The real thing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn read(&self, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+        // Looked at before it is opened, because to open a pipe is to wait for its other end.
+        let size = match path.metadata() {
+            Ok(metadata) if metadata.is_file() => metadata.len(),
+            Ok(_) => return Err(io::Error::new(ErrorKind::FileTooLarge, "it is no regular file")),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if size > most {
+            let why = format!("it has {size} bytes, and more than {most} are never written");
+            return Err(io::Error::new(ErrorKind::FileTooLarge, why));
+        }
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        file.take(most).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            result => result,
+        }
+    }
+
+    fn create(&self, path: &Path) -> io::Result<File> {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<File> {
+        OpenOptions::new().read(true).append(true).open(path)
+    }
+
+    fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {
+        file.write_all(bytes)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        file.sync_data()
+    }
+
+    fn cut(&self, file: &File, length: u64) -> io::Result<()> {
+        file.set_len(length)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+}

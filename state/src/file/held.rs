@@ -1,0 +1,398 @@
+//! A folder whose lock this process holds: the only place that writes state and journal.
+//!
+//! Saving, in the order that a crash may cut anywhere: the new snapshot is written and synced under
+//! a temporary name, the old one gets a second name among the backups, the new one takes its name,
+//! the folder is synced, and only then the new journal takes the place of the old one. In between,
+//! the snapshot itself says which end of the journal is folded into it.
+
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
+
+use async_trait::async_trait;
+use engine::journal::Record;
+use engine::state::Snapshot;
+
+use super::lock::{Lock, Seen};
+use super::read::{self, Found};
+use super::{Files, Identity, LARGEST, blocking, file_failed, identity_at, identity_of};
+use crate::format::{self, Header};
+use crate::frame::{self, Base, End};
+use crate::{Held, Holder, Loaded, StoreError, Version};
+
+/// How many old snapshots are kept.
+const BACKUPS: usize = 20;
+
+/// See the module.
+pub(super) struct FileHeld {
+    files: Files,
+    lock: Lock,
+    epoch: u64,
+    loaded: Loaded,
+    /// None until a first run has made its state.
+    at: Option<At>,
+    broken: Option<Broken>,
+}
+
+/// Where the store stands.
+struct At {
+    header: Header,
+    /// Which file the snapshot is.
+    state: Option<Identity>,
+    journal: Journal,
+}
+
+/// The journal that is written to.
+struct Journal {
+    file: File,
+    identity: Identity,
+    end: End,
+    bytes: u64,
+}
+
+/// Why nothing more is written.
+#[derive(Clone)]
+enum Broken {
+    Failed(String),
+    Fenced(String),
+}
+
+impl FileHeld {
+    /// Reads the folder under the lock, and cleans up behind a run that was killed.
+    pub(super) fn open(files: Files, lock: Lock, holder: &Holder) -> Result<Self, StoreError> {
+        let found = read::read(&files)?;
+        let known = found.as_ref().map_or(0, |found| found.header.epoch.max(found.end.epoch));
+        let epoch = known.max(lock.note.epoch) + 1;
+        let mut held =
+            Self { files, lock, epoch, loaded: Loaded::nothing(), at: None, broken: None };
+        let Some(Found { loaded, header, end, whole }) = found else {
+            held.lock.sign_on(holder, epoch)?;
+            return Ok(held);
+        };
+        let journal = match whole {
+            Some(whole) => held.continue_journal(end, whole as u64)?,
+            None => held.start_journal(&header)?,
+        };
+        held.lock.sign_on(holder, epoch)?;
+        held.saw(&header);
+        let state = identity_at(&held.files.state());
+        held.at = Some(At { header, state, journal });
+        held.loaded = loaded;
+        Ok(held)
+    }
+
+    /// Opens the journal to go on behind its whole frames, and cuts off what is torn.
+    fn continue_journal(&self, end: End, whole: u64) -> Result<Journal, StoreError> {
+        let path = self.files.journal();
+        let disk = &self.files.disk;
+        let file = disk.open(&path).map_err(|error| file_failed("open", &path, error))?;
+        lock_journal(&file, &self.files)?;
+        let failed = |error| file_failed("cut", &path, error);
+        let bytes = file.metadata().map_err(failed)?.len();
+        if bytes > whole {
+            disk.cut(&file, whole).map_err(failed)?;
+            disk.sync(&file).map_err(failed)?;
+        }
+        let identity = identity_of(&file).map_err(failed)?;
+        Ok(Journal { file, identity, end, bytes: whole })
+    }
+
+    /// Starts the journal that follows a snapshot, in place of what was there.
+    fn start_journal(&self, header: &Header) -> Result<Journal, StoreError> {
+        let path = self.files.journal();
+        let base = Base {
+            lineage: header.lineage.clone(),
+            serial: header.serial,
+            digest: header.digest.clone(),
+        };
+        let (bytes, end) = frame::encode_base(&base, header.checkpoint, self.epoch)
+            .map_err(|error| StoreError::failed("cannot write the journal", error))?;
+        let staged = self.files.stage(&path, &bytes)?;
+        lock_journal(&staged.file, &self.files)?;
+        let file = self.files.publish(staged)?;
+        let identity = identity_of(&file).map_err(|error| file_failed("open", &path, error))?;
+        Ok(Journal { file, identity, end, bytes: bytes.len() as u64 })
+    }
+
+    fn saw(&mut self, header: &Header) {
+        let Header { lineage, serial, digest, .. } = header.clone();
+        self.lock.saw(Seen { lineage, serial, digest });
+    }
+
+    /// Refuses when this run has lost its place, or a write has failed before.
+    fn check(&mut self) -> Result<(), StoreError> {
+        match &self.broken {
+            Some(Broken::Fenced(why)) => return Err(StoreError::Fenced(why.clone())),
+            Some(Broken::Failed(why)) => {
+                let what =
+                    format!("nothing more is written, because an earlier write failed: {why}");
+                return Err(StoreError::refused(what));
+            }
+            None => {}
+        }
+        if !self.lock.is_in_place() {
+            let path = self.files.lock();
+            return Err(self.fence(format!("{} was removed or replaced", path.display())));
+        }
+        let Some(at) = &self.at else { return Ok(()) };
+        let (state, journal) = (self.files.state(), self.files.journal());
+        for (path, identity) in [(journal, Some(at.journal.identity)), (state, at.state)] {
+            if identity_at(&path) != identity {
+                return Err(self.fence(format!("{} was removed or replaced", path.display())));
+            }
+        }
+        Ok(())
+    }
+
+    fn fence(&mut self, why: String) -> StoreError {
+        self.broken = Some(Broken::Fenced(why.clone()));
+        StoreError::Fenced(why)
+    }
+
+    /// Remembers that a write failed: what is on the disk is no longer known.
+    fn poison<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(error) = &result
+            && self.broken.is_none()
+        {
+            self.broken = Some(Broken::Failed(error.to_string()));
+        }
+        result
+    }
+
+    fn initialise_now(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        self.check()?;
+        if self.at.is_some() {
+            return Err(StoreError::Fenced("there is a state already".to_owned()));
+        }
+        let (header, bytes) = encode(snapshot, self.epoch, End::default())?;
+        let result = self.write_first(header, &bytes);
+        self.poison(result)
+    }
+
+    fn write_first(&mut self, header: Header, bytes: &[u8]) -> Result<Version, StoreError> {
+        self.sync_parent()?;
+        // The journal first: alone it says nothing, while a state without one has lost something.
+        let journal = self.start_journal(&header)?;
+        let staged = self.files.stage(&self.files.state(), bytes)?;
+        let file = self.files.publish(staged)?;
+        Ok(self.stand_at(header, &file, journal))
+    }
+
+    /// Makes the folder's own name durable: without it a power cut would make a first run of this.
+    fn sync_parent(&self) -> Result<(), StoreError> {
+        let folder = &self.files.folder;
+        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(std::path::Path::new("."));
+        self.files.disk.sync_folder(parent).map_err(|error| file_failed("sync", parent, error))
+    }
+
+    fn append_now(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        self.check()?;
+        let Some(at) = &self.at else {
+            return Err(StoreError::refused("a record was written before the first state"));
+        };
+        if records.is_empty() {
+            return Ok(());
+        }
+        let (bytes, end) = frame::encode_records(records, at.journal.end, self.epoch)
+            .map_err(|error| StoreError::failed("cannot write the journal", error))?;
+        let result = self.write_frame(&bytes, end);
+        self.poison(result)?;
+        // Only while the file still bears its name do others see what was written.
+        self.check()
+    }
+
+    fn write_frame(&mut self, bytes: &[u8], end: End) -> Result<(), StoreError> {
+        let Some(At { journal, .. }) = &mut self.at else { return Ok(()) };
+        let (disk, path) = (&self.files.disk, self.files.journal());
+        disk.write(&journal.file, bytes).map_err(|error| file_failed("write", &path, error))?;
+        // A sync that failed is never tried again: the kernel may have dropped what it could not
+        // write, and would call the second one a success.
+        disk.sync(&journal.file).map_err(|error| file_failed("sync", &path, error))?;
+        journal.end = end;
+        journal.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn save_now(&mut self, snapshot: &Snapshot, expected: &Version) -> Result<Version, StoreError> {
+        self.check()?;
+        let Some(At { header: old, journal, .. }) = &self.at else {
+            return Err(StoreError::refused("a state was saved before the first one"));
+        };
+        check_successor(old, expected, snapshot)?;
+        let (old, end) = (old.clone(), journal.end);
+        let (header, bytes) = encode(snapshot, self.epoch, end)?;
+        let result = self.replace(Some(old.serial), header, &bytes);
+        self.poison(result)
+    }
+
+    /// Puts a snapshot and its journal in place of what is there.
+    fn replace(
+        &mut self,
+        old: Option<u64>,
+        header: Header,
+        bytes: &[u8],
+    ) -> Result<Version, StoreError> {
+        let staged = self.files.stage(&self.files.state(), bytes)?;
+        if let Some(serial) = old {
+            keep_backup(&self.files, serial)?;
+        }
+        let file = self.files.publish(staged)?;
+        let journal = self.start_journal(&header)?;
+        prune_backups(&self.files);
+        Ok(self.stand_at(header, &file, journal))
+    }
+
+    fn stand_at(&mut self, header: Header, state: &File, journal: Journal) -> Version {
+        self.saw(&header);
+        let version = header.version();
+        self.at = Some(At { header, state: identity_of(state).ok(), journal });
+        version
+    }
+}
+
+/// Puts a snapshot in place of whatever is there. See [`crate::Store::restore`].
+pub(super) fn restore(
+    files: Files,
+    mut lock: Lock,
+    holder: &Holder,
+    snapshot: &Snapshot,
+) -> Result<Version, StoreError> {
+    let state = files.disk.read(&files.state(), LARGEST).ok().flatten();
+    let journal = files.disk.read(&files.journal(), LARGEST).ok().flatten();
+    if let Ok(file) = files.disk.open(&files.journal()) {
+        // Whoever deleted the lock file has not ended the run that writes the journal.
+        lock_journal(&file, &files)?;
+    }
+    let header = state.as_deref().and_then(|bytes| format::peek(bytes).ok());
+    let journal = journal.as_deref().and_then(|bytes| frame::read(bytes).ok());
+    let serials = [
+        header.as_ref().map(|header| header.serial),
+        journal.as_ref().map(|journal| journal.base.serial),
+        lock.note.seen.as_ref().map(|seen| seen.serial),
+        files.backup_serials().last().copied(),
+        Some(snapshot.serial),
+    ];
+    let serial = serials.into_iter().flatten().max().unwrap_or(0) + 1;
+    let epochs = [header.map_or(0, |h| h.epoch), journal.map_or(0, |j| j.end.epoch)];
+    let epoch = epochs.into_iter().max().unwrap_or(0).max(lock.note.epoch) + 1;
+    lock.sign_on(holder, epoch)?;
+    set_aside(&files, serial - 1);
+    let snapshot = Snapshot { serial, ..snapshot.clone() };
+    let (header, bytes) = encode(&snapshot, epoch, End::default())?;
+    let loaded = Loaded::nothing();
+    let mut held = FileHeld { files, lock, epoch, loaded, at: None, broken: None };
+    held.sync_parent()?;
+    held.replace(None, header, &bytes)
+}
+
+/// Keeps what is about to be replaced for whoever wants to look at it. It may be unreadable or
+/// missing, and neither may stand in the way of bringing back what is good.
+fn set_aside(files: &Files, serial: u64) {
+    for path in [files.state(), files.journal()] {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let aside = files.backups().join(format!("replaced-after-{serial}-{name}"));
+        files.disk.link(&path, &aside).ok();
+    }
+}
+
+/// Locks the journal as well as the lock file: that one may be deleted by hand.
+fn lock_journal(file: &File, files: &Files) -> Result<(), StoreError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Locked(Box::default())),
+        Err(TryLockError::Error(error)) => Err(file_failed("lock", &files.journal(), error)),
+    }
+}
+
+fn encode(
+    snapshot: &Snapshot,
+    epoch: u64,
+    checkpoint: End,
+) -> Result<(Header, Vec<u8>), StoreError> {
+    format::encode(snapshot, epoch, checkpoint)
+        .map_err(|error| StoreError::failed("cannot write the state", error))
+}
+
+fn check_successor(
+    old: &Header,
+    expected: &Version,
+    snapshot: &Snapshot,
+) -> Result<(), StoreError> {
+    let serial = old.serial;
+    if old.version() != *expected {
+        let why = format!("the state has serial {serial}, and is not the version to be replaced");
+        return Err(StoreError::Fenced(why));
+    }
+    if old.lineage != snapshot.lineage {
+        return Err(StoreError::suspicious(
+            format!("a state of lineage {} was to replace {}", snapshot.lineage, old.lineage),
+            "nothing was changed; a state of another lineage can only be put in place by hand",
+        ));
+    }
+    if snapshot.serial <= serial {
+        let why = format!("serial {} was to replace serial {serial}", snapshot.serial);
+        return Err(StoreError::Fenced(why));
+    }
+    Ok(())
+}
+
+/// Gives the current snapshot its name among the backups.
+fn keep_backup(files: &Files, serial: u64) -> Result<(), StoreError> {
+    let (state, backup) = (files.state(), files.backup(serial));
+    match files.disk.link(&state, &backup) {
+        Ok(()) => Ok(()),
+        // A save that was cut short has made it.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::Unsupported => copy(files, serial),
+        Err(error) => Err(file_failed("make", &backup, error)),
+    }
+}
+
+/// For file systems without second names.
+fn copy(files: &Files, serial: u64) -> Result<(), StoreError> {
+    let (state, backup) = (files.state(), files.backup(serial));
+    let copied = files.disk.read(&state, LARGEST).and_then(|bytes| {
+        let file = files.disk.create(&backup)?;
+        files.disk.write(&file, &bytes.unwrap_or_default())
+    });
+    copied.map_err(|error| file_failed("make", &backup, error))
+}
+
+/// Removes the oldest backups. An error is no reason to fail a run; the next one tries again.
+fn prune_backups(files: &Files) {
+    let serials = files.backup_serials();
+    for serial in &serials[..serials.len().saturating_sub(BACKUPS)] {
+        std::fs::remove_file(files.backup(*serial)).ok();
+    }
+}
+
+#[async_trait]
+impl Held for FileHeld {
+    fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    async fn initialise(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        blocking(|| self.initialise_now(snapshot))
+    }
+
+    async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        blocking(|| self.append_now(records))
+    }
+
+    async fn save(
+        &mut self,
+        snapshot: &Snapshot,
+        expected: &Version,
+    ) -> Result<Version, StoreError> {
+        blocking(|| self.save_now(snapshot, expected))
+    }
+
+    fn journal_bytes(&self) -> u64 {
+        self.at.as_ref().map_or(0, |at| at.journal.bytes)
+    }
+
+    async fn release(self: Box<Self>) -> Result<(), StoreError> {
+        self.lock.release()
+    }
+}

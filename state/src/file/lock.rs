@@ -1,0 +1,204 @@
+//! The lock file: the kernel's lock on it, and what its holders write into it.
+//!
+//! The first sector notes the last epoch and the newest snapshot that was seen here, the rest says
+//! who holds the lock. Both are hints that nothing waits for on the disk: the note is a lower
+//! bound, which shows that an older state was put back, and the holder is for messages.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Files, Identity, file_failed, identity_at, identity_of};
+use crate::{Holder, StoreError};
+
+/// The note has one sector, so that it is written whole or not at all.
+const NOTE: usize = 512;
+const HOLDER: usize = 3584;
+/// Longer names are cut: the file may be written by anybody who can write the folder.
+const NAME_CHARS: usize = 200;
+
+/// A lock that this process holds. Dropping it releases it.
+pub(super) struct Lock {
+    file: File,
+    path: PathBuf,
+    identity: Identity,
+    is_released: bool,
+    /// What the last holder noted.
+    pub(super) note: Note,
+}
+
+/// What is known of the store's past.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Note {
+    /// The epoch of the last holder.
+    pub(super) epoch: u64,
+    /// The newest snapshot that was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) seen: Option<Seen>,
+}
+
+/// Which snapshot was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seen {
+    pub(super) lineage: String,
+    pub(super) serial: u64,
+    pub(super) digest: String,
+}
+
+/// How an attempt to take the lock ended.
+pub(super) enum Attempt {
+    Taken(Lock),
+    Held(Box<Holder>),
+}
+
+/// Tries to take the lock, without waiting.
+pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
+    let path = files.lock();
+    loop {
+        let failed = |error| file_failed("open", &path, error);
+        if path.exists() && !path.is_file() {
+            let what = format!("{} is no regular file", path.display());
+            return Err(StoreError::suspicious(what, "nothing was changed; remove it"));
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Ok(Attempt::Held(Box::new(read_holder(&file).unwrap_or_default())));
+            }
+            Err(TryLockError::Error(error)) => return Err(file_failed("lock", &path, error)),
+        }
+        let identity = identity_of(&file).map_err(failed)?;
+        // Somebody may have removed the file between the two; then this lock is on nothing.
+        if identity_at(&path) == Some(identity) {
+            let note = read_note(&file)?.unwrap_or_default();
+            return Ok(Attempt::Taken(Lock { file, path, identity, is_released: false, note }));
+        }
+    }
+}
+
+/// Who holds the lock right now.
+pub(super) fn holder(path: &Path) -> Option<Holder> {
+    // A pipe of that name would block.
+    let file = path.is_file().then(|| File::open(path).ok())??;
+    // Only where a holder did not sign off the lock is tried, because for that moment it is taken.
+    let holder = read_holder(&file)?;
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then_some(holder)
+}
+
+/// What the last holder noted; none if nobody ever did.
+pub(super) fn note(path: &Path) -> Result<Option<Note>, StoreError> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let file = File::open(path).map_err(|error| file_failed("open", path, error))?;
+    read_note(&file)
+}
+
+fn read_note(file: &File) -> Result<Option<Note>, StoreError> {
+    let text = read_text(file, 0, NOTE)
+        .map_err(|error| StoreError::failed("cannot read the lock file", error))?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    // A damaged note still says that there was one; what it said, the journal says as well.
+    Ok(Some(serde_json::from_str(&text).unwrap_or_default()))
+}
+
+fn read_holder(file: &File) -> Option<Holder> {
+    let text = read_text(file, NOTE, HOLDER).ok()?;
+    let mut holder: Holder = serde_json::from_str(&text).ok()?;
+    for name in [&mut holder.run, &mut holder.command, &mut holder.user, &mut holder.host] {
+        *name = tame(name);
+    }
+    Some(holder)
+}
+
+/// What may be shown of a name that somebody else wrote.
+fn tame(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect()
+}
+
+/// The text in a part of the file, without the padding.
+fn read_text(file: &File, at: usize, size: usize) -> std::io::Result<String> {
+    let mut bytes = vec![0; size];
+    let mut read = 0;
+    while read < size {
+        match file.read_at(&mut bytes[read..], (at + read) as u64)? {
+            0 => break,
+            count => read += count,
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes[..read]);
+    Ok(text.trim_matches([' ', '\n', '\0']).to_owned())
+}
+
+fn write_text(file: &File, at: usize, size: usize, text: &str) -> std::io::Result<()> {
+    let mut bytes = vec![b' '; size];
+    bytes[size - 1] = b'\n';
+    // A text that is too long is left out, not cut: a part of it would say something else.
+    if text.len() < size {
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+    }
+    file.write_all_at(&bytes, at as u64)
+}
+
+impl Lock {
+    /// Says whether the file that is locked is still the one that others would lock.
+    pub(super) fn is_in_place(&self) -> bool {
+        identity_at(&self.path) == Some(self.identity)
+    }
+
+    /// Notes who holds the lock from now on, under which epoch.
+    pub(super) fn sign_on(&mut self, holder: &Holder, epoch: u64) -> Result<(), StoreError> {
+        self.note.epoch = epoch;
+        let mut holder = holder.clone();
+        for name in [&mut holder.run, &mut holder.command, &mut holder.user, &mut holder.host] {
+            *name = tame(name);
+        }
+        let text = serde_json::to_string(&holder).unwrap_or_default();
+        self.write_note()
+            .and_then(|()| write_text(&self.file, NOTE, HOLDER, &text))
+            .map_err(|error| file_failed("write", &self.path, error))
+    }
+
+    /// Notes a snapshot that is durable. The note is a hint, so an error is none of anybody's.
+    pub(super) fn saw(&mut self, seen: Seen) {
+        self.note.seen = Some(seen);
+        self.write_note().ok();
+    }
+
+    fn write_note(&self) -> std::io::Result<()> {
+        let text = serde_json::to_string(&self.note).unwrap_or_default();
+        write_text(&self.file, 0, NOTE, &text)
+    }
+
+    /// Signs off and releases.
+    pub(super) fn release(mut self) -> Result<(), StoreError> {
+        self.let_go().map_err(|error| file_failed("unlock", &self.path, error))
+    }
+
+    fn let_go(&mut self) -> std::io::Result<()> {
+        if std::mem::replace(&mut self.is_released, true) {
+            return Ok(());
+        }
+        // First the name, then the lock: behind it the name may be another holder's.
+        write_text(&self.file, NOTE, HOLDER, "").ok();
+        self.file.unlock()
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.let_go().ok();
+    }
+}

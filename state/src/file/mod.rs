@@ -1,0 +1,268 @@
+//! State in a folder, `.plumb/` beside the spec.
+//!
+//! ```text
+//! state.json            the snapshot (`format`), replaced by renaming
+//! journal               the records since (`frame`), replaced by renaming when a snapshot is saved
+//! lock                  locked by the kernel while a run holds it; tells who, and what was seen
+//! backups/SERIAL.json   the last 20 snapshots before this one
+//! .gitignore            so that none of this is committed
+//! ```
+//!
+//! Liveness comes from the kernel: a lock dies with its holder, so none is ever stale. The journal
+//! is locked as well as the lock file: as long as a holder lives, nobody else can write, even if a
+//! person deletes the lock file. A holder whose lock or journal is no longer the file of that name
+//! is fenced.
+//!
+//! Other things of the folder, such as the service's data, are not looked at.
+
+mod held;
+mod lock;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::state::Snapshot;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use self::held::FileHeld;
+use self::lock::{Attempt, Lock};
+use crate::disk::{Disk, RealDisk};
+use crate::{Held, Holder, Loaded, Store, StoreError, Version};
+
+/// More bytes than any file here has: 250,000 instances of some KiB each.
+const LARGEST: u64 = 4 << 30;
+/// How often a waiting run looks whether the lock is free.
+const POLL: Duration = Duration::from_millis(50);
+/// Even who does not want to wait waits this long, because `load` may be looking at the lock.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// A store in a folder.
+#[derive(Clone)]
+pub struct FileStore {
+    files: Files,
+}
+
+impl FileStore {
+    /// The store in `folder`, which need not exist. Nothing is read or made yet.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self::on(Arc::new(RealDisk), folder)
+    }
+
+    /// The same on another disk, for tests.
+    pub fn on(disk: Arc<dyn Disk>, folder: impl Into<PathBuf>) -> Self {
+        Self { files: Files { folder: folder.into(), disk } }
+    }
+
+    /// Polls for the lock until it is taken, or `wait` is over.
+    async fn take(&self, wait: Duration) -> Result<Lock, StoreError> {
+        blocking(|| prepare(&self.files))?;
+        let until = tokio::time::Instant::now() + wait.max(GRACE);
+        loop {
+            match blocking(|| lock::attempt(&self.files))? {
+                Attempt::Taken(lock) => return Ok(lock),
+                Attempt::Held(holder) if tokio::time::Instant::now() >= until => {
+                    return Err(StoreError::Locked(holder));
+                }
+                Attempt::Held(_) => tokio::time::sleep(POLL).await,
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Store for FileStore {
+    async fn load(&self) -> Result<Loaded, StoreError> {
+        blocking(|| {
+            let holder = lock::holder(&self.files.lock());
+            let loaded =
+                read::read(&self.files)?.map_or_else(Loaded::nothing, |found| found.loaded);
+            Ok(Loaded { holder, ..loaded })
+        })
+    }
+
+    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+        let lock = self.take(wait).await?;
+        let held = blocking(|| FileHeld::open(self.files.clone(), lock, holder))?;
+        Ok(Box::new(held))
+    }
+
+    async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        let lock = self.take(Duration::ZERO).await?;
+        blocking(|| held::restore(self.files.clone(), lock, holder, snapshot))
+    }
+
+    fn place(&self) -> String {
+        self.files.folder.display().to_string()
+    }
+}
+
+/// Runs work that blocks, file reads and writes, where the caller is.
+///
+/// Not `spawn_blocking`: the work borrows, and an append that is cut off half-way because its
+/// future was dropped must not exist. On a runtime of many threads the other tasks of this thread
+/// move elsewhere meanwhile; on a runtime of one thread everything waits for the disk, which is
+/// the price of such a runtime.
+fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
+
+/// The names in the folder.
+#[derive(Clone)]
+struct Files {
+    folder: PathBuf,
+    disk: Arc<dyn Disk>,
+}
+
+impl Files {
+    fn state(&self) -> PathBuf {
+        self.folder.join("state.json")
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.folder.join("journal")
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.folder.join("lock")
+    }
+
+    fn backups(&self) -> PathBuf {
+        self.folder.join("backups")
+    }
+
+    fn backup(&self, serial: u64) -> PathBuf {
+        self.backups().join(format!("{serial}.json"))
+    }
+
+    /// The serials of the backups, in order. What cannot be listed is not there.
+    fn backup_serials(&self) -> Vec<u64> {
+        let Ok(entries) = std::fs::read_dir(self.backups()) else { return Vec::new() };
+        let mut serials: Vec<u64> = entries
+            .filter_map(|entry| {
+                entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse().ok()
+            })
+            .collect();
+        serials.sort_unstable();
+        serials
+    }
+
+    /// Writes a new file, durable but for its name, which is temporary.
+    fn stage(&self, path: &Path, bytes: &[u8]) -> Result<Staged, StoreError> {
+        let temporary = path.with_added_extension("tmp");
+        let failed = |what, error| file_failed(what, &temporary, error);
+        let file = self.disk.create(&temporary).map_err(|error| failed("create", error))?;
+        self.disk.write(&file, bytes).map_err(|error| failed("write", error))?;
+        self.disk.sync(&file).map_err(|error| failed("sync", error))?;
+        Ok(Staged { file, temporary, path: path.to_owned() })
+    }
+
+    /// Gives a staged file its name, durably. On an error it may have it or not.
+    fn publish(&self, staged: Staged) -> Result<File, StoreError> {
+        let Staged { file, temporary, path } = staged;
+        self.disk
+            .rename(&temporary, &path)
+            .map_err(|error| file_failed("replace", &path, error))?;
+        self.disk
+            .sync_folder(&self.folder)
+            .map_err(|error| file_failed("sync", &self.folder, error))?;
+        Ok(file)
+    }
+
+    /// Refuses with the way back to the newest backup.
+    fn suspicious(&self, what: impl Into<String>) -> StoreError {
+        let help = match self.backup_serials().last() {
+            Some(serial) => format!(
+                "nothing was changed; if the files cannot be brought back otherwise, `plumb state push {}` \
+                 puts the newest backup in place, and `plumb plan` then shows what differs from it",
+                self.backup(*serial).display()
+            ),
+            None => format!(
+                "nothing was changed, and there is no backup in {}; bring the files of {} back \
+                 from a copy, or move the whole folder away to begin anew: objects that exist are \
+                 then no longer known",
+                self.backups().display(),
+                self.folder.display()
+            ),
+        };
+        StoreError::suspicious(what, help)
+    }
+}
+
+/// A file that is written and has no name yet.
+struct Staged {
+    file: File,
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+fn file_failed(what: &str, path: &Path, error: std::io::Error) -> StoreError {
+    let what = format!("cannot {what} {}", path.display());
+    match error.kind() {
+        ErrorKind::FileTooLarge => StoreError::suspicious(
+            format!("{} is not a file that Plumb wrote: {error}", path.display()),
+            "nothing was changed; look who put it there, and bring the right file back",
+        ),
+        _ => StoreError::failed(what, error),
+    }
+}
+
+/// Makes the folder ready to be locked.
+fn prepare(files: &Files) -> Result<(), StoreError> {
+    let Files { folder, disk } = files;
+    disk.make_folder(folder).map_err(|error| file_failed("make the folder", folder, error))?;
+    refuse_foreign_folder(folder)?;
+    let backups = files.backups();
+    disk.make_folder(&backups).map_err(|error| file_failed("make the folder", &backups, error))?;
+    let ignore = folder.join(".gitignore");
+    if !ignore.exists() {
+        let failed = |error| file_failed("write", &ignore, error);
+        let file = disk.create(&ignore).map_err(failed)?;
+        disk.write(&file, b"*\n").map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Who can write the folder can make Plumb delete things.
+fn refuse_foreign_folder(folder: &Path) -> Result<(), StoreError> {
+    let metadata =
+        folder.metadata().map_err(|error| file_failed("look at the folder", folder, error))?;
+    if metadata.mode() & 0o002 != 0 {
+        return Err(StoreError::suspicious(
+            format!("everybody on this machine may write to {}", folder.display()),
+            format!("check what stands there, then `chmod 700 {}`", folder.display()),
+        ));
+    }
+    let user = rustix::process::geteuid();
+    if metadata.uid() != user.as_raw() && !user.is_root() {
+        let owner = metadata.uid();
+        return Err(StoreError::refused(format!(
+            "{} belongs to another user (uid {owner}), and this is uid {}",
+            folder.display(),
+            user.as_raw()
+        )));
+    }
+    Ok(())
+}
+
+/// What a file is, under whatever name.
+type Identity = (u64, u64);
+
+fn identity_of(file: &File) -> std::io::Result<Identity> {
+    file.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// What the file of this name is; none if there is none, or it cannot be told.
+fn identity_at(path: &Path) -> Option<Identity> {
+    path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}

@@ -1,0 +1,158 @@
+//! What the folder holds: which combinations of files are a state, which are none yet, and which
+//! are neither.
+//!
+//! [`judge`] decides that from bytes alone. A journal belongs to a snapshot when its base names it.
+//! A journal that ends exactly where the snapshot says that it was folded in is the one that a
+//! crash left behind between saving and starting the next; its records count no more. Nothing else
+//! is believed.
+
+use engine::state::Snapshot;
+
+use super::lock::{self, Note};
+use super::{Files, LARGEST, file_failed, identity_at};
+use crate::format::{self, Header, Unreadable};
+use crate::frame::{self, End, Journal};
+use crate::{Loaded, StoreError};
+
+/// How often files that change while they are read are read again.
+const ATTEMPTS: u32 = 50;
+
+/// A state that was found.
+pub(super) struct Found {
+    pub(super) loaded: Loaded,
+    pub(super) header: Header,
+    /// The end of the journal.
+    pub(super) end: End,
+    /// How many bytes of it are whole; none if it is folded into the snapshot already.
+    pub(super) whole: Option<usize>,
+}
+
+/// Reads the folder as of one moment. None is a first run.
+pub(super) fn read(files: &Files) -> Result<Option<Found>, StoreError> {
+    let (state, journal) = (files.state(), files.journal());
+    for _ in 0..ATTEMPTS {
+        // The note is read first, so that it is not of a later snapshot than the one that is read.
+        let note = lock::note(&files.lock())?.unwrap_or_default();
+        let before = identity_at(&state);
+        let read =
+            |path| files.disk.read(path, LARGEST).map_err(|error| file_failed("read", path, error));
+        let (state_bytes, journal_bytes) = (read(&state)?, read(&journal)?);
+        if identity_at(&state) == before {
+            return judge(files, &note, state_bytes.as_deref(), journal_bytes.as_deref());
+        }
+    }
+    let what = format!("{} changed each time it was read", state.display());
+    Err(StoreError::Failed { what, source: None })
+}
+
+fn judge(
+    files: &Files,
+    note: &Note,
+    state: Option<&[u8]>,
+    journal: Option<&[u8]>,
+) -> Result<Option<Found>, StoreError> {
+    let path = files.state();
+    let path = path.display();
+    let Some(state) = state else {
+        return match earlier_state(files, note, journal) {
+            None => Ok(None),
+            Some(proof) => Err(files.suspicious(format!("{path} is missing, but {proof}"))),
+        };
+    };
+    let (header, snapshot) = format::decode(state).map_err(|error| match error {
+        Unreadable::Newer { .. } => StoreError::suspicious(
+            format!("{path} cannot be read: {error}"),
+            "nothing was changed; a newer version of Plumb wrote it: use that one or a later one",
+        ),
+        error => files.suspicious(format!("{path} cannot be read: {error}")),
+    })?;
+    check_note(files, note, &header)?;
+    let name = files.journal();
+    let Some(journal) = journal else {
+        let what = format!("{} is missing, and {path} is there", name.display());
+        return Err(files.suspicious(what));
+    };
+    let journal = frame::read(journal).map_err(|damage| {
+        files.suspicious(format!("{} cannot be read: {damage}", name.display()))
+    })?;
+    fit(files, header, snapshot, journal).map(Some)
+}
+
+/// What says that there was a state once.
+fn earlier_state(files: &Files, note: &Note, journal: Option<&[u8]>) -> Option<String> {
+    let journal_path = files.journal();
+    // A first run that was killed at once leaves a journal without a record behind, and no more.
+    let unborn = |bytes| {
+        frame::read(bytes).is_ok_and(|journal| journal.base.serial == 0 && journal.end.lsn == 1)
+    };
+    if let Some(seen) = &note.seen {
+        return Some(format!("{} knows serial {}", files.lock().display(), seen.serial));
+    }
+    if let Some(serial) = files.backup_serials().last() {
+        return Some(format!("there is a backup of serial {serial}"));
+    }
+    journal
+        .is_some_and(|bytes| !unborn(bytes))
+        .then(|| format!("there is {}", journal_path.display()))
+}
+
+/// Refuses a state that is older than one that was seen, or another one.
+fn check_note(files: &Files, note: &Note, header: &Header) -> Result<(), StoreError> {
+    let Some(seen) = &note.seen else { return Ok(()) };
+    let path = files.state();
+    let path = path.display();
+    let (serial, lineage) = (header.serial, &header.lineage);
+    let what = if seen.lineage != *lineage {
+        format!("{path} is of lineage {lineage}, and here belongs {}", seen.lineage)
+    } else if seen.serial > serial {
+        format!("{path} is older than it should be: it has serial {serial}, after {}", seen.serial)
+    } else if seen.serial == serial && seen.digest != header.digest {
+        format!("{path} is not the one that was saved here as serial {serial}")
+    } else {
+        return Ok(());
+    };
+    Err(files.suspicious(what))
+}
+
+fn fit(
+    files: &Files,
+    header: Header,
+    snapshot: Snapshot,
+    journal: Journal,
+) -> Result<Found, StoreError> {
+    let Journal { base, start, records, end, whole } = journal;
+    let checkpoint = header.checkpoint;
+    let same_lineage = base.lineage == header.lineage;
+    let follows = same_lineage
+        && base.serial == header.serial
+        && base.digest == header.digest
+        && (start.lsn, start.chain) == (checkpoint.lsn, checkpoint.chain);
+    let folded = same_lineage
+        && base.serial < header.serial
+        && (end.lsn, end.chain) == (checkpoint.lsn, checkpoint.chain);
+    if !follows && !folded {
+        return Err(files.suspicious(misfit(files, &header, &base)));
+    }
+    let version = header.version();
+    let records = if follows { records } else { Vec::new() };
+    let loaded = Loaded { snapshot: Some(snapshot), version, records, holder: None };
+    Ok(Found { loaded, header, end, whole: follows.then_some(whole) })
+}
+
+fn misfit(files: &Files, header: &Header, base: &frame::Base) -> String {
+    let (state, journal) = (files.state(), files.journal());
+    let (state, journal) = (state.display(), journal.display());
+    let (found, due) = (header.serial, base.serial);
+    if base.lineage != header.lineage {
+        let (a, b) = (&header.lineage, &base.lineage);
+        format!("{state} is of lineage {a}, and {journal} of lineage {b}")
+    } else if found < due {
+        format!(
+            "{state} is older than it should be: it has serial {found}, and {journal} follows serial {due}"
+        )
+    } else {
+        format!(
+            "{journal} does not belong to {state}: it follows another serial {due}, and the state has serial {found}"
+        )
+    }
+}
