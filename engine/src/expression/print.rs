@@ -31,10 +31,10 @@ enum Tightness {
     Binary(u8),
     /// `-a`, `!a`, and numbers with a sign.
     Unary,
+    /// A number: a dot after it, or a sign before it, would belong to it.
+    Number,
     /// A splat: what follows it belongs to it.
     Splat,
-    /// A number: a dot after it would belong to it.
-    Number,
     /// A term that can be followed by `.x` and `[x]`.
     Term,
 }
@@ -186,7 +186,7 @@ impl Printer<'_, '_> {
     fn unary(&mut self, op: UnaryOp, operand: &Expr) -> fmt::Result {
         self.out.write_str(if op == UnaryOp::Negate { "-" } else { "!" })?;
         // Without parentheses the sign would become part of the number.
-        if matches!(operand.kind, Kind::Literal(_)) {
+        if matches!(operand.kind, Kind::Literal(Value::Integer(_) | Value::Float(_))) {
             return self.parenthesised(operand);
         }
         self.operand(operand, Tightness::Unary)

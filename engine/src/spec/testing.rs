@@ -34,9 +34,7 @@ fn line(sources: &Sources, diagnostic: &Diagnostic) -> String {
         parts.push(format!("[{words}]"));
     }
     parts.extend([&diagnostic.label, &diagnostic.detail].into_iter().flatten().cloned());
-    parts.extend(
-        diagnostic.related.iter().map(|(span, why)| format!("({}: {why})", place(*span))),
-    );
+    parts.extend(diagnostic.related.iter().map(|(span, why)| format!("({}: {why})", place(*span))));
     parts.extend(diagnostic.help.iter().map(|help| format!("| {help}")));
     parts.join(" ")
 }
