@@ -7,6 +7,8 @@
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use engine::journal::Record;
@@ -14,7 +16,7 @@ use engine::state::Snapshot;
 
 use super::lock::{Lock, Seen};
 use super::read::{self, Found};
-use super::{Files, Identity, LARGEST, blocking, file_failed, identity_at, identity_of};
+use super::{Files, GRACE, LARGEST, blocking, file_failed, identity_at, identity_of};
 use crate::format::{self, Header};
 use crate::frame::{self, Base, End};
 use crate::{Held, Holder, Loaded, StoreError, Version};
@@ -36,15 +38,14 @@ pub(super) struct FileHeld {
 /// Where the store stands.
 struct At {
     header: Header,
-    /// Which file the snapshot is.
-    state: Option<Identity>,
+    /// The snapshot, kept open: an inode in use is given to no other file.
+    state: File,
     journal: Journal,
 }
 
 /// The journal that is written to.
 struct Journal {
     file: File,
-    identity: Identity,
     end: End,
     bytes: u64,
 }
@@ -74,7 +75,8 @@ impl FileHeld {
         };
         held.lock.sign_on(holder, epoch)?;
         held.saw(&header);
-        let state = identity_at(&held.files.state());
+        let path = held.files.state();
+        let state = File::open(&path).map_err(|error| file_failed("open", &path, error))?;
         held.at = Some(At { header, state, journal });
         held.loaded = loaded;
         Ok(held)
@@ -92,8 +94,7 @@ impl FileHeld {
             disk.cut(&file, whole).map_err(failed)?;
             disk.sync(&file).map_err(failed)?;
         }
-        let identity = identity_of(&file).map_err(failed)?;
-        Ok(Journal { file, identity, end, bytes: whole })
+        Ok(Journal { file, end, bytes: whole })
     }
 
     /// Starts the journal that follows a snapshot, in place of what was there.
@@ -109,8 +110,7 @@ impl FileHeld {
         let staged = self.files.stage(&path, &bytes)?;
         lock_journal(&staged.file, &self.files)?;
         let file = self.files.publish(staged)?;
-        let identity = identity_of(&file).map_err(|error| file_failed("open", &path, error))?;
-        Ok(Journal { file, identity, end, bytes: bytes.len() as u64 })
+        Ok(Journal { file, end, bytes: bytes.len() as u64 })
     }
 
     fn saw(&mut self, header: &Header) {
@@ -129,18 +129,21 @@ impl FileHeld {
             }
             None => {}
         }
+        match self.lost_file() {
+            Some(path) => Err(self.fence(format!("{} was removed or replaced", path.display()))),
+            None => Ok(()),
+        }
+    }
+
+    /// The file that this run believes to hold, and whose name is now another's or nobody's.
+    fn lost_file(&self) -> Option<PathBuf> {
         if !self.lock.is_in_place() {
-            let path = self.files.lock();
-            return Err(self.fence(format!("{} was removed or replaced", path.display())));
+            return Some(self.files.lock());
         }
-        let Some(at) = &self.at else { return Ok(()) };
-        let (state, journal) = (self.files.state(), self.files.journal());
-        for (path, identity) in [(journal, Some(at.journal.identity)), (state, at.state)] {
-            if identity_at(&path) != identity {
-                return Err(self.fence(format!("{} was removed or replaced", path.display())));
-            }
-        }
-        Ok(())
+        let at = self.at.as_ref()?;
+        let files = [(self.files.journal(), &at.journal.file), (self.files.state(), &at.state)];
+        let is_lost = |path: &Path, file| identity_at(path) != identity_of(file).ok();
+        files.into_iter().find(|(path, file)| is_lost(path, file)).map(|(path, _)| path)
     }
 
     fn fence(&mut self, why: String) -> StoreError {
@@ -174,14 +177,14 @@ impl FileHeld {
         let journal = self.start_journal(&header)?;
         let staged = self.files.stage(&self.files.state(), bytes)?;
         let file = self.files.publish(staged)?;
-        Ok(self.stand_at(header, &file, journal))
+        Ok(self.stand_at(header, file, journal))
     }
 
     /// Makes the folder's own name durable: without it a power cut would make a first run of this.
     fn sync_parent(&self) -> Result<(), StoreError> {
         let folder = &self.files.folder;
         let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(std::path::Path::new("."));
+        let parent = parent.unwrap_or(Path::new("."));
         self.files.disk.sync_folder(parent).map_err(|error| file_failed("sync", parent, error))
     }
 
@@ -239,13 +242,13 @@ impl FileHeld {
         let file = self.files.publish(staged)?;
         let journal = self.start_journal(&header)?;
         prune_backups(&self.files);
-        Ok(self.stand_at(header, &file, journal))
+        Ok(self.stand_at(header, file, journal))
     }
 
-    fn stand_at(&mut self, header: Header, state: &File, journal: Journal) -> Version {
+    fn stand_at(&mut self, header: Header, state: File, journal: Journal) -> Version {
         self.saw(&header);
         let version = header.version();
-        self.at = Some(At { header, state: identity_of(state).ok(), journal });
+        self.at = Some(At { header, state, journal });
         version
     }
 }
@@ -296,11 +299,22 @@ fn set_aside(files: &Files, serial: u64) {
 }
 
 /// Locks the journal as well as the lock file: that one may be deleted by hand.
+///
+/// Tries for a moment, because a process that a holder started has its files for an instant after
+/// the holder's end.
 fn lock_journal(file: &File, files: &Files) -> Result<(), StoreError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Locked(Box::default())),
-        Err(TryLockError::Error(error)) => Err(file_failed("lock", &files.journal(), error)),
+    let until = Instant::now() + GRACE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(Box::default())),
+            Err(TryLockError::Error(error)) => {
+                return Err(file_failed("lock", &files.journal(), error));
+            }
+        }
     }
 }
 

@@ -1,0 +1,309 @@
+//! What stands in the folder by accident, by hand or by malice.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+fn help() -> &'static str {
+    "nothing was changed; if the files cannot be brought back otherwise, `plumb state push .plumb/backups/1.json` puts the newest backup in place, and `plumb plan` then shows what differs from it"
+}
+
+fn check(text: &str, what: &str) {
+    assert_eq!(text, format!("{what}\n{}", help()));
+}
+
+#[tokio::test]
+async fn other_things_in_the_folder_are_no_state() {
+    let folder = Folder::new();
+    folder.write(".gitignore", "*\n");
+    folder.write("lock", "");
+    std::fs::create_dir_all(folder.file("service/data")).unwrap();
+    std::fs::create_dir_all(folder.file("backups")).unwrap();
+    assert!(folder.load().await.snapshot.is_none());
+    assert!(folder.lock().await.loaded().snapshot.is_none());
+}
+
+#[tokio::test]
+async fn a_missing_state_is_never_a_first_run() {
+    let folder = Folder::lived().await;
+    folder.remove("state.json");
+    check(&folder.refused().await, ".plumb/state.json is missing, but .plumb/lock knows serial 2");
+    folder.remove("lock");
+    check(
+        &folder.refused().await,
+        ".plumb/state.json is missing, but there is a backup of serial 1",
+    );
+    std::fs::remove_dir_all(folder.file("backups")).unwrap();
+    let text = folder.refused().await;
+    let what = ".plumb/state.json is missing, but there is .plumb/journal\n";
+    assert!(text.starts_with(what), "{text}");
+    assert!(text.contains("there is no backup in .plumb/backups"), "{text}");
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_read_is_refused() {
+    let folder = Folder::lived().await;
+    let whole = folder.read("state.json");
+    let damaged =
+        ".plumb/state.json cannot be read: its digest is wrong: it was damaged, cut or edited";
+    folder.write("state.json", "");
+    check(&folder.refused().await, ".plumb/state.json cannot be read: it is empty");
+    folder.write("state.json", &whole[..whole.len() / 2]);
+    check(&folder.refused().await, damaged);
+    folder.write("state.json", br#"{"version":4,"serial":12,"resources":[]}"#);
+    check(
+        &folder.refused().await,
+        ".plumb/state.json cannot be read: it is no state that Plumb wrote: its first line does not end with a digest",
+    );
+    folder.write("state.json", br#"{"format":9}"#);
+    assert_eq!(
+        folder.refused().await,
+        ".plumb/state.json cannot be read: it has format 9, and this version of Plumb reads formats up to 1\n\
+         nothing was changed; a newer version of Plumb wrote it: use that one or a later one"
+    );
+    let edited = String::from_utf8(whole.clone()).unwrap().replacen("builtin", "other", 1);
+    folder.write("state.json", edited);
+    check(&folder.refused().await, damaged);
+    folder.write("state.json", folder.read("journal"));
+    assert!(folder.refused().await.contains("it is no state that Plumb wrote"));
+    folder.write("state.json", whole);
+    assert_eq!(folder.load().await.records, records(3..5));
+}
+
+#[tokio::test]
+async fn an_older_state_put_back_is_refused() {
+    let folder = Folder::lived().await;
+    let (journal, lock) = (folder.read("journal"), folder.read("lock"));
+    folder.write("state.json", folder.read("backups/1.json"));
+    check(
+        &folder.refused().await,
+        ".plumb/state.json is older than it should be: it has serial 1, after 2",
+    );
+    // Without the lock's note the journal still knows.
+    folder.remove("lock");
+    check(
+        &folder.refused().await,
+        ".plumb/state.json is older than it should be: it has serial 1, and .plumb/journal follows serial 2",
+    );
+    // And an older pair of both is known by the note.
+    let older = Folder::lived().await;
+    let mut held = older.lock().await;
+    let version = held.loaded().version.clone();
+    held.save(&snapshot(3), &version).await.unwrap();
+    drop(held);
+    older.write("state.json", older.read("backups/2.json"));
+    older.write("journal", &journal);
+    let text = older.refused().await;
+    assert!(text.contains("it has serial 2, after 3"), "{text}");
+    folder.write("lock", &lock);
+}
+
+#[tokio::test]
+async fn a_foreign_state_is_refused() {
+    let folder = Folder::lived().await;
+    let foreign = Snapshot { lineage: "lineage-2".to_owned(), ..snapshot(9) };
+    let (_, bytes) = crate::format::encode(&foreign, 1, crate::frame::End::default()).unwrap();
+    folder.write("state.json", bytes);
+    check(
+        &folder.refused().await,
+        ".plumb/state.json is of lineage lineage-2, and here belongs lineage-1",
+    );
+    folder.remove("lock");
+    check(
+        &folder.refused().await,
+        ".plumb/state.json is of lineage lineage-2, and .plumb/journal of lineage lineage-1",
+    );
+    let (_, bytes) = crate::format::encode(&snapshot(2), 77, crate::frame::End::default()).unwrap();
+    folder.write("state.json", bytes);
+    check(
+        &folder.refused().await,
+        ".plumb/journal does not belong to .plumb/state.json: it follows another serial 2, and the state has serial 2",
+    );
+}
+
+#[tokio::test]
+async fn a_journal_that_is_missing_or_damaged_is_refused() {
+    let folder = Folder::lived().await;
+    let journal = folder.read("journal");
+    folder.remove("journal");
+    check(&folder.refused().await, ".plumb/journal is missing, and .plumb/state.json is there");
+    folder.write("journal", "");
+    check(
+        &folder.refused().await,
+        ".plumb/journal cannot be read: it is damaged at byte 0: it has no beginning",
+    );
+    let mut flipped = journal.clone();
+    flipped[50] ^= 1;
+    folder.write("journal", flipped);
+    check(
+        &folder.refused().await,
+        ".plumb/journal cannot be read: it is damaged at byte 0: the checksum of a frame is wrong",
+    );
+    folder.write("journal", folder.read("state.json"));
+    assert!(folder.refused().await.contains("no frame begins there"));
+    folder.write("journal", journal);
+    assert_eq!(folder.load().await.records, records(3..5));
+}
+
+#[tokio::test]
+async fn a_torn_end_is_cut_off_and_the_journal_goes_on() {
+    let folder = Folder::lived().await;
+    let whole = folder.read("journal");
+    folder.write("journal", &whole[..whole.len() - 3]);
+    assert_eq!(folder.load().await.records, records(3..4));
+    assert_eq!(folder.read("journal").len(), whole.len() - 3, "a look changes nothing");
+    let mut held = folder.lock().await;
+    assert_eq!(held.loaded().records, records(3..4));
+    held.append(&records(8..9)).await.unwrap();
+    drop(held);
+    assert_eq!(folder.load().await.records, [records(3..4), records(8..9)].concat());
+}
+
+#[tokio::test]
+async fn what_is_no_file_is_refused_at_once() {
+    for name in ["state.json", "journal", "lock"] {
+        let folder = Folder::lived().await;
+        folder.remove(name);
+        std::fs::create_dir(folder.file(name)).unwrap();
+        let result = folder.store().lock(&holder(), Duration::ZERO).await.map(|_| ());
+        assert!(matches!(result, Err(StoreError::Suspicious { .. })), "{name}: {result:?}");
+        std::fs::remove_dir(folder.file(name)).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(folder.file(name)).status();
+        assert!(made.unwrap().success());
+        let result = folder.store().lock(&holder(), Duration::ZERO).await.map(|_| ());
+        assert!(matches!(result, Err(StoreError::Suspicious { .. })), "{name}: {result:?}");
+        folder.store().load().await.map(|_| ()).ok();
+    }
+}
+
+#[tokio::test]
+async fn an_enormous_file_is_refused_at_once() {
+    for name in ["state.json", "journal"] {
+        let folder = Folder::lived().await;
+        File::create(folder.file(name)).unwrap().set_len(LARGEST + 1).unwrap();
+        let text = folder.refused().await;
+        assert!(
+            text.starts_with(&format!(".plumb/{name} is not a file that Plumb wrote")),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_everybody_can_write_is_refused() {
+    let folder = Folder::lived().await;
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let error = folder.store().lock(&holder(), Duration::ZERO).await.map(|_| ()).unwrap_err();
+    let StoreError::Suspicious { what, help } = error else { panic!("{error:?}") };
+    assert!(what.starts_with("everybody on this machine may write to "), "{what}");
+    assert!(help.contains("chmod 700"), "{help}");
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_made_is_an_error() {
+    let folder = Folder::new();
+    std::fs::write(folder.path(), "a file").unwrap();
+    let error = folder.store().lock(&holder(), Duration::ZERO).await.map(|_| ()).unwrap_err();
+    assert!(matches!(error, StoreError::Failed { source: Some(_), .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn only_this_user_can_read() {
+    let folder = Folder::lived().await;
+    let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(folder.path()), 0o700);
+    assert_eq!(mode(folder.file("backups")), 0o700);
+    for name in ["state.json", "journal", "lock", "backups/1.json", ".gitignore"] {
+        assert_eq!(mode(folder.file(name)), 0o600, "{name}");
+    }
+    assert_eq!(folder.read(".gitignore"), b"*\n");
+    let temporary = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.unwrap().file_name().to_string_lossy().ends_with(".tmp")
+    };
+    assert!(!std::fs::read_dir(folder.path()).unwrap().any(temporary));
+}
+
+#[tokio::test]
+async fn twenty_backups_are_kept() {
+    let folder = Folder::new();
+    let mut held = folder.lock().await;
+    let mut version = held.initialise(&snapshot(0)).await.unwrap();
+    for serial in 1..=30 {
+        version = held.save(&snapshot(serial), &version).await.unwrap();
+    }
+    let serials = folder.store().files.backup_serials();
+    assert_eq!(serials, (10..30).collect::<Vec<u64>>());
+    let (_, oldest) = crate::format::decode(&folder.read("backups/10.json")).unwrap();
+    assert_eq!(oldest, snapshot(10));
+}
+
+#[tokio::test]
+async fn who_lost_a_file_is_fenced() {
+    for name in ["lock", "journal", "state.json"] {
+        let folder = Folder::lived().await;
+        let mut held = folder.lock().await;
+        let version = held.loaded().version.clone();
+        held.append(&records(5..6)).await.unwrap();
+        let bytes = folder.read(name);
+        folder.remove(name);
+        folder.write(name, bytes);
+        let error = held.append(&records(6..7)).await.unwrap_err();
+        assert!(matches!(error, StoreError::Fenced(_)), "{name}: {error:?}");
+        let error = held.save(&snapshot(3), &version).await.unwrap_err();
+        assert!(matches!(error, StoreError::Fenced(_)), "{name}: {error:?}");
+        drop(held);
+        assert_eq!(folder.load().await.records, records(3..6), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn deleting_the_lock_file_lets_nobody_in() {
+    let folder = Folder::lived().await;
+    let held = folder.lock().await;
+    folder.remove("lock");
+    let error = folder.store().lock(&holder(), Duration::ZERO).await.map(|_| ()).unwrap_err();
+    assert!(matches!(error, StoreError::Locked(_)), "{error:?}");
+    let error = folder.store().restore(&holder(), &snapshot(1)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Locked(_)), "{error:?}");
+    drop(held);
+    assert_eq!(folder.lock().await.loaded().records, records(3..5));
+}
+
+#[tokio::test]
+async fn what_others_wrote_into_the_lock_file_is_tamed() {
+    let folder = Folder::lived().await;
+    let hostile =
+        Holder { user: "\u{1b}]0;x\u{7}root\r\n".to_owned(), host: "h".repeat(9000), ..holder() };
+    let held = folder.store().lock(&hostile, Duration::ZERO).await.unwrap();
+    let seen = folder.load().await.holder.unwrap();
+    assert_eq!((&*seen.user, seen.host.len()), ("]0;xroot", 200));
+    drop(held);
+    for garbage in [&b"garbage"[..], b"\xff\xff", &[b'{'; 9000], &[0; 4096]] {
+        folder.write("lock", garbage);
+        assert!(folder.load().await.holder.is_none());
+        assert_eq!(folder.lock().await.loaded().records, records(3..5));
+    }
+}
+
+#[tokio::test]
+async fn a_bad_state_can_be_replaced_by_a_backup() {
+    for name in ["state.json", "journal"] {
+        for is_missing in [false, true] {
+            let folder = Folder::lived().await;
+            folder.write(name, "garbage, more than a header has, so that it is no torn one");
+            if is_missing {
+                folder.remove(name);
+            }
+            folder.refused().await;
+            let (_, backup) = crate::format::decode(&folder.read("backups/1.json")).unwrap();
+            folder.store().restore(&holder(), &backup).await.unwrap();
+            let loaded = folder.load().await;
+            let serial = loaded.snapshot.as_ref().unwrap().serial;
+            assert_eq!(serial, 3);
+            assert_eq!(content(loaded), (Some(Snapshot { serial, ..backup }), Vec::new()));
+            let aside = folder.file(&format!("backups/replaced-after-2-{name}"));
+            assert_eq!(aside.exists(), !is_missing);
+            folder.lock().await.append(&records(0..1)).await.unwrap();
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Every file operation fails once, or from some moment on, before or after its effect or in the
+//! middle: what a fresh look finds afterwards is what was there before or what was to be there,
+//! and everything that was acknowledged.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum When {
+    /// Nothing happens, and an error is returned.
+    Before,
+    /// Half of what is written is there.
+    Within,
+    /// Everything happens, and an error is returned nevertheless.
+    After,
+}
+
+/// Fails at the `at`-th operation; `forever` as if the machine had stopped there.
+struct Faulty {
+    at: u64,
+    when: When,
+    forever: bool,
+    count: AtomicU64,
+}
+
+impl Faulty {
+    fn new(at: u64, when: When, forever: bool) -> Arc<Self> {
+        Arc::new(Self { at, when, forever, count: AtomicU64::new(0) })
+    }
+
+    fn was_reached(&self) -> bool {
+        self.count.load(Ordering::Relaxed) >= self.at
+    }
+
+    fn act<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        if count < self.at || (count > self.at && !self.forever) {
+            return work();
+        }
+        if count == self.at && self.when == When::After {
+            work()?;
+        }
+        Err(io::Error::new(ErrorKind::StorageFull, "no space left on device"))
+    }
+}
+
+impl Disk for Faulty {
+    fn read(&self, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+        self.act(|| RealDisk.read(path, most))
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        self.act(|| RealDisk.make_folder(path))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<File> {
+        self.act(|| RealDisk.create(path))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<File> {
+        self.act(|| RealDisk.open(path))
+    }
+
+    fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()> {
+        if self.when == When::Within && self.count.load(Ordering::Relaxed) + 1 == self.at {
+            RealDisk.write(file, &bytes[..bytes.len() / 2])?;
+        }
+        self.act(|| RealDisk.write(file, bytes))
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        self.act(|| RealDisk.sync(file))
+    }
+
+    fn cut(&self, file: &File, length: u64) -> io::Result<()> {
+        self.act(|| RealDisk.cut(file, length))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.act(|| RealDisk.link(from, to))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.act(|| RealDisk.rename(from, to))
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        self.act(|| RealDisk.sync_folder(path))
+    }
+}
+
+/// Runs the script until something fails. Says what was acknowledged, and what was under way.
+async fn run(folder: &Folder, disk: Arc<Faulty>) -> (Content, Option<Content>) {
+    let store = FileStore::on(disk, folder.path());
+    let mut done: Content = (None, Vec::new());
+    let Ok(mut held) = store.lock(&holder(), Duration::ZERO).await else {
+        return (done, None);
+    };
+    let mut version = Version::none();
+    for act in SCRIPT {
+        let next = act.after(&done);
+        match act.run(&mut *held, &mut version).await {
+            Ok(()) => done = next,
+            Err(error) => {
+                assert!(matches!(error, StoreError::Failed { source: Some(_), .. }), "{error:?}");
+                assert_poisoned(&mut *held, &version).await;
+                return (done, Some(next));
+            }
+        }
+    }
+    (done, None)
+}
+
+async fn assert_poisoned(held: &mut dyn Held, version: &Version) {
+    held.initialise(&snapshot(0)).await.unwrap_err();
+    held.append(&records(90..91)).await.unwrap_err();
+    held.save(&snapshot(99), version).await.unwrap_err();
+}
+
+async fn check(at: u64, when: When, forever: bool) -> bool {
+    let case = format!("operation {at} fails, {when:?}, forever: {forever}");
+    let folder = Folder::new();
+    let disk = Faulty::new(at, when, forever);
+    let (done, next) = run(&folder, disk.clone()).await;
+    let found = folder.store().load().await.unwrap_or_else(|error| panic!("{case}: {error}"));
+    let found = content(found);
+    assert!(found == done || Some(&found) == next.as_ref(), "{case}: {found:#?}");
+
+    // And the next run goes on from there.
+    let mut held = folder.lock().await;
+    assert_eq!(content(held.loaded().clone()), found, "{case}");
+    if found.0.is_none() {
+        held.initialise(&snapshot(0)).await.unwrap();
+    }
+    held.append(&records(50..51)).await.unwrap();
+    drop(held);
+    let after = folder.load().await.records;
+    assert_eq!(after, [found.1, records(50..51)].concat(), "{case}");
+    disk.was_reached()
+}
+
+#[tokio::test]
+async fn whatever_fails_nothing_acknowledged_is_lost() {
+    for forever in [false, true] {
+        for when in [When::Before, When::Within, When::After] {
+            let mut at = 1;
+            while check(at, when, forever).await {
+                at += 1;
+            }
+            assert!(at > 50, "only {at} operations were counted");
+        }
+    }
+}
+
+/// The same where the first thing is a torn journal, or one that was folded in already.
+#[tokio::test]
+async fn whatever_fails_when_a_killed_run_is_cleaned_up_nothing_is_lost() {
+    for unfolded in [false, true] {
+        let expected = if unfolded { records(3..5) } else { Vec::new() };
+        for at in 1.. {
+            let folder = after_a_kill(unfolded).await;
+            let disk = Faulty::new(at, When::Within, false);
+            let store = FileStore::on(disk.clone(), folder.path());
+            let result = store.lock(&holder(), Duration::ZERO).await;
+            drop(result);
+            assert_eq!(folder.load().await.records, expected, "operation {at} fails");
+            drop(folder.lock().await);
+            assert_eq!(folder.load().await.records, expected, "operation {at} fails");
+            if !disk.was_reached() {
+                break;
+            }
+        }
+    }
+}
+
+async fn after_a_kill(unfolded: bool) -> Folder {
+    let folder = Folder::lived().await;
+    let journal = folder.read("journal");
+    if unfolded {
+        folder.write("journal", [&journal[..], b"PLJ1torn"].concat());
+    } else {
+        let mut held = folder.lock().await;
+        let version = held.loaded().version.clone();
+        held.save(&snapshot(3), &version).await.unwrap();
+        drop(held);
+        folder.write("journal", journal);
+    }
+    folder
+}
+
+#[tokio::test]
+async fn a_failed_sync_is_not_tried_again() {
+    let folder = Folder::lived().await;
+    let store = |disk| FileStore::on(disk, folder.path());
+    // The lock makes two folders, reads two files and opens one; then the append writes and syncs.
+    let disk = Faulty::new(7, When::Before, false);
+    let mut held = store(disk.clone()).lock(&holder(), Duration::ZERO).await.unwrap();
+    let error = held.append(&records(5..6)).await.unwrap_err();
+    let text = error.to_string().replace(&folder.path().display().to_string(), ".plumb");
+    assert_eq!(text, "cannot sync .plumb/journal");
+    let error = held.append(&records(5..6)).await.unwrap_err();
+    let text = error.to_string().replace(&folder.path().display().to_string(), ".plumb");
+    assert_eq!(
+        text,
+        "nothing more is written, because an earlier write failed: cannot sync .plumb/journal"
+    );
+    assert_eq!(disk.count.load(Ordering::Relaxed), 7);
+}

@@ -1,0 +1,146 @@
+mod cases;
+mod crashes;
+mod faults;
+
+use engine::journal::Record;
+
+use super::*;
+use crate::conformance::{self, records, snapshot};
+
+/// A folder of this test's own.
+struct Folder {
+    root: tempfile::TempDir,
+}
+
+impl Folder {
+    fn new() -> Self {
+        Self { root: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.root.path().join(".plumb")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.file(name)).unwrap()
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::create_dir_all(self.path()).unwrap();
+        std::fs::write(self.file(name), bytes).unwrap();
+    }
+
+    fn remove(&self, name: &str) {
+        std::fs::remove_file(self.file(name)).unwrap();
+    }
+
+    fn store(&self) -> FileStore {
+        FileStore::new(self.path())
+    }
+
+    async fn lock(&self) -> Box<dyn Held> {
+        self.store().lock(&holder(), Duration::ZERO).await.unwrap()
+    }
+
+    async fn load(&self) -> Loaded {
+        self.store().load().await.unwrap()
+    }
+
+    /// What `load` says is wrong, with the folder's name left out, and that `lock` says the same.
+    async fn refused(&self) -> String {
+        let StoreError::Suspicious { what, help } = self.store().load().await.unwrap_err() else {
+            panic!("it is another kind of error")
+        };
+        match self.store().lock(&holder(), Duration::ZERO).await.map(|_| ()).unwrap_err() {
+            StoreError::Suspicious { what: same, .. } => assert_eq!(what, same),
+            other => panic!("{other:?}"),
+        }
+        let folder = self.path().display().to_string();
+        format!("{what}\n{help}").replace(&folder, ".plumb")
+    }
+
+    /// A store that has lived: serial 2, an older one among the backups, two records since.
+    async fn lived() -> Self {
+        let folder = Self::new();
+        let mut held = folder.lock().await;
+        let first = held.initialise(&snapshot(0)).await.unwrap();
+        held.append(&records(0..2)).await.unwrap();
+        let second = held.save(&snapshot(1), &first).await.unwrap();
+        held.append(&records(2..3)).await.unwrap();
+        held.save(&snapshot(2), &second).await.unwrap();
+        held.append(&records(3..4)).await.unwrap();
+        held.append(&records(4..5)).await.unwrap();
+        held.release().await.unwrap();
+        folder
+    }
+}
+
+fn holder() -> Holder {
+    Holder { run: "test".to_owned(), command: "apply".to_owned(), pid: 1, ..Holder::default() }
+}
+
+/// What a store holds, to compare.
+type Content = (Option<Snapshot>, Vec<Record>);
+
+fn content(loaded: Loaded) -> Content {
+    (loaded.snapshot, loaded.records)
+}
+
+/// One thing that a run does to a store.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Initialise,
+    Append(u64, u64),
+    Save(u64),
+}
+
+/// A run that does everything.
+const SCRIPT: [Act; 9] = [
+    Act::Initialise,
+    Act::Append(0, 2),
+    Act::Append(2, 3),
+    Act::Save(1),
+    Act::Append(3, 5),
+    Act::Append(5, 30),
+    Act::Save(2),
+    Act::Save(3),
+    Act::Append(30, 31),
+];
+
+impl Act {
+    /// What the store holds afterwards.
+    fn after(self, before: &Content) -> Content {
+        match self {
+            Self::Initialise => (Some(snapshot(0)), Vec::new()),
+            Self::Append(from, to) => {
+                (before.0.clone(), [&before.1[..], &records(from..to)].concat())
+            }
+            Self::Save(serial) => (Some(snapshot(serial)), Vec::new()),
+        }
+    }
+
+    async fn run(self, held: &mut dyn Held, version: &mut Version) -> Result<(), StoreError> {
+        match self {
+            Self::Initialise => *version = held.initialise(&snapshot(0)).await?,
+            Self::Append(from, to) => held.append(&records(from..to)).await?,
+            Self::Save(serial) => *version = held.save(&snapshot(serial), version).await?,
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn conforms() {
+    let root = tempfile::tempdir().unwrap();
+    let count = std::cell::Cell::new(0);
+    conformance::run(|| {
+        count.set(count.get() + 1);
+        let folder = root.path().join(count.get().to_string());
+        Box::new(move || Box::new(FileStore::new(folder.clone())))
+    })
+    .await;
+}
