@@ -12,6 +12,7 @@ pub mod diagnostics;
 pub mod digest;
 pub mod event;
 pub mod expression;
+pub mod graph;
 pub mod journal;
 pub mod plan;
 pub mod schema;

@@ -6,14 +6,24 @@
 //! every expression typed. Both return what they could make together with diagnostics, all of
 //! them in one go; neither reads a file (the shell answers [`Document::files`]).
 
+mod checker;
+pub mod constant;
 mod convert;
 pub mod diagnostics;
+mod lifecycle;
+mod locals;
+mod names;
 mod offsets;
+mod outputs;
 pub mod parse;
 pub mod resolve;
+mod resource;
+pub mod scope;
+pub mod settings;
 mod syntax;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,12 +1,23 @@
 //! [`Document`] to [`Config`].
+//!
+//! Nothing is computed here but variables: every reference is looked up, every expression typed,
+//! every plain value held against its range or list. All mistakes are found in one go; what a
+//! mistake makes unknowable counts as `any`, so that it does not cause others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Config, Document};
-use crate::address::Name;
+use super::checker::{Checker, place};
+use super::convert::file_argument;
+use super::names::{Known, Names};
+use super::resource::resource;
+use super::{Config, Document, Item, RawBlock, diagnostics as say, locals, outputs, variables};
+use crate::address::{Block, Name, is_name};
 use crate::diagnostics::Diagnostics;
-use crate::schema::ProviderSchema;
+use crate::expression::Kind;
+use crate::expression::visit::walk;
+use crate::schema::{ProviderSchema, TypeSchema};
+use crate::value::Value;
 
 /// What `resolve` needs beside the document.
 #[derive(Clone, Debug, Default)]
@@ -16,8 +27,11 @@ pub struct ResolveInput {
     /// The schemas of the configured provider instances, by instance name.
     pub providers: BTreeMap<Name, Arc<ProviderSchema>>,
     /// The contents of the files that the document asks for; an error text where one cannot be read.
-    pub files: BTreeMap<String, Result<Arc<str>, String>>,
+    pub files: Files,
 }
+
+/// What the shell read for `file("…")`, by path.
+pub type Files = BTreeMap<String, Result<Arc<str>, String>>;
 
 /// A value given for a variable.
 #[derive(Clone, Debug)]
@@ -25,10 +39,198 @@ pub enum Given {
     /// Text: taken as it is by string variables, read as a TOML value by others.
     Text(String),
     /// A typed value, from a variables file.
-    Value(crate::value::Value),
+    Value(Value),
 }
 
 /// Resolves a document.
-pub fn resolve(_document: &Document, _input: &ResolveInput) -> (Config, Diagnostics) {
-    (Config::default(), Diagnostics::new())
+///
+/// A document with a file that could not be read whole gives an empty config and an error.
+pub fn resolve(document: &Document, input: &ResolveInput) -> (Config, Diagnostics) {
+    if document.torn {
+        return (Config::default(), Diagnostics::from_iter([say::not_checked()]));
+    }
+    let (variables, mut diagnostics) = variables::variables(document, &input.variables);
+    let mut names = Names::new(document);
+    names.variables = variables.iter().map(|(name, v)| (name.clone(), v.ty.clone())).collect();
+    manage(document, input, &mut names, &mut diagnostics);
+    locals::infer(document, &mut names, &mut diagnostics);
+    check_files(document, &input.files, &mut diagnostics);
+    let mut config = Config {
+        name: name(document, &names, &mut diagnostics),
+        variables,
+        locals: document.locals.iter().map(|(k, item)| (k.clone(), item.value.clone())).collect(),
+        files: files(&input.files),
+        resources: BTreeMap::new(),
+        outputs: outputs::outputs(document, &names, &mut diagnostics),
+        checks: outputs::checks(document, &names, &mut diagnostics),
+    };
+    for (block, raw) in &document.resources {
+        let mut checker = Checker::new(document, &names, &mut diagnostics);
+        if let Some(resource) = resource(&mut checker, block, raw) {
+            config.resources.insert(block.clone(), resource);
+        }
+    }
+    diagnostics.sort();
+    (config, diagnostics)
 }
+
+/// Finds the provider instance and the schema of every resource.
+fn manage<'a>(
+    document: &'a Document,
+    input: &ResolveInput,
+    names: &mut Names<'a>,
+    diagnostics: &mut Diagnostics,
+) {
+    let types = types(&input.providers);
+    for (block, raw) in &document.resources {
+        let chosen = chosen(document, names, raw, diagnostics);
+        let managed = match chosen {
+            Chosen::Broken => None,
+            Chosen::No => managed(block, raw, &types, diagnostics),
+            Chosen::Instance(name, item) => {
+                managed_by(block, raw, &name, item, input, diagnostics)
+            }
+        };
+        let keyed = raw.items.contains_key("for_each");
+        names.resources.insert(block, Known { managed, keyed });
+    }
+}
+
+/// What a resource's `provider` says.
+enum Chosen<'a> {
+    No,
+    Instance(Name, &'a Item),
+    Broken,
+}
+
+fn chosen<'a>(
+    document: &Document,
+    names: &Names<'_>,
+    raw: &'a RawBlock,
+    diagnostics: &mut Diagnostics,
+) -> Chosen<'a> {
+    let Some(item) = raw.items.get("provider") else { return Chosen::No };
+    let mut checker = Checker::new(document, names, diagnostics);
+    match checker.constant_text("`provider`", &item.value) {
+        Some(name) => Chosen::Instance(name, item),
+        None => Chosen::Broken,
+    }
+}
+
+/// Which instances manage a type.
+type Types<'a> = BTreeMap<&'a Name, Vec<(&'a Name, &'a Arc<TypeSchema>)>>;
+
+fn types(providers: &BTreeMap<Name, Arc<ProviderSchema>>) -> Types<'_> {
+    let mut types = Types::new();
+    for (instance, provider) in providers {
+        for (name, schema) in &provider.types {
+            types.entry(name).or_default().push((instance, schema));
+        }
+    }
+    types
+}
+
+/// The only instance that manages the type of a block.
+fn managed(
+    block: &Block,
+    raw: &RawBlock,
+    types: &Types<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<(Name, Arc<TypeSchema>)> {
+    match types.get(&block.ty).map(Vec::as_slice) {
+        Some([(instance, schema)]) => Some(((*instance).clone(), Arc::clone(schema))),
+        Some(several) => {
+            let instances: Vec<&str> = several.iter().map(|(name, _)| &***name).collect();
+            diagnostics.push(
+                say::several_providers(&block.ty, &instances, raw.header)
+                    .about(&block.instance(None)),
+            );
+            None
+        }
+        None => {
+            let known = types.keys().map(|name| &***name);
+            diagnostics.push(
+                say::unknown_type(&block.ty, known, raw.header).about(&block.instance(None)),
+            );
+            None
+        }
+    }
+}
+
+/// The instance that a block chooses.
+fn managed_by(
+    block: &Block,
+    raw: &RawBlock,
+    instance: &Name,
+    item: &Item,
+    input: &ResolveInput,
+    diagnostics: &mut Diagnostics,
+) -> Option<(Name, Arc<TypeSchema>)> {
+    let at = item.value.span;
+    let diagnostic = match input.providers.get(instance) {
+        None => say::unknown_provider(instance, at, input.providers.keys().map(|name| &**name)),
+        Some(provider) => match provider.types.get(&block.ty) {
+            Some(schema) => return Some((instance.clone(), Arc::clone(schema))),
+            None => {
+                let known = provider.types.keys().map(|name| &**name);
+                say::not_of_provider(&block.ty, instance, known, raw.header)
+            }
+        },
+    };
+    diagnostics.push(diagnostic.about(&block.instance(None)));
+    None
+}
+
+fn name(document: &Document, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Name> {
+    let plumb = document.plumb.as_ref()?;
+    let mut checker = Checker::new(document, names, diagnostics);
+    if let Some(item) = plumb.items.get("description") {
+        checker.constant_text("`description`", &item.value);
+    }
+    let item = plumb.items.get("name")?;
+    let name = checker.constant_text("`name`", &item.value)?;
+    if !is_name(&name) {
+        checker.push(say::bad_name("spec", &name, item.value.span));
+        return None;
+    }
+    Some(name)
+}
+
+fn files(files: &Files) -> BTreeMap<String, Arc<str>> {
+    let readable = files.iter().filter_map(|(path, file)| Some((path, file.as_ref().ok()?)));
+    readable.map(|(path, text)| (path.clone(), Arc::clone(text))).collect()
+}
+
+/// Says where a file is named that cannot be read.
+pub(super) fn check_files(document: &Document, files: &Files, diagnostics: &mut Diagnostics) {
+    let reason = |path: &str| match files.get(path) {
+        Some(Ok(_)) => None,
+        Some(Err(reason)) => Some(reason.clone()),
+        None => Some("it was not read".to_owned()),
+    };
+    if document.files.iter().all(|path| reason(path).is_none()) {
+        return;
+    }
+    for item in items(document) {
+        walk(&item.value.expr, &mut |part| {
+            let Some(argument) = file_argument(part) else { return };
+            let Kind::Literal(Value::String(path)) = &argument.kind else { return };
+            if let Some(reason) = reason(path).filter(|_| document.files.contains(&**path)) {
+                let at = place(item.value.span.file, argument.range);
+                diagnostics.push(say::unreadable_file(path, &reason, at));
+            }
+        });
+    }
+}
+
+/// Every `key = value` of a document.
+fn items(document: &Document) -> impl Iterator<Item = &Item> {
+    let named = [&document.variables, &document.providers, &document.outputs, &document.checks];
+    let blocks = named.into_iter().flat_map(BTreeMap::values);
+    let blocks = blocks.chain(document.resources.values());
+    let blocks = blocks.chain(&document.plumb).chain(&document.state);
+    blocks.flat_map(|block| block.items.values()).chain(document.locals.values())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,3 @@
+//! Which resource blocks depend on which.
+
+pub(crate) mod links;

@@ -1,0 +1,126 @@
+//! `lifecycle` of a resource.
+
+use std::collections::BTreeSet;
+
+use super::checker::{Checker, place};
+use super::constant::literal_key;
+use super::{Item, Lifecycle, SpecExpr, diagnostics as say};
+use crate::address::{Block, Name};
+use crate::expression::{Expr, Kind, Root};
+use crate::schema::TypeSchema;
+use crate::types::Type;
+
+const KEYS: [&str; 8] = [
+    "allow_data_loss",
+    "allow_unknown",
+    "create_before_destroy",
+    "enabled",
+    "ignore_changes",
+    "prevent_destroy",
+    "replace_triggered_by",
+    "retain",
+];
+
+/// Reads and checks it; `schema` is none when the resource's type is not known.
+pub(super) fn lifecycle(
+    checker: &mut Checker<'_>,
+    block: &Block,
+    item: &Item,
+    schema: Option<&TypeSchema>,
+) -> Lifecycle {
+    let mut lifecycle = Lifecycle::default();
+    if checker.is_broken(&item.value) {
+        return lifecycle;
+    }
+    let Kind::Map(entries) = &item.value.expr.kind else {
+        checker.push(say::not_a_table("lifecycle", item.value.span));
+        return lifecycle;
+    };
+    let file = item.value.span.file;
+    for (key, value) in entries {
+        let Some(name) = literal_key(key) else { continue };
+        let value = SpecExpr { span: place(file, value.range), expr: value.clone() };
+        let flag = match &**name {
+            "enabled" => &mut lifecycle.enabled,
+            "prevent_destroy" => &mut lifecycle.prevent_destroy,
+            "allow_data_loss" => &mut lifecycle.allow_data_loss,
+            "retain" => &mut lifecycle.retain,
+            "create_before_destroy" => &mut lifecycle.create_before_destroy,
+            "ignore_changes" => {
+                lifecycle.ignore_changes = attributes(checker, name, &value, schema);
+                continue;
+            }
+            "allow_unknown" => {
+                lifecycle.allow_unknown = attributes(checker, name, &value, schema);
+                continue;
+            }
+            "replace_triggered_by" => {
+                lifecycle.replace_triggered_by = triggers(checker, block, &value);
+                continue;
+            }
+            _ => {
+                checker.push(say::unknown_key(name, "`lifecycle`", place(file, key.range), &KEYS));
+                continue;
+            }
+        };
+        checker.expect(&value, &Type::Boolean);
+        *flag = Some(value);
+    }
+    lifecycle
+}
+
+/// The attributes that a list names.
+fn attributes(
+    checker: &mut Checker<'_>,
+    key: &str,
+    value: &SpecExpr,
+    schema: Option<&TypeSchema>,
+) -> BTreeSet<Name> {
+    let texts = checker.constant_texts(&format!("`{key}`"), value);
+    let mut names = BTreeSet::new();
+    for (name, at) in texts {
+        match schema {
+            Some(schema) if !schema.attributes.contains_key(&name) => {
+                let known = schema.attributes.keys().map(|name| &**name);
+                checker.push(say::unknown_attribute(&schema.name, &name, at, known));
+            }
+            _ => {
+                names.insert(name);
+            }
+        }
+    }
+    names
+}
+
+/// The references of `replace_triggered_by`.
+fn triggers(checker: &mut Checker<'_>, block: &Block, value: &SpecExpr) -> Vec<SpecExpr> {
+    let Kind::List(items) = &value.expr.kind else {
+        checker.push(say::not_references(value.span));
+        return Vec::new();
+    };
+    let mut triggers = Vec::new();
+    for item in items {
+        let trigger = SpecExpr { span: place(value.span.file, item.range), expr: item.clone() };
+        match base(item) {
+            Some(other) if other != block => {
+                checker.infer(&trigger);
+                triggers.push(trigger);
+            }
+            Some(_) => checker.push(say::own_trigger(trigger.span)),
+            None => checker.push(say::not_references(trigger.span)),
+        }
+    }
+    triggers
+}
+
+/// The resource whose object, attribute or part of one an expression is.
+fn base(expr: &Expr) -> Option<&Block> {
+    let mut expr = expr;
+    loop {
+        match &expr.kind {
+            Kind::Root(Root::Resource(block)) => return Some(block),
+            Kind::Attribute(base, _) | Kind::Index(base, _) => expr = base,
+            _ => return None,
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What the expressions of a spec may refer to, by type, and what to say of a name that is none.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::diagnostics as say;
+use super::{Document, RawBlock};
+use crate::address::{Block, Name};
+use crate::diagnostics::nearest;
+use crate::expression::check::{Types, Unresolved};
+use crate::expression::{Expr, ExprError, Kind, Root, check};
+use crate::schema::{Attribute, TypeSchema};
+use crate::types::Type;
+use crate::value::Value;
+
+/// How many names are compared while looking for nearest ones: with very many mistakes in a large
+/// spec, suggestions for all of them would take longer than anyone waits.
+const COMPARISONS_MAX: usize = 500_000;
+/// What a search costs at least, for the names that it passes over.
+const COMPARISONS_MIN: usize = 1000;
+
+/// A resource as others see it.
+pub(super) struct Known {
+    /// The instance that manages it and its schema; none when that is wrong and has been said.
+    pub(super) managed: Option<(Name, Arc<TypeSchema>)>,
+    /// Whether it has instances by key.
+    pub(super) keyed: bool,
+}
+
+/// All names of a spec.
+pub(super) struct Names<'a> {
+    document: &'a Document,
+    /// The types of the variables.
+    pub(super) variables: BTreeMap<Name, Type>,
+    /// The types of the locals, as far as they have been inferred.
+    pub(super) locals: BTreeMap<Name, Type>,
+    /// The resources. Only looked up, never walked.
+    pub(super) resources: FxHashMap<&'a Block, Known>,
+    comparisons_left: Cell<usize>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(document: &'a Document) -> Self {
+        Self {
+            document,
+            variables: BTreeMap::new(),
+            locals: BTreeMap::new(),
+            resources: FxHashMap::default(),
+            comparisons_left: Cell::new(COMPARISONS_MAX),
+        }
+    }
+
+    /// The blocks of a document by address, with what each declares.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (&'a Block, &'a RawBlock)> + use<'a> {
+        self.document.resources.iter()
+    }
+
+    /// Looks for the nearest of some names, as long as that is affordable.
+    pub(super) fn nearest<'w>(
+        &self,
+        word: &str,
+        names: impl Iterator<Item = &'w str>,
+    ) -> Option<&'w str> {
+        let left = self.comparisons_left.get();
+        if left == 0 {
+            return None;
+        }
+        let mut compared = 0;
+        let near = names.filter(|name| name.len().abs_diff(word.len()) <= 4);
+        let found = nearest(word, near.take(left).inspect(|_| compared += 1));
+        self.comparisons_left.set(left.saturating_sub(compared.max(COMPARISONS_MIN)));
+        found
+    }
+
+    /// What to do about a reference to a resource that is not there.
+    pub(super) fn resource_help(&self, block: &Block) -> Option<String> {
+        for (word, prefix) in [("var", "variable"), ("local", "local"), ("each", "each")] {
+            if nearest(&block.ty, [word, prefix]).is_some() {
+                return Some(format!("did you mean `{word}.{}`?", block.name));
+            }
+        }
+        let of_type = self.blocks().filter(|(other, _)| other.ty == block.ty);
+        if let Some(name) = self.nearest(&block.name, of_type.map(|(other, _)| &*other.name)) {
+            return Some(format!("did you mean `{}.{name}`?", block.ty));
+        }
+        let of_name = self.blocks().filter(|(other, _)| other.name == block.name);
+        match self.nearest(&block.ty, of_name.map(|(other, _)| &*other.ty)) {
+            Some(ty) => Some(format!("did you mean `{ty}.{}`?", block.name)),
+            None => Some(format!("declare it: `[resource.{block}]`")),
+        }
+    }
+}
+
+/// The names as seen from one place.
+pub(super) struct View<'a> {
+    /// All names.
+    pub(super) names: &'a Names<'a>,
+    /// The type of `each.value`, where `each` means something.
+    pub(super) each: Option<Type>,
+    /// Words with values that only show later, such as `job` in a check.
+    pub(super) loose: &'a [&'a str],
+}
+
+impl View<'_> {
+    /// The type of an expression. The common forms of references are looked up without making
+    /// the type of a whole object.
+    pub(super) fn type_of(&self, expr: &Expr, errors: &mut Vec<ExprError>) -> Type {
+        match &expr.kind {
+            Kind::Literal(value) => value.type_of(),
+            Kind::Attribute(base, name) => match self.attribute(base, name) {
+                Some(attribute) => attribute.ty.clone(),
+                None => check::check(expr, self, errors),
+            },
+            _ => check::check(expr, self, errors),
+        }
+    }
+
+    /// The attribute that `base.name` is, where base is one instance and plainly so.
+    fn attribute(&self, base: &Expr, name: &Name) -> Option<&Attribute> {
+        let (block, keyed) = match &base.kind {
+            Kind::Root(Root::Resource(block)) => (block, false),
+            Kind::Index(base, key) => match (&base.kind, &key.kind) {
+                (Kind::Root(Root::Resource(block)), Kind::Literal(Value::String(_))) => {
+                    (block, true)
+                }
+                (Kind::Root(Root::Resource(block)), Kind::Root(Root::EachKey))
+                    if self.each.is_some() =>
+                {
+                    (block, true)
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let known = self.names.resources.get(block)?;
+        let (_, schema) = known.managed.as_ref()?;
+        schema.attributes.get(name).filter(|_| known.keyed == keyed)
+    }
+
+    fn resource(&self, block: &Block) -> Result<Type, Unresolved> {
+        match self.names.resources.get(block) {
+            Some(Known { managed: None, .. }) => Ok(Type::Any),
+            Some(Known { managed: Some((_, schema)), keyed: true }) => {
+                Ok(Type::map(schema.object_type()))
+            }
+            Some(Known { managed: Some((_, schema)), keyed: false }) => Ok(schema.object_type()),
+            None if matches!(&*block.ty, "data" | "module") => Err(Unresolved {
+                message: format!("`{}` is not supported by this version", block.ty),
+                help: None,
+            }),
+            None => Err(Unresolved {
+                message: format!("there is no resource `{}`", say::shown(&block.to_string())),
+                help: self.names.resource_help(block),
+            }),
+        }
+    }
+
+    fn value(&self, kind: &str, table: &str, name: &Name) -> Result<Type, Unresolved> {
+        let types =
+            if kind == "var" { &self.names.variables } else { &self.names.locals };
+        types.get(name).cloned().ok_or_else(|| {
+            let what = if kind == "var" { "variable" } else { "local value" };
+            let known = types.keys().map(|name| &**name);
+            let help = match self.names.nearest(name, known) {
+                Some(near) => format!("did you mean `{kind}.{near}`?"),
+                None => format!("declare it: `{table}`"),
+            };
+            let message = format!("there is no {what} `{}`", say::shown(name));
+            Unresolved { message, help: Some(help) }
+        })
+    }
+
+    fn word(&self, name: &Name) -> Result<Type, Unresolved> {
+        if self.loose.contains(&&**name) {
+            return Ok(Type::Any);
+        }
+        let help = if self.names.variables.contains_key(name) {
+            format!("did you mean `var.{name}`?")
+        } else if self.names.locals.contains_key(name) {
+            format!("did you mean `local.{name}`?")
+        } else {
+            "write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes".to_owned()
+        };
+        let message = format!("`{}` stands for nothing here", say::shown(name));
+        Err(Unresolved { message, help: Some(help) })
+    }
+}
+
+impl Types for View<'_> {
+    fn root(&self, root: &Root) -> Result<Type, Unresolved> {
+        let outside = || Unresolved {
+            message: "`each` means nothing here".to_owned(),
+            help: Some("it stands for one entry of `for_each`, inside that resource".to_owned()),
+        };
+        match root {
+            Root::Var(name) => self.value("var", &format!("[variable.{name}]"), name),
+            Root::Local(name) => self.value("local", &format!("[local] {name} = …"), name),
+            Root::EachKey => self.each.as_ref().map(|_| Type::String).ok_or_else(outside),
+            Root::EachValue => self.each.clone().ok_or_else(outside),
+            Root::Resource(block) => self.resource(block),
+            Root::Named(name) => self.word(name),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! One `[resource.TYPE.NAME]` block against its schema.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::checker::{Checker, place};
+use super::lifecycle::lifecycle;
+use super::{Item, Lifecycle, RawBlock, ResourceConfig, SpecExpr, Table, diagnostics as say};
+use crate::address::{Address, Block, Name};
+use crate::diagnostics::Span;
+use crate::expression::Kind;
+use crate::schema::{Presence, TypeSchema};
+use crate::types::Type;
+use crate::value::Value;
+
+/// The keys of a resource that are not attributes.
+const RESERVED: [&str; 4] = ["depends_on", "for_each", "lifecycle", "provider"];
+
+/// Checks a block; makes its config when its type is known.
+pub(super) fn resource(
+    checker: &mut Checker<'_>,
+    block: &Block,
+    raw: &RawBlock,
+) -> Option<ResourceConfig> {
+    let managed = checker.view.names.resources.get(block).and_then(|known| known.managed.clone());
+    let schema = managed.as_ref().map(|(_, schema)| &**schema);
+    checker.address = Some(block.instance(None));
+    let for_each = raw.items.get("for_each").map(|item| {
+        checker.view.each = Some(for_each(checker, &item.value));
+        item.value.clone()
+    });
+    let depends_on = raw.items.get("depends_on").map(|item| depends_on(checker, item));
+    let lifecycle = match raw.items.get("lifecycle") {
+        Some(item) => lifecycle(checker, block, item, schema),
+        None => Lifecycle::default(),
+    };
+    let attributes = attributes(checker, raw, schema, &lifecycle.allow_unknown);
+    let (provider, schema) = managed?;
+    required(checker, raw, &schema);
+    Some(ResourceConfig {
+        block: block.clone(),
+        header: raw.header,
+        provider,
+        schema,
+        attributes,
+        for_each,
+        depends_on: depends_on.unwrap_or_default(),
+        lifecycle,
+    })
+}
+
+fn attributes(
+    checker: &mut Checker<'_>,
+    raw: &RawBlock,
+    schema: Option<&TypeSchema>,
+    allow_unknown: &BTreeSet<Name>,
+) -> Table {
+    let mut attributes = Table::new();
+    for (name, item) in raw.items.iter().filter(|(name, _)| !RESERVED.contains(&&***name)) {
+        let Some(schema) = schema else {
+            checker.expect(&item.value, &Type::Any);
+            continue;
+        };
+        match schema.attributes.get(name) {
+            None => {
+                let known = schema.attributes.iter();
+                let known = known.filter(|(_, a)| a.presence != Presence::Computed);
+                let known = known.map(|(name, _)| &**name).chain(RESERVED);
+                checker.push(say::unknown_attribute(&schema.name, name, item.key, known));
+                checker.expect(&item.value, &Type::Any);
+            }
+            Some(attribute) if attribute.presence == Presence::Computed => {
+                checker.push(say::computed_attribute(name, item.key));
+            }
+            Some(attribute) => {
+                checker.expect(&item.value, &attribute.ty);
+                checker.constrain(name, attribute, &item.value, allow_unknown.contains(name));
+                attributes.insert(name.clone(), item.clone());
+            }
+        }
+    }
+    attributes
+}
+
+fn required(checker: &mut Checker<'_>, raw: &RawBlock, schema: &Arc<TypeSchema>) {
+    let missing: Vec<&str> = schema
+        .attributes
+        .iter()
+        .filter(|(name, attribute)| {
+            attribute.presence == Presence::Required && !raw.items.contains_key(*name)
+        })
+        .map(|(name, _)| &**name)
+        .collect();
+    if !missing.is_empty() {
+        checker.push(say::missing_attributes(&schema.name, &missing, raw.header));
+    }
+}
+
+/// Checks `for_each`; gives the type of `each.value`.
+fn for_each(checker: &mut Checker<'_>, value: &SpecExpr) -> Type {
+    if checker.is_broken(value) {
+        return Type::Any;
+    }
+    let errors_before = checker.diagnostics.len();
+    let found = checker.infer(value);
+    distinct(checker, value);
+    match found {
+        Type::Map(item) => *item,
+        Type::Object(fields) => fields
+            .values()
+            .map(|field| field.ty.clone())
+            .reduce(|a, b| a.unify(&b))
+            .unwrap_or(Type::Any),
+        Type::List(item) | Type::Set(item) if item.fits(&Type::String) => Type::String,
+        Type::Any => Type::Any,
+        found => {
+            if checker.diagnostics.len() == errors_before {
+                checker.push(say::bad_for_each(&found, value.span));
+            }
+            Type::Any
+        }
+    }
+}
+
+/// A list of texts that stands in the spec must not hold one twice.
+fn distinct(checker: &mut Checker<'_>, value: &SpecExpr) {
+    let Kind::List(items) = &value.expr.kind else { return };
+    let mut seen: std::collections::BTreeMap<&Name, Span> = std::collections::BTreeMap::new();
+    for item in items {
+        let Kind::Literal(Value::String(text)) = &item.kind else { continue };
+        let at = place(value.span.file, item.range);
+        match seen.get(text) {
+            Some(first) => checker.push(say::repeated_key(text, at, *first)),
+            None => {
+                seen.insert(text, at);
+            }
+        }
+    }
+}
+
+fn depends_on(checker: &mut Checker<'_>, item: &Item) -> Vec<(Address, Span)> {
+    let mut addresses = Vec::new();
+    for (text, at) in checker.constant_texts("`depends_on`", &item.value) {
+        let address: Address = match text.parse() {
+            Ok(address) => address,
+            Err(error) => {
+                checker.push(say::bad_address(&error, at));
+                continue;
+            }
+        };
+        let names = checker.view.names;
+        match names.resources.get(&address.block) {
+            None => {
+                let help = names.resource_help(&address.block);
+                checker.push(say::no_resource(&address.block, help, at));
+            }
+            Some(known) if !known.keyed && address.key.is_some() => {
+                checker.push(say::no_instances(&address.block, at));
+            }
+            Some(_) => addresses.push((address, at)),
+        }
+    }
+    addresses
+}

@@ -1,0 +1,123 @@
+//! What variables, locals and files are worth, for everyone who evaluates expressions of a spec.
+//!
+//! Resources and `each` are not here: the planner adds them.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{SpecExpr, Variable};
+use crate::address::{Block, Name};
+use crate::expression::evaluate::{Scope, evaluate};
+use crate::expression::visit::roots;
+use crate::expression::{Expr, Root};
+use crate::value::Datum;
+
+/// The values of locals, each computed when it is first asked for.
+///
+/// A local is the same wherever it is used, because it sees no `each`; so one memory serves all
+/// scopes of a run, as long as the resources that locals refer to are the same in all of them.
+#[derive(Debug)]
+pub struct Locals<'a> {
+    exprs: &'a BTreeMap<Name, SpecExpr>,
+    values: RefCell<BTreeMap<Name, Result<Datum, String>>>,
+    busy: RefCell<BTreeSet<Name>>,
+}
+
+impl<'a> Locals<'a> {
+    /// The locals of a config.
+    pub fn new(exprs: &'a BTreeMap<Name, SpecExpr>) -> Self {
+        Self { exprs, values: RefCell::default(), busy: RefCell::default() }
+    }
+
+    /// The value of a local; `scope` answers for what it refers to, other locals included.
+    pub fn get(&self, name: &Name, scope: &dyn Scope) -> Result<Datum, String> {
+        if let Some(value) = self.values.borrow().get(name) {
+            return value.clone();
+        }
+        if !self.exprs.contains_key(name) {
+            return Err(format!("there is no local value `{name}`"));
+        }
+        if self.busy.borrow().contains(name) {
+            return Err(format!("`local.{name}` refers to itself"));
+        }
+        // What it refers to is computed first, so a long chain of locals needs no deep stack.
+        for name in self.order(name) {
+            self.busy.borrow_mut().insert(name.clone());
+            let value = evaluate(&self.exprs[&name].expr, scope)
+                .map_err(|error| format!("in `local.{name}`: {error}"));
+            self.busy.borrow_mut().remove(&name);
+            self.values.borrow_mut().insert(name, value);
+        }
+        self.values.borrow().get(name).cloned().unwrap_or_else(|| {
+            Err(format!("`local.{name}` refers to itself"))
+        })
+    }
+
+    /// The expression that a local was computed from.
+    pub fn source(&self, name: &Name) -> Option<Expr> {
+        self.exprs.get(name).map(|value| value.expr.clone())
+    }
+
+    /// The locals that one needs and that are not known yet, those first that others need.
+    fn order(&self, name: &Name) -> Vec<Name> {
+        let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut stack = vec![(name.clone(), false)];
+        while let Some((name, is_ready)) = stack.pop() {
+            if is_ready {
+                order.push(name);
+                continue;
+            }
+            let known = self.values.borrow().contains_key(&name);
+            let Some(value) = self.exprs.get(&name).filter(|_| !known) else { continue };
+            if !seen.insert(name.clone()) {
+                continue;
+            }
+            stack.push((name, true));
+            roots(&value.expr, &mut |root, _| {
+                if let Root::Local(other) = root {
+                    stack.push((other.clone(), false));
+                }
+            });
+        }
+        order
+    }
+}
+
+/// A scope that knows variables, locals and files, and nothing that a run finds out.
+#[derive(Debug)]
+pub struct PlainScope<'a> {
+    /// The variables.
+    pub variables: &'a BTreeMap<Name, Variable>,
+    /// The locals.
+    pub locals: Locals<'a>,
+    /// The contents of files.
+    pub files: &'a BTreeMap<String, Arc<str>>,
+}
+
+impl Scope for PlainScope<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        match root {
+            Root::Var(name) => match self.variables.get(name) {
+                Some(variable) => Ok(variable.value.clone()),
+                None => Err(format!("there is no variable `{name}`")),
+            },
+            Root::Local(name) => self.locals.get(name, self),
+            Root::Named(name) => Err(format!("`{name}` stands for nothing here")),
+            Root::EachKey | Root::EachValue => Err("`each` means nothing here".to_owned()),
+            Root::Resource(block) => self.resource(block, None),
+        }
+    }
+
+    fn resource(&self, block: &Block, _key: Option<&str>) -> Result<Datum, String> {
+        Err(format!("only `var` and `local` are known here, not the resource `{block}`"))
+    }
+
+    fn source(&self, root: &Root) -> Option<Expr> {
+        if let Root::Local(name) = root { self.locals.source(name) } else { None }
+    }
+
+    fn file(&self, path: &str) -> Result<Arc<str>, String> {
+        self.files.get(path).cloned().ok_or_else(|| format!("the file `{path}` was not read"))
+    }
+}

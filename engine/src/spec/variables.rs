@@ -1,0 +1,182 @@
+//! Variables and the values they have in this run.
+//!
+//! No message shows a value: whether a variable is sensitive must not decide how careful we are.
+
+use std::collections::BTreeMap;
+
+use super::constant::{constant, from_toml};
+use super::resolve::Given;
+use super::{Document, Item, RawBlock, Variable, diagnostics as say};
+use crate::address::Name;
+use crate::diagnostics::{Diagnostics, Span};
+use crate::types::Type;
+use crate::value::{Datum, Value};
+
+/// The environment variable that gives a variable its value.
+pub fn environment_name(name: &str) -> String {
+    format!("PLUMB_VAR_{}", name.to_ascii_uppercase().replace('-', "_"))
+}
+
+/// The variables of a document with the values given for them, else their defaults.
+pub fn variables(
+    document: &Document,
+    given: &BTreeMap<Name, Given>,
+) -> (BTreeMap<Name, Variable>, Diagnostics) {
+    let mut diagnostics = Diagnostics::new();
+    for name in given.keys().filter(|name| !document.variables.contains_key(*name)) {
+        let known = document.variables.keys().map(|name| &**name);
+        diagnostics.push(say::unknown_variable(name, known));
+    }
+    let variables = document.variables.iter().map(|(name, block)| {
+        let mut reader = Reader { document, name, block, diagnostics: &mut diagnostics };
+        (name.clone(), reader.variable(given.get(name)))
+    });
+    let variables = variables.collect();
+    (variables, diagnostics)
+}
+
+/// Reads one variable.
+struct Reader<'a> {
+    document: &'a Document,
+    name: &'a Name,
+    block: &'a RawBlock,
+    diagnostics: &'a mut Diagnostics,
+}
+
+impl Reader<'_> {
+    fn variable(&mut self, given: Option<&Given>) -> Variable {
+        let sensitive = self.flag("sensitive");
+        self.text("description");
+        let written_default = self.constant("default");
+        let ty = self.ty(written_default.as_ref());
+        let default = written_default.and_then(|value| self.fitting("default", &value, &ty, sensitive));
+        let allowed = self.allowed(&ty, sensitive);
+        let value = match given {
+            Some(given) => self.given(given, &ty),
+            None if default.is_none() && !self.block.items.contains_key("default") => {
+                self.diagnostics.push(say::missing_variable(self.name, self.block.header));
+                None
+            }
+            None => default,
+        };
+        if let (Some(value), Some(allowed)) = (&value, &allowed) {
+            self.check_allowed(value, allowed, given.is_some(), sensitive);
+        }
+        let value = value.unwrap_or(Value::Null);
+        let value = if sensitive { Datum::secret(value) } else { Datum::plain(value) };
+        Variable { ty, value, sensitive, span: self.block.header }
+    }
+
+    /// The item under a key, unless what is wrong with it has been said.
+    fn item(&self, key: &str) -> Option<&Item> {
+        let item = self.block.items.get(key)?;
+        (!self.document.broken.contains(&item.value.span)).then_some(item)
+    }
+
+    fn constant(&mut self, key: &str) -> Option<Value> {
+        let (span, value) = {
+            let item = self.item(key)?;
+            (item.value.span, constant(&item.value.expr))
+        };
+        if value.is_none() {
+            self.diagnostics.push(say::not_constant(&format!("`{key}` of a variable"), span));
+        }
+        value
+    }
+
+    fn text(&mut self, key: &str) -> Option<Name> {
+        match self.constant(key)? {
+            Value::String(text) => Some(text),
+            _ => {
+                let at = self.block.items[key].value.span;
+                self.diagnostics.push(say::wrong_type(&Type::String, None, at));
+                None
+            }
+        }
+    }
+
+    fn flag(&mut self, key: &str) -> bool {
+        match self.constant(key) {
+            None => false,
+            Some(Value::Bool(flag)) => flag,
+            Some(_) => {
+                let at = self.block.items[key].value.span;
+                self.diagnostics.push(say::wrong_type(&Type::Boolean, None, at));
+                // The careful reading of a flag that nobody can read.
+                true
+            }
+        }
+    }
+
+    fn ty(&mut self, default: Option<&Value>) -> Type {
+        if !self.block.items.contains_key("type") {
+            return match default.map(Value::type_of) {
+                Some(ty) if ty != Type::Null => ty,
+                _ if self.block.items.contains_key("default") => Type::Any,
+                _ => {
+                    self.diagnostics.push(say::no_type(self.name, self.block.header));
+                    Type::Any
+                }
+            };
+        }
+        let Some(text) = self.text("type") else { return Type::Any };
+        text.parse().unwrap_or_else(|_| {
+            let at = self.block.items["type"].value.span;
+            self.diagnostics.push(say::unknown_value_type(&text, at));
+            Type::Any
+        })
+    }
+
+    /// Where to show what is wrong with a key: never the line of a sensitive value.
+    fn place(&self, key: &str, sensitive: bool) -> Span {
+        match self.block.items.get(key) {
+            Some(item) if !sensitive => item.value.span,
+            _ => self.block.header,
+        }
+    }
+
+    fn fitting(&mut self, key: &str, value: &Value, ty: &Type, sensitive: bool) -> Option<Value> {
+        match value.convert(ty) {
+            Ok(value) => Some(value),
+            Err(misfit) => {
+                let at = self.place(key, sensitive);
+                let reason = format!("`{key}` of `{}`: {misfit}", self.name);
+                self.diagnostics.push(say::misfit(&reason, at));
+                None
+            }
+        }
+    }
+
+    fn allowed(&mut self, ty: &Type, sensitive: bool) -> Option<Vec<Value>> {
+        let value = self.constant("allowed")?;
+        let list = Type::list(ty.clone());
+        let fitting = self.fitting("allowed", &value, &list, sensitive)?;
+        Some(fitting.as_items()?.to_vec())
+    }
+
+    fn given(&mut self, given: &Given, ty: &Type) -> Option<Value> {
+        let value = match given {
+            Given::Text(text) if *ty == Type::String => Ok(Value::string(&**text)),
+            Given::Text(text) => from_toml(text),
+            Given::Value(value) => Ok(value.clone()),
+        };
+        match value.and_then(|value| value.convert(ty).map_err(|misfit| misfit.to_string())) {
+            Ok(value) => Some(value),
+            Err(reason) => {
+                let diagnostic = say::bad_given(self.name, ty, &reason, self.block.header);
+                self.diagnostics.push(diagnostic);
+                None
+            }
+        }
+    }
+
+    fn check_allowed(&mut self, value: &Value, allowed: &[Value], given: bool, sensitive: bool) {
+        if allowed.iter().any(|one| one.same(value)) {
+            return;
+        }
+        let texts: Option<Vec<&str>> = allowed.iter().map(Value::as_str).collect();
+        let choices = texts.filter(|_| !sensitive);
+        let at = if given { self.block.header } else { self.place("default", sensitive) };
+        self.diagnostics.push(say::not_allowed(self.name, given, choices, at));
+    }
+}
