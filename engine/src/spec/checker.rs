@@ -9,8 +9,8 @@ use super::{Document, SpecExpr};
 use crate::address::{Address, Name};
 use crate::constraint;
 use crate::diagnostics::{Diagnostic, Diagnostics, FileId, Span};
-use crate::expression::{Expr, Range};
 use crate::expression::Kind;
+use crate::expression::{Expr, Range};
 use crate::schema::Attribute;
 use crate::types::{Field, Type};
 use crate::value::Value;
@@ -115,13 +115,11 @@ impl<'a> Checker<'a> {
                 return self.push(say::computed_key(place(at.file, key.range)));
             };
             given.push(name);
-            match fields.get(name) {
-                Some(field) => self.expect_part(value, &field.ty, at.file),
-                None => {
-                    let known = fields.keys().map(|name| &**name);
-                    let place = place(at.file, key.range);
-                    self.push(say::unknown_nested_attribute(name, place, known));
-                }
+            if let Some(field) = fields.get(name) {
+                self.expect_part(value, &field.ty, at.file);
+            } else {
+                let known = fields.keys().map(|name| &**name);
+                self.push(say::unknown_nested_attribute(name, place(at.file, key.range), known));
             }
         }
         let missing: Vec<&str> = fields

@@ -42,18 +42,18 @@ pub(super) fn literal_key(key: &Expr) -> Option<&Name> {
 /// The part of an expression where a part of its value comes from; the nearest around it if that
 /// part is computed.
 pub(super) fn part_at<'e>(expr: &'e Expr, path: &Path) -> &'e Expr {
-    path.0.iter().try_fold(expr, |expr, segment| step(expr, segment).ok_or(expr)).unwrap_or_else(
-        |nearest| nearest,
-    )
+    path.0
+        .iter()
+        .try_fold(expr, |expr, segment| step(expr, segment).ok_or(expr))
+        .unwrap_or_else(|nearest| nearest)
 }
 
 fn step<'e>(expr: &'e Expr, segment: &Segment) -> Option<&'e Expr> {
     match (&expr.kind, segment) {
         (Kind::List(items), Segment::Index(index)) => items.get(*index),
-        (Kind::Map(entries), Segment::Key(name)) => entries
-            .iter()
-            .find(|(key, _)| literal_key(key) == Some(name))
-            .map(|(_, value)| value),
+        (Kind::Map(entries), Segment::Key(name)) => {
+            entries.iter().find(|(key, _)| literal_key(key) == Some(name)).map(|(_, value)| value)
+        }
         _ => None,
     }
 }

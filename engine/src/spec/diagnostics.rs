@@ -258,7 +258,9 @@ pub fn wrong_type(want: &Type, value: Option<&Value>, at: Span) -> Diagnostic {
     };
     let diagnostic = Diagnostic::error("wrong type").at(at).label(label);
     match (want, value) {
-        (Type::Integer | Type::Number, Some(Value::String(text))) if text.parse::<f64>().is_ok() => {
+        (Type::Integer | Type::Number, Some(Value::String(text)))
+            if text.parse::<f64>().is_ok() =>
+        {
             diagnostic.help("write the number without quotes")
         }
         (Type::Boolean, Some(Value::String(text))) if matches!(&**text, "true" | "false") => {
@@ -277,9 +279,11 @@ pub fn wrong_type(want: &Type, value: Option<&Value>, at: Span) -> Diagnostic {
 
 /// An expression of a type that does not fit.
 pub fn wrong_static_type(want: &Type, found: &Type, at: Span) -> Diagnostic {
-    Diagnostic::error("wrong type")
-        .at(at)
-        .label(format!("expected {}, found {}", plainly(want), plainly(found)))
+    Diagnostic::error("wrong type").at(at).label(format!(
+        "expected {}, found {}",
+        plainly(want),
+        plainly(found)
+    ))
 }
 
 /// A key of an object that is computed.
@@ -465,13 +469,11 @@ pub fn bad_address(error: &AddressError, at: Span) -> Diagnostic {
 }
 
 /// The address of a resource that is not there.
-pub fn no_resource(block: &Block, help: Option<String>, at: Span) -> Diagnostic {
-    let label = format!("there is no resource `{}`", shown(&block.to_string()));
-    let diagnostic = Diagnostic::error("reference to nothing").at(at).label(label);
-    match help {
-        Some(help) => diagnostic.help(help),
-        None => diagnostic,
-    }
+pub fn no_resource(block: &Block, help: String, at: Span) -> Diagnostic {
+    Diagnostic::error("reference to nothing")
+        .at(at)
+        .label(format!("there is no resource `{}`", shown(&block.to_string())))
+        .help(help)
 }
 
 /// The address of an instance of a resource that has no instances by key.

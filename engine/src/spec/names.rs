@@ -76,20 +76,20 @@ impl<'a> Names<'a> {
     }
 
     /// What to do about a reference to a resource that is not there.
-    pub(super) fn resource_help(&self, block: &Block) -> Option<String> {
+    pub(super) fn resource_help(&self, block: &Block) -> String {
         for (word, prefix) in [("var", "variable"), ("local", "local"), ("each", "each")] {
             if nearest(&block.ty, [word, prefix]).is_some() {
-                return Some(format!("did you mean `{word}.{}`?", block.name));
+                return format!("did you mean `{word}.{}`?", block.name);
             }
         }
         let of_type = self.blocks().filter(|(other, _)| other.ty == block.ty);
         if let Some(name) = self.nearest(&block.name, of_type.map(|(other, _)| &*other.name)) {
-            return Some(format!("did you mean `{}.{name}`?", block.ty));
+            return format!("did you mean `{}.{name}`?", block.ty);
         }
         let of_name = self.blocks().filter(|(other, _)| other.name == block.name);
         match self.nearest(&block.ty, of_name.map(|(other, _)| &*other.ty)) {
-            Some(ty) => Some(format!("did you mean `{ty}.{}`?", block.name)),
-            None => Some(format!("declare it: `[resource.{block}]`")),
+            Some(ty) => format!("did you mean `{ty}.{}`?", block.name),
+            None => format!("declare it: `[resource.{block}]`"),
         }
     }
 }
@@ -153,14 +153,13 @@ impl View<'_> {
             }),
             None => Err(Unresolved {
                 message: format!("there is no resource `{}`", say::shown(&block.to_string())),
-                help: self.names.resource_help(block),
+                help: Some(self.names.resource_help(block)),
             }),
         }
     }
 
     fn value(&self, kind: &str, table: &str, name: &Name) -> Result<Type, Unresolved> {
-        let types =
-            if kind == "var" { &self.names.variables } else { &self.names.locals };
+        let types = if kind == "var" { &self.names.variables } else { &self.names.locals };
         types.get(name).cloned().ok_or_else(|| {
             let what = if kind == "var" { "variable" } else { "local value" };
             let known = types.keys().map(|name| &**name);

@@ -87,9 +87,7 @@ fn manage<'a>(
         let managed = match chosen {
             Chosen::Broken => None,
             Chosen::No => managed(block, raw, &types, diagnostics),
-            Chosen::Instance(name, item) => {
-                managed_by(block, raw, &name, item, input, diagnostics)
-            }
+            Chosen::Instance(name, item) => managed_by(block, raw, &name, item, input, diagnostics),
         };
         let keyed = raw.items.contains_key("for_each");
         names.resources.insert(block, Known { managed, keyed });
@@ -149,9 +147,8 @@ fn managed(
         }
         None => {
             let known = types.keys().map(|name| &***name);
-            diagnostics.push(
-                say::unknown_type(&block.ty, known, raw.header).about(&block.instance(None)),
-            );
+            diagnostics
+                .push(say::unknown_type(&block.ty, known, raw.header).about(&block.instance(None)));
             None
         }
     }
@@ -166,16 +163,15 @@ fn managed_by(
     input: &ResolveInput,
     diagnostics: &mut Diagnostics,
 ) -> Option<(Name, Arc<TypeSchema>)> {
-    let at = item.value.span;
-    let diagnostic = match input.providers.get(instance) {
-        None => say::unknown_provider(instance, at, input.providers.keys().map(|name| &**name)),
-        Some(provider) => match provider.types.get(&block.ty) {
-            Some(schema) => return Some((instance.clone(), Arc::clone(schema))),
-            None => {
-                let known = provider.types.keys().map(|name| &**name);
-                say::not_of_provider(&block.ty, instance, known, raw.header)
-            }
-        },
+    let diagnostic = if let Some(provider) = input.providers.get(instance) {
+        if let Some(schema) = provider.types.get(&block.ty) {
+            return Some((instance.clone(), Arc::clone(schema)));
+        }
+        let known = provider.types.keys().map(|name| &**name);
+        say::not_of_provider(&block.ty, instance, known, raw.header)
+    } else {
+        let known = input.providers.keys().map(|name| &**name);
+        say::unknown_provider(instance, item.value.span, known)
     };
     diagnostics.push(diagnostic.about(&block.instance(None)));
     None

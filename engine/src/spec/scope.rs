@@ -49,9 +49,11 @@ impl<'a> Locals<'a> {
             self.busy.borrow_mut().remove(&name);
             self.values.borrow_mut().insert(name, value);
         }
-        self.values.borrow().get(name).cloned().unwrap_or_else(|| {
-            Err(format!("`local.{name}` refers to itself"))
-        })
+        self.values
+            .borrow()
+            .get(name)
+            .cloned()
+            .unwrap_or_else(|| Err(format!("`local.{name}` refers to itself")))
     }
 
     /// The expression that a local was computed from.

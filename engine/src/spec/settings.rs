@@ -71,9 +71,9 @@ pub fn provider_settings(
         .filter(|(_, item)| !document.broken.contains(&item.value.span))
         .map(|(name, item)| (name.clone(), item.value.clone()))
         .collect();
-    let texts = files.iter().filter_map(|(path, text)| {
-        Some((path.clone(), Arc::clone(text.as_ref().ok()?)))
-    });
+    let texts = files
+        .iter()
+        .filter_map(|(path, text)| Some((path.clone(), Arc::clone(text.as_ref().ok()?))));
     let texts = texts.collect();
     let scope = scope(&variables, &locals, &texts);
     for (name, block) in &document.providers {

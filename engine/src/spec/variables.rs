@@ -49,7 +49,8 @@ impl Reader<'_> {
         self.text("description");
         let written_default = self.constant("default");
         let ty = self.ty(written_default.as_ref());
-        let default = written_default.and_then(|value| self.fitting("default", &value, &ty, sensitive));
+        let default =
+            written_default.and_then(|value| self.fitting("default", &value, &ty, sensitive));
         let allowed = self.allowed(&ty, sensitive);
         let value = match given {
             Some(given) => self.given(given, &ty),
@@ -85,14 +86,13 @@ impl Reader<'_> {
     }
 
     fn text(&mut self, key: &str) -> Option<Name> {
-        match self.constant(key)? {
-            Value::String(text) => Some(text),
-            _ => {
-                let at = self.block.items[key].value.span;
-                self.diagnostics.push(say::wrong_type(&Type::String, None, at));
-                None
-            }
+        let value = self.constant(key)?;
+        if let Value::String(text) = value {
+            return Some(text);
         }
+        let at = self.block.items[key].value.span;
+        self.diagnostics.push(say::wrong_type(&Type::String, None, at));
+        None
     }
 
     fn flag(&mut self, key: &str) -> bool {
