@@ -5,7 +5,27 @@
 //! sealed in `before` and `after`, and [`Change::secrets`] says how apply computes it again. Nothing
 //! may branch on a reason; reasons are for people.
 
+mod compare;
+mod decide;
+mod diagnostics;
+mod guards;
+pub mod input;
+pub mod lint;
+mod lower;
+mod outputs;
+mod planner;
+mod removal;
+pub mod rules;
+pub mod saved;
+mod scope;
+mod selection;
+pub mod text;
+mod wanted;
+
 use std::collections::{BTreeMap, BTreeSet};
+
+pub use compare::{fitness_digest, is_stable};
+pub use planner::plan;
 
 use crate::address::{Address, Name};
 use crate::diagnostics::Span;
@@ -99,7 +119,10 @@ pub struct Change {
 }
 
 /// What will be done about an address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum Action {
     /// Nothing.
     #[default]
@@ -155,7 +178,8 @@ impl Action {
 }
 
 /// Why something will be done. For people: nothing may branch on it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Live object and spec agree.
     InSync,

@@ -1,0 +1,327 @@
+//! What to do about one instance: wanted and live compared, nothing looked up.
+
+use std::collections::BTreeSet;
+
+use super::planner::{Draft, Live};
+use super::scope::{AttributeScope, SpecScope};
+use super::wanted::{self, Wanted};
+use super::{Action, Cause, Change, Reason, compare, diagnostics, rules};
+use crate::address::{Address, Name};
+use crate::diagnostics::Diagnostics;
+use crate::digest::SealKey;
+use crate::expression::{Expr, Kind, evaluate};
+use crate::schema::{OnChange, Presence, ReplaceOrder, TypeSchema};
+use crate::spec::ResourceConfig;
+use crate::state::Progress;
+use crate::stored;
+use crate::value::{Attributes, Paths, Value};
+
+/// The yes-or-nos of an instance's lifecycle.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flags {
+    pub(super) prevent_destroy: bool,
+    pub(super) allow_data_loss: bool,
+    pub(super) create_first: Option<bool>,
+}
+
+/// Evaluates them.
+pub(super) fn flags(
+    resource: &ResourceConfig,
+    scope: &SpecScope<'_>,
+    address: &Address,
+    found: &mut Diagnostics,
+) -> Flags {
+    let lifecycle = &resource.lifecycle;
+    let mut flag = |item, word| wanted::flag(item, word, scope, address, found);
+    Flags {
+        prevent_destroy: flag(lifecycle.prevent_destroy.as_ref(), "prevent_destroy")
+            .unwrap_or(false),
+        allow_data_loss: flag(lifecycle.allow_data_loss.as_ref(), "allow_data_loss")
+            .unwrap_or(false),
+        create_first: flag(lifecycle.create_before_destroy.as_ref(), "create_before_destroy"),
+    }
+}
+
+/// Everything that a decision rests on.
+pub(super) struct Case<'a> {
+    pub(super) resource: &'a ResourceConfig,
+    pub(super) address: &'a Address,
+    pub(super) wanted: &'a Wanted,
+    pub(super) live: Option<&'a Live<'a>>,
+    /// Whether the state has an object that is gone.
+    pub(super) vanished: bool,
+    pub(super) flags: &'a Flags,
+    /// Why it is left alone, if it is.
+    pub(super) held: Option<Reason>,
+    /// Whether `--replace` names it.
+    pub(super) asked: bool,
+    pub(super) key: &'a SealKey,
+}
+
+/// What was decided.
+pub(super) struct Decision {
+    pub(super) draft: Draft,
+    /// The planned object, in clear where it is known.
+    pub(super) planned: Attributes,
+}
+
+/// Decides.
+pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
+    let verdict = verdict(case);
+    warn_unmanaged(case, &verdict, found);
+    let planned = planned(case, &verdict);
+    let deferred = rules::check(case, verdict.action, &planned, found);
+    let change = change(case, &verdict, &planned, deferred);
+    let create_first = case
+        .flags
+        .create_first
+        .unwrap_or(case.resource.schema.replace == ReplaceOrder::CreateFirst);
+    let schema = case.resource.schema.clone();
+    Decision { draft: Draft { change, schema, create_first, changed: verdict.changed }, planned }
+}
+
+/// The heart of a decision.
+struct Verdict {
+    action: Action,
+    reason: Reason,
+    /// The attributes that differ.
+    changed: BTreeSet<Name>,
+    /// Those of them that cannot be changed in place.
+    replacing: BTreeSet<Name>,
+}
+
+fn verdict(case: &Case<'_>) -> Verdict {
+    let plain = |action, reason| Verdict {
+        action,
+        reason,
+        changed: BTreeSet::new(),
+        replacing: BTreeSet::new(),
+    };
+    if let Some(reason) = &case.held {
+        return plain(Action::NoOp, reason.clone());
+    }
+    let Some(live) = case.live else {
+        let reason = if case.vanished { Reason::Vanished } else { Reason::NotInState };
+        return plain(Action::Create, reason);
+    };
+    let changed = differing(case, live);
+    let replacing: BTreeSet<Name> = changed
+        .iter()
+        .filter(|name| {
+            case.resource.schema.attributes[*name].on_change == OnChange::Replace
+        })
+        .cloned()
+        .collect();
+    let (action, reason) = if case.asked {
+        (Action::Replace, Reason::Asked)
+    } else if !replacing.is_empty() {
+        (Action::Replace, Reason::CannotUpdate)
+    } else if is_unfinished(case, live) {
+        (Action::Update, Reason::Unfinished)
+    } else if changed.is_empty() {
+        (Action::NoOp, Reason::InSync)
+    } else if matches!(live.object.progress, Progress::Deleting { .. }) {
+        (Action::Update, Reason::DeleteInterrupted)
+    } else {
+        (Action::Update, Reason::Differs)
+    };
+    Verdict { action, reason, changed, replacing }
+}
+
+fn differing(case: &Case<'_>, live: &Live<'_>) -> BTreeSet<Name> {
+    let ignored = &case.resource.lifecycle.ignore_changes;
+    let names = case.wanted.attributes.keys().filter(|name| !ignored.contains(*name));
+    compare::differing(names, &case.wanted.attributes, &live.attributes, case.key)
+}
+
+/// An earlier run created the object and did not finish: it still bears its one-time name, or
+/// nothing shows its name.
+fn is_unfinished(case: &Case<'_>, live: &Live<'_>) -> bool {
+    let Progress::Created { nonce, .. } = &live.object.progress else { return false };
+    let name = case.resource.schema.name_attribute.as_ref();
+    match name.and_then(|name| live.attributes.get(name)) {
+        Some(Value::String(text)) => nonce.is_in(text),
+        _ => true,
+    }
+}
+
+fn warn_unmanaged(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
+    let Some(live) = case.live else { return };
+    if matches!(verdict.action, Action::Replace) || case.held.is_some() {
+        return;
+    }
+    for name in &live.object.managed {
+        let known = case.resource.schema.attributes.get(name);
+        if case.wanted.attributes.contains_key(name) || known.is_none() {
+            continue;
+        }
+        let value = match live.attributes.get(name) {
+            None | Some(Value::Null) => continue,
+            Some(value) if value.holds_sealed() => None,
+            Some(value) => Some(stored::to_json(value).to_string()),
+        };
+        found.push(diagnostics::no_longer_managed(case.resource.header, case.address, name, value));
+    }
+}
+
+/// The object as it will be.
+fn planned(case: &Case<'_>, verdict: &Verdict) -> Attributes {
+    let schema = &case.resource.schema;
+    let base = case.live.filter(|_| verdict.action != Action::Replace);
+    if base.is_none() && case.held.is_some() {
+        return all_unknown(schema, case.address);
+    }
+    let mut planned = Attributes::new();
+    for (name, attribute) in &schema.attributes {
+        let value = match (case.wanted.attributes.get(name), base) {
+            (Some(value), Some(live)) if keeps_live(case, name, verdict) => {
+                clear_or_live(value, live.attributes.get(name), case, name)
+            }
+            (Some(value), _) => value.clone(),
+            (None, Some(live)) => {
+                if attribute.volatile && verdict.action != Action::NoOp {
+                    slot(case.address, name, schema)
+                } else {
+                    live.attributes.get(name).cloned().unwrap_or(Value::Null)
+                }
+            }
+            (None, None) if attribute.presence == Presence::Computed => {
+                slot(case.address, name, schema)
+            }
+            (None, None) if attribute.server_default => slot(case.address, name, schema),
+            (None, None) => Value::Null,
+        };
+        planned.insert(name.clone(), value);
+    }
+    derive(schema, &mut planned, &case.wanted.sensitive, verdict, base.is_some());
+    planned
+}
+
+/// Whether an attribute of a live object keeps its live value although the spec gives one.
+fn keeps_live(case: &Case<'_>, name: &Name, verdict: &Verdict) -> bool {
+    case.held.is_some()
+        || case.resource.lifecycle.ignore_changes.contains(name)
+        || !verdict.changed.contains(name)
+}
+
+/// Where wanted and live agree, the wanted value serves later evaluations, because a secret is in
+/// clear in it; where the live value is kept against the spec, the live one does.
+fn clear_or_live(wanted: &Value, live: Option<&Value>, case: &Case<'_>, name: &Name) -> Value {
+    let live = live.cloned().unwrap_or(Value::Null);
+    let ignored = case.resource.lifecycle.ignore_changes.contains(name);
+    if !ignored && compare::agree(wanted, &live, case.key) { wanted.clone() } else { live }
+}
+
+fn derive(
+    schema: &TypeSchema,
+    planned: &mut Attributes,
+    sensitive: &Paths,
+    verdict: &Verdict,
+    has_live: bool,
+) {
+    if has_live && verdict.action == Action::NoOp {
+        return;
+    }
+    for (name, attribute) in &schema.attributes {
+        let Some(expr) = &attribute.derived else { continue };
+        let scope = AttributeScope { attributes: planned, sensitive };
+        // A derivation that fails shows with the live object; planning has nothing to add to it.
+        if let Ok(datum) = evaluate::evaluate(expr, &scope) {
+            let value = datum.value.convert(&attribute.ty).unwrap_or(datum.value);
+            planned.insert(name.clone(), value);
+        }
+    }
+}
+
+fn slot(address: &Address, name: &Name, schema: &TypeSchema) -> Value {
+    Value::unknown(schema.attributes[name].ty.clone(), Expr::slot(address, name))
+}
+
+/// An object of which nothing is known yet.
+pub(super) fn all_unknown(schema: &TypeSchema, address: &Address) -> Attributes {
+    schema
+        .attributes
+        .keys()
+        .map(|name| (name.clone(), slot(address, name, schema)))
+        .collect()
+}
+
+fn change(case: &Case<'_>, verdict: &Verdict, planned: &Attributes, deferred: usize) -> Change {
+    let schema = &case.resource.schema;
+    let sensitive = &case.wanted.sensitive;
+    let replaces = verdict.action == Action::Replace;
+    let after = stored::seal_attributes(planned, sensitive, case.key);
+    let loss = replaces.then(|| loss(schema, &verdict.replacing)).flatten();
+    Change {
+        address: case.address.clone(),
+        deposed: false,
+        provider: case.resource.provider.clone(),
+        action: verdict.action,
+        reason: verdict.reason.clone(),
+        before: case.live.map(|live| live.attributes.clone()),
+        after: (case.live.is_some() || case.held.is_none()).then_some(after),
+        causes: causes(case, verdict),
+        object: case.live.map(|live| live.object.id.clone()),
+        progress: case.live.map(|live| live.object.progress.clone()).unwrap_or_default(),
+        sensitive: sensitive.clone(),
+        secrets: case.wanted.secrets.clone(),
+        managed: case.wanted.attributes.keys().cloned().collect(),
+        dependencies: case.wanted.dependencies.clone(),
+        effects: if replaces { Vec::new() } else { effects(schema, &verdict.changed) },
+        loss,
+        deferred_rules: deferred,
+        span: Some(case.resource.header),
+    }
+}
+
+fn causes(case: &Case<'_>, verdict: &Verdict) -> Vec<Cause> {
+    if verdict.action == Action::NoOp {
+        return Vec::new();
+    }
+    let cause = |name: &Name| Cause {
+        attribute: name.clone(),
+        replaces: verdict.replacing.contains(name),
+        span: case.resource.attributes.get(name).map(|item| item.value.span),
+        drifted: false,
+    };
+    verdict.changed.iter().map(cause).collect()
+}
+
+fn effects(schema: &TypeSchema, changed: &BTreeSet<Name>) -> Vec<String> {
+    let mut effects = Vec::new();
+    for effect in changed.iter().filter_map(|name| schema.attributes[name].effect.as_ref()) {
+        if !effects.contains(effect) {
+            effects.push(effect.clone());
+        }
+    }
+    effects
+}
+
+fn loss(schema: &TypeSchema, replacing: &BTreeSet<Name>) -> Option<String> {
+    let loses = replacing.iter().any(|name| schema.attributes[name].data_loss);
+    if loses || replacing.is_empty() {
+        return schema.delete_effect.clone();
+    }
+    None
+}
+
+/// What to write into the spec to keep what changed outside, where the spec gives plain values.
+pub(super) fn proposal(
+    resource: &ResourceConfig,
+    drifted: &[Name],
+    live: &Attributes,
+) -> Option<String> {
+    let lines: Vec<String> = drifted
+        .iter()
+        .filter_map(|name| {
+            let item = resource.attributes.get(name)?;
+            let literal = matches!(item.value.expr.kind, Kind::Literal(_));
+            let value = live.get(name).filter(|value| literal && !value.holds_sealed())?;
+            // For numbers, texts and yes-or-nos, JSON is TOML.
+            let scalar = !matches!(value, Value::Null) && value.as_items().is_none();
+            (scalar && value.as_map().is_none())
+                .then(|| format!("{name} = {}", stored::to_json(value)))
+        })
+        .collect();
+    (!lines.is_empty()).then(|| lines.join(", "))
+}

@@ -1,0 +1,205 @@
+//! The diagnostics of planning, one constructor each.
+
+use crate::address::{Address, Name};
+use crate::constraint::Violation;
+use crate::diagnostics::{Diagnostic, Span};
+use crate::expression::ExprError;
+use crate::plan::Doubt;
+use crate::spec::ResourceConfig;
+use crate::value::Misfit;
+
+pub(super) fn bad_for_each(span: Span, why: &str) -> Diagnostic {
+    Diagnostic::error("for_each cannot be used")
+        .at(span)
+        .label(why)
+        .help("give a table, or a list of distinct strings, that follows from variables and locals")
+}
+
+pub(super) fn evaluation(span: Span, error: &ExprError, address: &Address) -> Diagnostic {
+    let diagnostic = Diagnostic::error("expression cannot be evaluated")
+        .at(span)
+        .label(error.message.clone())
+        .about(address);
+    match &error.help {
+        Some(help) => diagnostic.help(help.clone()),
+        None => diagnostic,
+    }
+}
+
+pub(super) fn flag_unknown(span: Span, word: &str, address: &Address) -> Diagnostic {
+    Diagnostic::error(format!("lifecycle.{word} is not known before apply"))
+        .at(span)
+        .label("this must be known while planning")
+        .about(address)
+        .help("let it follow from variables and locals only")
+}
+
+pub(super) fn flag_not_bool(span: Span, word: &str, address: &Address) -> Diagnostic {
+    Diagnostic::error(format!("lifecycle.{word} must be true or false"))
+        .at(span)
+        .about(address)
+}
+
+pub(super) fn required_is_null(resource: &ResourceConfig, name: &str, address: &Address) -> Diagnostic {
+    let span = resource.attributes.get(name).map_or(resource.header, |item| item.value.span);
+    Diagnostic::error(format!("required attribute `{name}` is missing"))
+        .at(span)
+        .label(format!("`{name}` has no value here"))
+        .about(address)
+        .help(format!("give `{name}` a value that is not null"))
+}
+
+pub(super) fn misfit(span: Span, name: &str, misfit: &Misfit, address: &Address) -> Diagnostic {
+    Diagnostic::error(format!("`{name}` has the wrong type"))
+        .at(span)
+        .label(misfit.to_string())
+        .about(address)
+}
+
+pub(super) fn violation(
+    span: Span,
+    (name, secret): (&str, bool),
+    violation: Violation,
+    warning: bool,
+    address: &Address,
+) -> Diagnostic {
+    // The message of a violation names the value, so it cannot be shown for a secret.
+    let message = if secret { "the value is not allowed".to_owned() } else { violation.message };
+    let summary = format!("`{name}` has a value that is not allowed");
+    let diagnostic =
+        if warning { Diagnostic::warning(summary) } else { Diagnostic::error(summary) };
+    let diagnostic = diagnostic.at(span).label(message).about(address);
+    match violation.help.filter(|_| !secret) {
+        Some(help) => diagnostic.help(help),
+        None if violation.outside_list && !warning => diagnostic.help(format!(
+            "if the service is newer than this list, allow it: lifecycle = {{ allow_unknown = [\"{name}\"] }}"
+        )),
+        None => diagnostic,
+    }
+}
+
+pub(super) fn rule_broken(
+    span: Option<Span>,
+    message: String,
+    help: Option<String>,
+    detail: Option<String>,
+    address: &Address,
+) -> Diagnostic {
+    let mut diagnostic = Diagnostic::error(message).at(span).about(address);
+    diagnostic.help = help;
+    diagnostic.detail = detail;
+    diagnostic
+}
+
+pub(super) fn rule_unclear(error: &ExprError, address: &Address) -> Diagnostic {
+    Diagnostic::error(format!("a rule of {} cannot be evaluated", address.block.ty))
+        .detail(format!("{error}. This is a mistake in the provider's descriptor."))
+        .about(address)
+}
+
+pub(super) fn destroy_prevented(span: Option<Span>, address: &Address, action: &str) -> Diagnostic {
+    Diagnostic::error(format!("{address} is protected, and this plan would {action} it"))
+        .at(span)
+        .label("lifecycle.prevent_destroy is true here")
+        .about(address)
+        .help("keep it in the spec as it is, or set prevent_destroy to false and apply that first")
+}
+
+pub(super) fn data_would_be_lost(
+    span: Option<Span>,
+    address: &Address,
+    attributes: &[Name],
+) -> Diagnostic {
+    let names = attributes.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    Diagnostic::error(format!("replacing {address} would lose its data"))
+        .at(span)
+        .label("this cannot be changed in place")
+        .detail(format!(
+            "A change of {names} makes a new object and deletes the old one with all that is in it."
+        ))
+        .about(address)
+        .help("keep the old value; or copy the data first and set lifecycle = { allow_data_loss = true }")
+}
+
+pub(super) fn no_longer_managed(
+    span: Span,
+    address: &Address,
+    name: &str,
+    value: Option<String>,
+) -> Diagnostic {
+    let stays = value.map_or_else(|| "stays as it is".to_owned(), |value| format!("stays {value}"));
+    Diagnostic::warning(format!("`{name}` is no longer managed, {stays}"))
+        .at(span)
+        .label("the last applied spec gave it here, and now nothing does")
+        .about(address)
+        .help(format!("write `{name}` into the spec to manage it again"))
+}
+
+pub(super) fn name_is_taken(
+    span: Option<Span>,
+    address: &Address,
+    name: &str,
+    unique: bool,
+    ids: &str,
+) -> Diagnostic {
+    let ty = &address.block.ty;
+    if unique {
+        return Diagnostic::error(format!("a {ty} named \"{name}\" exists already"))
+            .at(span)
+            .label("two objects of this type cannot bear one name")
+            .detail(format!("Its id is {ids}, and it is not in the state."))
+            .about(address)
+            .help(format!("choose another name, or take it over: plumb import '{address}' {ids}"));
+    }
+    Diagnostic::warning(format!("a {ty} named \"{name}\" exists already"))
+        .at(span)
+        .label("a second one of this name will be made")
+        .detail(format!("Its id is {ids}, and it is not in the state: Plumb will not touch it."))
+        .about(address)
+        .help(format!("if it is this one, take it over: plumb import '{address}' {ids}"))
+}
+
+pub(super) fn provider_is_missing(provider: &str, address: &Address) -> Diagnostic {
+    Diagnostic::error(format!("the state names a provider `{provider}` that is not configured"))
+        .detail(format!("It manages {address}."))
+        .about(address)
+        .help(format!("keep a [provider.{provider}] block until its resources are gone"))
+}
+
+pub(super) fn state_is_damaged(address: &Address, error: &str) -> Diagnostic {
+    Diagnostic::error(format!("the state of {address} cannot be read"))
+        .detail(error.to_owned())
+        .about(address)
+}
+
+pub(super) fn no_program(address: &Address, what: &str) -> Diagnostic {
+    Diagnostic::error(format!("the provider does not say how to {what} {address}"))
+        .about(address)
+        .detail("None of its programs applies to the object as planned.")
+}
+
+pub(super) fn nothing_named(what: &str, option: &str) -> Diagnostic {
+    Diagnostic::error(format!("{option} names `{what}`, and there is no such resource"))
+        .help("`plumb state list` shows the addresses of the state; the spec's are TYPE.NAME")
+}
+
+pub(super) fn in_doubt(doubt: &Doubt) -> Diagnostic {
+    let (address, operation) = (&doubt.address, doubt.operation.word());
+    if doubt.running {
+        return Diagnostic::note(format!("{address}: {operation} is running now"))
+            .about(address)
+            .detail("Another run holds the lock; what it is doing is left out of this plan.");
+    }
+    Diagnostic::warning(format!("{address}: nobody knows whether its {operation} happened"))
+        .about(address)
+        .detail(format!("{}. It is left out of this plan, with what depends on it.", doubt.reason))
+        .help(format!(
+            "`plumb apply` looks it up; or decide: plumb resolve '{address}' --adopt ID, or --absent"
+        ))
+}
+
+pub(super) fn internal(what: String) -> Diagnostic {
+    Diagnostic::error("the plan contradicts itself").detail(what).help(
+        "this is a mistake in Plumb: nothing was called; please report it with the spec that shows it",
+    )
+}

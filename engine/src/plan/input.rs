@@ -1,0 +1,109 @@
+//! What a plan is made from: everything that was read from outside, as plain data.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::address::{Address, Block, Name};
+use crate::digest::Digest;
+use crate::graph::Graph;
+use crate::journal::CallId;
+use crate::schema::ProviderSchema;
+use crate::spec::Config;
+use crate::state::{Nonce, ObjectId, Snapshot};
+use crate::value::Attributes;
+
+/// The input of [`super::plan`].
+#[derive(Clone, Copy)]
+pub struct PlanInput<'a> {
+    /// The resolved spec.
+    pub config: &'a Config,
+    /// Its dependency graph.
+    pub graph: &'a Graph,
+    /// The schema of each provider instance.
+    pub providers: &'a BTreeMap<Name, Arc<ProviderSchema>>,
+    /// The account of each provider instance that has one.
+    pub accounts: &'a BTreeMap<Name, Digest>,
+    /// The state, with the journal folded in.
+    pub snapshot: &'a Snapshot,
+    /// What is live.
+    pub observations: &'a Observations,
+    /// What was asked for.
+    pub options: &'a Options,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// Which kind of plan.
+    pub mode: Mode,
+    /// Only these and what they depend on; empty for all.
+    pub targets: Vec<Target>,
+    /// Not these, and not what depends on them.
+    pub excludes: Vec<Target>,
+    /// Replaced even without a difference.
+    pub replace: Vec<Address>,
+}
+
+/// Which kind of plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Make the world what the spec says.
+    #[default]
+    Apply,
+    /// Remove everything that the state names.
+    Destroy,
+    /// Accept into the state what is live, and call nothing that changes anything.
+    RefreshOnly,
+}
+
+/// What a `--target` or `--exclude` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A block: all its instances.
+    Block(Block),
+    /// One instance.
+    Instance(Address),
+}
+
+impl Target {
+    /// Says whether the address is meant.
+    pub fn names(&self, address: &Address) -> bool {
+        match self {
+            Self::Block(block) => *block == address.block,
+            Self::Instance(instance) => instance == address,
+        }
+    }
+}
+
+/// What refresh saw. What it did not look at is not in it: the state stands for that.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observations {
+    /// The objects of the state, by address and id.
+    pub objects: BTreeMap<(Address, ObjectId), Observed>,
+    /// Objects that bear a watched nonce.
+    pub leftovers: Vec<Leftover>,
+    /// The names of live objects that are not in the state, by provider instance, type and name.
+    pub strangers: BTreeMap<(Name, Name, Name), Vec<ObjectId>>,
+    /// The calls in doubt that another run is at right now.
+    pub running: std::collections::BTreeSet<CallId>,
+}
+
+/// What was seen of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Observed {
+    /// It is there, with these attributes, secrets sealed. What the answer left out is not in it.
+    Live(Attributes),
+    /// It is gone, confirmed.
+    Gone,
+}
+
+/// An object that a given-up create left after all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leftover {
+    /// The nonce that it bears.
+    pub nonce: Nonce,
+    /// Its id.
+    pub id: ObjectId,
+    /// Its attributes, secrets sealed.
+    pub attributes: Attributes,
+}

@@ -1,0 +1,190 @@
+//! The plan linter: one function for each invariant of a plan.
+//!
+//! Whatever made the plan, a plan that passes can be run. A note means a mistake in Plumb, not in
+//! the spec. Every plan passes through it, in tests and outside.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Action, Plan, Step, StepId};
+use crate::address::Address;
+use crate::expression::{Kind, Root};
+use crate::journal::{PhaseRef, ProgramKind};
+use crate::value::Value;
+
+/// What is wrong with a plan; nothing when it can be run.
+pub fn lint(plan: &Plan) -> Vec<String> {
+    let mut notes = Vec::new();
+    for check in [
+        steps_are_numbered,
+        needs_come_first,
+        changes_have_steps,
+        no_phase_twice,
+        phases_in_order,
+        slots_have_producers,
+        replaces_go_both_ways,
+    ] {
+        check(plan, &mut notes);
+    }
+    notes
+}
+
+fn steps_are_numbered(plan: &Plan, notes: &mut Vec<String>) {
+    for (index, step) in plan.steps.iter().enumerate() {
+        if step.id.0 as usize != index {
+            notes.push(format!("step {} stands at place {index}", step.id));
+        }
+        let change = plan.changes.get(step.change);
+        if change.is_none_or(|change| change.address != step.address) {
+            notes.push(format!("step {} belongs to no change of {}", step.id, step.address));
+        }
+    }
+}
+
+fn needs_come_first(plan: &Plan, notes: &mut Vec<String>) {
+    for step in &plan.steps {
+        for need in step.needs.iter().filter(|need| **need >= step.id) {
+            notes.push(format!("step {} needs {need}, which is not before it", step.id));
+        }
+    }
+}
+
+fn changes_have_steps(plan: &Plan, notes: &mut Vec<String>) {
+    let mut counts = vec![0_usize; plan.changes.len()];
+    for step in &plan.steps {
+        if let Some(count) = counts.get_mut(step.change) {
+            *count += 1;
+        }
+    }
+    for (change, count) in plan.changes.iter().zip(counts) {
+        let stateful =
+            matches!(change.action, Action::NoOp | Action::Import | Action::Move | Action::Read);
+        if stateful != (count == 0) {
+            let action = change.action.word();
+            notes.push(format!("the {action} of {} has {count} steps", change.address));
+        }
+    }
+}
+
+fn no_phase_twice(plan: &Plan, notes: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    for step in &plan.steps {
+        if let Some(phase) = step.phase
+            && !seen.insert((step.change, phase))
+        {
+            notes.push(format!("step {} repeats a phase of {}", step.id, step.address));
+        }
+    }
+}
+
+fn phases_in_order(plan: &Plan, notes: &mut Vec<String>) {
+    let mut last: BTreeMap<(usize, ProgramKind), (usize, StepId)> = BTreeMap::new();
+    for step in &plan.steps {
+        let Some(PhaseRef { kind, phase, .. }) = step.phase else { continue };
+        if let Some((before, id)) = last.insert((step.change, kind), (phase, step.id))
+            && (phase != before + 1 || !step.needs.contains(&id))
+        {
+            notes.push(format!("step {} does not follow phase {before} of its change", step.id));
+        }
+    }
+}
+
+/// Whatever a residual refers to is made by a step that its own steps come after, or is there.
+fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
+    let mut producers: BTreeMap<&Address, StepId> = BTreeMap::new();
+    for step in &plan.steps {
+        let creates = step.phase.is_some_and(|p| p.kind == ProgramKind::Create && p.phase == 0);
+        if creates {
+            producers.insert(&step.address, step.id);
+        }
+    }
+    let mut firsts: BTreeMap<usize, &Step> = BTreeMap::new();
+    for step in plan.steps.iter().filter(|step| {
+        step.phase.is_some_and(|phase| phase.kind != ProgramKind::Delete)
+    }) {
+        firsts.entry(step.change).or_insert(step);
+    }
+    for (index, step) in firsts {
+        let Some(change) = plan.changes.get(index) else { continue };
+        for address in slots(change.after.iter().flat_map(|after| after.values())) {
+            if address == change.address {
+                continue;
+            }
+            if let Some(&producer) = producers.get(&address)
+                && !reaches(plan, step.id, producer)
+            {
+                notes.push(format!("step {} uses {address} and does not wait for it", step.id));
+            }
+        }
+    }
+}
+
+fn reaches(plan: &Plan, from: StepId, to: StepId) -> bool {
+    let mut open = vec![from];
+    let mut seen = BTreeSet::new();
+    while let Some(id) = open.pop() {
+        if id == to {
+            return true;
+        }
+        if let Some(step) = plan.steps.get(id.0 as usize) {
+            open.extend(step.needs.iter().filter(|need| **need >= to && seen.insert(**need)));
+        }
+    }
+    false
+}
+
+/// The resources that the residuals in values refer to.
+pub fn slots<'a>(values: impl IntoIterator<Item = &'a Value>) -> BTreeSet<Address> {
+    let mut addresses = BTreeSet::new();
+    for value in values {
+        collect_slots(value, &mut addresses);
+    }
+    addresses
+}
+
+fn collect_slots(value: &Value, addresses: &mut BTreeSet<Address>) {
+    match value {
+        Value::Unknown(unknown) => {
+            crate::expression::visit::walk(&unknown.residual, &mut |part| match &part.kind {
+                Kind::Index(base, key) => {
+                    if let (Kind::Root(Root::Resource(block)), Kind::Literal(Value::String(key))) =
+                        (&base.kind, &key.kind)
+                    {
+                        addresses.insert(block.instance(Some(key.clone())));
+                    }
+                }
+                Kind::Root(Root::Resource(block)) => {
+                    addresses.insert(block.instance(None));
+                }
+                _ => {}
+            });
+        }
+        Value::List(items) | Value::Set(items) => {
+            for item in items.iter() {
+                collect_slots(item, addresses);
+            }
+        }
+        Value::Map(entries) => {
+            for item in entries.values() {
+                collect_slots(item, addresses);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn replaces_go_both_ways(plan: &Plan, notes: &mut Vec<String>) {
+    let mut kinds: BTreeMap<usize, BTreeSet<ProgramKind>> = BTreeMap::new();
+    for step in &plan.steps {
+        if let Some(phase) = step.phase {
+            kinds.entry(step.change).or_default().insert(phase.kind);
+        }
+    }
+    for (index, change) in plan.changes.iter().enumerate() {
+        let both = kinds.get(&index).is_some_and(|kinds| {
+            kinds.contains(&ProgramKind::Create) && kinds.contains(&ProgramKind::Delete)
+        });
+        if change.action == Action::Replace && !both {
+            notes.push(format!("the replace of {} does not create and delete", change.address));
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! Lowering: changes become steps, one for each phase, in an order that can be run.
+//!
+//! The executor knows no "replace" and no dependency: it sees steps and what each needs. All
+//! ordering is decided here:
+//! - what an object is made from is ready before it is made or changed;
+//! - what is deleted is deleted after everything that depended on it let go of it;
+//! - a name that must be unique is taken after whoever had it is gone;
+//! - in a replace that creates first, dependants follow the new object before the old one goes.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use super::planner::Draft;
+use super::scope::AttributeScope;
+use super::{Action, Step, StepId, diagnostics};
+use crate::address::{Address, Name};
+use crate::diagnostics::Diagnostics;
+use crate::expression::evaluate::evaluate;
+use crate::journal::{PhaseRef, ProgramKind};
+use crate::schema::{Operation, Program};
+use crate::state::{ObjectId, Progress, Snapshot};
+use crate::value::{Attributes, Paths, Value};
+
+/// Turns changes into steps.
+pub(super) fn lower(
+    drafts: &[Draft],
+    snapshot: &Snapshot,
+    found: &mut Diagnostics,
+) -> Vec<Step> {
+    let mut lowering = Lowering::default();
+    for (index, draft) in drafts.iter().enumerate() {
+        let role = lowering.draft(index, draft, found);
+        lowering.roles.push(role);
+    }
+    lowering.take_over_names(drafts);
+    lowering.follow_dependencies(drafts);
+    lowering.delete_after_release(drafts, snapshot);
+    lowering.order(drafts, found)
+}
+
+type NodeId = usize;
+
+/// A step before it has its place.
+struct Node {
+    draft: usize,
+    operation: Operation,
+    phase: Option<PhaseRef>,
+    object: Option<ObjectId>,
+    deposes: bool,
+    needs: BTreeSet<NodeId>,
+}
+
+/// The nodes of one draft that others wait for.
+#[derive(Default)]
+struct Role {
+    /// The first node that makes or changes the object.
+    first_up: Option<NodeId>,
+    /// The node after which what depends on the object can use it.
+    ready: Option<NodeId>,
+    /// The second node of a create: the one that gives the real name.
+    activation: Option<NodeId>,
+    /// The first and the last node that delete.
+    deletes: Option<(NodeId, NodeId)>,
+    /// The node after which the object no longer depends on what it depended on.
+    release: Option<NodeId>,
+    /// Whether this is a replace that deletes before it creates.
+    delete_first: bool,
+}
+
+#[derive(Default)]
+struct Lowering {
+    nodes: Vec<Node>,
+    roles: Vec<Role>,
+}
+
+impl Lowering {
+    fn draft(&mut self, index: usize, draft: &Draft, found: &mut Diagnostics) -> Role {
+        match draft.change.action {
+            Action::Create => {
+                let created = self.create(index, draft, false, found);
+                let last = created.last().copied();
+                let activation = created.get(1).copied();
+                Role { first_up: created.first().copied(), ready: last, activation, ..Role::default() }
+            }
+            Action::Update => {
+                let updated = self.update(index, draft, found);
+                let last = updated.last().copied();
+                let first_up = updated.first().copied();
+                Role { first_up, ready: last, release: last, ..Role::default() }
+            }
+            Action::Replace if draft.create_first => self.replace_create_first(index, draft, found),
+            Action::Replace => self.replace_delete_first(index, draft, found),
+            Action::Delete => {
+                let deleted = self.delete(index, draft, found);
+                let deletes = deleted.first().copied().zip(deleted.last().copied());
+                Role { deletes, release: deleted.last().copied(), ..Role::default() }
+            }
+            Action::Forget => {
+                let node = self.push(index, Operation::Forget, None, draft.change.object.clone());
+                Role { release: Some(node), ..Role::default() }
+            }
+            Action::NoOp | Action::Import | Action::Move | Action::Read => Role::default(),
+        }
+    }
+
+    fn replace_create_first(
+        &mut self,
+        index: usize,
+        draft: &Draft,
+        found: &mut Diagnostics,
+    ) -> Role {
+        let created = self.create(index, draft, true, found);
+        let deleted = self.delete(index, draft, found);
+        let (Some(&first), Some(&gone)) = (created.first(), deleted.last()) else {
+            return Role::default();
+        };
+        self.nodes[deleted[0]].needs.insert(first);
+        if let Some(&activation) = created.get(1) {
+            self.nodes[activation].needs.insert(gone);
+        }
+        Role {
+            first_up: Some(first),
+            // Dependants follow the new object before the old one goes, so they cannot wait for
+            // the activation, which comes after that.
+            ready: Some(first),
+            activation: created.get(1).copied(),
+            deletes: Some((deleted[0], gone)),
+            release: Some(gone),
+            delete_first: false,
+        }
+    }
+
+    fn replace_delete_first(
+        &mut self,
+        index: usize,
+        draft: &Draft,
+        found: &mut Diagnostics,
+    ) -> Role {
+        let deleted = self.delete(index, draft, found);
+        let created = self.create(index, draft, false, found);
+        let (Some(&first), Some(&gone)) = (created.first(), deleted.last()) else {
+            return Role::default();
+        };
+        self.nodes[first].needs.insert(gone);
+        Role {
+            first_up: Some(first),
+            ready: created.last().copied(),
+            activation: created.get(1).copied(),
+            deletes: Some((deleted[0], gone)),
+            release: Some(gone),
+            delete_first: true,
+        }
+    }
+
+    fn create(
+        &mut self,
+        index: usize,
+        draft: &Draft,
+        deposes: bool,
+        found: &mut Diagnostics,
+    ) -> Vec<NodeId> {
+        let after = draft.change.after.as_ref();
+        let Some(program) = choose(&draft.schema.create, after) else {
+            found.push(diagnostics::no_program(&draft.change.address, "create"));
+            return Vec::new();
+        };
+        let phases = &draft.schema.create[program].phases;
+        let nodes = self.chain(index, ProgramKind::Create, program, 0, phases.len(), draft);
+        if let Some(&first) = nodes.first() {
+            self.nodes[first].deposes = deposes;
+        }
+        for &node in &nodes {
+            self.nodes[node].object = None;
+        }
+        nodes
+    }
+
+    /// An unfinished create is finished first; what its phases do not carry is updated then.
+    fn update(&mut self, index: usize, draft: &Draft, found: &mut Diagnostics) -> Vec<NodeId> {
+        let change = &draft.change;
+        let mut nodes = Vec::new();
+        let mut changed = draft.changed.clone();
+        if let Progress::Created { program, done, .. } = change.progress
+            && let Some(create) = draft.schema.create.get(program)
+        {
+            let phases = create.phases.len();
+            nodes = self.chain(index, ProgramKind::Create, program, done, phases, draft);
+            for phase in create.phases.iter().skip(done) {
+                changed.retain(|name| !phase.sends.carries(name));
+            }
+            if changed.is_empty() {
+                return nodes;
+            }
+        }
+        let Some(program) = choose(&draft.schema.update, change.after.as_ref()) else {
+            found.push(diagnostics::no_program(&change.address, "update"));
+            return nodes;
+        };
+        let phases = draft.schema.update[program].phases.len();
+        let rest = self.chain(index, ProgramKind::Update, program, 0, phases, draft);
+        if let (Some(&last), Some(&next)) = (nodes.last(), rest.first()) {
+            self.nodes[next].needs.insert(last);
+        }
+        nodes.extend(rest);
+        nodes
+    }
+
+    fn delete(&mut self, index: usize, draft: &Draft, found: &mut Diagnostics) -> Vec<NodeId> {
+        let Some(program) = choose(&draft.schema.delete, draft.change.before.as_ref()) else {
+            found.push(diagnostics::no_program(&draft.change.address, "delete"));
+            return Vec::new();
+        };
+        let phases = draft.schema.delete[program].phases.len();
+        let done = match draft.change.progress {
+            // Draining again what was drained is harmless; beginning behind the end is not.
+            Progress::Deleting { done } => done.min(phases - 1),
+            _ => 0,
+        };
+        self.chain(index, ProgramKind::Delete, program, done, phases, draft)
+    }
+
+    /// The nodes of phases `from..phases` of one program, each after the one before it.
+    fn chain(
+        &mut self,
+        index: usize,
+        kind: ProgramKind,
+        program: usize,
+        from: usize,
+        phases: usize,
+        draft: &Draft,
+    ) -> Vec<NodeId> {
+        let programs = match kind {
+            ProgramKind::Create => &draft.schema.create,
+            ProgramKind::Update => &draft.schema.update,
+            ProgramKind::Delete => &draft.schema.delete,
+        };
+        let mut nodes: Vec<NodeId> = Vec::new();
+        for phase in from..phases {
+            let operation = programs[program].phases[phase].operation;
+            let reference = PhaseRef { kind, program, phase, phases };
+            let object = draft.change.object.clone();
+            let node = self.push(index, operation, Some(reference), object);
+            if let Some(&before) = nodes.last() {
+                self.nodes[node].needs.insert(before);
+            }
+            nodes.push(node);
+        }
+        nodes
+    }
+
+    fn push(
+        &mut self,
+        draft: usize,
+        operation: Operation,
+        phase: Option<PhaseRef>,
+        object: Option<ObjectId>,
+    ) -> NodeId {
+        let needs = BTreeSet::new();
+        self.nodes.push(Node { draft, operation, phase, object, deposes: false, needs });
+        self.nodes.len() - 1
+    }
+
+    /// Whoever takes a unique name waits until whoever had it is gone.
+    fn take_over_names(&mut self, drafts: &[Draft]) {
+        let mut freed: BTreeMap<(&Name, &Name, &str), NodeId> = BTreeMap::new();
+        for (draft, role) in drafts.iter().zip(&self.roles) {
+            if let (Some((_, gone)), Some(name)) = (role.deletes, name_in(draft, Side::Before)) {
+                freed.insert((&draft.change.provider, &draft.schema.name, name), gone);
+            }
+        }
+        if freed.is_empty() {
+            return;
+        }
+        for (draft, role) in drafts.iter().zip(&mut self.roles) {
+            let Some(name) = name_in(draft, Side::After) else { continue };
+            let key = (&draft.change.provider, &draft.schema.name, name);
+            let Some(&gone) = freed.get(&key) else { continue };
+            // Its own delete is ordered already.
+            if role.deletes.is_some_and(|(_, own)| own == gone) {
+                continue;
+            }
+            let Some(taker) = role.activation.or(role.first_up) else { continue };
+            self.nodes[taker].needs.insert(gone);
+            if role.activation.is_some() {
+                // The name comes late, so what depends on the object does not wait for it.
+                role.ready = role.first_up;
+            }
+        }
+    }
+
+    fn follow_dependencies(&mut self, drafts: &[Draft]) {
+        let by_address = by_address(drafts);
+        for (draft, role) in drafts.iter().zip(&self.roles) {
+            let Some(first) = role.first_up else { continue };
+            for dependency in &draft.change.dependencies {
+                let Some(&index) = by_address.get(dependency) else { continue };
+                if let Some(ready) = self.roles[index].ready {
+                    self.nodes[first].needs.insert(ready);
+                }
+            }
+        }
+    }
+
+    fn delete_after_release(&mut self, drafts: &[Draft], snapshot: &Snapshot) {
+        let by_address = by_address(drafts);
+        let dependents = dependents(snapshot);
+        for (draft, role) in drafts.iter().zip(&self.roles) {
+            let Some((first, _)) = role.deletes else { continue };
+            for dependent in dependents.get(&draft.change.address).into_iter().flatten() {
+                let Some(&index) = by_address.get(*dependent) else { continue };
+                let other = &self.roles[index];
+                // A replace that deletes first cannot wait for those that wait for what it
+                // creates; they let go only of a copy that is gone already.
+                let waits_back = other.first_up.is_some() && !other.delete_first;
+                if let Some(release) = other.release
+                    && !(role.delete_first && waits_back)
+                {
+                    self.nodes[first].needs.insert(release);
+                }
+            }
+        }
+    }
+
+    /// Sorts the nodes so that each comes after what it needs, by address where there is a choice.
+    fn order(self, drafts: &[Draft], found: &mut Diagnostics) -> Vec<Step> {
+        let mut open: Vec<usize> = self.nodes.iter().map(|node| node.needs.len()).collect();
+        let mut waiting: Vec<Vec<NodeId>> = vec![Vec::new(); self.nodes.len()];
+        for (id, node) in self.nodes.iter().enumerate() {
+            for &need in &node.needs {
+                waiting[need].push(id);
+            }
+        }
+        let mut heap: BinaryHeap<Reverse<NodeId>> =
+            (0..self.nodes.len()).filter(|&id| open[id] == 0).map(Reverse).collect();
+        let mut place: Vec<Option<StepId>> = vec![None; self.nodes.len()];
+        let mut steps = Vec::with_capacity(self.nodes.len());
+        while let Some(Reverse(id)) = heap.pop() {
+            let step = StepId(u32::try_from(steps.len()).unwrap_or(u32::MAX));
+            place[id] = Some(step);
+            steps.push(self.nodes[id].step(step, &place, drafts));
+            for &next in &waiting[id] {
+                open[next] -= 1;
+                if open[next] == 0 {
+                    heap.push(Reverse(next));
+                }
+            }
+        }
+        if steps.len() < self.nodes.len() {
+            let stuck: BTreeSet<String> = (0..self.nodes.len())
+                .filter(|&id| place[id].is_none())
+                .map(|id| drafts[self.nodes[id].draft].change.address.to_string())
+                .collect();
+            let names = stuck.into_iter().collect::<Vec<_>>().join(", ");
+            found.push(diagnostics::internal(format!("these wait for one another: {names}")));
+        }
+        steps
+    }
+}
+
+impl Node {
+    fn step(&self, id: StepId, place: &[Option<StepId>], drafts: &[Draft]) -> Step {
+        let mut needs: Vec<StepId> = self.needs.iter().filter_map(|&need| place[need]).collect();
+        needs.sort_unstable();
+        Step {
+            id,
+            operation: self.operation,
+            address: drafts[self.draft].change.address.clone(),
+            change: self.draft,
+            phase: self.phase,
+            object: self.object.clone(),
+            deposes: self.deposes,
+            needs,
+        }
+    }
+}
+
+enum Side {
+    Before,
+    After,
+}
+
+/// The name of an object whose type allows each name once.
+fn name_in(draft: &Draft, side: Side) -> Option<&str> {
+    let attribute = draft.schema.name_attribute.as_ref().filter(|_| draft.schema.unique_name)?;
+    let object = match side {
+        Side::Before => draft.change.before.as_ref()?,
+        Side::After => draft.change.after.as_ref()?,
+    };
+    object.get(attribute)?.as_str()
+}
+
+fn by_address(drafts: &[Draft]) -> BTreeMap<&Address, usize> {
+    drafts
+        .iter()
+        .enumerate()
+        .filter(|(_, draft)| !draft.change.deposed)
+        .map(|(index, draft)| (&draft.change.address, index))
+        .collect()
+}
+
+/// Who depended on whom when the last run ended.
+fn dependents(snapshot: &Snapshot) -> BTreeMap<&Address, Vec<&Address>> {
+    let mut dependents: BTreeMap<&Address, Vec<&Address>> = BTreeMap::new();
+    for (address, entry) in &snapshot.entries {
+        for dependency in &entry.dependencies {
+            dependents.entry(dependency).or_default().push(address);
+        }
+    }
+    dependents
+}
+
+/// The first program that applies to the object.
+fn choose(programs: &[Program], object: Option<&Attributes>) -> Option<usize> {
+    let empty = Attributes::new();
+    let sensitive = Paths::none();
+    let scope = AttributeScope { attributes: object.unwrap_or(&empty), sensitive: &sensitive };
+    programs.iter().position(|program| match &program.when {
+        None => true,
+        Some(when) => {
+            evaluate(when, &scope).is_ok_and(|datum| datum.value == Value::Bool(true))
+        }
+    })
+}

@@ -1,0 +1,124 @@
+//! Outputs: what the spec shows of its result.
+
+use std::collections::BTreeMap;
+
+use super::input::Mode;
+use super::planner::Planner;
+use super::scope::SpecScope;
+use super::{Action, OutputChange, diagnostics};
+use crate::address::{Address, Block, Name};
+use crate::diagnostics::Diagnostic;
+use crate::digest::Fingerprint;
+use crate::expression::evaluate;
+use crate::expression::{Kind, Root};
+use crate::spec::OutputConfig;
+use crate::stored;
+use crate::value::{Datum, Paths, Value};
+
+/// Evaluates the outputs and compares them with the last run's.
+pub(super) fn outputs(planner: &mut Planner<'_>) -> BTreeMap<Name, OutputChange> {
+    let mut changes = BTreeMap::new();
+    if planner.input.options.mode == Mode::Apply {
+        for (name, output) in &planner.input.config.outputs {
+            if let Some(change) = output_change(planner, name, output) {
+                changes.insert(name.clone(), change);
+            }
+        }
+    }
+    for (name, last) in &planner.input.snapshot.outputs {
+        let gone = planner.input.options.mode != Mode::RefreshOnly
+            && (planner.input.options.mode == Mode::Destroy
+                || !planner.input.config.outputs.contains_key(name));
+        if gone {
+            let change = OutputChange {
+                action: Action::Delete,
+                before: last.value.value().ok(),
+                after: None,
+                sensitive: last.sensitive,
+                secret: None,
+            };
+            changes.insert(name.clone(), change);
+        }
+    }
+    changes
+}
+
+fn output_change(
+    planner: &mut Planner<'_>,
+    name: &Name,
+    output: &OutputConfig,
+) -> Option<OutputChange> {
+    let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals);
+    let datum = match evaluate::evaluate(&output.value.expr, &scope) {
+        Ok(datum) => datum,
+        Err(error) => {
+            let span = output.value.span_of(error.range);
+            planner.diagnostics.push(diagnostics::evaluation(span, &error, &label(name)));
+            return None;
+        }
+    };
+    let sensitive = output.sensitive || !datum.sensitive.is_empty();
+    if sensitive && !output.sensitive {
+        planner.diagnostics.push(leaks(name, output));
+    }
+    let secret = sensitive
+        .then(|| evaluate::residual(&output.value.expr, &scope).ok())
+        .flatten();
+    let paths = if sensitive { Paths::whole() } else { Paths::none() };
+    let key = &planner.input.snapshot.seal_key;
+    let after = stored::seal(&datum.value, &paths, key);
+    let last = planner.input.snapshot.outputs.get(name);
+    let before = last.and_then(|last| last.value.value().ok());
+    let action = match &before {
+        None => Action::Create,
+        Some(before) if same(&after, before) => Action::NoOp,
+        Some(_) => Action::Update,
+    };
+    Some(OutputChange { action, before, after: Some(after), sensitive, secret })
+}
+
+fn same(after: &Value, before: &Value) -> bool {
+    // Numbers and sets lose their exact kind in JSON, so both go through it.
+    stored::Stored::of_sealed(after) == stored::Stored::of_sealed(before)
+}
+
+/// Outputs have no address; diagnostics about them borrow one that says what it is.
+fn label(name: &Name) -> Address {
+    Block::new("output", name.clone()).instance(None)
+}
+
+fn leaks(name: &Name, output: &OutputConfig) -> Diagnostic {
+    Diagnostic::error(format!("output `{name}` shows something sensitive"))
+        .at(output.value.span)
+        .label("this is computed from a sensitive value")
+        .help("add `sensitive = true` to the output, or leave the secret out of it")
+}
+
+/// The fingerprints of the sensitive variables that apply needs again.
+pub(super) fn needed_secrets(planner: &Planner<'_>) -> BTreeMap<Name, Fingerprint> {
+    let mut names = std::collections::BTreeSet::new();
+    let residuals = planner.drafts.iter().flat_map(|draft| draft.change.secrets.values());
+    for expr in residuals {
+        crate::expression::visit::walk(expr, &mut |part| {
+            if let Kind::Root(Root::Var(name)) = &part.kind {
+                names.insert(name.clone());
+            }
+        });
+    }
+    for output in planner.input.config.outputs.values().filter(|output| output.sensitive) {
+        crate::expression::visit::walk(&output.value.expr, &mut |part| {
+            if let Kind::Root(Root::Var(name)) = &part.kind {
+                names.insert(name.clone());
+            }
+        });
+    }
+    let key = &planner.input.snapshot.seal_key;
+    names
+        .into_iter()
+        .filter_map(|name| {
+            let variable = planner.input.config.variables.get(&name)?;
+            let Datum { value, sensitive } = &variable.value;
+            (!sensitive.is_empty()).then(|| (name, Fingerprint::of(value, key)))
+        })
+        .collect()
+}

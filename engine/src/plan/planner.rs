@@ -1,0 +1,438 @@
+//! Planning: walks the blocks in dependency order, decides each instance, then what is to go.
+//!
+//! One walk does both evaluating and deciding, because a decision feeds later evaluations: the id
+//! of an object that is replaced is unknown to everything after it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::input::{Mode, Observed, PlanInput};
+use super::scope::{LocalCache, Planned, SpecScope, object};
+use super::wanted::{self, Instance, Wanted};
+use super::{Action, Base, Change, Doubt, Drift, Plan, Reason};
+use super::{compare, decide, diagnostics, guards, lint, lower, outputs, removal, selection};
+use crate::address::{Address, Name};
+use crate::diagnostics::Diagnostics;
+use crate::journal::Record;
+use crate::schema::TypeSchema;
+use crate::spec::ResourceConfig;
+use crate::state::{Entry, Object, Progress};
+use crate::stored::Stored;
+use crate::value::{Attributes, Paths, Value};
+
+/// Makes the plan. With errors among the diagnostics it must not be applied.
+pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
+    let mut planner = Planner::new(input);
+    planner.report_doubts();
+    planner.selection = selection::select(input, &mut planner.diagnostics);
+    match input.options.mode {
+        Mode::Destroy => removal::destroy(&mut planner),
+        Mode::Apply | Mode::RefreshOnly => planner.walk(),
+    }
+    removal::remove(&mut planner);
+    planner.finish()
+}
+
+/// The work in progress.
+pub(super) struct Planner<'a> {
+    pub(super) input: &'a PlanInput<'a>,
+    pub(super) diagnostics: Diagnostics,
+    pub(super) planned: Planned,
+    pub(super) locals: LocalCache,
+    pub(super) drafts: Vec<Draft>,
+    pub(super) handled: BTreeSet<Address>,
+    pub(super) drift: Vec<Drift>,
+    pub(super) seen: Vec<Record>,
+    pub(super) selection: selection::Selection,
+    /// The addresses of calls in doubt.
+    pub(super) blocked: BTreeMap<Address, Doubt>,
+    /// Those, and what depends on them.
+    pub(super) held: BTreeSet<Address>,
+}
+
+/// A change with what lowering needs beside it.
+pub(super) struct Draft {
+    pub(super) change: Change,
+    pub(super) schema: Arc<TypeSchema>,
+    /// Whether a replace creates before it deletes.
+    pub(super) create_first: bool,
+    /// The attributes that differ.
+    pub(super) changed: BTreeSet<Name>,
+}
+
+/// A live object with what the state and refresh know of it.
+pub(super) struct Live<'a> {
+    pub(super) object: &'a Object,
+    /// The state's attributes, overlaid with what refresh saw; secrets sealed.
+    pub(super) attributes: Attributes,
+    /// The state's attributes alone.
+    pub(super) stored: Attributes,
+}
+
+impl<'a> Planner<'a> {
+    fn new(input: &'a PlanInput<'a>) -> Self {
+        Self {
+            input,
+            diagnostics: Diagnostics::new(),
+            planned: Planned::default(),
+            locals: LocalCache::default(),
+            drafts: Vec::new(),
+            handled: BTreeSet::new(),
+            drift: Vec::new(),
+            seen: Vec::new(),
+            selection: selection::Selection::default(),
+            blocked: BTreeMap::new(),
+            held: BTreeSet::new(),
+        }
+    }
+
+    fn report_doubts(&mut self) {
+        for (call, pending) in &self.input.snapshot.pending {
+            let running = self.input.observations.running.contains(call);
+            let doubt = Doubt {
+                call: *call,
+                address: pending.started.address.clone(),
+                operation: pending.started.operation,
+                reason: pending
+                    .doubt
+                    .clone()
+                    .unwrap_or_else(|| "the run ended before the answer came".to_owned()),
+                running,
+            };
+            self.diagnostics.push(diagnostics::in_doubt(&doubt));
+            self.held.insert(doubt.address.clone());
+            self.blocked.insert(doubt.address.clone(), doubt);
+        }
+    }
+
+    /// Every block in dependency order, every instance by key.
+    fn walk(&mut self) {
+        for block in self.input.graph.order() {
+            let Some(resource) = self.input.config.resources.get(block) else { continue };
+            let scope = SpecScope::new(self.input.config, &self.planned, &self.locals);
+            let instances = wanted::expand(resource, &scope, &mut self.diagnostics);
+            if resource.for_each.is_some() {
+                self.planned.declare_many(block);
+            }
+            for instance in instances.unwrap_or_default() {
+                self.instance(resource, instance);
+            }
+        }
+    }
+
+    fn instance(&mut self, resource: &'a ResourceConfig, instance: Instance) {
+        let Instance { address, each } = instance;
+        let scope =
+            SpecScope::new(self.input.config, &self.planned, &self.locals).with_each(each);
+        let mut found = Diagnostics::new();
+        let enabled = resource.lifecycle.enabled.as_ref();
+        let enabled = wanted::flag(enabled, "enabled", &scope, &address, &mut found);
+        let disabled = enabled == Some(false);
+        let wanted = if disabled {
+            None
+        } else {
+            wanted::wanted(resource, &address, &scope, &mut found)
+        };
+        let flags = decide::flags(resource, &scope, &address, &mut found);
+        self.diagnostics.extend(found);
+        if disabled {
+            self.planned.insert(&address, object_of_null());
+            return;
+        }
+        // What could not be evaluated was said; it is planned as unknown, so that what refers to
+        // it is still checked.
+        let Some(wanted) = wanted else {
+            let unknown = decide::all_unknown(&resource.schema, &address);
+            self.planned.insert(&address, object(unknown, Paths::none()));
+            self.handled.insert(address);
+            return;
+        };
+        let object = self.decide(resource, &address, wanted, &flags);
+        self.planned.insert(&address, object);
+        self.handled.insert(address);
+    }
+
+    fn decide(
+        &mut self,
+        resource: &'a ResourceConfig,
+        address: &Address,
+        wanted: Wanted,
+        flags: &decide::Flags,
+    ) -> crate::value::Datum {
+        let live = self.live(address, &resource.schema);
+        self.note_drift(address, resource, live.as_ref());
+        let case = decide::Case {
+            resource,
+            address,
+            wanted: &wanted,
+            live: live.as_ref(),
+            vanished: live.is_none() && self.has_current(address),
+            flags,
+            held: self.hold_reason(address, &wanted),
+            asked: self.input.options.replace.contains(address),
+            key: &self.input.snapshot.seal_key,
+        };
+        let decision = decide::decide(&case, &mut self.diagnostics);
+        let mut draft = decision.draft;
+        if draft.change.reason == Reason::InDoubt {
+            self.held.insert(address.clone());
+        }
+        self.mark_drifted_causes(&mut draft.change);
+        self.note_seen(address, &draft, live.as_ref(), &wanted);
+        guards::check(self.input, resource, &draft, flags, &mut self.diagnostics);
+        self.drafts.push(draft);
+        object(decision.planned, wanted.sensitive)
+    }
+
+    /// Why an instance is left alone, if it is.
+    fn hold_reason(&self, address: &Address, wanted: &Wanted) -> Option<Reason> {
+        if self.blocked.contains_key(address)
+            || wanted.dependencies.iter().any(|on| self.held.contains(on))
+        {
+            return Some(Reason::InDoubt);
+        }
+        if self.input.options.mode == Mode::RefreshOnly || !self.selection.includes(address) {
+            return Some(Reason::Untargeted);
+        }
+        None
+    }
+
+    fn has_current(&self, address: &Address) -> bool {
+        let entry = self.input.snapshot.entries.get(address);
+        entry.is_some_and(|entry| entry.current.is_some())
+    }
+
+    /// The live object of an address; none when there is none, or it is confirmed gone.
+    pub(super) fn live(&mut self, address: &Address, schema: &TypeSchema) -> Option<Live<'a>> {
+        let entry = self.input.snapshot.entries.get(address)?;
+        let object = entry.current.as_ref()?;
+        self.live_object(address, object, schema)
+    }
+
+    pub(super) fn live_object(
+        &mut self,
+        address: &Address,
+        object: &'a Object,
+        schema: &TypeSchema,
+    ) -> Option<Live<'a>> {
+        let stored = match stored_attributes(&object.attributes, schema) {
+            Ok(stored) => stored,
+            Err(error) => {
+                self.diagnostics.push(diagnostics::state_is_damaged(address, &error));
+                return None;
+            }
+        };
+        let key = (address.clone(), object.id.clone());
+        match self.input.observations.objects.get(&key) {
+            Some(Observed::Gone) => {
+                let id = object.id.clone();
+                self.seen.push(Record::Vanished { address: address.clone(), object: id });
+                None
+            }
+            Some(Observed::Live(observed)) => {
+                let mut attributes = stored.clone();
+                attributes.extend(observed.iter().map(|(n, v)| (n.clone(), v.clone())));
+                Some(Live { object, attributes, stored })
+            }
+            None => Some(Live { object, attributes: stored.clone(), stored }),
+        }
+    }
+
+    fn note_drift(
+        &mut self,
+        address: &Address,
+        resource: &ResourceConfig,
+        live: Option<&Live<'_>>,
+    ) {
+        let Some(entry) = self.input.snapshot.entries.get(address) else { return };
+        let Some(object) = &entry.current else { return };
+        let schema = &resource.schema;
+        let Some(live) = live else {
+            if let Ok(before) = stored_attributes(&object.attributes, schema) {
+                let address = address.clone();
+                let attributes = Vec::new();
+                self.drift.push(Drift {
+                    address,
+                    before,
+                    after: None,
+                    attributes,
+                    proposal: None,
+                });
+            }
+            return;
+        };
+        if !object.progress.is_ready() {
+            return;
+        }
+        let attributes = drifted(live, schema, &self.input.snapshot.seal_key);
+        if attributes.is_empty() {
+            return;
+        }
+        self.drift.push(Drift {
+            address: address.clone(),
+            before: live.stored.clone(),
+            after: Some(live.attributes.clone()),
+            proposal: decide::proposal(resource, &attributes, &live.attributes),
+            attributes,
+        });
+    }
+
+    fn mark_drifted_causes(&self, change: &mut Change) {
+        let Some(drift) = self.drift.last().filter(|drift| drift.address == change.address) else {
+            return;
+        };
+        let key = &self.input.snapshot.seal_key;
+        for cause in &mut change.causes {
+            let wanted = change.after.as_ref().and_then(|after| after.get(&cause.attribute));
+            let stored = drift.before.get(&cause.attribute);
+            cause.drifted = drift.attributes.contains(&cause.attribute)
+                && wanted.zip(stored).is_some_and(|(w, s)| compare::agree(w, s, key));
+        }
+    }
+
+    /// What the state takes over without a call.
+    fn note_seen(
+        &mut self,
+        address: &Address,
+        draft: &Draft,
+        live: Option<&Live<'_>>,
+        wanted: &Wanted,
+    ) {
+        let Some(live) = live else { return };
+        let change = &draft.change;
+        if change.action != Action::NoOp || change.reason == Reason::InDoubt {
+            return;
+        }
+        let held = change.reason == Reason::Untargeted;
+        let Some(entry) = self.input.snapshot.entries.get(address) else { return };
+        let record = if held {
+            accepted(address, live, entry)
+        } else {
+            Record::Seen {
+                address: address.clone(),
+                object: live.object.id.clone(),
+                progress: Progress::Ready,
+                attributes: Stored::of_sealed(&Value::map(live.attributes.clone())),
+                managed: change.managed.clone(),
+                sensitive: wanted.sensitive.clone(),
+                dependencies: change.dependencies.clone(),
+            }
+        };
+        if differs_from_state(&record, live.object, entry) {
+            self.seen.push(record);
+        }
+    }
+
+    fn finish(mut self) -> (Plan, Diagnostics) {
+        self.drafts.sort_by(|a, b| {
+            let key = |d: &Draft| (d.change.address.clone(), d.change.deposed);
+            key(a).cmp(&key(b)).then_with(|| a.change.object.cmp(&b.change.object))
+        });
+        self.drift.sort_by(|a, b| a.address.cmp(&b.address));
+        let steps = lower::lower(&self.drafts, self.input.snapshot, &mut self.diagnostics);
+        let outputs = outputs::outputs(&mut self);
+        let base = self.base();
+        let plan = Plan {
+            complete: self.input.options.targets.is_empty()
+                && self.input.options.excludes.is_empty(),
+            base,
+            drift: self.drift,
+            changes: self.drafts.into_iter().map(|draft| draft.change).collect(),
+            outputs,
+            steps,
+            doubts: self.blocked.into_values().collect(),
+            seen: self.seen,
+        };
+        let mut diagnostics = self.diagnostics;
+        if !diagnostics.has_errors() {
+            for note in lint::lint(&plan) {
+                diagnostics.push(diagnostics::internal(note));
+            }
+        }
+        diagnostics.sort();
+        (plan, diagnostics)
+    }
+
+    fn base(&self) -> Base {
+        let snapshot = self.input.snapshot;
+        let used = self.drafts.iter().filter(|draft| draft.change.action != Action::NoOp);
+        let mut wanted = BTreeSet::new();
+        for draft in used {
+            wanted.insert(&draft.change.address);
+            wanted.extend(&draft.change.dependencies);
+        }
+        let mut objects = BTreeMap::new();
+        for draft in &self.drafts {
+            let Change { address, before, deposed, .. } = &draft.change;
+            if let (Some(before), true, false) = (before, wanted.contains(address), *deposed) {
+                let digest = compare::fitness_digest(&draft.schema, before);
+                objects.insert(address.clone(), digest);
+            }
+        }
+        Base {
+            lineage: snapshot.lineage.clone(),
+            serial: snapshot.serial,
+            providers: self
+                .input
+                .providers
+                .iter()
+                .map(|(name, schema)| (name.clone(), schema.digest.clone()))
+                .collect(),
+            accounts: self.input.accounts.clone(),
+            objects,
+            secrets: outputs::needed_secrets(self),
+        }
+    }
+}
+
+fn object_of_null() -> crate::value::Datum {
+    crate::value::Datum::plain(Value::Null)
+}
+
+/// Reads attributes back from the state, in the schema's types. What the schema no longer has, or
+/// has with another type, is left out or left as it is.
+pub(super) fn stored_attributes(
+    stored: &Stored,
+    schema: &TypeSchema,
+) -> Result<Attributes, String> {
+    let value = stored.value().map_err(|error| error.to_string())?;
+    let Value::Map(entries) = value else { return Ok(Attributes::new()) };
+    Ok(entries
+        .iter()
+        .filter_map(|(name, value)| {
+            let attribute = schema.attributes.get(name)?;
+            let value = value.convert(&attribute.ty).unwrap_or_else(|_| value.clone());
+            Some((name.clone(), value))
+        })
+        .collect())
+}
+
+/// The managed attributes whose live value is not the state's.
+fn drifted(live: &Live<'_>, schema: &TypeSchema, key: &crate::digest::SealKey) -> Vec<Name> {
+    let managed = live.object.managed.iter().filter(|name| compare::is_stable(schema, name));
+    compare::differing(managed, &live.stored, &live.attributes, key).into_iter().collect()
+}
+
+/// The record that accepts what is live and changes nothing else.
+pub(super) fn accepted(address: &Address, live: &Live<'_>, entry: &Entry) -> Record {
+    Record::Seen {
+        address: address.clone(),
+        object: live.object.id.clone(),
+        progress: live.object.progress.clone(),
+        attributes: Stored::of_sealed(&Value::map(live.attributes.clone())),
+        managed: live.object.managed.clone(),
+        sensitive: live.object.sensitive.clone(),
+        dependencies: entry.dependencies.clone(),
+    }
+}
+
+fn differs_from_state(record: &Record, object: &Object, entry: &Entry) -> bool {
+    let Record::Seen { progress, attributes, managed, sensitive, dependencies, .. } = record else {
+        return true;
+    };
+    *progress != object.progress
+        || *attributes != object.attributes
+        || *managed != object.managed
+        || *sensitive != object.sensitive
+        || *dependencies != entry.dependencies
+}

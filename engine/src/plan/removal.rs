@@ -1,0 +1,252 @@
+//! What is to go: entries of the state that the spec does not want, deposed objects and leftovers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::input::Mode;
+use super::planner::{Draft, Live, Planner, accepted};
+use super::scope::SpecScope;
+use super::wanted;
+use super::{Action, Change, Reason, diagnostics, rules};
+use crate::address::Address;
+use crate::diagnostics::Diagnostics;
+use crate::journal::Record;
+use crate::schema::TypeSchema;
+use crate::spec::{ResourceConfig, SpecExpr};
+use crate::state::{Entry, Object, Progress};
+use crate::stored::Stored;
+use crate::value::{Paths, Value};
+
+/// In a destroy nothing is wanted: checks only what the spec protects.
+pub(super) fn destroy(planner: &mut Planner<'_>) {
+    // Blocks with for_each are declared, so that prevent_destroy may refer to its own key.
+    for (block, resource) in &planner.input.config.resources {
+        if resource.for_each.is_some() {
+            planner.planned.declare_many(block);
+        }
+    }
+}
+
+/// Plans the end of everything that the walk did not handle.
+pub(super) fn remove(planner: &mut Planner<'_>) {
+    let snapshot = planner.input.snapshot;
+    for (address, entry) in &snapshot.entries {
+        let Some(schema) = schema_of(planner, address, entry) else {
+            planner.diagnostics.push(diagnostics::provider_is_missing(&entry.provider, address));
+            continue;
+        };
+        if !planner.handled.contains(address)
+            && let Some(current) = &entry.current
+        {
+            remove_current(planner, address, entry, current, &schema);
+        }
+        for object in &entry.deposed {
+            remove_deposed(planner, address, entry, object, &schema);
+        }
+    }
+    surface_leftovers(planner);
+}
+
+fn schema_of(planner: &Planner<'_>, address: &Address, entry: &Entry) -> Option<Arc<TypeSchema>> {
+    planner.input.providers.get(&entry.provider)?.types.get(&address.block.ty).cloned()
+}
+
+fn remove_current(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    entry: &Entry,
+    current: &Object,
+    schema: &Arc<TypeSchema>,
+) {
+    let snapshot_entry = &planner.input.snapshot.entries[address];
+    let Some(object) = snapshot_entry.current.as_ref() else { return };
+    let Some(live) = planner.live_object(address, object, schema) else { return };
+    let config = planner.input.config.resources.get(&address.block);
+    let held = if planner.held.contains(address) {
+        Some(Reason::InDoubt)
+    } else if planner.input.options.mode == Mode::RefreshOnly
+        || !planner.selection.includes(address)
+    {
+        Some(Reason::Untargeted)
+    } else {
+        None
+    };
+    let reason = reason(planner, address, config);
+    let mut change = ending(address, entry, current, &live);
+    if let Some(held) = held {
+        change.after.clone_from(&change.before);
+        change.reason = held;
+        if change.reason == Reason::Untargeted {
+            let record = accepted(address, &live, entry);
+            let same = matches!(&record, Record::Seen { attributes, .. } if *attributes == current.attributes);
+            if !same {
+                planner.seen.push(record);
+            }
+        }
+    } else if retained(planner, address, config) {
+        change.action = Action::Forget;
+        change.reason = Reason::Retained;
+    } else {
+        change.action = Action::Delete;
+        change.reason = reason;
+        change.loss.clone_from(&schema.delete_effect);
+        let span = change.span;
+        protect(planner, address, config);
+        rules::check_delete(
+            &schema.rules,
+            address,
+            &live.attributes,
+            span,
+            &mut planner.diagnostics,
+        );
+    }
+    planner.drafts.push(draft(change, schema));
+}
+
+fn remove_deposed(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    entry: &Entry,
+    object: &Object,
+    schema: &Arc<TypeSchema>,
+) {
+    let entries = &planner.input.snapshot.entries;
+    let Some(object) = entries[address].object(&object.id) else { return };
+    let Some(live) = planner.live_object(address, object, schema) else { return };
+    let mut change = ending(address, entry, object, &live);
+    change.deposed = true;
+    if planner.held.contains(address) {
+        change.reason = Reason::InDoubt;
+    } else if planner.selection.includes(address)
+        && planner.input.options.mode != Mode::RefreshOnly
+    {
+        change.action = Action::Delete;
+        change.reason = Reason::Deposed;
+    } else {
+        change.reason = Reason::Untargeted;
+    }
+    planner.drafts.push(draft(change, schema));
+}
+
+/// Objects that bear a watched nonce are ours and unwanted: the state takes them as deposed, and
+/// the plan deletes them.
+fn surface_leftovers(planner: &mut Planner<'_>) {
+    let watched: BTreeMap<_, _> =
+        planner.input.snapshot.watched.iter().map(|watched| (&watched.nonce, watched)).collect();
+    for leftover in &planner.input.observations.leftovers {
+        let Some(watched) = watched.get(&leftover.nonce) else { continue };
+        let provider = planner.input.providers.get(&watched.provider);
+        let Some(schema) = provider.and_then(|p| p.types.get(&watched.ty)).cloned() else {
+            continue;
+        };
+        let object = Object {
+            id: leftover.id.clone(),
+            progress: Progress::Ready,
+            attributes: Stored::of_sealed(&Value::map(leftover.attributes.clone())),
+            managed: BTreeSet::new(),
+            sensitive: Paths::none(),
+        };
+        planner.seen.push(Record::Adopted {
+            address: watched.address.clone(),
+            provider: watched.provider.clone(),
+            object: object.clone(),
+            dependencies: BTreeSet::new(),
+            deposed: true,
+        });
+        let entry = Entry {
+            provider: watched.provider.clone(),
+            current: None,
+            deposed: Vec::new(),
+            dependencies: BTreeSet::new(),
+        };
+        let attributes = leftover.attributes.clone();
+        let live = Live { object: &object, stored: attributes.clone(), attributes };
+        let mut change = ending(&watched.address, &entry, &object, &live);
+        change.deposed = true;
+        change.reason = Reason::Leftover(leftover.nonce.clone());
+        if planner.input.options.mode != Mode::RefreshOnly {
+            change.action = Action::Delete;
+        }
+        planner.drafts.push(draft(change, &schema));
+    }
+}
+
+fn ending(address: &Address, entry: &Entry, object: &Object, live: &Live<'_>) -> Change {
+    Change {
+        address: address.clone(),
+        deposed: false,
+        provider: entry.provider.clone(),
+        action: Action::NoOp,
+        reason: Reason::InSync,
+        before: Some(live.attributes.clone()),
+        after: None,
+        causes: Vec::new(),
+        object: Some(object.id.clone()),
+        progress: object.progress.clone(),
+        sensitive: object.sensitive.clone(),
+        secrets: BTreeMap::new(),
+        managed: object.managed.clone(),
+        dependencies: entry.dependencies.clone(),
+        effects: Vec::new(),
+        loss: None,
+        deferred_rules: 0,
+        span: None,
+    }
+}
+
+fn draft(change: Change, schema: &Arc<TypeSchema>) -> Draft {
+    Draft { change, schema: schema.clone(), create_first: false, changed: BTreeSet::new() }
+}
+
+fn reason(planner: &Planner<'_>, address: &Address, config: Option<&ResourceConfig>) -> Reason {
+    match config {
+        _ if planner.input.options.mode == Mode::Destroy => Reason::Destroy,
+        None => Reason::NotInSpec,
+        Some(resource) if resource.for_each.is_some() == address.key.is_some() => {
+            if address.key.is_some() && !planner.planned.has(address) {
+                Reason::KeyNotInSpec
+            } else {
+                Reason::Disabled
+            }
+        }
+        Some(_) => Reason::KeyNotInSpec,
+    }
+}
+
+/// Evaluates a flag of the block for an instance that is to go, where the spec still has the block.
+fn flag(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    item: Option<&SpecExpr>,
+    word: &'static str,
+) -> bool {
+    let Some(item) = item else { return false };
+    let mut found = Diagnostics::new();
+    let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals)
+        .with_each(address.key.clone().map(|key| super::scope::Each {
+            value: crate::value::Datum::plain(Value::String(key.clone())),
+            key,
+            source: item.expr.clone(),
+        }));
+    let value = wanted::flag(Some(item), word, &scope, address, &mut found);
+    planner.diagnostics.extend(found);
+    // What cannot be evaluated was said, and protects until it is mended.
+    value.unwrap_or(true)
+}
+
+fn retained(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    config: Option<&ResourceConfig>,
+) -> bool {
+    let item = config.and_then(|config| config.lifecycle.retain.as_ref()).cloned();
+    flag(planner, address, item.as_ref(), "retain")
+}
+
+fn protect(planner: &mut Planner<'_>, address: &Address, config: Option<&ResourceConfig>) {
+    let item = config.and_then(|config| config.lifecycle.prevent_destroy.as_ref()).cloned();
+    if flag(planner, address, item.as_ref(), "prevent_destroy") {
+        let span = item.map(|item| item.span);
+        planner.diagnostics.push(diagnostics::destroy_prevented(span, address, "delete"));
+    }
+}

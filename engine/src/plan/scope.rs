@@ -1,0 +1,259 @@
+//! What an expression of a resource may see while planning: variables, locals, `each`, and the
+//! planned objects of the resources before it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::address::{Address, Block, Name};
+use crate::expression::evaluate::{self, Scope};
+use crate::expression::{Expr, Root};
+use crate::spec::Config;
+use crate::value::{Attributes, Datum, Path, Paths, Value};
+
+/// The planned objects so far, by block.
+#[derive(Default)]
+pub(super) struct Planned {
+    blocks: BTreeMap<Block, Instances>,
+}
+
+/// The instances of one block.
+enum Instances {
+    /// A block without `for_each`: its object, or null.
+    One(Datum),
+    /// A block with `for_each`: an object for each key; those of disabled ones are null.
+    Many(BTreeMap<Name, Datum>),
+}
+
+impl Planned {
+    /// Declares a block with `for_each`, so that it is known even when it has no instance.
+    pub(super) fn declare_many(&mut self, block: &Block) {
+        self.blocks.insert(block.clone(), Instances::Many(BTreeMap::new()));
+    }
+
+    /// Says whether an instance was planned.
+    pub(super) fn has(&self, address: &Address) -> bool {
+        match (self.blocks.get(&address.block), &address.key) {
+            (Some(Instances::Many(objects)), Some(key)) => objects.contains_key(key),
+            (Some(Instances::One(_)), None) => true,
+            _ => false,
+        }
+    }
+
+    /// Adds the object of an instance.
+    pub(super) fn insert(&mut self, address: &Address, object: Datum) {
+        match &address.key {
+            None => {
+                self.blocks.insert(address.block.clone(), Instances::One(object));
+            }
+            Some(key) => {
+                let instances = self
+                    .blocks
+                    .entry(address.block.clone())
+                    .or_insert_with(|| Instances::Many(BTreeMap::new()));
+                if let Instances::Many(objects) = instances {
+                    objects.insert(key.clone(), object);
+                }
+            }
+        }
+    }
+}
+
+/// Builds the datum of an object from its attributes.
+pub(super) fn object(attributes: Attributes, sensitive: Paths) -> Datum {
+    Datum { value: Value::Map(Arc::new(attributes)), sensitive }
+}
+
+/// The scope of one spec. It remembers which resources were looked at.
+pub(super) struct SpecScope<'a> {
+    config: &'a Config,
+    planned: &'a Planned,
+    locals: &'a LocalCache,
+    each: Option<Each>,
+    touched: RefCell<BTreeSet<Address>>,
+}
+
+/// `each` of one instance.
+#[derive(Clone)]
+pub(super) struct Each {
+    /// `each.key`.
+    pub(super) key: Name,
+    /// `each.value`.
+    pub(super) value: Datum,
+    /// The expression of `for_each`, for residuals of sensitive values.
+    pub(super) source: Expr,
+}
+
+/// Locals that were computed, each with the resources it looked at.
+#[derive(Default)]
+pub(super) struct LocalCache(RefCell<BTreeMap<Name, (Datum, BTreeSet<Address>)>>);
+
+impl<'a> SpecScope<'a> {
+    /// The scope outside any instance.
+    pub(super) fn new(config: &'a Config, planned: &'a Planned, locals: &'a LocalCache) -> Self {
+        Self { config, planned, locals, each: None, touched: RefCell::default() }
+    }
+
+    /// With `each` of an instance.
+    #[must_use]
+    pub(super) fn with_each(mut self, each: Option<Each>) -> Self {
+        self.each = each;
+        self
+    }
+
+    /// The resources that were looked at so far.
+    pub(super) fn touched(&self) -> BTreeSet<Address> {
+        self.touched.borrow().clone()
+    }
+
+    fn local(&self, name: &Name) -> Result<Datum, String> {
+        if let Some((datum, touched)) = self.locals.0.borrow().get(name) {
+            self.touched.borrow_mut().extend(touched.iter().cloned());
+            return Ok(datum.clone());
+        }
+        let local =
+            self.config.locals.get(name).ok_or_else(|| format!("there is no local `{name}`"))?;
+        // A scope of its own, so that what the local looks at is known by itself. Locals are
+        // acyclic: the spec's resolution proved it.
+        let own = SpecScope::new(self.config, self.planned, self.locals);
+        let datum = evaluate::evaluate(&local.expr, &own).map_err(|error| error.message)?;
+        let touched = own.touched();
+        self.touched.borrow_mut().extend(touched.iter().cloned());
+        self.locals.0.borrow_mut().insert(name.clone(), (datum.clone(), touched));
+        Ok(datum)
+    }
+
+    fn touch(&self, address: Address) {
+        self.touched.borrow_mut().insert(address);
+    }
+}
+
+impl Scope for SpecScope<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        match root {
+            Root::Var(name) => match self.config.variables.get(name) {
+                Some(variable) => Ok(variable.value.clone()),
+                None => Err(format!("there is no variable `{name}`")),
+            },
+            Root::Local(name) => self.local(name),
+            Root::EachKey | Root::EachValue => {
+                let each = self.each.as_ref().ok_or("`each` stands only below for_each")?;
+                Ok(if *root == Root::EachKey {
+                    Datum::plain(Value::String(each.key.clone()))
+                } else {
+                    each.value.clone()
+                })
+            }
+            Root::Resource(block) => self.resource(block, None),
+            Root::Named(name) => Err(format!("there is no `{name}` here")),
+        }
+    }
+
+    fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
+        match (self.planned.blocks.get(block), key) {
+            (None, _) => Err(format!("there is no resource `{block}`")),
+            (Some(Instances::One(_)), Some(_)) => {
+                Err(format!("`{block}` has no for_each, so it has no keys"))
+            }
+            (Some(Instances::One(object)), None) => {
+                self.touch(block.instance(None));
+                Ok(object.clone())
+            }
+            (Some(Instances::Many(objects)), Some(key)) => {
+                let object = objects.get(key).ok_or_else(|| no_key(block, key, objects))?;
+                self.touch(block.instance(Some(key.into())));
+                Ok(object.clone())
+            }
+            (Some(Instances::Many(objects)), None) => {
+                let (mut values, mut sensitive) = (Attributes::new(), Paths::none());
+                for (key, object) in objects {
+                    self.touch(block.instance(Some(key.clone())));
+                    sensitive.extend_below(&Path::attribute(key.clone()), &object.sensitive);
+                    values.insert(key.clone(), object.value.clone());
+                }
+                Ok(Datum { value: Value::map(values), sensitive })
+            }
+        }
+    }
+
+    fn source(&self, root: &Root) -> Option<Expr> {
+        use crate::expression::Kind;
+        match root {
+            Root::Local(name) => {
+                let own = SpecScope::new(self.config, self.planned, self.locals);
+                evaluate::residual(&self.config.locals.get(name)?.expr, &own).ok()
+            }
+            Root::EachValue => {
+                let each = self.each.as_ref()?;
+                let key = Expr::literal(Value::String(each.key.clone()));
+                let own = SpecScope::new(self.config, self.planned, self.locals);
+                let source = evaluate::residual(&each.source, &own).ok()?;
+                Some(Expr::nowhere(Kind::Index(Box::new(source), Box::new(key))))
+            }
+            _ => None,
+        }
+    }
+
+    fn file(&self, path: &str) -> Result<Arc<str>, String> {
+        self.config.files.get(path).cloned().ok_or_else(|| format!("`{path}` was not read"))
+    }
+}
+
+fn no_key(block: &Block, key: &str, objects: &BTreeMap<Name, Datum>) -> String {
+    let near = crate::diagnostics::nearest(key, objects.keys().map(|key| &**key));
+    match near {
+        Some(near) => format!("`{block}` has no key \"{key}\"; there is \"{near}\""),
+        None => format!("`{block}` has no key \"{key}\""),
+    }
+}
+
+/// The scope of a rule: `old`, `new` and `action`, and nothing else.
+pub(super) struct RuleScope<'a> {
+    /// The live object, null on create.
+    pub(super) old: &'a Datum,
+    /// The planned object, null on delete.
+    pub(super) new: &'a Datum,
+    /// The action's word.
+    pub(super) action: &'static str,
+}
+
+impl Scope for RuleScope<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        match root {
+            Root::Named(name) if &**name == "old" => Ok(self.old.clone()),
+            Root::Named(name) if &**name == "new" => Ok(self.new.clone()),
+            Root::Named(name) if &**name == "action" => {
+                Ok(Datum::plain(Value::string(self.action)))
+            }
+            _ => Err("a rule sees `old`, `new` and `action`".to_owned()),
+        }
+    }
+
+    fn resource(&self, block: &Block, _key: Option<&str>) -> Result<Datum, String> {
+        Err(format!("a rule sees no resource, so not `{block}`"))
+    }
+}
+
+/// The scope of a schema's expressions: an object's attributes, by name.
+pub(super) struct AttributeScope<'a> {
+    /// The attributes.
+    pub(super) attributes: &'a Attributes,
+    /// Their sensitive places.
+    pub(super) sensitive: &'a Paths,
+}
+
+impl Scope for AttributeScope<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        match root {
+            Root::Named(name) => Ok(Datum {
+                value: self.attributes.get(name).cloned().unwrap_or(Value::Null),
+                sensitive: self.sensitive.inside(&crate::value::Segment::Key(name.clone())),
+            }),
+            _ => Err("only the object's attributes can be seen here".to_owned()),
+        }
+    }
+
+    fn resource(&self, block: &Block, _key: Option<&str>) -> Result<Datum, String> {
+        Err(format!("only the object's attributes can be seen here, not `{block}`"))
+    }
+}

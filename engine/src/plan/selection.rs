@@ -1,0 +1,84 @@
+//! Which instances a plan is about: `--target` and `--exclude`.
+
+use std::collections::BTreeSet;
+
+use super::diagnostics;
+use super::input::{PlanInput, Target};
+use crate::address::{Address, Block};
+use crate::diagnostics::Diagnostics;
+
+/// The chosen instances.
+#[derive(Default)]
+pub(super) struct Selection {
+    /// None: all. Else the targets, and whole blocks that they depend on.
+    targets: Option<(Vec<Target>, BTreeSet<Block>)>,
+    /// The excluded ones, and whole blocks that depend on them.
+    excludes: (Vec<Target>, BTreeSet<Block>),
+}
+
+impl Selection {
+    /// Says whether an instance is chosen.
+    pub(super) fn includes(&self, address: &Address) -> bool {
+        let (excluded, dependents) = &self.excludes;
+        if excluded.iter().any(|target| target.names(address))
+            || dependents.contains(&address.block)
+        {
+            return false;
+        }
+        self.targets.as_ref().is_none_or(|(targets, dependencies)| {
+            targets.iter().any(|target| target.names(address))
+                || dependencies.contains(&address.block)
+        })
+    }
+}
+
+/// Works out what was asked for, and says where it names nothing.
+pub(super) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) -> Selection {
+    let options = input.options;
+    for (targets, option) in [(&options.targets, "--target"), (&options.excludes, "--exclude")] {
+        for target in targets.iter().filter(|target| !exists(input, target)) {
+            found.push(diagnostics::nothing_named(&text(target), option));
+        }
+    }
+    for address in &options.replace {
+        if !exists(input, &Target::Instance(address.clone())) {
+            found.push(diagnostics::nothing_named(&address.to_string(), "--replace"));
+        }
+    }
+    let closure = |targets: &[Target], next: &dyn Fn(&Block) -> Vec<Block>| {
+        let mut reached = BTreeSet::new();
+        let mut open: Vec<Block> = targets.iter().flat_map(|t| next(block(t))).collect();
+        while let Some(block) = open.pop() {
+            if reached.insert(block.clone()) {
+                open.extend(next(&block));
+            }
+        }
+        reached
+    };
+    let up = |block: &Block| input.graph.dependencies(block).cloned().collect::<Vec<_>>();
+    let down = |block: &Block| input.graph.dependents(block).cloned().collect::<Vec<_>>();
+    let targets = (!options.targets.is_empty())
+        .then(|| (options.targets.clone(), closure(&options.targets, &up)));
+    let excludes = (options.excludes.clone(), closure(&options.excludes, &down));
+    Selection { targets, excludes }
+}
+
+fn block(target: &Target) -> &Block {
+    match target {
+        Target::Block(block) => block,
+        Target::Instance(address) => &address.block,
+    }
+}
+
+fn text(target: &Target) -> String {
+    match target {
+        Target::Block(block) => block.to_string(),
+        Target::Instance(address) => address.to_string(),
+    }
+}
+
+/// Whether the spec or the state has it. Keys of the spec are not known yet, so a block is enough.
+fn exists(input: &PlanInput<'_>, target: &Target) -> bool {
+    input.config.resources.contains_key(block(target))
+        || input.snapshot.entries.keys().any(|address| target.names(address))
+}

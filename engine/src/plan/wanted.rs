@@ -1,0 +1,257 @@
+//! An instance as the spec wants it: its attributes evaluated, converted and checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::diagnostics;
+use super::scope::{Each, SpecScope};
+use crate::address::{Address, Name};
+use crate::constraint;
+use crate::diagnostics::Diagnostics;
+use crate::expression::{Expr, evaluate};
+use crate::schema::{Attribute, Presence};
+use crate::spec::{Item, ResourceConfig, SpecExpr};
+use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
+
+/// What the spec says about one instance.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    /// The managed attributes, in clear, in the schema's types.
+    pub(super) attributes: Attributes,
+    /// Their sensitive places, and the schema's.
+    pub(super) sensitive: Paths,
+    /// How apply computes the sensitive ones again.
+    pub(super) secrets: BTreeMap<Name, Expr>,
+    /// The resources that they were computed from, and those of `depends_on`.
+    pub(super) dependencies: BTreeSet<Address>,
+}
+
+/// One instance of a block before its attributes are looked at.
+pub(super) struct Instance {
+    /// Its address.
+    pub(super) address: Address,
+    /// Its `each`.
+    pub(super) each: Option<Each>,
+}
+
+/// The instances of a block, by key; none when `for_each` is wrong, which is then said.
+pub(super) fn expand(
+    resource: &ResourceConfig,
+    scope: &SpecScope<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Vec<Instance>> {
+    let Some(for_each) = &resource.for_each else {
+        return Some(vec![Instance { address: resource.block.instance(None), each: None }]);
+    };
+    let datum = evaluate_spec(for_each, scope, &resource.block.instance(None), diagnostics)?;
+    let keys = match keys(&datum) {
+        Ok(keys) => keys,
+        Err(why) => {
+            diagnostics.push(diagnostics::bad_for_each(for_each.span, why));
+            return None;
+        }
+    };
+    let instance = |(key, value): (Name, Datum)| Instance {
+        address: resource.block.instance(Some(key.clone())),
+        each: Some(Each { key, value, source: for_each.expr.clone() }),
+    };
+    Some(keys.into_iter().map(instance).collect())
+}
+
+fn keys(datum: &Datum) -> Result<Vec<(Name, Datum)>, &'static str> {
+    if datum.sensitive.covers(&Path::root()) {
+        return Err("its keys would be shown in addresses, and it is sensitive");
+    }
+    match &datum.value {
+        Value::Unknown(_) => Err("it is known only after apply, and the keys must be known now"),
+        Value::Map(entries) => Ok(entries
+            .iter()
+            .map(|(key, value)| {
+                let sensitive = datum.sensitive.inside(&Segment::Key(key.clone()));
+                (key.clone(), Datum { value: value.clone(), sensitive })
+            })
+            .collect()),
+        Value::List(items) | Value::Set(items) => list_keys(items, datum),
+        _ => Err("it must be a table, or a list of distinct strings"),
+    }
+}
+
+fn list_keys(items: &[Value], datum: &Datum) -> Result<Vec<(Name, Datum)>, &'static str> {
+    let mut keys = BTreeMap::new();
+    for (index, item) in items.iter().enumerate() {
+        if datum.sensitive.touches(&Path::root().join(index)) {
+            return Err("its keys would be shown in addresses, and one of them is sensitive");
+        }
+        let Value::String(text) = item else {
+            return Err(if matches!(item, Value::Unknown(_)) {
+                "one of its keys is known only after apply, and the keys must be known now"
+            } else {
+                "a list of for_each holds strings only"
+            });
+        };
+        if keys.insert(text.clone(), Datum::plain(item.clone())).is_some() {
+            return Err("the same key stands in it twice");
+        }
+    }
+    Ok(keys.into_iter().collect())
+}
+
+/// Evaluates an expression of a resource, or says what is wrong with it.
+pub(super) fn evaluate_spec(
+    item: &SpecExpr,
+    scope: &SpecScope<'_>,
+    address: &Address,
+    diagnostics: &mut Diagnostics,
+) -> Option<Datum> {
+    match evaluate::evaluate(&item.expr, scope) {
+        Ok(datum) => Some(datum),
+        Err(error) => {
+            diagnostics.push(diagnostics::evaluation(item.span_of(error.range), &error, address));
+            None
+        }
+    }
+}
+
+/// Evaluates a yes-or-no of `lifecycle`; false when it is absent.
+pub(super) fn flag(
+    item: Option<&SpecExpr>,
+    word: &'static str,
+    scope: &SpecScope<'_>,
+    address: &Address,
+    diagnostics: &mut Diagnostics,
+) -> Option<bool> {
+    let item = item?;
+    match evaluate_spec(item, scope, address, diagnostics)?.value {
+        Value::Bool(value) => Some(value),
+        Value::Unknown(_) => {
+            diagnostics.push(diagnostics::flag_unknown(item.span, word, address));
+            None
+        }
+        _ => {
+            diagnostics.push(diagnostics::flag_not_bool(item.span, word, address));
+            None
+        }
+    }
+}
+
+/// Evaluates the attributes of an instance; none when one of them is wrong, which is then said.
+pub(super) fn wanted(
+    resource: &ResourceConfig,
+    address: &Address,
+    scope: &SpecScope<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Wanted> {
+    let mut wanted = Wanted { sensitive: resource.schema.sensitive(), ..Wanted::default() };
+    let mut whole = true;
+    for (name, attribute) in &resource.schema.attributes {
+        if attribute.presence == Presence::Computed {
+            continue;
+        }
+        let given = match resource.attributes.get(name) {
+            Some(item) => given(resource, (name, attribute), item, (address, scope), diagnostics),
+            None => Given::Absent,
+        };
+        match given {
+            Given::Value(datum) => wanted.put(name, datum, resource, scope),
+            Given::Wrong => whole = false,
+            Given::Absent => match &attribute.default {
+                Some(default) => {
+                    wanted.attributes.insert(name.clone(), default.clone());
+                }
+                None if attribute.presence == Presence::Required => {
+                    diagnostics.push(diagnostics::required_is_null(resource, name, address));
+                    whole = false;
+                }
+                None => {}
+            },
+        }
+    }
+    wanted.dependencies = dependencies(resource, scope, address);
+    whole.then_some(wanted)
+}
+
+impl Wanted {
+    fn put(
+        &mut self,
+        name: &Name,
+        datum: Datum,
+        resource: &ResourceConfig,
+        scope: &SpecScope<'_>,
+    ) {
+        let path = Path::attribute(name.clone());
+        self.sensitive.extend_below(&path, &datum.sensitive);
+        if self.sensitive.touches(&path) {
+            let item = resource.attributes.get(name);
+            if let Some(Ok(expr)) =
+                item.map(|item| evaluate::residual(&item.value.expr, scope))
+            {
+                self.secrets.insert(name.clone(), expr);
+            }
+        }
+        self.attributes.insert(name.clone(), datum.value);
+    }
+}
+
+/// What the spec gives for an attribute. A null counts as nothing given.
+enum Given {
+    Value(Datum),
+    Absent,
+    Wrong,
+}
+
+fn given(
+    resource: &ResourceConfig,
+    (name, attribute): (&Name, &Attribute),
+    item: &Item,
+    (address, scope): (&Address, &SpecScope<'_>),
+    diagnostics: &mut Diagnostics,
+) -> Given {
+    let Some(mut datum) = evaluate_spec(&item.value, scope, address, diagnostics) else {
+        return Given::Wrong;
+    };
+    if datum.value.is_null() {
+        return Given::Absent;
+    }
+    match datum.value.convert(&attribute.ty) {
+        Ok(value) => datum.value = value,
+        Err(misfit) => {
+            diagnostics.push(diagnostics::misfit(item.value.span, name, &misfit, address));
+            return Given::Wrong;
+        }
+    }
+    let tolerated = resource.lifecycle.allow_unknown.contains(name);
+    let mut wrong = false;
+    let secret = attribute.sensitive || !datum.sensitive.is_empty();
+    for violation in constraint::violations(
+        name,
+        attribute.unit.as_deref(),
+        &attribute.constraint,
+        &datum.value,
+    ) {
+        let warning = violation.outside_list && tolerated;
+        wrong |= !warning;
+        diagnostics.push(diagnostics::violation(
+            item.value.span,
+            (name, secret),
+            violation,
+            warning,
+            address,
+        ));
+    }
+    if wrong { Given::Wrong } else { Given::Value(datum) }
+}
+
+/// What was looked at, and what `depends_on` names; never the instance itself.
+fn dependencies(
+    resource: &ResourceConfig,
+    scope: &SpecScope<'_>,
+    address: &Address,
+) -> BTreeSet<Address> {
+    use crate::expression::evaluate::Scope as _;
+    for (target, _) in &resource.depends_on {
+        // Looking is enough: the scope remembers it. What is not there was said by the resolution.
+        let _seen = scope.resource(&target.block, target.key.as_deref());
+    }
+    let mut touched = scope.touched();
+    touched.remove(address);
+    touched
+}
