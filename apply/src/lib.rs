@@ -1,1 +1,44 @@
-//! The async shell around the engine: refresh, execute, recover.
+//! The async shell around the engine: refresh, recover, execute.
+//!
+//! Everything that waits is here, and nothing that decides: which step comes when stands in the
+//! plan, which record may follow which in the engine's journal, how a call looks in its provider.
+//! A run goes: [`session::Session::open`] takes the lock and folds the journal,
+//! [`recover::recover`] looks up what earlier runs left open, [`observe::observe`] lists what is
+//! live, the engine plans, [`execute::execute`] runs the steps, journal before world, and
+//! [`session::Session::close`] leaves a snapshot behind.
+
+pub mod error;
+pub mod execute;
+mod fill;
+mod lookup;
+pub mod observe;
+mod prepare;
+pub mod recover;
+mod scheduler;
+pub mod session;
+pub mod verify;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::address::Name;
+use provider_port::Provider;
+
+pub use error::ApplyError;
+
+/// The configured provider instances, by instance name.
+pub type Providers = BTreeMap<Name, Arc<dyn Provider>>;
+
+/// What a run needs of the world beside stores and providers; a test or a simulator brings its own.
+pub trait Host: Send + Sync {
+    /// The time, in milliseconds since 1970.
+    fn now_ms(&self) -> u64;
+
+    /// Random bytes, from the operating system in real runs.
+    fn random(&self) -> [u8; 32];
+}
+
+/// A random name for a run: 16 hexadecimal digits.
+pub fn run_name(host: &dyn Host) -> String {
+    host.random()[..8].iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}

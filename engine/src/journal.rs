@@ -188,6 +188,9 @@ pub struct Started {
     /// The one-time name of a create.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Nonce>,
+    /// The name that a create gives, where the type's identity is a unique name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
     /// Whether the current object is put aside when this create succeeds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deposes: bool,

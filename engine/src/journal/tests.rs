@@ -20,6 +20,7 @@ fn started(call: u64, phase: PhaseRef, object: Option<&str>) -> Record {
         phase,
         object: object.map(|id| ObjectId(id.into())),
         nonce,
+        name: None,
         deposes: false,
         managed: BTreeSet::new(),
         sensitive: Paths::none(),

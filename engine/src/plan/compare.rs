@@ -9,7 +9,7 @@ use crate::value::{Attributes, Value};
 
 /// Says whether a wanted value (in clear, maybe unknown) is what is live (secrets sealed). What is
 /// unknown agrees with nothing.
-pub(super) fn agree(wanted: &Value, live: &Value, key: &SealKey) -> bool {
+pub fn agree(wanted: &Value, live: &Value, key: &SealKey) -> bool {
     match (wanted, live) {
         (Value::Unknown(_), _) | (_, Value::Unknown(_)) => false,
         (Value::Sealed(a), Value::Sealed(b)) => a.fingerprint == b.fingerprint,

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::planner::{Draft, Live};
-use super::scope::{AttributeScope, SpecScope};
+use super::scope::SpecScope;
 use super::wanted::{self, Wanted};
-use super::{Action, Cause, Change, Reason, compare, diagnostics, rules};
+use super::{Action, Cause, Change, Reason, compare, diagnostics, live, rules};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
-use crate::expression::{Expr, Kind, evaluate};
+use crate::expression::{Expr, Kind};
 use crate::schema::{OnChange, Presence, ReplaceOrder, TypeSchema};
 use crate::spec::ResourceConfig;
 use crate::state::Progress;
 use crate::stored;
-use crate::value::{Attributes, Paths, Value};
+use crate::value::{Attributes, Value};
 
 /// The yes-or-nos of an instance's lifecycle.
 #[derive(Clone, Copy, Debug, Default)]
@@ -193,7 +193,9 @@ fn planned(case: &Case<'_>, verdict: &Verdict) -> Attributes {
         };
         planned.insert(name.clone(), value);
     }
-    derive(schema, &mut planned, &case.wanted.sensitive, verdict, base.is_some());
+    if base.is_none() || verdict.action != Action::NoOp {
+        live::derive(schema, &mut planned, &case.wanted.sensitive);
+    }
     planned
 }
 
@@ -210,27 +212,6 @@ fn clear_or_live(wanted: &Value, live: Option<&Value>, case: &Case<'_>, name: &N
     let live = live.cloned().unwrap_or(Value::Null);
     let ignored = case.resource.lifecycle.ignore_changes.contains(name);
     if !ignored && compare::agree(wanted, &live, case.key) { wanted.clone() } else { live }
-}
-
-fn derive(
-    schema: &TypeSchema,
-    planned: &mut Attributes,
-    sensitive: &Paths,
-    verdict: &Verdict,
-    has_live: bool,
-) {
-    if has_live && verdict.action == Action::NoOp {
-        return;
-    }
-    for (name, attribute) in &schema.attributes {
-        let Some(expr) = &attribute.derived else { continue };
-        let scope = AttributeScope { attributes: planned, sensitive };
-        // A derivation that fails shows with the live object; planning has nothing to add to it.
-        if let Ok(datum) = evaluate::evaluate(expr, &scope) {
-            let value = datum.value.convert(&attribute.ty).unwrap_or(datum.value);
-            planned.insert(name.clone(), value);
-        }
-    }
 }
 
 fn slot(address: &Address, name: &Name, schema: &TypeSchema) -> Value {

@@ -11,6 +11,7 @@ mod diagnostics;
 mod guards;
 pub mod input;
 pub mod lint;
+pub mod live;
 mod lower;
 mod outputs;
 mod planner;
@@ -24,7 +25,7 @@ mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use compare::{fitness_digest, is_stable};
+pub use compare::{agree, fitness_digest, is_stable};
 pub use planner::plan;
 
 use crate::address::{Address, Name};
@@ -64,6 +65,9 @@ pub struct Plan {
 pub struct Base {
     /// The state's lineage.
     pub lineage: String,
+    /// On a first run: the fingerprint key that the state will be made with, so that the
+    /// fingerprints of a saved plan fit. It says as much about secrets as the state does.
+    pub first_key: Option<crate::digest::SealKey>,
     /// The state's serial.
     pub serial: u64,
     /// The digest of each provider instance's schema, by instance.

@@ -10,6 +10,7 @@ use super::input::{Mode, Observed, PlanInput};
 use super::scope::{LocalCache, Planned, SpecScope, object};
 use super::wanted::{self, Instance, Wanted};
 use super::{Action, Base, Change, Doubt, Drift, Plan, Reason};
+use super::live::{overlay, stored_attributes};
 use super::{compare, decide, diagnostics, guards, lint, lower, outputs, removal, selection};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
@@ -230,8 +231,7 @@ impl<'a> Planner<'a> {
                 None
             }
             Some(Observed::Live(observed)) => {
-                let mut attributes = stored.clone();
-                attributes.extend(observed.iter().map(|(n, v)| (n.clone(), v.clone())));
+                let attributes = overlay(&stored, observed);
                 Some(Live { object, attributes, stored })
             }
             None => Some(Live { object, attributes: stored.clone(), stored }),
@@ -371,6 +371,7 @@ impl<'a> Planner<'a> {
         }
         Base {
             lineage: snapshot.lineage.clone(),
+            first_key: (snapshot.serial == 0).then(|| snapshot.seal_key.clone()),
             serial: snapshot.serial,
             providers: self
                 .input
@@ -387,24 +388,6 @@ impl<'a> Planner<'a> {
 
 fn object_of_null() -> crate::value::Datum {
     crate::value::Datum::plain(Value::Null)
-}
-
-/// Reads attributes back from the state, in the schema's types. What the schema no longer has, or
-/// has with another type, is left out or left as it is.
-pub(super) fn stored_attributes(
-    stored: &Stored,
-    schema: &TypeSchema,
-) -> Result<Attributes, String> {
-    let value = stored.value().map_err(|error| error.to_string())?;
-    let Value::Map(entries) = value else { return Ok(Attributes::new()) };
-    Ok(entries
-        .iter()
-        .filter_map(|(name, value)| {
-            let attribute = schema.attributes.get(name)?;
-            let value = value.convert(&attribute.ty).unwrap_or_else(|_| value.clone());
-            Some((name.clone(), value))
-        })
-        .collect())
 }
 
 /// The managed attributes whose live value is not the state's.

@@ -12,7 +12,7 @@ use super::{
     Action, Base, Cause, Change, Doubt, Drift, OutputChange, Plan, Reason, Step, StepId,
 };
 use crate::address::{Address, Name};
-use crate::digest::{Digest, Fingerprint};
+use crate::digest::{Digest, Fingerprint, SealKey};
 use crate::expression::{Expr, parse};
 use crate::journal::{CallId, PhaseRef, Record};
 use crate::schema::Operation;
@@ -112,6 +112,8 @@ struct PlanFile {
 #[derive(Serialize, Deserialize)]
 struct BaseFile {
     lineage: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_key: Option<SealKey>,
     serial: u64,
     providers: BTreeMap<Name, Digest>,
     accounts: BTreeMap<Name, Digest>,
@@ -198,6 +200,7 @@ impl From<&Plan> for PlanFile {
             complete: plan.complete,
             base: BaseFile {
                 lineage: base.lineage.clone(),
+                first_key: base.first_key.clone(),
                 serial: base.serial,
                 providers: base.providers.clone(),
                 accounts: base.accounts.clone(),
@@ -332,6 +335,7 @@ impl PlanFile {
             complete: self.complete,
             base: Base {
                 lineage: base.lineage,
+                first_key: base.first_key,
                 serial: base.serial,
                 providers: base.providers,
                 accounts: base.accounts,

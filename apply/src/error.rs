@@ -1,0 +1,43 @@
+//! Why a run cannot go on as a whole. A step that fails is no such error: the run reports it and
+//! goes on with what does not depend on it.
+
+use engine::address::Address;
+use engine::journal::IllegalRecord;
+use state::StoreError;
+
+/// A run that cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// The state store failed, is locked, or holds what it should not.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The journal contradicts itself.
+    #[error(transparent)]
+    Journal(#[from] IllegalRecord),
+    /// What is live could not be read.
+    #[error("cannot read what is live: {ty}: {source}")]
+    Refresh {
+        /// The resource type that was read.
+        ty: String,
+        /// Why.
+        source: provider_port::Error,
+    },
+    /// So many objects are gone at once that the key or the address is more likely wrong.
+    #[error(
+        "{gone} of {all} objects are gone at once, {first} among them: is this the right account?"
+    )]
+    Vanished {
+        /// How many.
+        gone: usize,
+        /// Of how many.
+        all: usize,
+        /// One of them.
+        first: Address,
+    },
+    /// A saved plan no longer fits.
+    #[error("the plan no longer fits: {0}")]
+    Stale(String),
+    /// A variable that the saved plan needs is missing or has another value.
+    #[error("{0}")]
+    Secret(String),
+}

@@ -1,0 +1,109 @@
+//! Looking up what a call in doubt did: the only way a doubt ends without a person.
+//!
+//! Presence is proof at once. An absence is believed after it has lasted for the provider's settle
+//! time, because a list may be behind.
+
+use std::sync::Arc;
+
+use engine::journal::{Seen, Started};
+use engine::schema::{Identity, TypeSchema};
+use engine::state::ObjectId;
+use engine::stored::{Stored, seal_attributes};
+use engine::value::{Attributes, Value};
+use engine::{digest::SealKey, journal::ProgramKind};
+use provider_port::{Kind, Lookup, Object, Provider};
+
+use crate::observe::sensitive;
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Found {
+    /// The object is there.
+    There(Object),
+    /// It is not there, and this is believed.
+    Absent,
+    /// It cannot be told, with the reason.
+    Unknown(String),
+}
+
+/// Looks up one call. `desired` is what it was to make, where that is still known.
+pub(crate) async fn look_up(
+    provider: &Arc<dyn Provider>,
+    schema: &TypeSchema,
+    started: &Started,
+    desired: Option<&Attributes>,
+) -> Found {
+    let first = once(provider, schema, started, desired).await;
+    if first != Found::Absent || schema.identity == Identity::Local {
+        return first;
+    }
+    tokio::time::sleep(provider.settle()).await;
+    once(provider, schema, started, desired).await
+}
+
+async fn once(
+    provider: &Arc<dyn Provider>,
+    schema: &TypeSchema,
+    started: &Started,
+    desired: Option<&Attributes>,
+) -> Found {
+    match &started.object {
+        Some(id) => read(provider, &started.address.block.ty, id).await,
+        None => find(provider, schema, started, desired).await,
+    }
+}
+
+async fn read(provider: &Arc<dyn Provider>, ty: &str, id: &ObjectId) -> Found {
+    match provider.read(ty, id).await {
+        Ok(object) => Found::There(object),
+        Err(error) if error.kind == Kind::NotFound => Found::Absent,
+        Err(error) => Found::Unknown(error.to_string()),
+    }
+}
+
+async fn find(
+    provider: &Arc<dyn Provider>,
+    schema: &TypeSchema,
+    started: &Started,
+    desired: Option<&Attributes>,
+) -> Found {
+    let Some(nonce) = &started.nonce else {
+        return Found::Unknown("the create has no nonce".to_owned());
+    };
+    if schema.identity == Identity::Ask {
+        return Found::Unknown("nothing tells which object this create made".to_owned());
+    }
+    let named = started.name.as_ref().zip(schema.name_attribute.as_ref()).map(|(name, at)| {
+        Attributes::from([(at.clone(), Value::String(name.clone()))])
+    });
+    let lookup = Lookup { nonce, desired: desired.or(named.as_ref()) };
+    match provider.find(&started.address.block.ty, &lookup).await {
+        // A server that executed one request twice made several: the lowest id is taken by every
+        // run alike, and the others surface as leftovers.
+        Ok(objects) => {
+            let first = objects.into_iter().min_by(|a, b| a.id.cmp(&b.id));
+            first.map_or(Found::Absent, Found::There)
+        }
+        Err(error) => Found::Unknown(error.to_string()),
+    }
+}
+
+/// An object as the journal keeps it: sealed, with what is known of attributes that the answer
+/// did not show.
+pub(crate) fn seen(
+    object: &Object,
+    known: &Attributes,
+    schema: &TypeSchema,
+    started: &Started,
+    key: &SealKey,
+) -> Seen {
+    let sensitive = sensitive(schema, &started.sensitive);
+    let answered = seal_attributes(&object.attributes, &sensitive, key);
+    let attributes = engine::plan::live::overlay(known, &answered);
+    Seen { id: object.id.clone(), attributes: Stored::of_sealed(&Value::map(attributes)) }
+}
+
+/// Says whether a call makes an object.
+pub(crate) fn creates(started: &Started) -> bool {
+    started.phase.kind == ProgramKind::Create && started.phase.phase == 0
+}

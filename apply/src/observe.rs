@@ -1,0 +1,221 @@
+//! Refresh: lists what is live, in a number of calls that does not depend on how much there is.
+//!
+//! An object that a list does not show is gone only when reading it says so too, and many at once
+//! are a question. What comes back is sealed before anything else sees it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use engine::address::{Address, Name};
+use engine::digest::SealKey;
+use engine::plan::input::{Leftover, Observations, Observed};
+use engine::schema::{SeenIn, TypeSchema};
+use engine::state::{Object, ObjectId, Snapshot};
+use engine::stored::seal_attributes;
+use engine::value::{Attributes, Path, Paths, Value};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use provider_port::{Kind, Provider};
+
+use crate::{ApplyError, Providers};
+
+/// How many lists and reads run at once; providers bound their own calls further.
+const AT_ONCE: usize = 16;
+
+/// A provider instance and one of its types.
+type Key = (Name, Name);
+
+/// What is live now, keyed by id.
+type Listed = BTreeMap<ObjectId, provider_port::Object>;
+
+/// Looks at everything that the state names, and lists the `wanted` types, so that a plan can warn
+/// of names that are taken.
+pub async fn observe(
+    snapshot: &Snapshot,
+    providers: &Providers,
+    wanted: &BTreeSet<Key>,
+) -> Result<Observations, ApplyError> {
+    let lists = list_all(snapshot, providers, wanted).await?;
+    let known = known_objects(snapshot, providers);
+    let mut observations = Observations::default();
+    let mut to_read = Vec::new();
+    for known in &known {
+        let listed = lists.get(&known.key).and_then(|list| list.get(&known.object.id));
+        match listed {
+            Some(live) if !needs_read(known) => {
+                let seen = Observed::Live(seal(known, live, &snapshot.seal_key));
+                observations.objects.insert(known.place(), seen);
+            }
+            _ => to_read.push(known),
+        }
+    }
+    let read = read_all(&to_read, providers, &snapshot.seal_key).await?;
+    observations.objects.extend(read);
+    ask_about_vanished(&observations, known.len())?;
+    find_unowned(snapshot, providers, &lists, &mut observations);
+    Ok(observations)
+}
+
+/// An object of the state with what is needed to look at it.
+struct Known<'a> {
+    address: &'a Address,
+    object: &'a Object,
+    key: Key,
+    schema: Arc<TypeSchema>,
+}
+
+impl Known<'_> {
+    fn place(&self) -> (Address, ObjectId) {
+        (self.address.clone(), self.object.id.clone())
+    }
+}
+
+fn schema(providers: &Providers, (instance, ty): &Key) -> Option<Arc<TypeSchema>> {
+    providers.get(instance)?.schema().types.get(ty).cloned()
+}
+
+fn known_objects<'a>(snapshot: &'a Snapshot, providers: &Providers) -> Vec<Known<'a>> {
+    let mut known = Vec::new();
+    let mut schemas: BTreeMap<Key, Option<Arc<TypeSchema>>> = BTreeMap::new();
+    for (address, entry) in &snapshot.entries {
+        let key = (entry.provider.clone(), address.block.ty.clone());
+        let found = schemas.entry(key.clone()).or_insert_with(|| schema(providers, &key));
+        let Some(schema) = found.as_ref().filter(|schema| schema.remote) else { continue };
+        for object in entry.current.iter().chain(&entry.deposed) {
+            known.push(Known { address, object, key: key.clone(), schema: schema.clone() });
+        }
+    }
+    known
+}
+
+async fn list_all(
+    snapshot: &Snapshot,
+    providers: &Providers,
+    wanted: &BTreeSet<Key>,
+) -> Result<BTreeMap<Key, Listed>, ApplyError> {
+    let mut keys = wanted.clone();
+    keys.extend(snapshot.watched.iter().map(|w| (w.provider.clone(), w.ty.clone())));
+    for (address, entry) in &snapshot.entries {
+        let key = (entry.provider.clone(), address.block.ty.clone());
+        if !keys.contains(&key) {
+            keys.insert(key);
+        }
+    }
+    keys.retain(|key| schema(providers, key).is_some_and(|schema| schema.remote));
+    stream::iter(keys)
+        .map(|key| async move {
+            let provider: &Arc<dyn Provider> = &providers[&key.0];
+            let objects = provider.list(&key.1).await.map_err(|error| refresh(&key.1, error))?;
+            // An object that is listed twice is one object.
+            let listed = objects.into_iter().map(|object| (object.id.clone(), object)).collect();
+            Ok((key, listed))
+        })
+        .buffer_unordered(AT_ONCE)
+        .try_collect()
+        .await
+}
+
+fn refresh(ty: &Name, source: provider_port::Error) -> ApplyError {
+    ApplyError::Refresh { ty: ty.to_string(), source }
+}
+
+/// Whether the spec manages an attribute that lists do not show.
+fn needs_read(known: &Known<'_>) -> bool {
+    known.object.managed.iter().any(|name| {
+        let attribute = known.schema.attributes.get(name);
+        attribute.is_some_and(|attribute| attribute.seen_in == SeenIn::Read)
+    })
+}
+
+async fn read_all(
+    known: &[&Known<'_>],
+    providers: &Providers,
+    key: &SealKey,
+) -> Result<Vec<((Address, ObjectId), Observed)>, ApplyError> {
+    stream::iter(known)
+        .map(|known| async move {
+            let provider: &Arc<dyn Provider> = &providers[&known.key.0];
+            match provider.read(&known.key.1, &known.object.id).await {
+                Ok(live) => Ok((known.place(), Observed::Live(seal(known, &live, key)))),
+                Err(error) if error.kind == Kind::NotFound => Ok((known.place(), Observed::Gone)),
+                Err(error) => Err(refresh(&known.key.1, error)),
+            }
+        })
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await
+}
+
+fn seal(known: &Known<'_>, live: &provider_port::Object, key: &SealKey) -> Attributes {
+    let sensitive = sensitive(&known.schema, &known.object.sensitive);
+    let mut attributes = seal_attributes(&live.attributes, &sensitive, key);
+    // What an API is said never to show is not believed when it does.
+    attributes.retain(|name, _| {
+        let attribute = known.schema.attributes.get(name);
+        attribute.is_some_and(|attribute| attribute.seen_in != SeenIn::Never)
+    });
+    attributes
+}
+
+/// The declared and the recorded sensitive places of an object.
+pub(crate) fn sensitive(schema: &TypeSchema, recorded: &Paths) -> Paths {
+    let mut paths = schema.sensitive();
+    paths.extend_below(&Path::root(), recorded);
+    paths
+}
+
+/// More than three, and more than a fifth of all, gone at once is a question, not a plan.
+fn ask_about_vanished(observations: &Observations, all: usize) -> Result<(), ApplyError> {
+    let gone: Vec<&Address> = observations
+        .objects
+        .iter()
+        .filter(|(_, seen)| **seen == Observed::Gone)
+        .map(|((address, _), _)| address)
+        .collect();
+    match gone.first() {
+        Some(first) if gone.len() > (all / 5).max(3) => {
+            Err(ApplyError::Vanished { gone: gone.len(), all, first: (*first).clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is listed and not in the state: leftovers of ours by their nonce, else strangers by name.
+fn find_unowned(
+    snapshot: &Snapshot,
+    providers: &Providers,
+    lists: &BTreeMap<Key, Listed>,
+    observations: &mut Observations,
+) {
+    let owned: BTreeSet<&ObjectId> = snapshot
+        .entries
+        .values()
+        .flat_map(|entry| entry.current.iter().chain(&entry.deposed))
+        .map(|object| &object.id)
+        .collect();
+    for (key, listed) in lists {
+        let Some(schema) = schema(providers, key) else { continue };
+        let Some(name_attribute) = &schema.name_attribute else { continue };
+        for object in listed.values().filter(|object| !owned.contains(&object.id)) {
+            let Some(Value::String(name)) = object.attributes.get(name_attribute) else {
+                continue;
+            };
+            let watched = snapshot.watched.iter().find(|watched| {
+                watched.provider == key.0 && watched.ty == key.1 && watched.nonce.is_in(name)
+            });
+            if let Some(watched) = watched {
+                observations.leftovers.push(Leftover {
+                    nonce: watched.nonce.clone(),
+                    id: object.id.clone(),
+                    attributes: seal_attributes(
+                        &object.attributes,
+                        &schema.sensitive(),
+                        &snapshot.seal_key,
+                    ),
+                });
+            } else {
+                let place = (key.0.clone(), key.1.clone(), name.clone());
+                observations.strangers.entry(place).or_default().push(object.id.clone());
+            }
+        }
+    }
+}

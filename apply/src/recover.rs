@@ -1,0 +1,94 @@
+//! Recovery: looks up the calls that earlier runs left open, and records what was found.
+//!
+//! It only looks and records. What is left to do afterwards (an unfinished create, a leftover)
+//! appears in the plan as an ordinary change. What cannot be decided stays pending and blocks only
+//! its own address.
+
+use std::sync::Arc;
+
+use engine::event::Event;
+use engine::journal::{CallId, Pending, ProgramKind, Record, Resolution};
+use engine::plan::live::stored_attributes;
+use engine::schema::TypeSchema;
+use engine::state::Snapshot;
+use engine::value::Attributes;
+use futures_util::{StreamExt, stream};
+
+use crate::lookup::{Found, creates, look_up, seen};
+use crate::{Host, Providers};
+
+/// How many calls are looked up at once.
+const AT_ONCE: usize = 64;
+
+/// Looks up every pending call of a snapshot, and returns the records that say what was found, in
+/// the order of the calls. The caller folds them, and appends them if it holds the lock.
+pub async fn recover(
+    snapshot: &Snapshot,
+    providers: &Providers,
+    host: &dyn Host,
+    emit: &(dyn Fn(Event) + Send + Sync),
+) -> Vec<Record> {
+    let mut records: Vec<(CallId, Record)> = stream::iter(&snapshot.pending)
+        .map(|(call, pending)| async move {
+            let record = recover_one(snapshot, *call, pending, providers, host, emit).await;
+            record.map(|record| (*call, record))
+        })
+        .buffer_unordered(AT_ONCE)
+        .filter_map(|record| async move { record })
+        .collect()
+        .await;
+    records.sort_by_key(|(call, _)| *call);
+    records.into_iter().map(|(_, record)| record).collect()
+}
+
+async fn recover_one(
+    snapshot: &Snapshot,
+    call: CallId,
+    pending: &Pending,
+    providers: &Providers,
+    host: &dyn Host,
+    emit: &(dyn Fn(Event) + Send + Sync),
+) -> Option<Record> {
+    let started = &pending.started;
+    let provider = providers.get(&started.provider)?;
+    let schema: Arc<TypeSchema> = provider.schema().types.get(&started.address.block.ty)?.clone();
+    let wait_ms = u64::try_from(provider.settle().as_millis()).unwrap_or(u64::MAX);
+    let (address, operation) = (started.address.clone(), started.operation);
+    emit(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });
+    let found = look_up(provider, &schema, started, None).await;
+    emit(Event::RecoveryFinished { address, found: words(&found, creates(started)) });
+    let resolution = match found {
+        Found::Unknown(_) => return None,
+        Found::Absent if creates(started) => Resolution::Absent { at_ms: host.now_ms() },
+        Found::Absent => Resolution::Gone,
+        Found::There(object) => {
+            let known = known(snapshot, started, &schema);
+            Resolution::Found { object: seen(&object, &known, &schema, started, &snapshot.seal_key) }
+        }
+    };
+    Some(Record::Resolved { call, resolution })
+}
+
+/// What the state knows of the call's object.
+fn known(
+    snapshot: &Snapshot,
+    started: &engine::journal::Started,
+    schema: &TypeSchema,
+) -> Attributes {
+    let entry = snapshot.entries.get(&started.address);
+    let object = started.object.as_ref().and_then(|id| entry?.object(id));
+    object
+        .filter(|_| started.phase.kind != ProgramKind::Create || started.phase.phase > 0)
+        .and_then(|object| stored_attributes(&object.attributes, schema).ok())
+        .unwrap_or_default()
+}
+
+fn words(found: &Found, created: bool) -> String {
+    match found {
+        Found::There(object) if created => format!("it made {}", object.id),
+        Found::There(object) => format!("{} is there", object.id),
+        Found::Absent if created => "it made nothing".to_owned(),
+        Found::Absent => "the object is gone".to_owned(),
+        Found::Unknown(why) => format!("it cannot be told: {why}"),
+    }
+}

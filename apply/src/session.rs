@@ -1,0 +1,137 @@
+//! A session: the state under its lock, from opening to closing.
+//!
+//! The only place where records reach the store. Every record is folded before it is appended, so
+//! what cannot have happened is refused before it is written.
+
+use std::time::Duration;
+
+use engine::digest::SealKey;
+use engine::journal::Record;
+use engine::state::Snapshot;
+use state::{Held, Holder, Loaded, Store, Version};
+
+use crate::{ApplyError, Host};
+
+/// The journal may outgrow the snapshot by this much before a snapshot is written.
+const JOURNAL_BYTES_MIN: u64 = 4 * 1024 * 1024;
+
+/// What a store holds, with the journal folded in.
+#[derive(Clone, Debug)]
+pub struct Folded {
+    /// The state.
+    pub snapshot: Snapshot,
+    /// Whether nothing was ever saved there.
+    pub first_run: bool,
+    /// Who holds the lock right now.
+    pub holder: Option<Holder>,
+}
+
+/// Folds what was loaded. A first run gets a state with a lineage and a key of its own.
+pub fn fold(loaded: &Loaded, host: &dyn Host) -> Result<Folded, ApplyError> {
+    let first_run = loaded.snapshot.is_none();
+    let mut snapshot = match &loaded.snapshot {
+        Some(snapshot) => snapshot.clone(),
+        None => Snapshot::new(lineage(host), SealKey::from_random(host.random())),
+    };
+    for record in &loaded.records {
+        snapshot.fold(record)?;
+    }
+    Ok(Folded { snapshot, first_run, holder: loaded.holder.clone() })
+}
+
+/// A random lineage: 32 hexadecimal digits.
+fn lineage(host: &dyn Host) -> String {
+    host.random()[..16].iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+/// The state under its lock.
+pub struct Session {
+    held: Box<dyn Held>,
+    version: Version,
+    snapshot: Snapshot,
+    /// Whether records were appended that the stored snapshot does not hold.
+    dirty: bool,
+    /// Folded and not yet durable.
+    outbox: Vec<Record>,
+    snapshot_bytes: u64,
+}
+
+impl Session {
+    /// Takes the lock and folds the journal. On a first run the state is made, with the lineage
+    /// and key of `origin` where a saved plan brings them.
+    pub async fn open(
+        store: &dyn Store,
+        holder: &Holder,
+        wait: Duration,
+        host: &dyn Host,
+        origin: Option<(String, SealKey)>,
+    ) -> Result<Self, ApplyError> {
+        let mut held = store.lock(holder, wait).await?;
+        let loaded = held.loaded().clone();
+        let folded = fold(&loaded, host)?;
+        let mut snapshot = folded.snapshot;
+        let mut version = loaded.version;
+        if folded.first_run {
+            if let Some((lineage, key)) = origin {
+                snapshot = Snapshot::new(lineage, key);
+            }
+            version = held.initialise(&snapshot).await?;
+        }
+        let dirty = !loaded.records.is_empty();
+        Ok(Self { held, version, snapshot, dirty, outbox: Vec::new(), snapshot_bytes: 0 })
+    }
+
+    /// The state as it now is.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Folds a record and puts it in line for the next [`Session::flush`].
+    pub fn record(&mut self, record: Record) -> Result<(), ApplyError> {
+        self.snapshot.fold(&record)?;
+        self.outbox.push(record);
+        Ok(())
+    }
+
+    /// Makes all recorded records durable, in order, before it returns.
+    pub async fn flush(&mut self) -> Result<(), ApplyError> {
+        if self.outbox.is_empty() {
+            return Ok(());
+        }
+        self.dirty = true;
+        let records = std::mem::take(&mut self.outbox);
+        self.held.append(&records).await?;
+        if self.held.journal_bytes() > JOURNAL_BYTES_MIN.max(2 * self.snapshot_bytes) {
+            self.save().await?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the whole state, for commands that edit it.
+    pub async fn replace(&mut self, snapshot: Snapshot) -> Result<(), ApplyError> {
+        self.snapshot = snapshot;
+        self.dirty = true;
+        self.save().await
+    }
+
+    async fn save(&mut self) -> Result<(), ApplyError> {
+        self.snapshot.serial += 1;
+        let before = self.held.journal_bytes();
+        self.version = self.held.save(&self.snapshot, &self.version).await?;
+        self.dirty = false;
+        // A snapshot is about as large as the journal that it replaced, or larger; what matters is
+        // that writing snapshots stays rarer the larger they are.
+        self.snapshot_bytes = self.snapshot_bytes.max(before);
+        Ok(())
+    }
+
+    /// Writes the snapshot, if there is something new, and releases the lock.
+    pub async fn close(mut self) -> Result<(), ApplyError> {
+        self.flush().await?;
+        if self.dirty {
+            self.save().await?;
+        }
+        self.held.release().await?;
+        Ok(())
+    }
+}

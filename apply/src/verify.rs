@@ -1,0 +1,157 @@
+//! Whether a saved plan still fits: checked before its first call, over everything that it touches
+//! or refers to, and nothing else.
+
+use std::collections::BTreeMap;
+
+use engine::address::{Address, Name};
+use engine::plan::input::{Observations, Observed};
+use engine::plan::live::{overlay, stored_attributes};
+use engine::plan::{Action, Change, Plan, fitness_digest, is_stable};
+use engine::schema::TypeSchema;
+use engine::state::Snapshot;
+use engine::value::{Attributes, Datum, Value};
+
+use crate::{ApplyError, Providers};
+
+/// Says what moved, if something did.
+pub fn verify(
+    plan: &Plan,
+    snapshot: &Snapshot,
+    observations: &Observations,
+    providers: &Providers,
+) -> Result<(), ApplyError> {
+    let stale = |why: String| Err(ApplyError::Stale(why));
+    if plan.base.lineage != snapshot.lineage {
+        return stale("it was made for another state (the lineage differs)".to_owned());
+    }
+    if let Some(pending) = snapshot.pending.values().next() {
+        let address = &pending.started.address;
+        return stale(format!("a call for {address} is in doubt since the plan was made"));
+    }
+    for change in &plan.changes {
+        let used = change.action != Action::NoOp;
+        let Some(provider) = providers.get(&change.provider) else {
+            return stale(format!("the provider `{}` is not configured", change.provider));
+        };
+        if used && plan.base.providers.get(&change.provider) != Some(&provider.schema().digest) {
+            return stale(format!("the descriptor of provider `{}` changed", change.provider));
+        }
+        let account = plan.base.accounts.get(&change.provider);
+        if used && account.is_some() && account != provider.account().as_ref() {
+            return stale(format!("provider `{}` acts for another account", change.provider));
+        }
+    }
+    for change in &plan.changes {
+        verify_change(plan, change, snapshot, observations, providers)?;
+    }
+    Ok(())
+}
+
+fn verify_change(
+    plan: &Plan,
+    change: &Change,
+    snapshot: &Snapshot,
+    observations: &Observations,
+    providers: &Providers,
+) -> Result<(), ApplyError> {
+    let address = &change.address;
+    let stale = |why: String| Err(ApplyError::Stale(why));
+    let entry = snapshot.entries.get(address);
+    let current = entry.and_then(|entry| entry.current.as_ref());
+    if change.object.is_none() {
+        let vanished = current
+            .is_some_and(|object| is_gone(observations, address, &object.id));
+        return match current {
+            Some(object) if change.action == Action::Create && !vanished => {
+                stale(format!("{address} exists since then, as {}", object.id))
+            }
+            _ => Ok(()),
+        };
+    }
+    let Some(expected) = plan.base.objects.get(address).filter(|_| !change.deposed) else {
+        return Ok(());
+    };
+    let Some(object) = current.filter(|object| Some(&object.id) == change.object.as_ref()) else {
+        return stale(format!("{address} is another object since then"));
+    };
+    let Some(schema) = type_schema(providers, change) else { return Ok(()) };
+    let live = match observations.objects.get(&(address.clone(), object.id.clone())) {
+        Some(Observed::Gone) => return stale(format!("{address} is gone since then")),
+        Some(Observed::Live(seen)) => {
+            overlay(&stored_attributes(&object.attributes, &schema).unwrap_or_default(), seen)
+        }
+        None => stored_attributes(&object.attributes, &schema).unwrap_or_default(),
+    };
+    if fitness_digest(&schema, &live) == *expected {
+        return Ok(());
+    }
+    let moved = moved(change.before.as_ref(), &live, &schema);
+    stale(format!("{address} changed since then: {moved}"))
+}
+
+fn is_gone(
+    observations: &Observations,
+    address: &Address,
+    id: &engine::state::ObjectId,
+) -> bool {
+    observations.objects.get(&(address.clone(), id.clone())) == Some(&Observed::Gone)
+}
+
+fn type_schema(
+    providers: &Providers,
+    change: &Change,
+) -> Option<std::sync::Arc<TypeSchema>> {
+    providers.get(&change.provider)?.schema().types.get(&change.address.block.ty).cloned()
+}
+
+/// The attributes that moved, with their values where they may be shown.
+fn moved(before: Option<&Attributes>, live: &Attributes, schema: &TypeSchema) -> String {
+    let empty = Attributes::new();
+    let before = before.unwrap_or(&empty);
+    let names = before.keys().chain(live.keys()).filter(|name| is_stable(schema, name));
+    let mut texts: Vec<String> = Vec::new();
+    for name in names.collect::<std::collections::BTreeSet<_>>() {
+        let was = before.get(name).unwrap_or(&Value::Null);
+        let is = live.get(name).unwrap_or(&Value::Null);
+        if was.same(is) {
+            continue;
+        }
+        texts.push(if was.holds_sealed() || is.holds_sealed() {
+            format!("`{name}`")
+        } else {
+            format!("`{name}` was {} and is {}", shown(was), shown(is))
+        });
+    }
+    texts.join(", ")
+}
+
+fn shown(value: &Value) -> String {
+    let text = engine::stored::to_json(value).to_string();
+    if text.chars().count() <= 60 {
+        return text;
+    }
+    text.chars().take(57).chain("...".chars()).collect()
+}
+
+/// Checks that the sensitive variables of a saved plan are given again, with the same values.
+pub fn verify_secrets(
+    plan: &Plan,
+    variables: &BTreeMap<Name, Datum>,
+    snapshot: &Snapshot,
+) -> Result<(), ApplyError> {
+    for (name, fingerprint) in &plan.base.secrets {
+        let Some(datum) = variables.get(name) else {
+            return Err(ApplyError::Secret(format!(
+                "the plan needs the sensitive variable `{name}` again, which it does not hold: \
+                 give it with --var, --var-file or PLUMB_VAR_{name}"
+            )));
+        };
+        let given = engine::digest::Fingerprint::of(&datum.value, &snapshot.seal_key);
+        if given != *fingerprint {
+            return Err(ApplyError::Stale(format!(
+                "the sensitive variable `{name}` has another value than when the plan was made"
+            )));
+        }
+    }
+    Ok(())
+}
