@@ -474,8 +474,8 @@ impl<'a> Run<'a> {
         object: Option<&provider_port::Object>,
     ) -> Result<(), ApplyError> {
         let Some(flight) = self.land(id) else { return Ok(()) };
-        let gone = flight.started.phase.kind == ProgramKind::Delete
-            && flight.started.phase.is_last();
+        let gone =
+            flight.started.phase.kind == ProgramKind::Delete && flight.started.phase.is_last();
         let seen = object.filter(|_| !gone).map(|object| {
             let known = self.known(&flight);
             let key = &self.session.snapshot().seal_key;
@@ -566,8 +566,8 @@ impl<'a> Run<'a> {
 
     fn looked_up(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
         let Some(flight) = self.in_flight.get(&id) else { return Ok(()) };
-        let deletes_last = flight.started.phase.kind == ProgramKind::Delete
-            && flight.started.phase.is_last();
+        let deletes_last =
+            flight.started.phase.kind == ProgramKind::Delete && flight.started.phase.is_last();
         match found {
             Found::Unknown(why) => self.stay_in_doubt(id, &why),
             Found::There(object) if creates(&flight.started) => self.done(id, Some(&object)),

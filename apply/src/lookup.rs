@@ -73,9 +73,11 @@ async fn find(
     if schema.identity == Identity::Ask {
         return Found::Unknown("nothing tells which object this create made".to_owned());
     }
-    let named = started.name.as_ref().zip(schema.name_attribute.as_ref()).map(|(name, at)| {
-        Attributes::from([(at.clone(), Value::String(name.clone()))])
-    });
+    let named = started
+        .name
+        .as_ref()
+        .zip(schema.name_attribute.as_ref())
+        .map(|(name, at)| Attributes::from([(at.clone(), Value::String(name.clone()))]));
     let lookup = Lookup { nonce, desired: desired.or(named.as_ref()) };
     match provider.find(&started.address.block.ty, &lookup).await {
         // A server that executed one request twice made several: the lowest id is taken by every

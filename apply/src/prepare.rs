@@ -56,7 +56,8 @@ pub(crate) fn desired(
 /// An unknown that stands for the object's own attribute: only the API can say it.
 fn filled_by_api(value: &Value, change: &Change, name: &Name) -> bool {
     let Value::Unknown(unknown) = value else { return false };
-    unknown.residual == Expr::slot(&change.address, name) || refers_to(&unknown.residual, &change.address)
+    unknown.residual == Expr::slot(&change.address, name)
+        || refers_to(&unknown.residual, &change.address)
 }
 
 /// Whether an expression refers to the resource itself, as derived attributes do.
@@ -89,9 +90,7 @@ fn check_rules(change: &Change, schema: &TypeSchema, desired: &Attributes) -> Re
     }
     let sensitive = crate::observe::sensitive(schema, &change.sensitive);
     let old = match &change.before {
-        Some(before) => {
-            Datum { value: Value::map(before.clone()), sensitive: sensitive.clone() }
-        }
+        Some(before) => Datum { value: Value::map(before.clone()), sensitive: sensitive.clone() },
         None => Datum::plain(Value::Null),
     };
     let new = Datum { value: Value::map(desired.clone()), sensitive };

@@ -63,7 +63,9 @@ async fn recover_one(
         Found::Absent => Resolution::Gone,
         Found::There(object) => {
             let known = known(snapshot, started, &schema);
-            Resolution::Found { object: seen(&object, &known, &schema, started, &snapshot.seal_key) }
+            Resolution::Found {
+                object: seen(&object, &known, &schema, started, &snapshot.seal_key),
+            }
         }
     };
     Some(Record::Resolved { call, resolution })

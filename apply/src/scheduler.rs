@@ -115,8 +115,9 @@ impl<'p> Scheduler<'p> {
 
     /// The steps that did not begin, and were not skipped for a failure.
     pub(crate) fn not_begun(&self) -> impl Iterator<Item = &'p Step> + '_ {
-        self.plan.steps.iter().filter(|step| {
-            matches!(self.status(step.id), Status::Waiting | Status::Ready)
-        })
+        self.plan
+            .steps
+            .iter()
+            .filter(|step| matches!(self.status(step.id), Status::Waiting | Status::Ready))
     }
 }

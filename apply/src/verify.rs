@@ -59,8 +59,7 @@ fn verify_change(
     let entry = snapshot.entries.get(address);
     let current = entry.and_then(|entry| entry.current.as_ref());
     if change.object.is_none() {
-        let vanished = current
-            .is_some_and(|object| is_gone(observations, address, &object.id));
+        let vanished = current.is_some_and(|object| is_gone(observations, address, &object.id));
         return match current {
             Some(object) if change.action == Action::Create && !vanished => {
                 stale(format!("{address} exists since then, as {}", object.id))
@@ -89,18 +88,11 @@ fn verify_change(
     stale(format!("{address} changed since then: {moved}"))
 }
 
-fn is_gone(
-    observations: &Observations,
-    address: &Address,
-    id: &engine::state::ObjectId,
-) -> bool {
+fn is_gone(observations: &Observations, address: &Address, id: &engine::state::ObjectId) -> bool {
     observations.objects.get(&(address.clone(), id.clone())) == Some(&Observed::Gone)
 }
 
-fn type_schema(
-    providers: &Providers,
-    change: &Change,
-) -> Option<std::sync::Arc<TypeSchema>> {
+fn type_schema(providers: &Providers, change: &Change) -> Option<std::sync::Arc<TypeSchema>> {
     providers.get(&change.provider)?.schema().types.get(&change.address.block.ty).cloned()
 }
 

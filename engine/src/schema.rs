@@ -82,6 +82,7 @@ impl TypeSchema {
 
 /// One attribute of a resource type.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of its own in descriptors")]
 pub struct Attribute {
     /// What it holds.
     pub ty: Type,

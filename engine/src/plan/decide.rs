@@ -50,7 +50,7 @@ pub(super) struct Case<'a> {
     pub(super) live: Option<&'a Live<'a>>,
     /// Whether the state has an object that is gone.
     pub(super) vanished: bool,
-    pub(super) flags: &'a Flags,
+    pub(super) flags: Flags,
     /// Why it is left alone, if it is.
     pub(super) held: Option<Reason>,
     /// Whether `--replace` names it.
@@ -107,9 +107,7 @@ fn verdict(case: &Case<'_>) -> Verdict {
     let changed = differing(case, live);
     let replacing: BTreeSet<Name> = changed
         .iter()
-        .filter(|name| {
-            case.resource.schema.attributes[*name].on_change == OnChange::Replace
-        })
+        .filter(|name| case.resource.schema.attributes[*name].on_change == OnChange::Replace)
         .cloned()
         .collect();
     let (action, reason) = if case.asked {
@@ -220,11 +218,7 @@ fn slot(address: &Address, name: &Name, schema: &TypeSchema) -> Value {
 
 /// An object of which nothing is known yet.
 pub(super) fn all_unknown(schema: &TypeSchema, address: &Address) -> Attributes {
-    schema
-        .attributes
-        .keys()
-        .map(|name| (name.clone(), slot(address, name, schema)))
-        .collect()
+    schema.attributes.keys().map(|name| (name.clone(), slot(address, name, schema))).collect()
 }
 
 fn change(case: &Case<'_>, verdict: &Verdict, planned: &Attributes, deferred: usize) -> Change {

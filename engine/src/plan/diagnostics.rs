@@ -35,12 +35,14 @@ pub(super) fn flag_unknown(span: Span, word: &str, address: &Address) -> Diagnos
 }
 
 pub(super) fn flag_not_bool(span: Span, word: &str, address: &Address) -> Diagnostic {
-    Diagnostic::error(format!("lifecycle.{word} must be true or false"))
-        .at(span)
-        .about(address)
+    Diagnostic::error(format!("lifecycle.{word} must be true or false")).at(span).about(address)
 }
 
-pub(super) fn required_is_null(resource: &ResourceConfig, name: &str, address: &Address) -> Diagnostic {
+pub(super) fn required_is_null(
+    resource: &ResourceConfig,
+    name: &str,
+    address: &Address,
+) -> Diagnostic {
     let span = resource.attributes.get(name).map_or(resource.header, |item| item.value.span);
     Diagnostic::error(format!("required attribute `{name}` is missing"))
         .at(span)

@@ -14,7 +14,7 @@ pub(super) fn check(
     input: &PlanInput<'_>,
     resource: &ResourceConfig,
     draft: &Draft,
-    flags: &Flags,
+    flags: Flags,
     found: &mut Diagnostics,
 ) {
     let change = &draft.change;
@@ -30,7 +30,7 @@ pub(super) fn check(
     }
 }
 
-fn check_loss(draft: &Draft, flags: &Flags, found: &mut Diagnostics) {
+fn check_loss(draft: &Draft, flags: Flags, found: &mut Diagnostics) {
     let losing: Vec<_> = draft
         .change
         .causes

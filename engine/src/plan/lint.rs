@@ -98,9 +98,11 @@ fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
         }
     }
     let mut firsts: BTreeMap<usize, &Step> = BTreeMap::new();
-    for step in plan.steps.iter().filter(|step| {
-        step.phase.is_some_and(|phase| phase.kind != ProgramKind::Delete)
-    }) {
+    for step in plan
+        .steps
+        .iter()
+        .filter(|step| step.phase.is_some_and(|phase| phase.kind != ProgramKind::Delete))
+    {
         firsts.entry(step.change).or_insert(step);
     }
     for (index, step) in firsts {

@@ -22,11 +22,7 @@ use crate::state::{ObjectId, Progress, Snapshot};
 use crate::value::{Attributes, Paths, Value};
 
 /// Turns changes into steps.
-pub(super) fn lower(
-    drafts: &[Draft],
-    snapshot: &Snapshot,
-    found: &mut Diagnostics,
-) -> Vec<Step> {
+pub(super) fn lower(drafts: &[Draft], snapshot: &Snapshot, found: &mut Diagnostics) -> Vec<Step> {
     let mut lowering = Lowering::default();
     for (index, draft) in drafts.iter().enumerate() {
         let role = lowering.draft(index, draft, found);
@@ -80,7 +76,12 @@ impl Lowering {
                 let created = self.create(index, draft, false, found);
                 let last = created.last().copied();
                 let activation = created.get(1).copied();
-                Role { first_up: created.first().copied(), ready: last, activation, ..Role::default() }
+                Role {
+                    first_up: created.first().copied(),
+                    ready: last,
+                    activation,
+                    ..Role::default()
+                }
             }
             Action::Update => {
                 let updated = self.update(index, draft, found);
@@ -165,7 +166,8 @@ impl Lowering {
             return Vec::new();
         };
         let phases = &draft.schema.create[program].phases;
-        let nodes = self.chain(index, ProgramKind::Create, program, 0, phases.len(), draft);
+        let phases = phases.len();
+        let nodes = self.chain((index, draft), ProgramKind::Create, program, 0..phases);
         if let Some(&first) = nodes.first() {
             self.nodes[first].deposes = deposes;
         }
@@ -184,7 +186,7 @@ impl Lowering {
             && let Some(create) = draft.schema.create.get(program)
         {
             let phases = create.phases.len();
-            nodes = self.chain(index, ProgramKind::Create, program, done, phases, draft);
+            nodes = self.chain((index, draft), ProgramKind::Create, program, done..phases);
             for phase in create.phases.iter().skip(done) {
                 changed.retain(|name| !phase.sends.carries(name));
             }
@@ -197,7 +199,7 @@ impl Lowering {
             return nodes;
         };
         let phases = draft.schema.update[program].phases.len();
-        let rest = self.chain(index, ProgramKind::Update, program, 0, phases, draft);
+        let rest = self.chain((index, draft), ProgramKind::Update, program, 0..phases);
         if let (Some(&last), Some(&next)) = (nodes.last(), rest.first()) {
             self.nodes[next].needs.insert(last);
         }
@@ -216,18 +218,16 @@ impl Lowering {
             Progress::Deleting { done } => done.min(phases - 1),
             _ => 0,
         };
-        self.chain(index, ProgramKind::Delete, program, done, phases, draft)
+        self.chain((index, draft), ProgramKind::Delete, program, done..phases)
     }
 
-    /// The nodes of phases `from..phases` of one program, each after the one before it.
+    /// The nodes of the last phases of one program, each after the one before it.
     fn chain(
         &mut self,
-        index: usize,
+        (index, draft): (usize, &Draft),
         kind: ProgramKind,
         program: usize,
-        from: usize,
-        phases: usize,
-        draft: &Draft,
+        span: std::ops::Range<usize>,
     ) -> Vec<NodeId> {
         let programs = match kind {
             ProgramKind::Create => &draft.schema.create,
@@ -235,7 +235,8 @@ impl Lowering {
             ProgramKind::Delete => &draft.schema.delete,
         };
         let mut nodes: Vec<NodeId> = Vec::new();
-        for phase in from..phases {
+        let phases = span.end;
+        for phase in span {
             let operation = programs[program].phases[phase].operation;
             let reference = PhaseRef { kind, program, phase, phases };
             let object = draft.change.object.clone();
@@ -374,6 +375,7 @@ impl Node {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Side {
     Before,
     After,
@@ -416,8 +418,6 @@ fn choose(programs: &[Program], object: Option<&Attributes>) -> Option<usize> {
     let scope = AttributeScope { attributes: object.unwrap_or(&empty), sensitive: &sensitive };
     programs.iter().position(|program| match &program.when {
         None => true,
-        Some(when) => {
-            evaluate(when, &scope).is_ok_and(|datum| datum.value == Value::Bool(true))
-        }
+        Some(when) => evaluate(when, &scope).is_ok_and(|datum| datum.value == Value::Bool(true)),
     })
 }

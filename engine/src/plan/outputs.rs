@@ -61,9 +61,7 @@ fn output_change(
     if sensitive && !output.sensitive {
         planner.diagnostics.push(leaks(name, output));
     }
-    let secret = sensitive
-        .then(|| evaluate::residual(&output.value.expr, &scope).ok())
-        .flatten();
+    let secret = sensitive.then(|| evaluate::residual(&output.value.expr, &scope).ok()).flatten();
     let paths = if sensitive { Paths::whole() } else { Paths::none() };
     let key = &planner.input.snapshot.seal_key;
     let after = stored::seal(&datum.value, &paths, key);

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::input::{Mode, Observed, PlanInput};
+use super::live::{overlay, stored_attributes};
 use super::scope::{LocalCache, Planned, SpecScope, object};
 use super::wanted::{self, Instance, Wanted};
 use super::{Action, Base, Change, Doubt, Drift, Plan, Reason};
-use super::live::{overlay, stored_attributes};
 use super::{compare, decide, diagnostics, guards, lint, lower, outputs, removal, selection};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
@@ -123,17 +123,13 @@ impl<'a> Planner<'a> {
 
     fn instance(&mut self, resource: &'a ResourceConfig, instance: Instance) {
         let Instance { address, each } = instance;
-        let scope =
-            SpecScope::new(self.input.config, &self.planned, &self.locals).with_each(each);
+        let scope = SpecScope::new(self.input.config, &self.planned, &self.locals).with_each(each);
         let mut found = Diagnostics::new();
         let enabled = resource.lifecycle.enabled.as_ref();
         let enabled = wanted::flag(enabled, "enabled", &scope, &address, &mut found);
         let disabled = enabled == Some(false);
-        let wanted = if disabled {
-            None
-        } else {
-            wanted::wanted(resource, &address, &scope, &mut found)
-        };
+        let wanted =
+            if disabled { None } else { wanted::wanted(resource, &address, &scope, &mut found) };
         let flags = decide::flags(resource, &scope, &address, &mut found);
         self.diagnostics.extend(found);
         if disabled {
@@ -148,7 +144,7 @@ impl<'a> Planner<'a> {
             self.handled.insert(address);
             return;
         };
-        let object = self.decide(resource, &address, wanted, &flags);
+        let object = self.decide(resource, &address, wanted, flags);
         self.planned.insert(&address, object);
         self.handled.insert(address);
     }
@@ -158,7 +154,7 @@ impl<'a> Planner<'a> {
         resource: &'a ResourceConfig,
         address: &Address,
         wanted: Wanted,
-        flags: &decide::Flags,
+        flags: decide::Flags,
     ) -> crate::value::Datum {
         let live = self.live(address, &resource.schema);
         self.note_drift(address, resource, live.as_ref());
@@ -251,13 +247,7 @@ impl<'a> Planner<'a> {
             if let Ok(before) = stored_attributes(&object.attributes, schema) {
                 let address = address.clone();
                 let attributes = Vec::new();
-                self.drift.push(Drift {
-                    address,
-                    before,
-                    after: None,
-                    attributes,
-                    proposal: None,
-                });
+                self.drift.push(Drift { address, before, after: None, attributes, proposal: None });
             }
             return;
         };

@@ -117,8 +117,7 @@ fn remove_deposed(
     change.deposed = true;
     if planner.held.contains(address) {
         change.reason = Reason::InDoubt;
-    } else if planner.selection.includes(address)
-        && planner.input.options.mode != Mode::RefreshOnly
+    } else if planner.selection.includes(address) && planner.input.options.mode != Mode::RefreshOnly
     {
         change.action = Action::Delete;
         change.reason = Reason::Deposed;
@@ -222,23 +221,20 @@ fn flag(
 ) -> bool {
     let Some(item) = item else { return false };
     let mut found = Diagnostics::new();
-    let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals)
-        .with_each(address.key.clone().map(|key| super::scope::Each {
+    let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals).with_each(
+        address.key.clone().map(|key| super::scope::Each {
             value: crate::value::Datum::plain(Value::String(key.clone())),
             key,
             source: item.expr.clone(),
-        }));
+        }),
+    );
     let value = wanted::flag(Some(item), word, &scope, address, &mut found);
     planner.diagnostics.extend(found);
     // What cannot be evaluated was said, and protects until it is mended.
     value.unwrap_or(true)
 }
 
-fn retained(
-    planner: &mut Planner<'_>,
-    address: &Address,
-    config: Option<&ResourceConfig>,
-) -> bool {
+fn retained(planner: &mut Planner<'_>, address: &Address, config: Option<&ResourceConfig>) -> bool {
     let item = config.and_then(|config| config.lifecycle.retain.as_ref()).cloned();
     flag(planner, address, item.as_ref(), "retain")
 }

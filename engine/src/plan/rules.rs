@@ -36,7 +36,7 @@ pub(super) fn check(
             Verdict::Holds => {}
             Verdict::Unknown => deferred += 1,
             Verdict::Broken { message, help } => {
-                let span = span(rule, case);
+                let span = Some(span(rule, case));
                 let detail = grew_outside(case, rule);
                 found.push(diagnostics::rule_broken(span, message, help, detail, case.address));
             }
@@ -123,14 +123,14 @@ fn text(expr: &Expr, scope: &RuleScope<'_>) -> Option<String> {
 
 /// The line to show: the rule's attribute, else the first that it names and the spec gives, else
 /// the resource.
-fn span(rule: &Rule, case: &Case<'_>) -> Option<Span> {
+fn span(rule: &Rule, case: &Case<'_>) -> Span {
     let mut names = Vec::new();
     match &rule.attribute {
         Some(name) => names.push(name.clone()),
         None => attributes_of(&rule.assert, "new", &mut names),
     }
     let given = names.iter().find_map(|name| case.resource.attributes.get(name));
-    Some(given.map_or(case.resource.header, |item| item.value.span))
+    given.map_or(case.resource.header, |item| item.value.span)
 }
 
 /// When a rule breaks on a value that moved outside, the spec's line is not what changed.

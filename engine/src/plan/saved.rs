@@ -8,9 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Action, Base, Cause, Change, Doubt, Drift, OutputChange, Plan, Reason, Step, StepId,
-};
+use super::{Action, Base, Cause, Change, Doubt, Drift, OutputChange, Plan, Reason, Step, StepId};
 use crate::address::{Address, Name};
 use crate::digest::{Digest, Fingerprint, SealKey};
 use crate::expression::{Expr, parse};
@@ -69,10 +67,6 @@ pub enum UnreadablePlan {
 /// Reads a plan.
 pub fn read(text: &str) -> Result<SavedPlan, UnreadablePlan> {
     let not_a_plan = |error: &dyn std::fmt::Display| UnreadablePlan::NotAPlan(error.to_string());
-    #[derive(Deserialize)]
-    struct Head {
-        format: String,
-    }
     let head: Head = serde_json::from_str(text).map_err(|error| not_a_plan(&error))?;
     if head.format != FORMAT {
         return Err(UnreadablePlan::OtherFormat(head.format));
@@ -87,6 +81,12 @@ pub fn read(text: &str) -> Result<SavedPlan, UnreadablePlan> {
         return Err(UnreadablePlan::NotAPlan(note));
     }
     Ok(SavedPlan { plan, view: file.view })
+}
+
+/// What every version of the format has.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -324,7 +324,7 @@ fn value(stored: &Stored) -> Result<Value, Damage> {
     stored.value().map_err(|error| error.to_string())
 }
 
-fn expression(text: &String) -> Result<Expr, Damage> {
+fn expression(text: &str) -> Result<Expr, Damage> {
     parse::residual(text).map_err(|error| error.to_string())
 }
 
@@ -416,7 +416,7 @@ impl OutputFile {
             before: optional(self.before.as_ref(), value)?,
             after: optional(self.after.as_ref(), value)?,
             sensitive: self.sensitive,
-            secret: optional(self.secret.as_ref(), expression)?,
+            secret: self.secret.as_deref().map(expression).transpose()?,
         })
     }
 }

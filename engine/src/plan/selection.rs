@@ -55,8 +55,10 @@ pub(super) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) -> Selectio
         }
         reached
     };
-    let up = |block: &Block| input.graph.dependencies(block).cloned().collect::<Vec<_>>();
-    let down = |block: &Block| input.graph.dependents(block).cloned().collect::<Vec<_>>();
+    let up =
+        |block: &Block| input.graph.dependencies(block).into_iter().cloned().collect::<Vec<_>>();
+    let down =
+        |block: &Block| input.graph.dependents(block).into_iter().cloned().collect::<Vec<_>>();
     let targets = (!options.targets.is_empty())
         .then(|| (options.targets.clone(), closure(&options.targets, &up)));
     let excludes = (options.excludes.clone(), closure(&options.excludes, &down));

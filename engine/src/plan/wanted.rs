@@ -170,20 +170,12 @@ pub(super) fn wanted(
 }
 
 impl Wanted {
-    fn put(
-        &mut self,
-        name: &Name,
-        datum: Datum,
-        resource: &ResourceConfig,
-        scope: &SpecScope<'_>,
-    ) {
+    fn put(&mut self, name: &Name, datum: Datum, resource: &ResourceConfig, scope: &SpecScope<'_>) {
         let path = Path::attribute(name.clone());
         self.sensitive.extend_below(&path, &datum.sensitive);
         if self.sensitive.touches(&path) {
             let item = resource.attributes.get(name);
-            if let Some(Ok(expr)) =
-                item.map(|item| evaluate::residual(&item.value.expr, scope))
-            {
+            if let Some(Ok(expr)) = item.map(|item| evaluate::residual(&item.value.expr, scope)) {
                 self.secrets.insert(name.clone(), expr);
             }
         }
@@ -221,12 +213,9 @@ fn given(
     let tolerated = resource.lifecycle.allow_unknown.contains(name);
     let mut wrong = false;
     let secret = attribute.sensitive || !datum.sensitive.is_empty();
-    for violation in constraint::violations(
-        name,
-        attribute.unit.as_deref(),
-        &attribute.constraint,
-        &datum.value,
-    ) {
+    for violation in
+        constraint::violations(name, attribute.unit.as_deref(), &attribute.constraint, &datum.value)
+    {
         let warning = violation.outside_list && tolerated;
         wrong |= !warning;
         diagnostics.push(diagnostics::violation(
