@@ -12,6 +12,7 @@ pub mod execute;
 mod fill;
 mod lookup;
 pub mod observe;
+pub mod planning;
 mod prepare;
 pub mod recover;
 mod scheduler;

@@ -1,0 +1,103 @@
+//! Planning as a shell does it: what is live is observed, then the engine decides.
+//!
+//! Takes no lock and writes nothing. `plan` calls it on what a store holds right now, `apply` under
+//! the lock, after recovery.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use engine::address::Name;
+use engine::diagnostics::Diagnostics;
+use engine::digest::Digest;
+use engine::event::Event;
+use engine::graph::Graph;
+use engine::plan::input::{Mode, Observations, Options, PlanInput};
+use engine::plan::{Plan, plan};
+use engine::schema::ProviderSchema;
+use engine::spec::Config;
+use engine::state::Snapshot;
+
+use crate::observe::observe;
+use crate::recover::recover;
+use crate::{ApplyError, Host, Providers};
+
+/// What is to be planned.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The resolved spec.
+    pub config: &'a Config,
+    /// Its graph.
+    pub graph: &'a Graph,
+    /// The configured providers, those of the state among them.
+    pub providers: &'a Providers,
+    /// What was asked for.
+    pub options: &'a Options,
+    /// Whether to look at what is live; without, the state stands for it.
+    pub refresh: bool,
+    /// Whether another run holds the lock: its open calls are running, not in doubt.
+    pub running: bool,
+}
+
+/// Plans.
+pub async fn make(
+    snapshot: &Snapshot,
+    request: &Request<'_>,
+) -> Result<(Plan, Diagnostics), ApplyError> {
+    let mut observations = if request.refresh {
+        observe(snapshot, request.providers, &wanted(request)).await?
+    } else {
+        Observations::default()
+    };
+    if request.running {
+        observations.running = snapshot.pending.keys().copied().collect();
+    }
+    let input = PlanInput {
+        config: request.config,
+        graph: request.graph,
+        providers: &schemas(request.providers),
+        accounts: &accounts(request.providers),
+        snapshot,
+        observations: &observations,
+        options: request.options,
+    };
+    Ok(plan(&input))
+}
+
+/// Looks up what earlier runs left open, in memory only: what a plan shows is what an apply would
+/// find. Calls of a run that is at it right now are left alone.
+pub async fn recover_in_memory(
+    snapshot: &mut Snapshot,
+    request: &Request<'_>,
+    host: &dyn Host,
+    emit: &(dyn Fn(Event) + Send + Sync),
+) -> Result<(), ApplyError> {
+    if request.running || !request.refresh {
+        return Ok(());
+    }
+    for record in recover(snapshot, request.providers, host, emit).await {
+        snapshot.fold(&record)?;
+    }
+    Ok(())
+}
+
+/// The schemas of provider instances.
+pub fn schemas(providers: &Providers) -> BTreeMap<Name, Arc<ProviderSchema>> {
+    providers.iter().map(|(name, provider)| (name.clone(), provider.schema())).collect()
+}
+
+/// The accounts of the provider instances that have one.
+fn accounts(providers: &Providers) -> BTreeMap<Name, Digest> {
+    providers
+        .iter()
+        .filter_map(|(name, provider)| Some((name.clone(), provider.account()?)))
+        .collect()
+}
+
+/// The types to list beside those of the state: a plan warns of names that are taken.
+fn wanted(request: &Request<'_>) -> BTreeSet<(Name, Name)> {
+    if request.options.mode == Mode::Destroy {
+        return BTreeSet::new();
+    }
+    let resources = request.config.resources.values();
+    resources.map(|resource| (resource.provider.clone(), resource.block.ty.clone())).collect()
+}
