@@ -1,7 +1,7 @@
 //! What every request handler sees of the running service.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tokio_util::sync::CancellationToken;
 
@@ -9,12 +9,15 @@ use crate::access_log::AccessLog;
 use crate::auth::Key;
 use crate::faults::Faults;
 use crate::gate::Rate;
+use crate::jobs::queue::Queue;
+use crate::jobs::rates::Rates;
 use crate::lease::Leases;
 use crate::options::{LogLine, Options};
 use crate::problem::Problem;
 use crate::quirks::{Quirk, Quirks};
 use crate::resources::endpoint::{self, Endpoint, Face, FlashBoot};
 use crate::store::{Store, Tx};
+use crate::workers::fleet::Fleet;
 
 /// The running service.
 pub(crate) struct App {
@@ -29,6 +32,16 @@ pub(crate) struct App {
     pub(crate) draining: CancellationToken,
     pub(crate) log: LogLine,
     pub(crate) options: Options,
+    /// The jobs.
+    pub(crate) queue: Queue,
+    /// The workers.
+    pub(crate) fleet: Fleet,
+    /// How many requests the job API takes.
+    pub(crate) rates: Rates,
+    /// The address of the job API, as workers call it.
+    pub(crate) queue_url: String,
+    /// Whether the hint about the stream format was given.
+    pub(crate) hinted: AtomicBool,
     /// Counts lists, for the quirk that leaves one object out of every other list.
     pub(crate) lists: AtomicU64,
 }
@@ -49,19 +62,20 @@ pub(crate) struct Pod {
 
 impl App {
     /// The workers of an endpoint that live.
-    #[expect(clippy::unused_self, reason = "the workers come next")]
-    pub(crate) fn pods(&self, _endpoint: &str) -> Vec<Pod> {
-        Vec::new()
+    pub(crate) fn pods(&self, endpoint: &str) -> Vec<Pod> {
+        self.fleet.pods(endpoint)
     }
 
     /// Tells the autoscaler that endpoints or their templates have changed.
-    #[expect(clippy::unused_self, reason = "the workers come next")]
-    pub(crate) fn endpoints_changed(&self) {}
+    pub(crate) fn endpoints_changed(&self) {
+        self.fleet.endpoints_changed();
+        self.queue.board.scale.notify_one();
+    }
 
-    /// Removes an endpoint with all that belongs to it.
-    #[expect(clippy::unused_self, reason = "the jobs come next")]
+    /// Removes an endpoint with its jobs.
     pub(crate) fn delete_endpoint(&self, tx: &Tx<'_>, id: &str, face: Face) -> Result<(), Problem> {
-        endpoint::delete(tx, id, face)
+        endpoint::delete(tx, id, face)?;
+        self.queue.forget(tx, id)
     }
 
     /// Removes the folder of a volume that is no more.

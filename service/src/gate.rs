@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, OriginalUri, Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -30,7 +30,7 @@ pub(crate) struct Cut;
 
 /// The middleware of the REST management API.
 pub(crate) async fn rest(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let entry = app.access.entry(request.method().as_str(), &original_path(&request));
+    let entry = app.access.entry(request.method().as_str(), &whole_path(&request));
     let call = rest_call(&request);
     entry.call(&call);
     let gone = app.quirks.has(Quirk::Gone410);
@@ -119,9 +119,10 @@ fn rest_call(request: &Request) -> Call {
     }
 }
 
-/// The path as it was before the router took the version off.
-fn original_path(request: &Request) -> String {
-    format!("/v1{}", request.uri().path())
+/// The path as the client wrote it, before the router took prefixes off.
+pub(crate) fn whole_path(request: &Request) -> String {
+    let original = request.extensions().get::<OriginalUri>();
+    original.map_or(request.uri().path(), |uri| uri.path()).to_owned()
 }
 
 fn strip_version(path: &str) -> &str {

@@ -8,8 +8,6 @@
 //! hide the other's mistake. It prints nothing: whoever starts it passes a log. Mishaps
 //! ([`Fault`]) and departures from the documents ([`Quirk`]) happen on request only.
 
-#![expect(dead_code, reason = "the job API and its workers come next")]
-
 mod access_log;
 mod app;
 mod auth;
@@ -19,6 +17,7 @@ mod faults;
 mod gate;
 mod graphql;
 mod ids;
+mod jobs;
 mod lease;
 mod listen;
 mod options;
@@ -29,9 +28,12 @@ mod rest;
 mod routes;
 mod server;
 mod store;
+mod workers;
 
 pub use faults::{Fault, FaultError};
 pub use options::{LogLine, Options, StreamFormat, Timing};
 pub use quirks::{Quirk, QuirkError};
 pub use server::{Addresses, RunError, Server, StartError, start};
 pub use store::StoreError;
+pub use workers::echo::echo_worker_main;
+pub use workers::guard::worker_guard_main;

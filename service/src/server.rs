@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -16,10 +16,15 @@ use crate::app::App;
 use crate::auth::Key;
 use crate::faults::Faults;
 use crate::gate::Rate;
+use crate::jobs::board::Board;
+use crate::jobs::queue::Queue;
+use crate::jobs::rates::Rates;
+use crate::jobs::{sweep, webhooks};
 use crate::lease::Leases;
 use crate::options::Options;
 use crate::quirks::Quirks;
 use crate::store::{Store, StoreError};
+use crate::workers::fleet::Fleet;
 use crate::{ids, listen, routes};
 
 /// Where a running service is found, and its key.
@@ -77,6 +82,12 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
+    /// The jobs in the store cannot be read.
+    #[error("cannot read the jobs in {}", folder.display())]
+    Recover {
+        /// The data folder.
+        folder: PathBuf,
+    },
     /// The key cannot be used in a header.
     #[error("the key must be visible ASCII without spaces, and not empty")]
     Key,
@@ -119,7 +130,10 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     let addresses = addresses(bound, &key);
     let serve_json = folder.join("serve.json");
     write_private(&serve_json, &describe(&addresses)).map_err(data_error(&serve_json))?;
-    let app = app(options, store, key).map_err(data_error(&folder.join("access.log")))?;
+    let queue =
+        recover(&store).await.map_err(|()| StartError::Recover { folder: folder.clone() })?;
+    let open = Open { store, key, queue, queue_url: addresses.queue.clone() };
+    let app = app(options, open).map_err(data_error(&folder.join("access.log")))?;
     app.say(&format!("listening on {bound}, data in {}", folder.display()));
     Ok(Server { app, listener, addresses, serve_json, lock })
 }
@@ -134,9 +148,19 @@ impl Server {
     /// drains, ends the workers, and removes `serve.json` last.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
         let Server { app, listener, serve_json, lock, .. } = self;
+        app.endpoints_changed();
         let watch = tokio::spawn(watch(Arc::clone(&app), stop));
-        listen::serve(&app, listener, routes::router(&app)).await;
+        let sweep = tokio::spawn(sweep::run(Arc::clone(&app)));
+        let webhooks = tokio::spawn(webhooks::run(Arc::clone(&app)));
+        let end_workers = async {
+            app.draining.cancelled().await;
+            // No worker is started any more once the sweep has ended.
+            drop(sweep.await);
+            app.fleet.end().await;
+        };
+        tokio::join!(listen::serve(&app, listener, routes::router(&app)), end_workers);
         watch.abort();
+        webhooks.abort();
         app.store.close();
         app.say("stopped");
         let removed = std::fs::remove_file(&serve_json);
@@ -160,7 +184,25 @@ async fn watch(app: Arc<App>, stop: CancellationToken) {
     app.draining.cancel();
 }
 
-fn app(options: Options, store: Store, key: Key) -> io::Result<Arc<App>> {
+/// Counts the jobs, and puts those back into the queue whose workers went with the last service.
+async fn recover(store: &Store) -> Result<Queue, ()> {
+    let board = store.read(Board::load).await.map_err(|_| ())?;
+    let queue = Queue { board: Arc::new(board) };
+    let recovering = queue.clone();
+    store.write(move |tx| recovering.recover(tx)).await.map_err(|_| ())?;
+    Ok(queue)
+}
+
+/// What is open before the service is put together.
+struct Open {
+    store: Store,
+    key: Key,
+    queue: Queue,
+    queue_url: String,
+}
+
+fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
+    let Open { store, key, queue, queue_url } = open;
     let draining = CancellationToken::new();
     let verbose = options.verbose.then(|| Arc::clone(&options.log));
     Ok(Arc::new(App {
@@ -173,6 +215,11 @@ fn app(options: Options, store: Store, key: Key) -> io::Result<Arc<App>> {
         leases: Arc::new(Leases::new(options.until_idle, draining.clone())),
         draining,
         log: Arc::clone(&options.log),
+        queue,
+        fleet: Fleet::default(),
+        rates: Rates::default(),
+        queue_url,
+        hinted: AtomicBool::new(false),
         lists: AtomicU64::new(0),
         options,
     }))

@@ -307,6 +307,12 @@ fn unset(face: Face) -> Endpoint {
     }
 }
 
+/// An endpoint with nothing but defaults, for tests of what looks at endpoints.
+#[cfg(test)]
+pub(crate) fn blank() -> Endpoint {
+    unset(Face::GraphQl)
+}
+
 /// What is left of an endpoint when `saveEndpoint` names nothing: the real service resets scaling
 /// and placement to the defaults, and keeps the rest.
 fn reset(old: &Endpoint) -> Endpoint {

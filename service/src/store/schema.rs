@@ -7,9 +7,10 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// Raised with every change of the tables; each step from an older version is a statement below.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
-const TABLES: &str = "
+/// Version 1: the objects of the management APIs.
+const OBJECTS: &str = "
 create table objects (
     seq         integer primary key autoincrement,
     kind        text not null,
@@ -35,6 +36,67 @@ create table last_use (
 ) strict, without rowid;
 ";
 
+/// Version 2: jobs, their streams, and webhooks that are due.
+const JOBS: &str = "
+create table jobs (
+    seq           integer primary key autoincrement,
+    id            text not null unique,
+    endpoint      text not null,
+    state         text not null,
+    position      integer not null,
+    sync          integer not null,
+    low_priority  integer not null,
+    request       text not null,
+    webhook       text,
+    timeout_ms    integer,
+    retention_ms  integer not null,
+    submitted_at  integer not null,
+    expires_at    integer not null,
+    queued_at     integer not null,
+    started_at    integer,
+    deadline_at   integer,
+    finished_at   integer,
+    keep_until    integer,
+    worker        text,
+    retries       integer not null default 0,
+    output        text,
+    error         text
+) strict;
+create index jobs_position on jobs(position);
+create index jobs_queue on jobs(endpoint, position) where state = 'IN_QUEUE';
+create index jobs_running on jobs(worker) where state = 'IN_PROGRESS';
+create index jobs_deadline on jobs(deadline_at) where state = 'IN_PROGRESS';
+create index jobs_expiry on jobs(expires_at);
+create index jobs_keep on jobs(keep_until) where keep_until is not null;
+create index jobs_endpoint on jobs(endpoint, seq);
+
+create table chunks (
+    job   text not null,
+    seq   integer not null,
+    body  text not null,
+    primary key (job, seq)
+) strict, without rowid;
+
+create table tallies (
+    endpoint   text primary key,
+    completed  integer not null,
+    failed     integer not null,
+    retried    integer not null
+) strict, without rowid;
+
+create table webhooks (
+    seq       integer primary key autoincrement,
+    endpoint  text not null,
+    job       text not null,
+    url       text not null,
+    body      text not null,
+    tries     integer not null,
+    due_at    integer not null
+) strict;
+create index webhooks_due on webhooks(due_at);
+create index webhooks_endpoint on webhooks(endpoint);
+";
+
 /// Sets the connection up for durable group commits and brings the tables to this version.
 pub(super) fn prepare(conn: &Connection) -> Result<(), StoreError> {
     conn.busy_timeout(Duration::from_secs(5))?;
@@ -46,8 +108,9 @@ pub(super) fn prepare(conn: &Connection) -> Result<(), StoreError> {
     conn.pragma_update(None, "journal_mode", "WAL")?;
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.pragma_update(None, "foreign_keys", "ON")?;
-    if found == 0 {
-        conn.execute_batch(&format!("begin; {TABLES} pragma user_version = {VERSION}; commit;"))?;
+    let steps = [(1, OBJECTS), (2, JOBS)];
+    for (version, tables) in steps.into_iter().filter(|(version, _)| *version > found) {
+        conn.execute_batch(&format!("begin; {tables} pragma user_version = {version}; commit;"))?;
     }
     Ok(())
 }

@@ -49,6 +49,11 @@ impl Harness {
     pub(crate) async fn over(folder: &Path, change: impl FnOnce(&mut Options)) -> Harness {
         let mut options = Options::new(folder.to_owned());
         options.key = Some(KEY.to_owned());
+        let alone = env!("CARGO_BIN_EXE_service-alone");
+        options.worker_guard = vec![alone.into(), "guard".into()];
+        options.echo_worker = vec![alone.into(), "echo".into()];
+        options.timing.crash_pause = Duration::from_millis(100);
+        options.timing.ping_interval = Duration::from_secs(1);
         if std::env::var_os("SERVICE_TEST_LOG").is_some() {
             options.verbose = true;
             options.log = Arc::new(|line| eprintln!("{line}"));
@@ -161,5 +166,84 @@ impl Harness {
     pub(crate) fn access_log(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.data.join("access.log")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// A request to the job API; the path begins with the endpoint.
+    pub(crate) async fn queue(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> (StatusCode, Value) {
+        let url = format!("{}/{path}", self.addresses.queue);
+        self.send(method, &url, body).await
+    }
+
+    /// An endpoint with a template of its own; `more` overrides the usual settings.
+    pub(crate) async fn endpoint(&self, more: Value) -> String {
+        let name = format!("t-{}", self.access_log().len());
+        let template = match more.get("templateId") {
+            Some(template) => template.clone(),
+            None => json!(self.template(&name).await),
+        };
+        let mut body = json!({ "name": name, "templateId": template,
+            "gpuTypeIds": ["NVIDIA L4"], "workersMax": 1, "idleTimeout": 60 });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.post("/endpoints", body).await["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Submits a job with this input and returns its id.
+    pub(crate) async fn run(&self, endpoint: &str, input: Value) -> String {
+        self.submit(endpoint, json!({ "input": input })).await
+    }
+
+    /// Submits a job with this body and returns its id.
+    pub(crate) async fn submit(&self, endpoint: &str, body: Value) -> String {
+        let (status, answer) =
+            self.queue(Method::POST, &format!("{endpoint}/run"), Some(body)).await;
+        assert_eq!((status.as_u16(), &answer["status"]), (200, &json!("IN_QUEUE")), "{answer}");
+        answer["id"].as_str().unwrap().to_owned()
+    }
+
+    /// A job once it is in this state.
+    pub(crate) async fn until(&self, endpoint: &str, job: &str, state: &str) -> Value {
+        let path = format!("{endpoint}/status/{job}");
+        let mut last = Value::Null;
+        for _ in 0..600 {
+            let (status, shown) = self.queue(Method::GET, &path, None).await;
+            assert_eq!(status, 200, "{shown}");
+            if shown["status"] == state {
+                return shown;
+            }
+            last = shown;
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("the job is not {state}: {last}");
+    }
+
+    pub(crate) async fn health(&self, endpoint: &str) -> Value {
+        self.queue(Method::GET, &format!("{endpoint}/health"), None).await.1
+    }
+
+    /// Waits until the health of an endpoint shows this.
+    pub(crate) async fn healthy(&self, endpoint: &str, check: impl Fn(&Value) -> bool) -> Value {
+        let mut health = Value::Null;
+        for _ in 0..400 {
+            health = self.health(endpoint).await;
+            if check(&health) {
+                return health;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("the endpoint stays as it is: {health}");
+    }
+
+    /// The ids of the workers of an endpoint.
+    pub(crate) async fn pods(&self, endpoint: &str) -> Vec<String> {
+        let query =
+            "query($id: String!) { myself { endpoint(id: $id) { pods { id desiredStatus } } } }";
+        let shown = self.data(query, json!({ "id": endpoint })).await;
+        let pods = shown["myself"]["endpoint"]["pods"].as_array().unwrap().clone();
+        pods.iter().map(|pod| pod["id"].as_str().unwrap().to_owned()).collect()
     }
 }

@@ -4,6 +4,10 @@
 
 mod graphql;
 mod harness;
+mod jobs;
+mod killed;
 mod management;
 mod mishaps;
 mod running;
+mod scaling;
+mod telling;

@@ -1,0 +1,200 @@
+//! What others see of the jobs between two looks at the store: counts, and who waits for what.
+//!
+//! The board follows the store and never leads it: it changes in the effects of committed writes
+//! only, and is counted anew from the store at every start.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use rusqlite::Connection;
+use tokio::sync::Notify;
+
+use super::record::State;
+use crate::problem::Problem;
+
+/// The counts of one endpoint.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) in_queue: i64,
+    /// Those of `in_queue` that may scale workers up.
+    pub(crate) pressing: i64,
+    pub(crate) in_progress: i64,
+    pub(crate) completed: i64,
+    pub(crate) failed: i64,
+    pub(crate) retried: i64,
+}
+
+/// A change of one job, as the board sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Move {
+    pub(crate) endpoint: String,
+    pub(crate) job: String,
+    pub(crate) low_priority: bool,
+    pub(crate) from: Option<State>,
+    pub(crate) to: Option<State>,
+    /// The job was put back into the queue.
+    pub(crate) retried: bool,
+}
+
+/// The board.
+#[derive(Default)]
+pub(crate) struct Board {
+    endpoints: Mutex<HashMap<String, Arc<Lane>>>,
+    waiters: Mutex<HashMap<String, Weak<Notify>>>,
+    /// Woken when the number of workers may have to change.
+    pub(crate) scale: Notify,
+    /// Woken when a webhook may be due.
+    pub(crate) webhook: Notify,
+}
+
+/// One endpoint on the board.
+#[derive(Default)]
+pub(crate) struct Lane {
+    tally: Mutex<Tally>,
+    /// Woken once for each job that enters the queue.
+    pub(crate) queued: Notify,
+}
+
+impl Lane {
+    pub(crate) fn tally(&self) -> Tally {
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Board {
+    /// Counts everything from the store.
+    pub(crate) fn load(conn: &Connection) -> Result<Board, Problem> {
+        let board = Board::default();
+        let sql = "select endpoint, state, low_priority, count(*) from jobs \
+                   where state in ('IN_QUEUE', 'IN_PROGRESS') group by 1, 2, 3";
+        let mut statement = conn.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let lane = board.lane(&row.get::<_, String>(0)?);
+            let mut tally = lane.tally.lock().unwrap_or_else(PoisonError::into_inner);
+            let (queued, low): (bool, bool) = (row.get::<_, String>(1)? == "IN_QUEUE", row.get(2)?);
+            let count: i64 = row.get(3)?;
+            if queued {
+                tally.in_queue += count;
+                tally.pressing += if low { 0 } else { count };
+            } else {
+                tally.in_progress += count;
+            }
+        }
+        let mut statement =
+            conn.prepare("select endpoint, completed, failed, retried from tallies")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let lane = board.lane(&row.get::<_, String>(0)?);
+            let mut tally = lane.tally.lock().unwrap_or_else(PoisonError::into_inner);
+            (tally.completed, tally.failed, tally.retried) =
+                (row.get(1)?, row.get(2)?, row.get(3)?);
+        }
+        Ok(board)
+    }
+
+    /// The lane of an endpoint.
+    pub(crate) fn lane(&self, endpoint: &str) -> Arc<Lane> {
+        let mut lanes = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lane) = lanes.get(endpoint) {
+            return Arc::clone(lane);
+        }
+        Arc::clone(lanes.entry(endpoint.to_owned()).or_default())
+    }
+
+    /// The counts of an endpoint, without making a lane for an endpoint that has none.
+    pub(crate) fn tally(&self, endpoint: &str) -> Tally {
+        let lanes = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        lanes.get(endpoint).map(|lane| lane.tally()).unwrap_or_default()
+    }
+
+    /// Forgets an endpoint that is no more.
+    pub(crate) fn forget(&self, endpoint: &str) {
+        self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).remove(endpoint);
+    }
+
+    /// Follows the store.
+    pub(crate) fn moved(&self, moves: &[Move]) {
+        for change in moves {
+            let lane = self.lane(&change.endpoint);
+            {
+                let mut tally = lane.tally.lock().unwrap_or_else(PoisonError::into_inner);
+                tally.count(change);
+            }
+            if change.to == Some(State::InQueue) {
+                lane.queued.notify_one();
+            }
+            self.wake(&change.job);
+        }
+        self.scale.notify_one();
+    }
+
+    /// Wakes whoever waits for news of this job.
+    pub(crate) fn wake(&self, job: &str) {
+        let waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waiter) = waiters.get(job).and_then(Weak::upgrade) {
+            waiter.notify_waiters();
+        }
+    }
+
+    /// News of one job. Prepare the wait before looking at the job, then nothing is missed.
+    pub(crate) fn news(self: &Arc<Self>, job: &str) -> News {
+        let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = waiters.get(job).and_then(Weak::upgrade);
+        let notify = known.unwrap_or_else(|| {
+            let notify = Arc::new(Notify::new());
+            waiters.insert(job.to_owned(), Arc::downgrade(&notify));
+            notify
+        });
+        News { notify: Some(notify), job: job.to_owned(), board: Arc::clone(self) }
+    }
+}
+
+impl Tally {
+    fn count(&mut self, change: &Move) {
+        let pressing = i64::from(!change.low_priority);
+        match change.from {
+            Some(State::InQueue) => {
+                self.in_queue -= 1;
+                self.pressing -= pressing;
+            }
+            Some(State::InProgress) => self.in_progress -= 1,
+            _ => {}
+        }
+        match change.to {
+            Some(State::InQueue) => {
+                self.in_queue += 1;
+                self.pressing += pressing;
+            }
+            Some(State::InProgress) => self.in_progress += 1,
+            Some(State::Completed) => self.completed += 1,
+            Some(State::Failed | State::TimedOut) => self.failed += 1,
+            Some(State::Cancelled) | None => {}
+        }
+        self.retried += i64::from(change.retried);
+    }
+}
+
+/// A subscription to one job; the board forgets it when it is dropped.
+pub(crate) struct News {
+    notify: Option<Arc<Notify>>,
+    job: String,
+    board: Arc<Board>,
+}
+
+impl News {
+    /// The bell of this job.
+    pub(crate) fn bell(&self) -> &Notify {
+        self.notify.as_deref().expect("it is taken when dropped only")
+    }
+}
+
+impl Drop for News {
+    fn drop(&mut self) {
+        let mut waiters = self.board.waiters.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.notify.take());
+        if waiters.get(&self.job).is_some_and(|waiter| waiter.strong_count() == 0) {
+            waiters.remove(&self.job);
+        }
+    }
+}

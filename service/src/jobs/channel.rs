@@ -1,0 +1,312 @@
+//! The channel of workers: take, done, progress, stream, ping, stop. The protocol is that of the
+//! real service's worker SDK, which is known from its source only.
+//!
+//! A worker shows the token that it was started with, in the header or in the address. What it says
+//! about a job counts only while the job is in progress and its own; anything else is answered
+//! kindly and changes nothing, so a late or repeated message does no harm.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::queue::{Outcome, Taker};
+use super::record::{Job, State as JobState};
+use crate::app::App;
+use crate::auth;
+use crate::problem::{Kind, Problem};
+use crate::rest::answer::json_response;
+use crate::rest::ask;
+use crate::workers::worker::Worker;
+
+/// The largest result, and the largest part of a stream, that a worker may send.
+const RESULT_MAX: usize = 20 << 20;
+
+/// The largest chunk of a stream; larger parts are split.
+const CHUNK_MAX: usize = 1 << 20;
+
+/// The most jobs that a worker takes at once.
+const BATCH_MAX: i64 = 1000;
+
+/// The pause before a worker that gets no more jobs is told so again.
+const LEAVING_PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
+
+type Answer = Result<Response, Problem>;
+/// The running service, as handlers get it.
+type Running = State<Arc<App>>;
+
+/// `GET /job-take/{worker}` and `/job-take-batch/{worker}`: jobs, or 204 after a while.
+pub(super) async fn take(
+    State(app): Running,
+    Path((endpoint, id)): Path<(String, String)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
+    let worker = known(&app, &endpoint, &id, &uri, &headers)?;
+    worker.state().asked = true;
+    if auth::query(&uri, "job_in_progress").as_deref() == Some("0") {
+        worker.names(&[]);
+    }
+    let batch = auth::query(&uri, "batch_size");
+    let count = batch.as_deref().and_then(|size| size.parse().ok()).unwrap_or(1);
+    let count = i64::clamp(count, 1, BATCH_MAX);
+    let jobs = wait_for_jobs(&app, &worker, count).await?;
+    let mut assignments = jobs.iter().map(Job::assignment);
+    let body = match (batch, assignments.len()) {
+        (_, 0) => return Ok(StatusCode::NO_CONTENT.into_response()),
+        (Some(_), _) => assignments.collect(),
+        (None, _) => assignments.next().unwrap_or_default(),
+    };
+    Ok(json_response(StatusCode::OK, &body))
+}
+
+async fn wait_for_jobs(
+    app: &Arc<App>,
+    worker: &Arc<Worker>,
+    count: i64,
+) -> Result<Vec<Job>, Problem> {
+    let deadline = Instant::now() + app.options.timing.take_hold;
+    let lane = app.queue.board.lane(&worker.endpoint);
+    loop {
+        let mut rung = std::pin::pin!(worker.bell.notified());
+        rung.as_mut().enable();
+        if !worker.may_take() {
+            // An answer at once would make a worker that does not leave yet ask without end.
+            sleep(LEAVING_PAUSE).await;
+            return Ok(Vec::new());
+        }
+        if lane.tally().in_queue > 0 {
+            let taken = claim(app, worker, count).await?;
+            if !taken.is_empty() {
+                return Ok(taken);
+            }
+        }
+        tokio::select! {
+            () = lane.queued.notified() => {}
+            () = rung => {}
+            () = sleep_until(deadline) => return Ok(Vec::new()),
+            () = app.draining.cancelled() => return Ok(Vec::new()),
+        }
+    }
+}
+
+async fn claim(app: &Arc<App>, worker: &Arc<Worker>, count: i64) -> Result<Vec<Job>, Problem> {
+    let taker = Taker {
+        endpoint: worker.endpoint.clone(),
+        worker: worker.id.clone(),
+        alive: Arc::clone(&worker.alive),
+        timeout_ms: app.fleet.timeout_ms(&worker.endpoint),
+    };
+    let (queue, worker) = (app.queue.clone(), Arc::clone(worker));
+    let write = move |tx: &crate::store::Tx<'_>| {
+        let jobs = queue.take(tx, &taker, count)?;
+        let ids: Vec<String> = jobs.iter().map(|job| job.id.clone()).collect();
+        // Noted even if the worker's request is gone by then: its silence about them tells.
+        tx.after(move || worker.got(ids.iter().map(String::as_str)));
+        Ok(jobs)
+    };
+    app.store.write(write).await
+}
+
+/// `GET /job-stop/{worker}`: the jobs that it must stop, or 204 after a while.
+pub(super) async fn stop(
+    State(app): Running,
+    Path((endpoint, id)): Path<(String, String)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
+    let worker = known(&app, &endpoint, &id, &uri, &headers)?;
+    let deadline = Instant::now() + app.options.timing.take_hold;
+    loop {
+        let mut rung = std::pin::pin!(worker.bell.notified());
+        rung.as_mut().enable();
+        let ids = std::mem::take(&mut worker.state().to_stop);
+        if !ids.is_empty() {
+            return Ok(json_response(StatusCode::OK, &json!({ "jobsToStop": ids })));
+        }
+        if worker.is_leaving() || Instant::now() >= deadline || app.draining.is_cancelled() {
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
+        tokio::select! {
+            () = rung => {}
+            () = sleep_until(deadline) => {}
+            () = app.draining.cancelled() => {}
+        }
+    }
+}
+
+/// `GET /ping/{worker}`: it lives, and names the jobs that it has.
+pub(super) async fn ping(
+    State(app): Running,
+    Path((endpoint, id)): Path<(String, String)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
+    let worker = known(&app, &endpoint, &id, &uri, &headers)?;
+    if auth::query(&uri, "status").as_deref() == Some("unhealthy") {
+        let check = auth::query(&uri, "check").unwrap_or_default();
+        let reason: String =
+            auth::query(&uri, "reason").unwrap_or_default().chars().take(256).collect();
+        app.say(&format!("worker {} is unhealthy: {check}: {reason}", worker.id));
+    }
+    let named = auth::query(&uri, "job_id").unwrap_or_default();
+    let ids: Vec<&str> = named.split(',').filter(|id| !id.is_empty()).collect();
+    worker.names(&ids);
+    Ok(ok())
+}
+
+/// `POST /job-done/{worker}/{job}`: a result, or progress.
+pub(super) async fn done(
+    State(app): Running,
+    Path((endpoint, id, job)): Path<(String, String, String)>,
+    request: Request,
+) -> Answer {
+    let worker = known(&app, &endpoint, &id, request.uri(), request.headers())?;
+    let body = match ask::read(request.into_body(), RESULT_MAX).await {
+        Ok(body) => body,
+        Err(problem) if problem.kind == Kind::TooLarge => {
+            let error = format!("the output is larger than {} MB", RESULT_MAX >> 20);
+            finish(&app, &worker, &job, Outcome { output: None, error: Some(error) }).await?;
+            return Err(problem);
+        }
+        Err(problem) => return Err(problem),
+    };
+    // Its content type says form data; it is JSON all the same.
+    let Ok(Value::Object(mut message)) = serde_json::from_slice(&body) else {
+        let error = "the worker's result is not JSON".to_owned();
+        finish(&app, &worker, &job, Outcome { output: None, error: Some(error) }).await?;
+        return Err(Problem::invalid("the result must be a JSON object"));
+    };
+    let output = message.remove("output").filter(|output| !output.is_null());
+    let output = output.map(|output| output.to_string());
+    if message.get("status").is_some_and(|status| status == "IN_PROGRESS") {
+        let (queue, by, of) = (app.queue.clone(), worker.id.clone(), job);
+        let write =
+            move |tx: &crate::store::Tx<'_>| queue.progress(tx, &by, &of, output.as_deref());
+        app.store.write(write).await?;
+        return Ok(ok());
+    }
+    let error = message.remove("error").filter(|error| !error.is_null());
+    let error = error.map(|error| match error {
+        Value::String(text) => text,
+        other => other.to_string(),
+    });
+    finish(&app, &worker, &job, Outcome { output, error }).await?;
+    if message.get("stopPod").is_some_and(|stop| *stop == true) {
+        worker.retire();
+    }
+    Ok(ok())
+}
+
+async fn finish(
+    app: &Arc<App>,
+    worker: &Arc<Worker>,
+    id: &str,
+    outcome: Outcome,
+) -> Result<(), Problem> {
+    let (queue, by, job) = (app.queue.clone(), worker.id.clone(), id.to_owned());
+    let write = move |tx: &crate::store::Tx<'_>| queue.finish(tx, &by, &job, &outcome);
+    let finished = app.store.write(write).await?;
+    worker.let_go(id);
+    app.queue.board.scale.notify_one();
+    let Some(job) = finished else { return Ok(()) };
+    app.fleet.well(&worker.endpoint);
+    let took = job.finished_at.unwrap_or(0) - job.started_at.unwrap_or(0);
+    let what = if job.state == JobState::Completed { "completed" } else { "failed" };
+    app.say(&format!("job {} {what} in {took} ms", job.id));
+    Ok(())
+}
+
+/// `POST /job-stream/{worker}/{job}`: a part of the output.
+pub(super) async fn stream(
+    State(app): Running,
+    Path((endpoint, id, job)): Path<(String, String, String)>,
+    request: Request,
+) -> Answer {
+    let worker = known(&app, &endpoint, &id, request.uri(), request.headers())?;
+    let body = ask::read(request.into_body(), RESULT_MAX).await?;
+    let message: Value = serde_json::from_slice(&body)
+        .map_err(|_| Problem::invalid("a part of a stream must be JSON"))?;
+    let chunks = split(&message);
+    let (queue, by) = (app.queue.clone(), worker.id.clone());
+    let write = move |tx: &crate::store::Tx<'_>| queue.stream(tx, &by, &job, &chunks);
+    app.store.write(write).await?;
+    Ok(ok())
+}
+
+/// One chunk for a part that fits; else the part as text, over as many chunks as it takes.
+fn split(message: &Value) -> Vec<String> {
+    let mut chunk = json!({ "output": message["output"] });
+    if let Some(metrics) = message.get("metrics") {
+        chunk["metrics"] = metrics.clone();
+    }
+    let whole = chunk.to_string();
+    if whole.len() <= CHUNK_MAX {
+        return vec![whole];
+    }
+    let text = match &message["output"] {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    // Escapes can make a character six times as long.
+    let (room, mut parts, mut part) = (CHUNK_MAX - 64, Vec::new(), String::new());
+    let mut length = 0;
+    for char in text.chars() {
+        let escaped = match char {
+            '"' | '\\' | '\n' | '\r' | '\t' => 2,
+            char if u32::from(char) < 0x20 => 6,
+            char => char.len_utf8(),
+        };
+        if length + escaped > room {
+            parts.push(json!({ "output": part }).to_string());
+            (part, length) = (String::new(), 0);
+        }
+        part.push(char);
+        length += escaped;
+    }
+    parts.push(json!({ "output": part }).to_string());
+    parts
+}
+
+/// The worker that calls, if it is one of ours and shows its token.
+fn known(
+    app: &App,
+    endpoint: &str,
+    id: &str,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<Arc<Worker>, Problem> {
+    let shown = auth::authorization(headers).unwrap_or("");
+    let bare = shown.strip_prefix("Bearer ").unwrap_or(shown);
+    let token = auth::query(uri, "token").unwrap_or_default();
+    let worker = app.fleet.known(endpoint, id, &[bare, &token]);
+    let worker = worker.ok_or_else(Problem::unauthorized)?;
+    worker.heard();
+    Ok(worker)
+}
+
+fn ok() -> Response {
+    json_response(StatusCode::OK, &json!({ "status": "ok" }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_parts_are_split_and_lose_nothing() {
+        let small = json!({ "output": { "a": 1 }, "metrics": { "running": 1 } });
+        assert_eq!(split(&small), [small.to_string()]);
+        for text in ["x".repeat(CHUNK_MAX + 1), "\u{1}é\"".repeat(700_000)] {
+            let chunks = split(&json!({ "output": text }));
+            assert!(chunks.len() > 1 && chunks.iter().all(|chunk| chunk.len() <= CHUNK_MAX));
+            let parsed = chunks.iter().map(|chunk| serde_json::from_str::<Value>(chunk).unwrap());
+            let whole: String =
+                parsed.map(|chunk| chunk["output"].as_str().unwrap().to_owned()).collect();
+            assert!(whole == text);
+        }
+    }
+}

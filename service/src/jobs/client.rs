@@ -1,0 +1,306 @@
+//! The operations of the job API for those who submit jobs.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::header::USER_AGENT;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use super::queue::{self, Queue};
+use super::rates::{self, Limit, Permit};
+use super::record::{COLUMNS, Job};
+use super::submission::{self, RUN_MAX, RUNSYNC_MAX, Submission};
+use crate::access_log::Entry;
+use crate::app::App;
+use crate::auth;
+use crate::options::StreamFormat;
+use crate::problem::{Kind, Problem};
+use crate::resources::endpoint::Endpoint;
+use crate::rest::answer::json_response;
+use crate::rest::ask;
+use crate::store::objects;
+
+/// The most bytes of chunks that one answer of `/stream` holds.
+const STREAM_ANSWER_MAX: usize = 16 << 20;
+
+/// The longest that results of `/runsync` are kept, by way of a larger `wait`.
+const SYNC_RETENTION_MAX_MS: i64 = 300_000;
+
+type Answer = Result<Response, Problem>;
+/// The running service, as handlers get it.
+type Running = State<Arc<App>>;
+
+/// `POST /run`
+pub(super) async fn run(
+    State(app): Running,
+    Path(endpoint): Path<String>,
+    request: Request,
+) -> Answer {
+    let _permit = enter(&app, &endpoint, rates::RUN)?;
+    let entry = request.extensions().get::<Entry>().cloned();
+    let job = submit(&app, &endpoint, request, RUN_MAX, None).await?;
+    note(entry.as_ref(), &job.id);
+    Ok(json_response(StatusCode::OK, &job.reference()))
+}
+
+/// `POST /runsync`: the result if it comes in time, else the reference.
+pub(super) async fn runsync(
+    State(app): Running,
+    Path(endpoint): Path<String>,
+    request: Request,
+) -> Answer {
+    let _permit = enter(&app, &endpoint, rates::RUNSYNC)?;
+    let entry = request.extensions().get::<Entry>().cloned();
+    let wait_ms = submission::wait(auth::query(request.uri(), "wait").as_deref())?;
+    let explicit = auth::query(request.uri(), "wait").is_some();
+    let kept = millis(app.options.timing.retention_sync);
+    let retention = if explicit { wait_ms.min(SYNC_RETENTION_MAX_MS).max(kept) } else { kept };
+    let deadline = Instant::now() + duration(wait_ms);
+    let job = submit(&app, &endpoint, request, RUNSYNC_MAX, Some(retention)).await?;
+    note(entry.as_ref(), &job.id);
+    let job = settled(&app, &endpoint, &job.id, deadline).await?;
+    let shown = if job.state.is_final() { job.result() } else { job.reference() };
+    Ok(json_response(StatusCode::OK, &shown))
+}
+
+/// `GET /status/{id}`
+pub(super) async fn status(
+    State(app): Running,
+    Path((endpoint, id)): Path<(String, String)>,
+    uri: Uri,
+) -> Answer {
+    let _permit = enter(&app, &endpoint, rates::STATUS)?;
+    if let Some(ttl) = auth::query(&uri, "ttl") {
+        let ttl_ms = submission::in_range(&ttl, "ttl", &submission::TTL)?;
+        let (endpoint, id) = (endpoint.clone(), id.clone());
+        app.store.write(move |tx| Queue::set_ttl(tx, &endpoint, &id, ttl_ms)).await?;
+    }
+    let job = read(&app, &endpoint, &id).await?;
+    Ok(json_response(StatusCode::OK, &job.result()))
+}
+
+/// `GET /status-sync/{id}`: the status once the job has ended, or after `wait`.
+pub(super) async fn status_sync(
+    State(app): Running,
+    Path((endpoint, id)): Path<(String, String)>,
+    uri: Uri,
+) -> Answer {
+    let _permit = enter(&app, &endpoint, rates::STATUS)?;
+    let wait_ms = submission::wait(auth::query(&uri, "wait").as_deref())?;
+    let job = settled(&app, &endpoint, &id, Instant::now() + duration(wait_ms)).await?;
+    Ok(json_response(StatusCode::OK, &job.result()))
+}
+
+/// `GET /stream/{id}`: what has come since the last call; held back for a while when it is nothing.
+pub(super) async fn stream(
+    State(app): Running,
+    Path((endpoint, id)): Path<(String, String)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
+    let _permit = enter(&app, &endpoint, rates::STREAM)?;
+    let hold = match auth::query(&uri, "wait") {
+        Some(wait) => duration(submission::wait(Some(&wait))?),
+        None => app.options.timing.stream_hold,
+    };
+    hint(&app, &headers);
+    let deadline = Instant::now() + hold;
+    let news = app.queue.board.news(&id);
+    loop {
+        let mut bell = std::pin::pin!(news.bell().notified());
+        bell.as_mut().enable();
+        let (of, job) = (endpoint.clone(), id.clone());
+        let drain = move |tx: &crate::store::Tx<'_>| Queue::drain(tx, &of, &job, STREAM_ANSWER_MAX);
+        let (state, chunks) = app.store.write(drain).await?;
+        let patient = Instant::now() < deadline && !app.draining.is_cancelled();
+        if chunks.is_empty() && !state.is_final() && patient {
+            tokio::select! {
+                () = bell => {}
+                () = sleep_until(deadline) => {}
+                () = app.draining.cancelled() => {}
+            }
+            continue;
+        }
+        let shown = match app.options.stream_format {
+            StreamFormat::Array => Value::Array(chunks),
+            StreamFormat::Object => json!({ "status": state.name(), "stream": chunks }),
+        };
+        return Ok(json_response(StatusCode::OK, &shown));
+    }
+}
+
+/// `POST /cancel/{id}`
+pub(super) async fn cancel(
+    State(app): Running,
+    Path((endpoint, id)): Path<(String, String)>,
+    request: Request,
+) -> Answer {
+    let _permit = enter(&app, &endpoint, rates::CANCEL)?;
+    note(request.extensions().get::<Entry>(), &id);
+    let queue = app.queue.clone();
+    let job = app.store.write(move |tx| queue.cancel(tx, &endpoint, &id)).await?;
+    if let Some(worker) = job.worker.as_deref().and_then(|worker| app.fleet.worker(worker)) {
+        worker.stop_job(&job.id);
+    }
+    app.say(&format!("job {} cancelled", job.id));
+    Ok(json_response(StatusCode::OK, &job.reference()))
+}
+
+/// `POST /retry/{id}`
+pub(super) async fn retry(
+    State(app): Running,
+    Path((endpoint, id)): Path<(String, String)>,
+    request: Request,
+) -> Answer {
+    note(request.extensions().get::<Entry>(), &id);
+    let queue = app.queue.clone();
+    let job = app.store.write(move |tx| queue.retry(tx, &endpoint, &id)).await?;
+    app.say(&format!("job {} queued again", job.id));
+    Ok(json_response(StatusCode::OK, &job.reference()))
+}
+
+/// `POST /purge-queue`
+pub(super) async fn purge(State(app): Running, Path(endpoint): Path<String>) -> Answer {
+    let _permit = enter(&app, &endpoint, rates::PURGE)?;
+    let queue = app.queue.clone();
+    let removed = app.store.write(move |tx| queue.purge(tx, &endpoint)).await?;
+    app.say(&format!("{removed} queued jobs removed"));
+    Ok(json_response(StatusCode::OK, &json!({ "removed": removed, "status": "completed" })))
+}
+
+/// `GET /health`
+pub(super) async fn health(State(app): Running, Path(endpoint): Path<String>) -> Answer {
+    check_endpoint(&app, &endpoint).await?;
+    let tally = app.queue.board.tally(&endpoint);
+    let counts = app.fleet.counts(&endpoint);
+    let shown = json!({
+        "jobs": {
+            "completed": tally.completed,
+            "failed": tally.failed,
+            "inProgress": tally.in_progress,
+            "inQueue": tally.in_queue,
+            "retried": tally.retried,
+        },
+        "workers": {
+            "idle": counts.idle,
+            "initializing": counts.initializing,
+            "ready": counts.idle + counts.running,
+            "running": counts.running,
+            "throttled": counts.throttled,
+            "unhealthy": counts.unhealthy,
+        },
+    });
+    Ok(json_response(StatusCode::OK, &shown))
+}
+
+/// `GET /requests`: the latest jobs. The documents name it and show no form.
+pub(super) async fn requests(State(app): Running, Path(endpoint): Path<String>) -> Answer {
+    let _permit = enter(&app, &endpoint, rates::REQUESTS)?;
+    check_endpoint(&app, &endpoint).await?;
+    let read = move |conn: &rusqlite::Connection| {
+        let sql =
+            format!("select {COLUMNS} from jobs where endpoint = ?1 order by seq desc limit 100");
+        let mut statement = conn.prepare_cached(&sql)?;
+        let rows = statement.query_map([endpoint], Job::from_row)?;
+        Ok(rows.collect::<Result<Vec<_>, _>>()?)
+    };
+    let jobs = app.store.read(read).await?;
+    let shown: Vec<Value> = jobs.iter().map(Job::reference).collect();
+    Ok(json_response(StatusCode::OK, &json!({ "requests": shown })))
+}
+
+async fn submit(
+    app: &Arc<App>,
+    endpoint: &str,
+    request: Request,
+    limit: usize,
+    sync_retention_ms: Option<i64>,
+) -> Result<Job, Problem> {
+    let body = body(request, limit).await?;
+    let submission = Submission::parse(&body)?;
+    let (queue, endpoint) = (app.queue.clone(), endpoint.to_owned());
+    let retention_ms = millis(app.options.timing.retention);
+    let write = move |tx: &crate::store::Tx<'_>| {
+        queue.submit(tx, &endpoint, &submission, sync_retention_ms, retention_ms)
+    };
+    app.store.write(write).await
+}
+
+/// The body, within its limit. The document answers 400 where the management API answers 413.
+async fn body(request: Request, limit: usize) -> Result<Bytes, Problem> {
+    ask::read(request.into_body(), limit).await.map_err(|problem| match problem.kind {
+        Kind::TooLarge => Problem::invalid(problem.message),
+        _ => problem,
+    })
+}
+
+/// The job once it has ended, else as it is at the deadline.
+async fn settled(
+    app: &Arc<App>,
+    endpoint: &str,
+    id: &str,
+    deadline: Instant,
+) -> Result<Job, Problem> {
+    let news = app.queue.board.news(id);
+    loop {
+        let mut bell = std::pin::pin!(news.bell().notified());
+        bell.as_mut().enable();
+        let job = read(app, endpoint, id).await?;
+        if job.state.is_final() || Instant::now() >= deadline || app.draining.is_cancelled() {
+            return Ok(job);
+        }
+        tokio::select! {
+            () = bell => {}
+            () = sleep_until(deadline) => {}
+            () = app.draining.cancelled() => {}
+        }
+    }
+}
+
+async fn read(app: &App, endpoint: &str, id: &str) -> Result<Job, Problem> {
+    let (endpoint, id) = (endpoint.to_owned(), id.to_owned());
+    app.store.read(move |conn| queue::get(conn, &endpoint, &id)).await
+}
+
+async fn check_endpoint(app: &App, endpoint: &str) -> Result<(), Problem> {
+    let id = endpoint.to_owned();
+    app.store.read(move |conn| objects::get::<Endpoint>(conn, &id)).await.map(drop)
+}
+
+fn enter(app: &App, endpoint: &str, limit: Limit) -> Result<Option<Permit>, Problem> {
+    if !app.options.job_rates {
+        return Ok(None);
+    }
+    let running = app.fleet.counts(endpoint).running;
+    app.rates.enter(endpoint, limit, running).map(Some)
+}
+
+/// Says once that clients of the real service need the other form of `/stream`.
+fn hint(app: &App, headers: &HeaderMap) {
+    let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or("");
+    let is_sdk = agent.to_ascii_lowercase().contains("runpod");
+    let array = app.options.stream_format == StreamFormat::Array;
+    if is_sdk && array && !app.hinted.swap(true, Relaxed) {
+        app.say("an SDK reads a stream: it needs the option --stream-format object");
+    }
+}
+
+fn note(entry: Option<&Entry>, id: &str) {
+    if let Some(entry) = entry {
+        entry.object(id);
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn duration(ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+}

@@ -1,0 +1,52 @@
+//! The way in to the job API: keys, faults, the access log.
+
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use crate::app::App;
+use crate::faults::Call;
+use crate::gate::{self, guarded};
+use crate::problem::Problem;
+
+/// The middleware of clients.
+pub(super) async fn clients(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (call, path) = call(&request, false);
+    let entry = app.access.entry(request.method().as_str(), &path);
+    entry.call(&call);
+    let response = if app.key.raw_or_bearer(request.headers()) {
+        gate::through(&app, &call, &entry, request, next).await
+    } else {
+        Problem::unauthorized().into_response()
+    };
+    gate::finished(&entry, response)
+}
+
+/// The middleware of workers: who they are is checked by each call; they are not clients and do
+/// not appear in the access log.
+pub(super) async fn workers(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (call, _) = call(&request, true);
+    let mishap = app.faults.strike(&call);
+    guarded(&mishap, next.run(request)).await
+}
+
+/// The call, and its path as the client wrote it.
+fn call(request: &Request, internal: bool) -> (Call, String) {
+    const PREFIX: &str = "/v2/{endpoint}";
+    let path = request.uri().path();
+    let matched = request.extensions().get::<MatchedPath>().map_or(path, MatchedPath::as_str);
+    let method = request.method();
+    let operation = format!("{method} {}", matched.strip_prefix(PREFIX).unwrap_or(matched));
+    let original = gate::whole_path(request);
+    let call = Call {
+        operations: vec![operation],
+        literal: format!("{method} {original}"),
+        mutating: !internal && method == Method::POST,
+        list: false,
+        internal,
+    };
+    (call, original)
+}

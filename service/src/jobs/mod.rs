@@ -1,0 +1,60 @@
+//! The job API of queue-based endpoints, under `/v2/<endpoint>`, and the channel of their workers.
+//!
+//! [`queue`] is the life of a job in the store, [`board`] what others see of it between two looks
+//! at the store; [`client`] answers those who submit jobs, [`channel`] those who do them; [`sweep`]
+//! ends what has lived too long, and [`webhooks`] tells those who wanted to be told.
+
+pub(crate) mod board;
+mod channel;
+mod client;
+mod gate;
+pub(crate) mod queue;
+pub(crate) mod rates;
+mod record;
+mod submission;
+pub(crate) mod sweep;
+pub(crate) mod webhooks;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+
+use crate::app::App;
+use crate::problem::{Kind, Problem};
+
+/// The routes under `/v2/{endpoint}`.
+pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
+    let clients = Router::new()
+        .route("/run", post(client::run))
+        .route("/runsync", post(client::runsync))
+        .route("/status/{id}", get(client::status))
+        .route("/status-sync/{id}", get(client::status_sync))
+        .route("/stream/{id}", get(client::stream))
+        .route("/cancel/{id}", post(client::cancel))
+        .route("/retry/{id}", post(client::retry))
+        .route("/purge-queue", post(client::purge))
+        .route("/health", get(client::health))
+        .route("/requests", get(client::requests))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(Arc::clone(app), gate::clients));
+    let workers = Router::new()
+        .route("/job-take/{worker}", get(channel::take))
+        .route("/job-take-batch/{worker}", get(channel::take))
+        .route("/job-stop/{worker}", get(channel::stop))
+        .route("/job-done/{worker}/{job}", post(channel::done))
+        .route("/job-stream/{worker}/{job}", post(channel::stream))
+        .route("/ping/{worker}", get(channel::ping))
+        .layer(from_fn_with_state(Arc::clone(app), gate::workers));
+    workers.merge(clients)
+}
+
+async fn nowhere() -> Problem {
+    Problem::not_found("path")
+}
+
+async fn wrong_method() -> Problem {
+    Problem::new(Kind::MethodNotAllowed, "method not allowed")
+}

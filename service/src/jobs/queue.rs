@@ -1,0 +1,469 @@
+//! The life of a job in the store: every change of state is a function here, and there is no other.
+//!
+//! Each function runs inside one write of the store. A change that finds the job in another state
+//! than it expects does nothing and says so; that is what makes races harmless.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use rusqlite::{Connection, OptionalExtension as _, Params, params};
+use serde_json::Value;
+
+use super::board::{Board, Move};
+use super::record::{COLUMNS, Job, State};
+use super::submission::Submission;
+use crate::clock::now_ms;
+use crate::ids;
+use crate::problem::Problem;
+use crate::store::Tx;
+
+/// The queue with its board.
+#[derive(Clone)]
+pub(crate) struct Queue {
+    pub(crate) board: Arc<Board>,
+}
+
+/// How a job ended, told by its worker.
+#[derive(Debug, Clone)]
+pub(crate) struct Outcome {
+    /// JSON text.
+    pub(crate) output: Option<String>,
+    pub(crate) error: Option<String>,
+}
+
+/// A worker that takes jobs.
+pub(crate) struct Taker {
+    pub(crate) endpoint: String,
+    pub(crate) worker: String,
+    /// False as soon as the worker is known to be gone: what it would take now would be lost.
+    pub(crate) alive: Arc<AtomicBool>,
+    /// The execution timeout of jobs that bring none; `None` is no limit.
+    pub(crate) timeout_ms: Option<i64>,
+}
+
+impl Queue {
+    /// Accepts a job.
+    pub(crate) fn submit(
+        &self,
+        tx: &Tx<'_>,
+        endpoint: &str,
+        submission: &Submission,
+        sync_retention_ms: Option<i64>,
+        retention_ms: i64,
+    ) -> Result<Job, Problem> {
+        check_endpoint(tx.conn, endpoint)?;
+        let (id, now) = (ids::job(sync_retention_ms.is_some()), now_ms());
+        let sql = "insert into jobs(id, endpoint, state, position, sync, low_priority, request, \
+                   webhook, timeout_ms, retention_ms, submitted_at, expires_at, queued_at) \
+                   values(?1, ?2, 'IN_QUEUE', (select coalesce(max(position), 0) + 1 from jobs), \
+                   ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?9)";
+        tx.conn.prepare_cached(sql)?.execute(params![
+            id,
+            endpoint,
+            sync_retention_ms.is_some(),
+            submission.low_priority,
+            submission.request,
+            submission.webhook,
+            submission.timeout_ms,
+            sync_retention_ms.unwrap_or(retention_ms),
+            now,
+            now + submission.ttl_ms
+        ])?;
+        let job = get(tx.conn, endpoint, &id)?;
+        self.follow(tx, &job, None, Some(State::InQueue), false);
+        Ok(job)
+    }
+
+    /// Gives the oldest queued jobs to a worker, at most `count`.
+    pub(crate) fn take(&self, tx: &Tx<'_>, taker: &Taker, count: i64) -> Result<Vec<Job>, Problem> {
+        if !taker.alive.load(SeqCst) {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "update jobs set state = 'IN_PROGRESS', worker = ?2, started_at = ?3, \
+             deadline_at = ?3 + nullif(coalesce(timeout_ms, ?4), 0) \
+             where seq in (select seq from jobs where endpoint = ?1 and state = 'IN_QUEUE' \
+             order by position limit ?5) returning {COLUMNS}, position"
+        );
+        let mut statement = tx.conn.prepare_cached(&sql)?;
+        let given = params![taker.endpoint, taker.worker, now_ms(), taker.timeout_ms, count];
+        let rows =
+            statement.query_map(given, |row| Ok((row.get::<_, i64>(13)?, Job::from_row(row)?)))?;
+        let mut taken = rows.collect::<Result<Vec<_>, _>>()?;
+        // `returning` promises no order.
+        taken.sort_by_key(|(position, _)| *position);
+        let jobs: Vec<Job> = taken.into_iter().map(|(_, job)| job).collect();
+        for job in &jobs {
+            self.follow(tx, job, Some(State::InQueue), Some(State::InProgress), false);
+        }
+        Ok(jobs)
+    }
+
+    /// Ends a job that this worker has. `None` when it does not have it any more.
+    pub(crate) fn finish(
+        &self,
+        tx: &Tx<'_>,
+        worker: &str,
+        id: &str,
+        outcome: &Outcome,
+    ) -> Result<Option<Job>, Problem> {
+        let state = if outcome.error.is_some() { State::Failed } else { State::Completed };
+        let now = now_ms();
+        let sql = format!(
+            "update jobs set state = ?3, output = ?4, error = ?5, finished_at = ?6, \
+             keep_until = ?6 + retention_ms, deadline_at = null \
+             where id = ?1 and worker = ?2 and state = 'IN_PROGRESS' returning {COLUMNS}"
+        );
+        let given = params![id, worker, state.name(), outcome.output, outcome.error, now];
+        let job = one(tx.conn, &sql, given)?;
+        if let Some(job) = &job {
+            self.ended(tx, job, State::InProgress)?;
+        }
+        Ok(job)
+    }
+
+    /// Notes the progress of a job that this worker has.
+    pub(crate) fn progress(
+        &self,
+        tx: &Tx<'_>,
+        worker: &str,
+        id: &str,
+        output: Option<&str>,
+    ) -> Result<bool, Problem> {
+        let sql = "update jobs set output = ?3 \
+                   where id = ?1 and worker = ?2 and state = 'IN_PROGRESS'";
+        let changed = tx.conn.prepare_cached(sql)?.execute(params![id, worker, output])?;
+        self.wake(tx, id);
+        Ok(changed == 1)
+    }
+
+    /// Adds chunks to the stream of a job that this worker has.
+    pub(crate) fn stream(
+        &self,
+        tx: &Tx<'_>,
+        worker: &str,
+        id: &str,
+        chunks: &[String],
+    ) -> Result<bool, Problem> {
+        let sql = "select exists(select 1 from jobs \
+                   where id = ?1 and worker = ?2 and state = 'IN_PROGRESS')";
+        let has: bool = tx.conn.prepare_cached(sql)?.query_row([id, worker], |row| row.get(0))?;
+        if !has {
+            return Ok(false);
+        }
+        let sql = "insert into chunks(job, seq, body) values(?1, \
+                   (select coalesce(max(seq), 0) + 1 from chunks where job = ?1), ?2)";
+        for chunk in chunks {
+            tx.conn.prepare_cached(sql)?.execute([id, chunk.as_str()])?;
+        }
+        self.wake(tx, id);
+        Ok(true)
+    }
+
+    /// Takes what is buffered of a stream out of the store, the oldest first, up to a size.
+    pub(crate) fn drain(
+        tx: &Tx<'_>,
+        endpoint: &str,
+        id: &str,
+        size: usize,
+    ) -> Result<(State, Vec<Value>), Problem> {
+        let job = get(tx.conn, endpoint, id)?;
+        let sql = "select seq, body from chunks where job = ?1 order by seq";
+        let mut statement = tx.conn.prepare_cached(sql)?;
+        let mut rows = statement.query([id])?;
+        let (mut chunks, mut last, mut total) = (Vec::new(), 0i64, 0);
+        while let Some(row) = rows.next()? {
+            let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+            total += body.len();
+            if !chunks.is_empty() && total > size {
+                break;
+            }
+            last = row.get(0)?;
+            chunks.push(serde_json::from_str(body)?);
+        }
+        if last > 0 {
+            let sql = "delete from chunks where job = ?1 and seq <= ?2";
+            tx.conn.prepare_cached(sql)?.execute(params![id, last])?;
+        }
+        Ok((job.state, chunks))
+    }
+
+    /// Cancels a job that has not ended.
+    pub(crate) fn cancel(&self, tx: &Tx<'_>, endpoint: &str, id: &str) -> Result<Job, Problem> {
+        let before = get(tx.conn, endpoint, id)?;
+        match before.state {
+            State::Cancelled => return Ok(before),
+            state if state.is_final() => {
+                let name = state.name();
+                return Err(Problem::invalid(format!("the job has already ended: {name}")));
+            }
+            _ => {}
+        }
+        self.close(tx, &before, State::Cancelled, None)
+    }
+
+    /// Puts a job that failed or timed out back into the queue, at its end.
+    pub(crate) fn retry(&self, tx: &Tx<'_>, endpoint: &str, id: &str) -> Result<Job, Problem> {
+        let before = get(tx.conn, endpoint, id)?;
+        if !before.state.can_retry() {
+            let name = before.state.name();
+            return Err(Problem::invalid(format!(
+                "only a job that is FAILED or TIMED_OUT can be retried; this one is {name}"
+            )));
+        }
+        let sql = format!(
+            "update jobs set state = 'IN_QUEUE', output = null, error = null, worker = null, \
+             started_at = null, finished_at = null, keep_until = null, queued_at = ?2, \
+             position = (select max(position) + 1 from jobs) where id = ?1 returning {COLUMNS}"
+        );
+        let job =
+            one(tx.conn, &sql, params![id, now_ms()])?.ok_or_else(|| Problem::not_found("job"))?;
+        tx.conn.prepare_cached("delete from chunks where job = ?1")?.execute([id])?;
+        tally(tx.conn, endpoint, "retried")?;
+        self.follow(tx, &job, Some(before.state), Some(State::InQueue), true);
+        Ok(job)
+    }
+
+    /// Removes every queued job of an endpoint; returns how many.
+    pub(crate) fn purge(&self, tx: &Tx<'_>, endpoint: &str) -> Result<usize, Problem> {
+        check_endpoint(tx.conn, endpoint)?;
+        let sql = format!("select {COLUMNS} from jobs where endpoint = ?1 and state = 'IN_QUEUE'");
+        let queued = many(tx.conn, &sql, [endpoint])?;
+        self.remove(tx, &queued)?;
+        Ok(queued.len())
+    }
+
+    /// Puts the jobs of a lost worker back where they were in the queue.
+    pub(crate) fn requeue(&self, tx: &Tx<'_>, worker: &str) -> Result<Vec<Job>, Problem> {
+        let sql = format!("select {COLUMNS} from jobs where worker = ?1 and state = 'IN_PROGRESS'");
+        let jobs = many(tx.conn, &sql, [worker])?;
+        for job in &jobs {
+            self.put_back(tx, job)?;
+        }
+        Ok(jobs)
+    }
+
+    /// Puts one job back that a worker does not know of.
+    pub(crate) fn requeue_one(&self, tx: &Tx<'_>, worker: &str, id: &str) -> Result<bool, Problem> {
+        let sql = format!(
+            "select {COLUMNS} from jobs where id = ?2 and worker = ?1 and state = 'IN_PROGRESS'"
+        );
+        let job = one(tx.conn, &sql, [worker, id])?;
+        if let Some(job) = &job {
+            self.put_back(tx, job)?;
+        }
+        Ok(job.is_some())
+    }
+
+    /// After a start no worker lives: everything in progress goes back into the queue.
+    pub(crate) fn recover(&self, tx: &Tx<'_>) -> Result<usize, Problem> {
+        let sql = format!("select {COLUMNS} from jobs where state = 'IN_PROGRESS'");
+        let jobs = many(tx.conn, &sql, [])?;
+        for job in &jobs {
+            self.put_back(tx, job)?;
+        }
+        Ok(jobs.len())
+    }
+
+    /// Changes how long a job may live, counted from its submission.
+    pub(crate) fn set_ttl(
+        tx: &Tx<'_>,
+        endpoint: &str,
+        id: &str,
+        ttl_ms: i64,
+    ) -> Result<(), Problem> {
+        let sql = "update jobs set expires_at = submitted_at + ?3 where id = ?1 and endpoint = ?2";
+        if tx.conn.prepare_cached(sql)?.execute(params![id, endpoint, ttl_ms])? == 0 {
+            return Err(Problem::not_found("job"));
+        }
+        Ok(())
+    }
+
+    /// Ends the jobs whose time is up; returns those that a worker still runs.
+    pub(crate) fn sweep(&self, tx: &Tx<'_>) -> Result<Vec<Job>, Problem> {
+        let now = now_ms();
+        let sql =
+            format!("select {COLUMNS} from jobs where state = 'IN_PROGRESS' and deadline_at <= ?1");
+        let mut running = many(tx.conn, &sql, [now])?;
+        for job in &running {
+            self.close(tx, job, State::TimedOut, Some("job timed out"))?;
+        }
+        let sql = format!(
+            "select {COLUMNS} from jobs where expires_at <= ?1 \
+             union all select {COLUMNS} from jobs where keep_until <= ?1 and expires_at > ?1"
+        );
+        let over = many(tx.conn, &sql, [now])?;
+        self.remove(tx, &over)?;
+        running.extend(over.into_iter().filter(|job| job.state == State::InProgress));
+        Ok(running)
+    }
+
+    /// Removes everything that belongs to an endpoint.
+    pub(crate) fn forget(&self, tx: &Tx<'_>, endpoint: &str) -> Result<(), Problem> {
+        let jobs = "select id from jobs where endpoint = ?1";
+        let mut statement = tx.conn.prepare_cached(jobs)?;
+        let ids = statement.query_map([endpoint], |row| row.get::<_, String>(0))?;
+        let ids = ids.collect::<Result<Vec<_>, _>>()?;
+        for sql in [
+            &format!("delete from chunks where job in ({jobs})"),
+            "delete from webhooks where endpoint = ?1",
+            "delete from tallies where endpoint = ?1",
+            "delete from jobs where endpoint = ?1",
+        ] {
+            tx.conn.prepare_cached(sql)?.execute([endpoint])?;
+        }
+        let (board, endpoint) = (Arc::clone(&self.board), endpoint.to_owned());
+        tx.after(move || {
+            board.forget(&endpoint);
+            for id in &ids {
+                board.wake(id);
+            }
+        });
+        Ok(())
+    }
+
+    /// Ends a job from outside of its worker.
+    fn close(
+        &self,
+        tx: &Tx<'_>,
+        before: &Job,
+        state: State,
+        error: Option<&str>,
+    ) -> Result<Job, Problem> {
+        let sql = format!(
+            "update jobs set state = ?2, error = ?3, finished_at = ?4, deadline_at = null, \
+             keep_until = ?4 + retention_ms where id = ?1 returning {COLUMNS}"
+        );
+        let given = params![before.id, state.name(), error, now_ms()];
+        let job = one(tx.conn, &sql, given)?.ok_or_else(|| Problem::not_found("job"))?;
+        self.ended(tx, &job, before.state)?;
+        Ok(job)
+    }
+
+    /// What follows from the end of a job: counts, and the webhook.
+    fn ended(&self, tx: &Tx<'_>, job: &Job, from: State) -> Result<(), Problem> {
+        match job.state {
+            State::Completed => tally(tx.conn, &job.endpoint, "completed")?,
+            State::Failed | State::TimedOut => tally(tx.conn, &job.endpoint, "failed")?,
+            _ => {}
+        }
+        if let (Some(url), false) = (&job.webhook, job.state == State::Cancelled) {
+            let sql = "insert into webhooks(endpoint, job, url, body, tries, due_at) \
+                       values(?1, ?2, ?3, ?4, 0, ?5)";
+            let body = job.notice().to_string();
+            let given = params![job.endpoint, job.id, url, body, now_ms()];
+            tx.conn.prepare_cached(sql)?.execute(given)?;
+            let board = Arc::clone(&self.board);
+            tx.after(move || board.webhook.notify_one());
+        }
+        self.follow(tx, job, Some(from), Some(job.state), false);
+        Ok(())
+    }
+
+    fn put_back(&self, tx: &Tx<'_>, job: &Job) -> Result<(), Problem> {
+        let sql = "update jobs set state = 'IN_QUEUE', worker = null, started_at = null, \
+                   deadline_at = null, output = null, retries = retries + 1 where id = ?1";
+        tx.conn.prepare_cached(sql)?.execute([&job.id])?;
+        tx.conn.prepare_cached("delete from chunks where job = ?1")?.execute([&job.id])?;
+        tally(tx.conn, &job.endpoint, "retried")?;
+        self.follow(tx, job, Some(State::InProgress), Some(State::InQueue), true);
+        Ok(())
+    }
+
+    fn remove(&self, tx: &Tx<'_>, jobs: &[Job]) -> Result<(), Problem> {
+        for job in jobs {
+            tx.conn.prepare_cached("delete from jobs where id = ?1")?.execute([&job.id])?;
+            tx.conn.prepare_cached("delete from chunks where job = ?1")?.execute([&job.id])?;
+            self.follow(tx, job, Some(job.state), None, false);
+        }
+        Ok(())
+    }
+
+    fn follow(
+        &self,
+        tx: &Tx<'_>,
+        job: &Job,
+        from: Option<State>,
+        to: Option<State>,
+        retried: bool,
+    ) {
+        let change = Move {
+            endpoint: job.endpoint.clone(),
+            job: job.id.clone(),
+            low_priority: job.low_priority,
+            from,
+            to,
+            retried,
+        };
+        let board = Arc::clone(&self.board);
+        tx.after(move || board.moved(&[change]));
+    }
+
+    fn wake(&self, tx: &Tx<'_>, id: &str) {
+        let (board, id) = (Arc::clone(&self.board), id.to_owned());
+        tx.after(move || board.wake(&id));
+    }
+}
+
+/// The job with this id on this endpoint, or the problem that there is none.
+pub(crate) fn get(conn: &Connection, endpoint: &str, id: &str) -> Result<Job, Problem> {
+    let sql = format!("select {COLUMNS} from jobs where id = ?1 and endpoint = ?2");
+    one(conn, &sql, [id, endpoint])?.ok_or_else(|| Problem::not_found("job"))
+}
+
+/// How long the jobs at the head of a queue have waited: those that may scale workers up.
+pub(crate) fn head_waits(
+    conn: &Connection,
+    endpoint: &str,
+    count: i64,
+) -> Result<Vec<i64>, Problem> {
+    let sql = "select queued_at, low_priority from jobs \
+               where endpoint = ?1 and state = 'IN_QUEUE' order by position limit ?2";
+    let mut statement = conn.prepare_cached(sql)?;
+    let rows = statement.query_map(params![endpoint, count], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?))
+    })?;
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let now = now_ms();
+    Ok(rows.into_iter().filter(|(_, low)| !low).map(|(queued_at, _)| now - queued_at).collect())
+}
+
+/// Whether any job's time is up.
+pub(crate) fn is_due(conn: &Connection) -> Result<bool, Problem> {
+    let sql = "select exists(select 1 from jobs where state = 'IN_PROGRESS' and deadline_at <= ?1) \
+               or exists(select 1 from jobs where expires_at <= ?1) \
+               or exists(select 1 from jobs where keep_until <= ?1)";
+    Ok(conn.prepare_cached(sql)?.query_row([now_ms()], |row| row.get(0))?)
+}
+
+/// Checks that there is such an endpoint and that it has a queue.
+fn check_endpoint(conn: &Connection, endpoint: &str) -> Result<(), Problem> {
+    let sql = "select body ->> '$.type' from objects where id = ?1 and kind = 'endpoint'";
+    let mut statement = conn.prepare_cached(sql)?;
+    let kind: Option<String> = statement.query_row([endpoint], |row| row.get(0)).optional()?;
+    match kind.as_deref() {
+        Some("LB") => Err(Problem::invalid("this endpoint balances load and has no queue")),
+        Some(_) => Ok(()),
+        None => Err(Problem::not_found("endpoint")),
+    }
+}
+
+fn tally(conn: &Connection, endpoint: &str, column: &str) -> Result<(), Problem> {
+    let sql = format!(
+        "insert into tallies(endpoint, completed, failed, retried) \
+         values(?1, '{column}' = 'completed', '{column}' = 'failed', '{column}' = 'retried') \
+         on conflict do update set {column} = {column} + 1"
+    );
+    conn.prepare_cached(&sql)?.execute([endpoint])?;
+    Ok(())
+}
+
+fn one(conn: &Connection, sql: &str, given: impl Params) -> Result<Option<Job>, Problem> {
+    Ok(conn.prepare_cached(sql)?.query_row(given, Job::from_row).optional()?)
+}
+
+fn many(conn: &Connection, sql: &str, given: impl Params) -> Result<Vec<Job>, Problem> {
+    let mut statement = conn.prepare_cached(sql)?;
+    let rows = statement.query_map(given, Job::from_row)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,42 @@
+//! What happens without anybody asking: time runs out, and the number of workers follows the load.
+
+use std::sync::Arc;
+
+use super::queue;
+use crate::app::App;
+use crate::problem::Problem;
+
+/// Runs until the service drains.
+pub(crate) async fn run(app: Arc<App>) {
+    let mut troubled = false;
+    loop {
+        tokio::select! {
+            () = app.draining.cancelled() => return,
+            () = tokio::time::sleep(app.options.timing.tick) => {}
+        }
+        let done = match once(&app).await {
+            Ok(()) => app.fleet.tick(&app).await,
+            Err(problem) => Err(problem),
+        };
+        // Said once, not at every tick.
+        if done.is_err() && !troubled {
+            app.say("the store does not answer; jobs and workers are not looked after");
+        }
+        troubled = done.is_err();
+    }
+}
+
+/// Ends what has lived too long.
+pub(crate) async fn once(app: &Arc<App>) -> Result<(), Problem> {
+    if !app.store.read(queue::is_due).await? {
+        return Ok(());
+    }
+    let queue = app.queue.clone();
+    for job in app.store.write(move |tx| queue.sweep(tx)).await? {
+        app.say(&format!("job {} ran out of time", job.id));
+        if let Some(worker) = job.worker.as_deref().and_then(|id| app.fleet.worker(id)) {
+            worker.stop_job(&job.id);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Webhooks: who wanted to be told that a job has ended is told, up to three times.
+//!
+//! What is due stands in the store and goes with the answer that ends it, so a restart neither
+//! forgets nor forgives. The address gets the job as a JSON object; redirects are not followed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Client;
+use rusqlite::{Connection, params};
+use tokio::task::JoinSet;
+
+use crate::app::App;
+use crate::clock::now_ms;
+use crate::problem::Problem;
+
+/// How often a webhook is tried altogether.
+const TRIES: i64 = 3;
+
+/// How many webhooks are under way at once, so that slow receivers hold up nothing else.
+const AT_ONCE: i64 = 64;
+
+/// The name under which the real service calls.
+const AGENT: &str = "Go-http-client/2.0";
+
+struct Due {
+    seq: i64,
+    job: String,
+    url: String,
+    body: String,
+    tries: i64,
+}
+
+/// Runs until the service drains.
+pub(crate) async fn run(app: Arc<App>) {
+    let Ok(client) = client(app.options.timing.webhook_timeout) else {
+        app.say("webhooks cannot be sent: no HTTP client");
+        return;
+    };
+    let mut under_way = JoinSet::new();
+    let mut busy: Vec<i64> = Vec::new();
+    loop {
+        let bell = app.queue.board.webhook.notified();
+        for due in due(&app, &busy).await.unwrap_or_default() {
+            busy.push(due.seq);
+            under_way.spawn(deliver(Arc::clone(&app), client.clone(), due));
+        }
+        tokio::select! {
+            () = app.draining.cancelled() => return,
+            Some(done) = under_way.join_next() => busy.retain(|seq| done.as_ref().ok() != Some(seq)),
+            () = bell => {}
+            () = tokio::time::sleep(Duration::from_millis(250)) => {}
+        }
+    }
+}
+
+fn client(timeout: Duration) -> reqwest::Result<Client> {
+    // Another part of the process may have chosen a provider already: then that one is used.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(timeout)
+        .user_agent(AGENT)
+        .build()
+}
+
+async fn due(app: &App, busy: &[i64]) -> Result<Vec<Due>, Problem> {
+    let busy = busy.to_vec();
+    let read = move |conn: &Connection| {
+        let sql = "select seq, job, url, body, tries from webhooks where due_at <= ?1 \
+                   order by due_at limit ?2";
+        let mut statement = conn.prepare_cached(sql)?;
+        let rows = statement.query_map(params![now_ms(), AT_ONCE], |row| {
+            Ok(Due {
+                seq: row.get(0)?,
+                job: row.get(1)?,
+                url: row.get(2)?,
+                body: row.get(3)?,
+                tries: row.get(4)?,
+            })
+        })?;
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
+        Ok(rows.into_iter().filter(|due| !busy.contains(&due.seq)).collect())
+    };
+    app.store.read(read).await
+}
+
+/// Tries once, and notes what came of it. Returns the number of the webhook.
+async fn deliver(app: Arc<App>, client: Client, due: Due) -> i64 {
+    let request =
+        client.post(&due.url).header("content-type", "application/json").body(due.body).send();
+    let accepted = request.await.is_ok_and(|answer| answer.status().is_success());
+    let (seq, tries) = (due.seq, due.tries + 1);
+    let again_at = now_ms()
+        + i64::try_from(app.options.timing.webhook_delay.as_millis()).unwrap_or(i64::MAX / 2);
+    let over = accepted || tries >= TRIES;
+    let write = move |tx: &crate::store::Tx<'_>| {
+        if over {
+            tx.conn.prepare_cached("delete from webhooks where seq = ?1")?.execute([seq])?;
+        } else {
+            let sql = "update webhooks set tries = ?2, due_at = ?3 where seq = ?1";
+            tx.conn.prepare_cached(sql)?.execute(params![seq, tries, again_at])?;
+        }
+        Ok(())
+    };
+    // If this fails the webhook is sent once more later: better twice than never.
+    drop(app.store.write(write).await);
+    let what = match (accepted, over) {
+        (true, _) => "delivered",
+        (false, true) => "given up",
+        (false, false) => "refused, to be tried again",
+    };
+    app.say(&format!("webhook of job {} {what}", due.job));
+    due.seq
+}

@@ -1,0 +1,250 @@
+//! The built-in echo worker: for templates without a command, and for tests of everything around
+//! workers. It speaks the worker protocol over plain blocking sockets and answers with its input.
+//!
+//! Keys of the input that make it do something else, in this order:
+//!
+//! | key | what it does |
+//! |---|---|
+//! | `log` | prints this text; `log_bytes` prints so many bytes |
+//! | `progress` | reports each element of this list as progress |
+//! | `stream` | streams each element of this list, or so many numbered chunks |
+//! | `sleep_ms` | sleeps, and stops when the job is stopped |
+//! | `crash` | ends its process with SIGABRT; `exit` ends it with this status |
+//! | `silent` | stops calling for ever, as a worker that hangs |
+//! | `fail` | fails with this message |
+//! | `output_bytes` | answers with a text of so many bytes instead of the input |
+//! | `environment` | answers with the value of this variable of its environment |
+//! | `refresh` | asks to be replaced after this job |
+
+mod http;
+
+use std::collections::HashSet;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use http::Connection;
+
+/// Where the worker calls, out of its environment.
+struct Channel {
+    take: String,
+    done: String,
+    stream: String,
+    ping: String,
+    token: String,
+    ping_interval: Duration,
+}
+
+/// What the threads of the worker share.
+#[derive(Default)]
+struct Shared {
+    /// The job at work.
+    job: Mutex<Option<String>>,
+    stopped: Mutex<HashSet<String>>,
+    silent: Mutex<bool>,
+}
+
+/// The whole life of an echo worker process.
+pub fn echo_worker_main() -> ExitCode {
+    let Some(channel) = Channel::from_environment() else { return ExitCode::from(2) };
+    let (channel, shared) = (Arc::new(channel), Arc::new(Shared::default()));
+    let (ping, known) = (Arc::clone(&channel), Arc::clone(&shared));
+    std::thread::spawn(move || keep_pinging(&ping, &known));
+    let (stop, known) = (Arc::clone(&channel), Arc::clone(&shared));
+    std::thread::spawn(move || keep_stopping(&stop, &known));
+    let mut connection = Connection::default();
+    loop {
+        let take = format!("{}&job_in_progress=0", channel.take);
+        match connection.call("GET", &take, &channel.token, None) {
+            Ok((200, body)) => {
+                if let Ok(job) = serde_json::from_slice::<Value>(&body) {
+                    let refresh = serve(&channel, &shared, &mut connection, &job);
+                    if refresh {
+                        return ExitCode::SUCCESS;
+                    }
+                }
+            }
+            Ok((204, _)) => {}
+            // The service is busy or gone; the guard ends this process in the latter case.
+            Ok(_) | Err(_) => sleep(Duration::from_millis(200)),
+        }
+    }
+}
+
+impl Channel {
+    fn from_environment() -> Option<Channel> {
+        let get = |name: &str| std::env::var(name).ok();
+        let worker = get("RUNPOD_POD_ID")?;
+        let interval = get("RUNPOD_PING_INTERVAL").and_then(|ms| ms.parse().ok()).unwrap_or(10_000);
+        let named = |text: String| text.replace("$RUNPOD_POD_ID", &worker);
+        Some(Channel {
+            take: get("RUNPOD_WEBHOOK_GET_JOB")?.replace("$ID", &worker),
+            done: named(get("RUNPOD_WEBHOOK_POST_OUTPUT")?),
+            stream: named(get("RUNPOD_WEBHOOK_POST_STREAM")?),
+            ping: named(get("RUNPOD_WEBHOOK_PING")?),
+            token: get("RUNPOD_AI_API_KEY")?,
+            ping_interval: Duration::from_millis(interval),
+        })
+    }
+}
+
+impl Shared {
+    fn set_job(&self, job: Option<&str>) {
+        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job.map(str::to_owned);
+    }
+
+    fn is_stopped(&self, job: &str) -> bool {
+        self.stopped.lock().unwrap_or_else(PoisonError::into_inner).remove(job)
+    }
+
+    fn is_silent(&self) -> bool {
+        *self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says every now and then that this worker lives and what it works at.
+fn keep_pinging(channel: &Channel, shared: &Shared) {
+    let mut connection = Connection::default();
+    while !shared.is_silent() {
+        let job = shared.job.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let named = job.map(|job| format!("job_id={job}&")).unwrap_or_default();
+        let url = format!("{}?{named}runpod_version=plumb-echo", channel.ping);
+        drop(connection.call("GET", &url, &channel.token, None));
+        sleep(channel.ping_interval);
+    }
+}
+
+/// Asks for jobs to stop, with a request that the service holds open.
+fn keep_stopping(channel: &Channel, shared: &Shared) {
+    let mut connection = Connection::default();
+    let url = channel.take.replace("/job-take/", "/job-stop/");
+    while !shared.is_silent() {
+        let asked = Instant::now();
+        if let Ok((200, body)) = connection.call("GET", &url, &channel.token, None) {
+            let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let ids = answer["jobsToStop"].as_array().into_iter().flatten();
+            let ids = ids.filter_map(Value::as_str).map(str::to_owned);
+            shared.stopped.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+        }
+        sleep(Duration::from_millis(500).saturating_sub(asked.elapsed()));
+    }
+}
+
+/// Does one job. True when the worker is to be replaced.
+fn serve(channel: &Channel, shared: &Shared, connection: &mut Connection, job: &Value) -> bool {
+    let Some(id) = job["id"].as_str() else { return false };
+    shared.set_job(Some(id));
+    let input = &job["input"];
+    let refresh = input["refresh"] == true;
+    let done =
+        format!("{}&isStream={}", channel.done.replace("$ID", id), !input["stream"].is_null());
+    let progress = format!("{}&isStream=false", channel.done.replace("$ID", id));
+    let stream = format!("{}&isStream=false", channel.stream.replace("$ID", id));
+    say(input);
+    for step in input["progress"].as_array().into_iter().flatten() {
+        let body = json!({ "status": "IN_PROGRESS", "output": step });
+        post(connection, &progress, &channel.token, &body);
+    }
+    for chunk in chunks(&input["stream"]) {
+        post(connection, &stream, &channel.token, &json!({ "output": chunk }));
+    }
+    let stopped = rest(shared, id, input);
+    end(input);
+    if input["silent"] == true {
+        *shared.silent.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        loop {
+            sleep(Duration::from_hours(1));
+        }
+    }
+    if !stopped {
+        let mut body = result(input);
+        if refresh {
+            body["stopPod"] = json!(true);
+        }
+        post(connection, &done, &channel.token, &body);
+    }
+    shared.set_job(None);
+    refresh
+}
+
+/// Posts as the SDK does: three times, then it is given up.
+fn post(connection: &mut Connection, url: &str, token: &str, body: &Value) {
+    for pause in [100, 300, 0] {
+        let answered = connection.call("POST", url, token, Some(body.to_string().as_bytes()));
+        if answered.is_ok_and(|(status, _)| (200..300).contains(&status)) {
+            return;
+        }
+        sleep(Duration::from_millis(pause));
+    }
+}
+
+fn say(input: &Value) {
+    use std::io::Write as _;
+    let mut output = std::io::stdout().lock();
+    if let Some(text) = input["log"].as_str() {
+        drop(writeln!(output, "{text}"));
+    }
+    let mut left = size(&input["log_bytes"]);
+    let block = [0xfeu8; 8192];
+    while left > 0 {
+        let part = left.min(block.len());
+        if output.write_all(&block[..part]).is_err() {
+            return;
+        }
+        left -= part;
+    }
+    drop(output.flush());
+}
+
+fn chunks(stream: &Value) -> Vec<Value> {
+    match stream {
+        Value::Array(chunks) => chunks.clone(),
+        Value::Number(count) => {
+            (0..count.as_u64().unwrap_or(0)).map(|number| json!({ "chunk": number })).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Sleeps as long as the input says. True when the job was stopped meanwhile.
+fn rest(shared: &Shared, id: &str, input: &Value) -> bool {
+    let until = Instant::now() + Duration::from_millis(input["sleep_ms"].as_u64().unwrap_or(0));
+    while Instant::now() < until {
+        if shared.is_stopped(id) {
+            return true;
+        }
+        sleep(until.saturating_duration_since(Instant::now()).min(Duration::from_millis(20)));
+    }
+    shared.is_stopped(id)
+}
+
+#[expect(clippy::exit, reason = "ending the process is what was asked for")]
+fn end(input: &Value) {
+    if input["crash"] == true {
+        std::process::abort();
+    }
+    if let Some(code) = input["exit"].as_i64() {
+        std::process::exit(i32::try_from(code).unwrap_or(1));
+    }
+}
+
+fn result(input: &Value) -> Value {
+    if let Some(message) = input.get("fail") {
+        let text = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
+        return json!({ "error": text });
+    }
+    if let Some(name) = input["environment"].as_str() {
+        return json!({ "output": std::env::var(name).ok() });
+    }
+    match size(&input["output_bytes"]) {
+        0 => json!({ "output": input }),
+        bytes => json!({ "output": "x".repeat(bytes) }),
+    }
+}
+
+fn size(value: &Value) -> usize {
+    value.as_u64().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
+}

@@ -1,0 +1,107 @@
+//! The command and the environment of a worker: what the service's worker SDK expects to find.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::fleet::Wanted;
+use super::worker::Worker;
+use crate::options::Options;
+
+/// What a worker inherits from the service; everything else would be a leak.
+const INHERITED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "VIRTUAL_ENV",
+];
+
+/// The command of a worker: the template's entrypoint and command, else the echo worker.
+pub(crate) fn command(wanted: &Wanted, options: &Options) -> Vec<OsString> {
+    let template = wanted.template.as_ref();
+    let parts = template.map(|template| {
+        template.docker_entrypoint.iter().chain(&template.docker_start_cmd).map(OsString::from)
+    });
+    let command: Vec<OsString> = parts.into_iter().flatten().collect();
+    if command.is_empty() { options.echo_worker.clone() } else { command }
+}
+
+/// The environment of a worker. `base` is the address of the job API.
+pub(crate) fn environment(
+    wanted: &Wanted,
+    worker: &Worker,
+    options: &Options,
+    base: &str,
+) -> Vec<(OsString, OsString)> {
+    let mut all: Vec<(OsString, OsString)> = Vec::new();
+    let mut put = |name: &str, value: OsString| all.push((name.into(), value));
+    for name in INHERITED {
+        if let Some(value) = std::env::var_os(name) {
+            put(name, value);
+        }
+    }
+    let endpoint = &wanted.endpoint;
+    let own = wanted.template.iter().flat_map(|template| &template.env).chain(&endpoint.env);
+    for (name, value) in own {
+        put(name, value.into());
+    }
+    for (name, value) in protocol(wanted, worker, options, base) {
+        put(name, value.into());
+    }
+    if let Some(volume) = endpoint.volumes().first() {
+        let folder = volume_folder(&options.data, volume);
+        put("RUNPOD_VOLUME_ID", (*volume).into());
+        put("RUNPOD_VOLUME", folder.clone().into());
+        put("PLUMB_VOLUME", folder.into());
+    }
+    all
+}
+
+/// The folder that a network volume is on this machine.
+pub(crate) fn volume_folder(data: &Path, volume: &str) -> std::path::PathBuf {
+    let folder = data.join("volumes").join(volume);
+    std::path::absolute(&folder).unwrap_or(folder)
+}
+
+/// The variables of the worker protocol. The token stands in the addresses too: the SDK prefers
+/// a key from its own configuration file to the one that it is given here.
+fn protocol(
+    wanted: &Wanted,
+    worker: &Worker,
+    options: &Options,
+    base: &str,
+) -> Vec<(&'static str, String)> {
+    let endpoint = &wanted.endpoint;
+    let gpu = endpoint.gpu_type_ids.first().map_or("none", String::as_str);
+    let query = format!("gpu={}&token={}", gpu.replace(' ', "+"), worker.token);
+    let channel = format!("{base}/{}", endpoint.id);
+    // The SDK divides by 1000 as an integer, and 0 would be a busy loop.
+    let interval = options.timing.ping_interval.as_millis().max(1000);
+    vec![
+        ("RUNPOD_WEBHOOK_GET_JOB", format!("{channel}/job-take/$ID?{query}")),
+        ("RUNPOD_WEBHOOK_POST_OUTPUT", format!("{channel}/job-done/$RUNPOD_POD_ID/$ID?{query}")),
+        ("RUNPOD_WEBHOOK_POST_STREAM", format!("{channel}/job-stream/$RUNPOD_POD_ID/$ID?{query}")),
+        // The SDK makes its own query string for pings: the token stands in the header there.
+        ("RUNPOD_WEBHOOK_PING", format!("{channel}/ping/$RUNPOD_POD_ID")),
+        ("RUNPOD_PING_INTERVAL", interval.to_string()),
+        ("RUNPOD_AI_API_KEY", worker.token.clone()),
+        ("RUNPOD_AI_API_ID", endpoint.id.clone()),
+        ("RUNPOD_ENDPOINT_ID", endpoint.id.clone()),
+        ("RUNPOD_ENDPOINT_SECRET", worker.token.clone()),
+        ("RUNPOD_POD_ID", worker.id.clone()),
+        ("RUNPOD_POD_HOSTNAME", format!("{}-plumb", worker.id)),
+        ("RUNPOD_GPU_TYPE_ID", gpu.to_owned()),
+        ("RUNPOD_GPU_COUNT", endpoint.gpu_count.to_string()),
+        ("RUNPOD_SKIP_AUTO_SYSTEM_CHECKS", "true".to_owned()),
+        ("RUNPOD_SKIP_GPU_CHECK", "true".to_owned()),
+        ("RUNPOD_ALLOW_PRIVATE_DOWNLOAD_URLS", "true".to_owned()),
+    ]
+}

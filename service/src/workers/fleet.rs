@@ -1,0 +1,364 @@
+//! All workers of the service: which there are, which there should be, and what is done about it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, mpsc};
+
+use super::process::supervise;
+use super::scale::{Load, wanted};
+use super::worker::{Phase, Worker};
+use crate::app::{App, Pod};
+use crate::auth::same;
+use crate::jobs::queue;
+use crate::problem::Problem;
+use crate::resources::endpoint::Endpoint;
+use crate::resources::template::Template;
+use crate::store::objects;
+
+/// The execution timeout of endpoints that set none.
+const TIMEOUT_DEFAULT_MS: i64 = 600_000;
+
+/// The longest pause after crashes, in units of the first.
+const PAUSE_MAX: u32 = 60;
+
+/// How long a job that has ended may run on in its worker before the worker is killed.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// An endpoint that should have workers, with what they run.
+pub(crate) struct Wanted {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) template: Option<Template>,
+}
+
+/// All workers.
+#[derive(Default)]
+pub(crate) struct Fleet {
+    state: Mutex<State>,
+    /// Set when endpoints or templates have changed.
+    stale: AtomicBool,
+    /// Rung whenever a worker has gone.
+    gone: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    wanted: BTreeMap<String, Arc<Wanted>>,
+    workers: BTreeMap<String, Arc<Worker>>,
+    crashes: HashMap<String, Crashes>,
+}
+
+/// What went wrong lately with the workers of an endpoint.
+#[derive(Clone, Copy)]
+struct Crashes {
+    count: u32,
+    until: Instant,
+}
+
+/// The workers of an endpoint by what they do.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) idle: usize,
+    pub(crate) running: usize,
+    pub(crate) initializing: usize,
+    pub(crate) throttled: usize,
+    pub(crate) unhealthy: usize,
+}
+
+impl Fleet {
+    /// The fleet looks at the store with its next tick.
+    pub(crate) fn endpoints_changed(&self) {
+        self.stale.store(true, SeqCst);
+    }
+
+    /// The worker of this endpoint with this id, if the token is its own.
+    pub(crate) fn known(&self, endpoint: &str, id: &str, tokens: &[&str]) -> Option<Arc<Worker>> {
+        let worker = self.state().workers.get(id).map(Arc::clone)?;
+        let own = |token: &&str| same(token.as_bytes(), worker.token.as_bytes());
+        (worker.endpoint == endpoint && tokens.iter().any(own)).then_some(worker)
+    }
+
+    /// The worker with this id, to be told of its jobs.
+    pub(crate) fn worker(&self, id: &str) -> Option<Arc<Worker>> {
+        self.state().workers.get(id).map(Arc::clone)
+    }
+
+    /// The execution timeout of an endpoint's jobs that bring none; `None` is no limit.
+    pub(crate) fn timeout_ms(&self, endpoint: &str) -> Option<i64> {
+        let state = self.state();
+        let set =
+            state.wanted.get(endpoint).and_then(|wanted| wanted.endpoint.execution_timeout_ms);
+        Some(set.unwrap_or(TIMEOUT_DEFAULT_MS)).filter(|ms| *ms > 0)
+    }
+
+    /// The workers of an endpoint as the management APIs show them.
+    pub(crate) fn pods(&self, endpoint: &str) -> Vec<Pod> {
+        let workers = self.of(endpoint);
+        let shown = |worker: &Arc<Worker>| Pod {
+            id: worker.id.clone(),
+            desired_status: if worker.is_leaving() { "EXITED" } else { "RUNNING" },
+        };
+        workers.iter().map(shown).collect()
+    }
+
+    /// What the workers of an endpoint do.
+    pub(crate) fn counts(&self, endpoint: &str) -> Counts {
+        let mut counts = Counts::default();
+        for worker in self.of(endpoint) {
+            let state = worker.state();
+            match state.phase {
+                _ if !state.jobs.is_empty() => counts.running += 1,
+                Phase::Starting => counts.initializing += 1,
+                Phase::Ready => counts.idle += 1,
+                Phase::Retiring | Phase::Ending => {}
+            }
+        }
+        let crashes = self.state().crashes.get(endpoint).copied();
+        if let Some(crashes) = crashes.filter(|crashes| crashes.until > Instant::now()) {
+            counts.unhealthy = 1;
+            counts.throttled = usize::from(crashes.count > 1);
+        }
+        counts
+    }
+
+    /// A job of a worker went well: earlier crashes count no more.
+    pub(crate) fn well(&self, endpoint: &str) {
+        self.state().crashes.remove(endpoint);
+    }
+
+    /// Looks after all workers once: replaces, starts, retires, kills.
+    pub(crate) async fn tick(&self, app: &Arc<App>) -> Result<(), Problem> {
+        if self.stale.swap(false, SeqCst) {
+            self.reload(app).await.inspect_err(|_| self.endpoints_changed())?;
+        }
+        self.look_after(app).await?;
+        let wanted: Vec<_> = self.state().wanted.values().map(Arc::clone).collect();
+        for wanted in wanted {
+            self.scale(app, wanted).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends all workers at once and waits until they are gone.
+    pub(crate) async fn end(&self) {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        self.state().wanted.clear();
+        while Instant::now() < deadline {
+            let gone = self.gone.notified();
+            let workers: Vec<_> = self.state().workers.values().map(Arc::clone).collect();
+            if workers.is_empty() {
+                return;
+            }
+            for worker in &workers {
+                worker.kill();
+            }
+            drop(tokio::time::timeout(Duration::from_millis(100), gone).await);
+        }
+    }
+
+    /// A worker's process has ended.
+    pub(crate) fn gone(&self, app: &App, worker: &Worker, ended: Option<ExitStatus>) {
+        let (asked, had_jobs, leaving) = {
+            let state = worker.state();
+            let leaving = matches!(state.phase, Phase::Retiring | Phase::Ending);
+            (state.asked, !state.jobs.is_empty(), leaving)
+        };
+        let failed = ended.is_none_or(|status| !status.success());
+        let crashed = !leaving && (failed || had_jobs || !asked);
+        let mut state = self.state();
+        state.workers.remove(&worker.id);
+        if crashed {
+            let crashes = state.crashes.entry(worker.endpoint.clone());
+            let crashes = crashes.or_insert(Crashes { count: 0, until: Instant::now() });
+            let pause = 2u32.saturating_pow(crashes.count).min(PAUSE_MAX);
+            crashes.count += 1;
+            crashes.until = Instant::now() + app.options.timing.crash_pause * pause;
+        }
+        drop(state);
+        let how = match ended {
+            Some(status) => status.to_string(),
+            None => "did not start".to_owned(),
+        };
+        let what = if crashed { "crashed" } else { "ended" };
+        app.say(&format!("worker {} {what}: {how}", worker.id));
+        self.gone.notify_waiters();
+        app.queue.board.scale.notify_one();
+    }
+
+    /// Reads which endpoints there are.
+    async fn reload(&self, app: &App) -> Result<(), Problem> {
+        let read = |conn: &rusqlite::Connection| {
+            let templates = objects::list::<Template>(conn, 0)?;
+            let templates: HashMap<String, Template> =
+                templates.into_iter().map(|template| (template.id.clone(), template)).collect();
+            let endpoints = objects::list::<Endpoint>(conn, 0)?;
+            let queued = endpoints.into_iter().filter(|endpoint| endpoint.kind == "QB");
+            let wanted = queued.map(|endpoint| {
+                let template = templates.get(&endpoint.template_id).cloned();
+                (endpoint.id.clone(), Arc::new(Wanted { endpoint, template }))
+            });
+            Ok(wanted.collect::<BTreeMap<_, _>>())
+        };
+        let wanted = app.store.read(read).await?;
+        let mut state = self.state();
+        state.crashes.retain(|endpoint, _| wanted.contains_key(endpoint));
+        state.wanted = wanted;
+        Ok(())
+    }
+
+    /// Ends workers that are silent, that nobody wants, that run what has ended.
+    async fn look_after(&self, app: &Arc<App>) -> Result<(), Problem> {
+        let (workers, wanted) = {
+            let state = self.state();
+            (state.workers.values().map(Arc::clone).collect::<Vec<_>>(), state.wanted.clone())
+        };
+        let timing = &app.options.timing;
+        for worker in workers {
+            let starting = worker.state().phase == Phase::Starting;
+            let patience = if starting { timing.worker_start } else { timing.silence };
+            let Some(wanted) = wanted.get(&worker.endpoint) else {
+                worker.kill();
+                continue;
+            };
+            if worker.silence() > patience && !worker.is_leaving() {
+                app.say(&format!("worker {} is silent; it is ended", worker.id));
+                worker.lose();
+            } else {
+                let no_workers = wanted.endpoint.workers_max == 0;
+                self.look_after_jobs(app, &worker, no_workers).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts jobs back that a worker does not name, and ends a worker that does not stop one.
+    /// With `forced` a worker that shall go may not finish its jobs for ever.
+    async fn look_after_jobs(
+        &self,
+        app: &Arc<App>,
+        worker: &Arc<Worker>,
+        forced: bool,
+    ) -> Result<(), Problem> {
+        let silence = app.options.timing.silence;
+        let (stuck, unnamed, overdue) = {
+            let state = worker.state();
+            let stopped = |held: &super::worker::Held| held.stopped.map(|since| since.elapsed());
+            let stuck = state.jobs.values().any(|held| stopped(held) > Some(STOP_GRACE));
+            let unnamed = state
+                .jobs
+                .iter()
+                .filter(|(_, held)| held.stopped.is_none() && held.seen.elapsed() > silence);
+            let unnamed: Vec<String> = unnamed.map(|(id, _)| id.clone()).collect();
+            let limit = app.options.timing.worker_stop;
+            let overdue = state.retiring_since.is_some_and(|since| since.elapsed() > limit);
+            (stuck, unnamed, overdue && (forced || state.phase == Phase::Ending))
+        };
+        if stuck || overdue {
+            app.say(&format!("worker {} does not stop; it is ended", worker.id));
+            worker.kill();
+        }
+        for id in unnamed {
+            app.say(&format!(
+                "job {id} goes back into the queue: worker {} has lost it",
+                worker.id
+            ));
+            let (queue, lost, job) = (app.queue.clone(), worker.id.clone(), id.clone());
+            app.store.write(move |tx| queue.requeue_one(tx, &lost, &job)).await?;
+            worker.let_go(&id);
+        }
+        if worker.is_leaving() {
+            worker.retire();
+        }
+        Ok(())
+    }
+
+    /// Brings the number of workers of one endpoint to what is wanted.
+    async fn scale(&self, app: &Arc<App>, wanted_here: Arc<Wanted>) -> Result<(), Problem> {
+        let endpoint = &wanted_here.endpoint;
+        let workers = self.of(&endpoint.id);
+        let tally = app.queue.board.tally(&endpoint.id);
+        if workers.is_empty() && tally.pressing == 0 && endpoint.workers_min == 0 {
+            return Ok(());
+        }
+        let stays = |worker: &&Arc<Worker>| !worker.is_leaving();
+        for worker in workers.iter().filter(|worker| worker.version < endpoint.version) {
+            worker.retire();
+        }
+        let live: Vec<_> = workers.iter().filter(stays).collect();
+        let busy = live.iter().filter(|worker| !worker.state().jobs.is_empty()).count();
+        if tally.in_queue > 0 {
+            // A job whose taker vanished at the last moment has rung for nobody.
+            app.queue.board.lane(&endpoint.id).queued.notify_one();
+        }
+        let waits = if tally.pressing > 0 && endpoint.scaler_type == "QUEUE_DELAY" {
+            let (id, count) = (endpoint.id.clone(), endpoint.workers_max.max(1));
+            app.store.read(move |conn| queue::head_waits(conn, &id, count)).await?
+        } else {
+            Vec::new()
+        };
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let load = Load { tally, waits: &waits, busy: count(busy), live: count(live.len()) };
+        let wanted_count = wanted(endpoint, load);
+        let lacking = wanted_count - count(live.len());
+        if lacking > 0 && !self.is_paused(&endpoint.id) {
+            (0..lacking).for_each(|_| self.start(app, &wanted_here));
+        } else if lacking < 0 {
+            retire_surplus(endpoint, &live, wanted_count);
+        }
+        Ok(())
+    }
+
+    fn start(&self, app: &Arc<App>, wanted: &Arc<Wanted>) {
+        let (orders, inbox) = mpsc::unbounded_channel();
+        let worker = Arc::new(Worker::new(&wanted.endpoint.id, wanted.endpoint.version, orders));
+        app.say(&format!("worker {} starts for endpoint {}", worker.id, worker.endpoint));
+        self.state().workers.insert(worker.id.clone(), Arc::clone(&worker));
+        tokio::spawn(supervise(Arc::clone(app), Arc::clone(wanted), worker, inbox));
+    }
+
+    fn is_paused(&self, endpoint: &str) -> bool {
+        let state = self.state();
+        state.crashes.get(endpoint).is_some_and(|crashes| crashes.until > Instant::now())
+    }
+
+    /// The workers of an endpoint, in no particular order.
+    fn of(&self, endpoint: &str) -> Vec<Arc<Worker>> {
+        let state = self.state();
+        state
+            .workers
+            .values()
+            .filter(|worker| worker.endpoint == endpoint)
+            .map(Arc::clone)
+            .collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Retires workers that are too many: above the maximum at once, else those that were idle for
+/// longer than the endpoint allows. Those that have been idle longest go first.
+fn retire_surplus(endpoint: &Endpoint, live: &[&Arc<Worker>], wanted: i64) {
+    let idle_limit = Duration::from_secs(u64::try_from(endpoint.idle_timeout).unwrap_or(0));
+    let count = |count: i64| usize::try_from(count).unwrap_or(0);
+    let mut by_idleness: Vec<_> = live
+        .iter()
+        .map(|worker| {
+            let state = worker.state();
+            let idle = state.jobs.is_empty() && state.phase == Phase::Ready;
+            (idle.then(|| state.idle_since.elapsed()), *worker)
+        })
+        .collect();
+    by_idleness.sort_by_key(|(idle, _)| std::cmp::Reverse(*idle));
+    let above_max = live.len().saturating_sub(count(endpoint.workers_max));
+    let surplus = live.len().saturating_sub(count(wanted));
+    for (number, (idle, worker)) in by_idleness.into_iter().take(surplus).enumerate() {
+        if number < above_max || idle.is_some_and(|idle| idle >= idle_limit) {
+            worker.retire();
+        }
+    }
+}

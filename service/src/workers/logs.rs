@@ -1,0 +1,54 @@
+//! What workers print: a file per worker, bounded, so that no handler can fill the disk.
+
+use std::path::{Path, PathBuf};
+
+use tokio::fs::File;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+
+/// The most bytes of output that are kept of one worker.
+const LOG_MAX: usize = 64 << 20;
+
+/// The file that holds the output of a worker.
+pub(crate) fn path(data: &Path, worker: &str) -> PathBuf {
+    data.join("logs").join(format!("{worker}.log"))
+}
+
+/// Writes everything that comes out of a worker into its log until the worker is gone. What goes
+/// beyond the bound is read and dropped: a worker must not block on its own talk.
+pub(crate) async fn keep(output: impl AsyncRead + Unpin, path: PathBuf) {
+    keep_at_most(output, path, LOG_MAX).await;
+}
+
+async fn keep_at_most(mut output: impl AsyncRead + Unpin, path: PathBuf, most: usize) {
+    let mut file = File::options().create(true).append(true).open(&path).await.ok();
+    let mut buffer = vec![0u8; 16 << 10];
+    let mut room = most;
+    while let Ok(count @ 1..) = output.read(&mut buffer).await {
+        let Some(open) = &mut file else { continue };
+        let kept = count.min(room);
+        room -= kept;
+        let written = open.write_all(&buffer[..kept]).await.is_ok() && open.flush().await.is_ok();
+        if written && room == 0 {
+            let note = b"\n[the log is full; what follows is not kept]\n";
+            drop(open.write_all(note).await);
+            drop(open.flush().await);
+        }
+        if !written || room == 0 {
+            file = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[tokio::test]
+    async fn a_log_is_bounded_and_the_rest_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.log");
+        let talk = vec![b'x'; 100_000];
+        super::keep_at_most(&talk[..], path.clone(), 40_000).await;
+        let kept = std::fs::read_to_string(path).unwrap();
+        assert!(kept.starts_with("xxx") && kept.ends_with("not kept]\n"));
+        assert_eq!(kept.matches('x').count(), 40_000);
+    }
+}

@@ -1,0 +1,13 @@
+//! Workers: processes on this machine that run what templates say and serve the jobs of endpoints.
+//!
+//! A worker is known by its calls alone; nothing here looks inside its process. What it needs to
+//! call stands in its environment, and the calls themselves are answered by [`crate::jobs`].
+
+pub(crate) mod echo;
+pub(crate) mod environment;
+pub(crate) mod fleet;
+pub(crate) mod guard;
+pub(crate) mod logs;
+mod process;
+mod scale;
+pub(crate) mod worker;

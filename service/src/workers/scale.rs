@@ -1,0 +1,87 @@
+//! How many workers an endpoint should have. Pure: everything it looks at is an argument.
+
+use crate::jobs::board::Tally;
+use crate::resources::endpoint::Endpoint;
+
+/// What the autoscaler looks at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load<'a> {
+    pub(crate) tally: Tally,
+    /// How long the jobs at the head of the queue have waited, in milliseconds.
+    pub(crate) waits: &'a [i64],
+    /// Workers that run jobs.
+    pub(crate) busy: i64,
+    /// Workers that live or start, without those that are to end.
+    pub(crate) live: i64,
+}
+
+/// The number of workers that the load calls for, within the endpoint's bounds. Jobs of low
+/// priority call for none.
+///
+/// - `REQUEST_COUNT`: one worker for each `scalerValue` jobs.
+/// - `QUEUE_DELAY`: one more worker for each job that has waited longer than `scalerValue`
+///   seconds. The first worker starts at once: waiting for a delay would delay for nothing.
+pub(crate) fn wanted(endpoint: &Endpoint, load: Load<'_>) -> i64 {
+    let Load { tally, waits, busy, live } = load;
+    let value = endpoint.scaler_value.max(1);
+    let called_for = if endpoint.scaler_type == "REQUEST_COUNT" {
+        let jobs = tally.pressing + tally.in_progress;
+        if tally.pressing > 0 { jobs.div_euclid(value) + i64::from(jobs % value > 0) } else { 0 }
+    } else {
+        let late = waits.iter().filter(|wait| **wait > value * 1000).count();
+        let late = i64::try_from(late).unwrap_or(i64::MAX);
+        if late > 0 {
+            busy.saturating_add(late)
+        } else {
+            i64::from(tally.pressing > 0 && live == 0)
+        }
+    };
+    // Whoever works is wanted, whatever the queue says.
+    called_for.max(busy).clamp(endpoint.workers_min, endpoint.workers_max.max(endpoint.workers_min))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(scaler_type: &str, value: i64, min: i64, max: i64) -> Endpoint {
+        let mut endpoint = crate::resources::endpoint::blank();
+        scaler_type.clone_into(&mut endpoint.scaler_type);
+        (endpoint.scaler_value, endpoint.workers_min, endpoint.workers_max) = (value, min, max);
+        endpoint
+    }
+
+    fn load(pressing: i64, in_progress: i64, waits: &[i64], busy: i64, live: i64) -> Load<'_> {
+        let tally = Tally { in_queue: pressing, pressing, in_progress, ..Tally::default() };
+        Load { tally, waits, busy, live }
+    }
+
+    #[test]
+    fn request_count_divides_the_jobs() {
+        let endpoint = endpoint("REQUEST_COUNT", 4, 0, 5);
+        assert_eq!(wanted(&endpoint, load(0, 0, &[], 0, 0)), 0);
+        assert_eq!(wanted(&endpoint, load(1, 0, &[], 0, 0)), 1);
+        assert_eq!(wanted(&endpoint, load(4, 4, &[], 1, 1)), 2);
+        assert_eq!(wanted(&endpoint, load(5, 4, &[], 1, 1)), 3);
+        assert_eq!(wanted(&endpoint, load(1000, 0, &[], 0, 0)), 5);
+    }
+
+    #[test]
+    fn queue_delay_follows_those_who_wait_too_long() {
+        let endpoint = endpoint("QUEUE_DELAY", 4, 0, 3);
+        assert_eq!(wanted(&endpoint, load(1, 0, &[10], 0, 0)), 1);
+        assert_eq!(wanted(&endpoint, load(1, 1, &[10], 1, 1)), 1);
+        assert_eq!(wanted(&endpoint, load(1, 1, &[4001], 1, 1)), 2);
+        assert_eq!(wanted(&endpoint, load(9, 1, &[9000; 9], 1, 1)), 3);
+    }
+
+    #[test]
+    fn bounds_hold_and_low_priority_calls_for_nobody() {
+        assert_eq!(wanted(&endpoint("QUEUE_DELAY", 4, 2, 3), load(0, 0, &[], 0, 0)), 2);
+        assert_eq!(wanted(&endpoint("QUEUE_DELAY", 4, 0, 0), load(5, 0, &[9000], 0, 0)), 0);
+        let mut low = load(0, 0, &[], 0, 0);
+        low.tally.in_queue = 5;
+        assert_eq!(wanted(&endpoint("REQUEST_COUNT", 1, 0, 3), low), 0);
+        assert_eq!(wanted(&endpoint("QUEUE_DELAY", 1, 0, 3), low), 0);
+    }
+}

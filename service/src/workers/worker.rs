@@ -1,0 +1,207 @@
+//! One worker as the service knows it: what it was told, what it has, when it was last heard.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, mpsc};
+
+/// An order to the process of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// End when you have finished.
+    Terminate,
+    /// End now.
+    Kill,
+}
+
+/// Where a worker is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Started, not heard of yet.
+    Starting,
+    /// Takes jobs.
+    Ready,
+    /// Takes no more jobs; ends when it has none.
+    Retiring,
+    /// Was told to end.
+    Ending,
+}
+
+/// A worker.
+pub(crate) struct Worker {
+    pub(crate) id: String,
+    pub(crate) endpoint: String,
+    /// The version of the endpoint that it was started for.
+    pub(crate) version: i64,
+    /// What it shows when it calls.
+    pub(crate) token: String,
+    /// False as soon as its process is gone.
+    pub(crate) alive: Arc<AtomicBool>,
+    /// Rung when its long polls must look again.
+    pub(crate) bell: Notify,
+    orders: mpsc::UnboundedSender<Order>,
+    state: Mutex<State>,
+}
+
+/// What changes in the life of a worker.
+pub(crate) struct State {
+    pub(crate) phase: Phase,
+    pub(crate) heard: Instant,
+    pub(crate) idle_since: Instant,
+    pub(crate) retiring_since: Option<Instant>,
+    pub(crate) jobs: HashMap<String, Held>,
+    /// Jobs that it must stop and has not been told of yet.
+    pub(crate) to_stop: Vec<String>,
+    /// Whether it ever asked for a job.
+    pub(crate) asked: bool,
+    /// Whether its process was ordered to end at once.
+    killed: bool,
+}
+
+/// A job that a worker has.
+pub(crate) struct Held {
+    /// When the worker last said that it has it.
+    pub(crate) seen: Instant,
+    /// When it should have stopped it.
+    pub(crate) stopped: Option<Instant>,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        endpoint: &str,
+        version: i64,
+        orders: mpsc::UnboundedSender<Order>,
+    ) -> Worker {
+        let now = Instant::now();
+        Worker {
+            id: crate::ids::worker(),
+            endpoint: endpoint.to_owned(),
+            version,
+            token: crate::ids::secret(),
+            alive: Arc::new(AtomicBool::new(true)),
+            bell: Notify::new(),
+            orders,
+            state: Mutex::new(State {
+                phase: Phase::Starting,
+                heard: now,
+                idle_since: now,
+                retiring_since: None,
+                jobs: HashMap::new(),
+                to_stop: Vec::new(),
+                asked: false,
+                killed: false,
+            }),
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives an order to its process.
+    pub(crate) fn order(&self, order: Order) {
+        // The process may be gone already: then the order is carried out.
+        let _gone = self.orders.send(order);
+    }
+
+    /// The worker has called.
+    pub(crate) fn heard(&self) {
+        let mut state = self.state();
+        state.heard = Instant::now();
+        if state.phase == Phase::Starting {
+            state.phase = Phase::Ready;
+            state.idle_since = Instant::now();
+        }
+    }
+
+    /// Whether it may be given jobs.
+    pub(crate) fn may_take(&self) -> bool {
+        self.alive.load(SeqCst) && matches!(self.state().phase, Phase::Starting | Phase::Ready)
+    }
+
+    /// It got these jobs.
+    pub(crate) fn got<'a>(&self, ids: impl Iterator<Item = &'a str>) {
+        let mut state = self.state();
+        let seen = Instant::now();
+        state.jobs.extend(ids.map(|id| (id.to_owned(), Held { seen, stopped: None })));
+    }
+
+    /// It has this job no more.
+    pub(crate) fn let_go(&self, id: &str) {
+        let mut state = self.state();
+        if state.jobs.remove(id).is_some() && state.jobs.is_empty() {
+            state.idle_since = Instant::now();
+        }
+        state.to_stop.retain(|stop| stop != id);
+    }
+
+    /// It has exactly these jobs, it says. Jobs that it was to stop and does not name are stopped.
+    pub(crate) fn names(&self, ids: &[&str]) {
+        let mut state = self.state();
+        let now = Instant::now();
+        for id in ids {
+            if let Some(held) = state.jobs.get_mut(*id) {
+                held.seen = now;
+            }
+        }
+        let before = state.jobs.len();
+        state.jobs.retain(|id, held| held.stopped.is_none() || ids.contains(&id.as_str()));
+        if before > 0 && state.jobs.is_empty() {
+            state.idle_since = now;
+        }
+    }
+
+    /// It must stop this job, which has ended without it.
+    pub(crate) fn stop_job(&self, id: &str) {
+        {
+            let mut state = self.state();
+            let Some(held) = state.jobs.get_mut(id) else { return };
+            held.stopped = Some(Instant::now());
+            state.to_stop.push(id.to_owned());
+        }
+        self.bell.notify_waiters();
+    }
+
+    /// It shall take no more jobs and end when it has none.
+    pub(crate) fn retire(&self) {
+        {
+            let mut state = self.state();
+            if matches!(state.phase, Phase::Starting | Phase::Ready) {
+                state.phase = Phase::Retiring;
+                state.retiring_since = Some(Instant::now());
+            }
+            if state.phase == Phase::Retiring && state.jobs.is_empty() {
+                state.phase = Phase::Ending;
+                self.order(Order::Terminate);
+            }
+        }
+        self.bell.notify_waiters();
+    }
+
+    /// It shall end now.
+    pub(crate) fn kill(&self) {
+        self.state().phase = Phase::Ending;
+        self.lose();
+    }
+
+    /// Its process shall end now, and that counts as a crash.
+    pub(crate) fn lose(&self) {
+        let before = std::mem::replace(&mut self.state().killed, true);
+        if !before {
+            self.order(Order::Kill);
+            self.bell.notify_waiters();
+        }
+    }
+
+    /// Whether it was told to end.
+    pub(crate) fn is_leaving(&self) -> bool {
+        matches!(self.state().phase, Phase::Retiring | Phase::Ending)
+    }
+
+    /// How long it has been silent.
+    pub(crate) fn silence(&self) -> Duration {
+        self.state().heard.elapsed()
+    }
+}

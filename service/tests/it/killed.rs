@@ -1,0 +1,188 @@
+//! `kill -9` at any moment: nothing that was accepted is lost, and no worker lives on.
+
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::{KEY, client};
+use crate::scaling::processes;
+
+/// A service in a process of its own.
+struct Alone {
+    child: Child,
+    rest: String,
+    queue: String,
+    client: reqwest::Client,
+}
+
+impl Alone {
+    async fn start(folder: &Path) -> Alone {
+        let path = folder.join("serve.json");
+        drop(std::fs::remove_file(&path));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_service-alone"));
+        let child = command.arg("serve").arg(folder).arg(KEY).spawn().unwrap();
+        for _ in 0..400 {
+            if let Ok(text) = std::fs::read(&path) {
+                let told: Value = serde_json::from_slice(&text).unwrap();
+                let url = |name: &str| told[name].as_str().unwrap().to_owned();
+                let (rest, queue) = (url("rest_url"), url("queue_url"));
+                return Alone { child, rest, queue, client: client() };
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the service does not start");
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    async fn post(&self, url: String, body: &Value) -> Option<Value> {
+        let sent = self.client.post(url).bearer_auth(KEY).json(body).send().await.ok()?;
+        assert!(sent.status().is_success(), "{}", sent.status());
+        sent.json().await.ok()
+    }
+
+    async fn get(&self, url: String) -> Value {
+        self.client.get(url).bearer_auth(KEY).send().await.unwrap().json().await.unwrap()
+    }
+
+    async fn endpoint(&self, workers: i64) -> String {
+        let template = json!({ "name": "t", "imageName": "echo", "isServerless": true });
+        let template = self.post(format!("{}/templates", self.rest), &template).await.unwrap();
+        let body = json!({ "name": "chat", "templateId": template["id"], "workersMin": workers,
+            "workersMax": workers, "gpuTypeIds": ["NVIDIA L4"] });
+        let made = self.post(format!("{}/endpoints", self.rest), &body).await.unwrap();
+        made["id"].as_str().unwrap().to_owned()
+    }
+}
+
+/// A failed test must not leave a service behind.
+impl Drop for Alone {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+#[tokio::test]
+async fn accepted_jobs_survive_and_workers_do_not() {
+    let folder = TempDir::new().unwrap();
+    let mut service = Alone::start(folder.path()).await;
+    let endpoint = service.endpoint(2).await;
+    let mut accepted = Vec::new();
+    for round in 0..3 {
+        for number in 0..30 {
+            let input = json!({ "sleep_ms": 30, "number": accepted.len(), "round": round });
+            let url = format!("{}/{endpoint}/run", service.queue);
+            let made = service.post(url, &json!({ "input": input })).await.unwrap();
+            accepted.push((made["id"].as_str().unwrap().to_owned(), input));
+            if number == 20 {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+        let query = json!({ "query": "{ myself { endpoints { pods { id } } } }" });
+        let graphql = format!("{}?api_key={KEY}", service.rest.replace("/v1", "/graphql"));
+        let shown = service.post(graphql, &query).await.unwrap();
+        let pods = shown["data"]["myself"]["endpoints"][0]["pods"].as_array().unwrap().clone();
+        assert_eq!(pods.len(), 2, "{shown}");
+        service.kill();
+        let alive =
+            || -> usize { pods.iter().map(|pod| processes(pod["id"].as_str().unwrap())).sum() };
+        for _ in 0..100 {
+            if alive() == 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(alive(), 0, "workers outlive the service");
+        service = Alone::start(folder.path()).await;
+    }
+    for (id, input) in &accepted {
+        let url = format!("{}/{endpoint}/status-sync/{id}?wait=20000", service.queue);
+        let done = service.get(url).await;
+        assert_eq!((&done["status"], &done["output"]), (&json!("COMPLETED"), input), "{done}");
+    }
+    let health = service.get(format!("{}/{endpoint}/health", service.queue)).await;
+    assert_eq!(health["jobs"]["completed"], accepted.len());
+    assert_eq!(health["jobs"]["inQueue"], 0);
+}
+
+#[tokio::test]
+async fn the_queue_keeps_its_order() {
+    let folder = TempDir::new().unwrap();
+    let service = Alone::start(folder.path()).await;
+    let endpoint = service.endpoint(0).await;
+    let mut ids = Vec::new();
+    for _ in 0..10 {
+        let url = format!("{}/{endpoint}/run", service.queue);
+        ids.push(service.post(url, &json!({ "input": {} })).await.unwrap()["id"].take());
+    }
+    service.kill();
+    let service = Alone::start(folder.path()).await;
+    let url = format!("{}/endpoints/{endpoint}", service.rest);
+    let change = json!({ "workersMin": 1, "workersMax": 1 });
+    let changed = service.client.patch(url).bearer_auth(KEY).json(&change).send().await.unwrap();
+    assert!(changed.status().is_success());
+    let last = ids[9].as_str().unwrap();
+    service.get(format!("{}/{endpoint}/status-sync/{last}?wait=10000", service.queue)).await;
+    let mut delays = Vec::new();
+    for id in &ids {
+        let url = format!("{}/{endpoint}/status/{}", service.queue, id.as_str().unwrap());
+        let shown = service.get(url).await;
+        assert_eq!(shown["status"], "COMPLETED", "{shown}");
+        delays.push(shown["executionTime"].as_i64().unwrap());
+    }
+    drop(service);
+    let conn = rusqlite::Connection::open(folder.path().join("service.db")).unwrap();
+    let mut statement = conn.prepare("select id from jobs order by started_at, seq").unwrap();
+    let order: Vec<Value> = statement
+        .query_map([], |row| row.get::<_, String>(0))
+        .unwrap()
+        .map(|id| json!(id.unwrap()))
+        .collect();
+    assert_eq!(order, ids);
+}
+
+#[tokio::test]
+async fn every_accepted_volume_survives_writers_that_are_cut_off() {
+    let folder = TempDir::new().unwrap();
+    let service = Alone::start(folder.path()).await;
+    let writers: Vec<_> = (0..8)
+        .map(|writer| {
+            let (client, url) =
+                (service.client.clone(), format!("{}/networkvolumes", service.rest));
+            tokio::spawn(async move {
+                let mut made = Vec::new();
+                for number in 0.. {
+                    let name = format!("{writer}-{number}");
+                    let body = json!({ "name": name, "size": 1, "dataCenterId": "EU-RO-1" });
+                    let sent = client.post(&url).bearer_auth(KEY).json(&body).send().await;
+                    let Ok(answer) = sent else { break };
+                    let Ok(volume) = answer.json::<Value>().await else { break };
+                    made.push(volume);
+                }
+                made
+            })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    service.kill();
+    let mut made = Vec::new();
+    for writer in writers {
+        made.extend(writer.await.unwrap());
+    }
+    assert!(made.len() > 20, "{}", made.len());
+    let service = Alone::start(folder.path()).await;
+    let listed = service.get(format!("{}/networkvolumes", service.rest)).await;
+    let listed = listed.as_array().unwrap();
+    for volume in &made {
+        assert!(listed.contains(volume), "{volume} was accepted and is lost");
+    }
+    // At most one write per writer was under way when the service was killed.
+    assert!(listed.len() <= made.len() + 8, "{} {}", listed.len(), made.len());
+}

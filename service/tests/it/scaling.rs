@@ -1,0 +1,168 @@
+//! Autoscaling, roll-outs, and what workers find in their environment.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::Harness;
+
+async fn no_pods(service: &Harness, endpoint: &str) {
+    for _ in 0..200 {
+        if service.pods(endpoint).await.is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("the workers stay");
+}
+
+#[tokio::test]
+async fn workers_follow_the_number_of_requests_and_go_when_idle() {
+    let service = Harness::start().await;
+    let endpoint = service
+        .endpoint(json!({ "workersMax": 3, "scalerType": "REQUEST_COUNT", "scalerValue": 2, "idleTimeout": 1 }))
+        .await;
+    assert!(service.pods(&endpoint).await.is_empty());
+    for _ in 0..10 {
+        service.run(&endpoint, json!({ "sleep_ms": 400 })).await;
+    }
+    service.healthy(&endpoint, |health| health["workers"]["running"] == 3).await;
+    assert_eq!(service.pods(&endpoint).await.len(), 3);
+    service.healthy(&endpoint, |health| health["jobs"]["completed"] == 10).await;
+    no_pods(&service, &endpoint).await;
+}
+
+#[tokio::test]
+async fn a_long_queue_delay_adds_workers() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({ "workersMax": 2, "scalerValue": 1 })).await;
+    for _ in 0..3 {
+        service.run(&endpoint, json!({ "sleep_ms": 2500 })).await;
+    }
+    service.healthy(&endpoint, |health| health["workers"]["running"] == 1).await;
+    assert_eq!(service.pods(&endpoint).await.len(), 1, "the first worker comes at once");
+    service.healthy(&endpoint, |health| health["workers"]["running"] == 2).await;
+}
+
+#[tokio::test]
+async fn jobs_of_low_priority_start_nobody() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({})).await;
+    let body = json!({ "input": {}, "policy": { "lowPriority": true } });
+    let low = service.submit(&endpoint, body).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(service.pods(&endpoint).await.is_empty());
+    service.run(&endpoint, json!({})).await;
+    service.until(&endpoint, &low, "COMPLETED").await;
+}
+
+#[tokio::test]
+async fn a_new_template_replaces_workers_between_jobs() {
+    let service = Harness::start().await;
+    let template = service.template("rolled").await;
+    let endpoint = service.endpoint(json!({ "templateId": template, "workersMin": 1 })).await;
+    let ask = json!({ "environment": "COLOUR" });
+    let job = service.run(&endpoint, ask.clone()).await;
+    assert_eq!(service.until(&endpoint, &job, "COMPLETED").await.get("output"), None);
+    let long = service.run(&endpoint, json!({ "sleep_ms": 700 })).await;
+    service.until(&endpoint, &long, "IN_PROGRESS").await;
+    let before = service.pods(&endpoint).await;
+    let change = json!({ "env": { "COLOUR": "green" } });
+    service.rest(Method::PATCH, &format!("/templates/{template}"), Some(change)).await;
+    let done = service.until(&endpoint, &long, "COMPLETED").await;
+    assert_eq!(done["workerId"], before[0], "a running job is not disturbed");
+    assert!(done.get("retries").is_none(), "{done}");
+    let mut colour = Value::Null;
+    for _ in 0..50 {
+        let job = service.run(&endpoint, ask.clone()).await;
+        colour = service.until(&endpoint, &job, "COMPLETED").await["output"].take();
+        if colour == "green" {
+            break;
+        }
+    }
+    assert_eq!(colour, "green");
+    assert_ne!(service.pods(&endpoint).await, before);
+}
+
+#[tokio::test]
+async fn workers_go_with_the_maximum_and_with_the_endpoint() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({ "workersMin": 1 })).await;
+    service.healthy(&endpoint, |health| health["workers"]["idle"] == 1).await;
+    let path = format!("/endpoints/{endpoint}");
+    let none = json!({ "workersMin": 0, "workersMax": 0 });
+    service.rest(Method::PATCH, &path, Some(none)).await;
+    no_pods(&service, &endpoint).await;
+    let queued = service.run(&endpoint, json!({})).await;
+    let some = json!({ "workersMin": 1, "workersMax": 1 });
+    service.rest(Method::PATCH, &path, Some(some)).await;
+    service.until(&endpoint, &queued, "COMPLETED").await;
+    let running = service.run(&endpoint, json!({ "sleep_ms": 60_000 })).await;
+    service.until(&endpoint, &running, "IN_PROGRESS").await;
+    let worker = service.pods(&endpoint).await.remove(0);
+    assert_eq!(processes(&worker), 2, "the guard and the worker");
+    assert_eq!(service.rest(Method::DELETE, &path, None).await.0, 204);
+    for _ in 0..200 {
+        if processes(&worker) == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    assert_eq!(processes(&worker), 0);
+    let (status, _) =
+        service.queue(Method::GET, &format!("{endpoint}/status/{running}"), None).await;
+    assert_eq!(status, 404);
+}
+
+/// The processes whose environment bears the id of this worker.
+pub(crate) fn processes(worker: &str) -> usize {
+    let mark = format!("RUNPOD_POD_ID={worker}").into_bytes();
+    let marked = |entry: &std::fs::DirEntry| {
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter(marked).count()
+}
+
+#[tokio::test]
+async fn templates_say_what_runs_and_volumes_are_folders() {
+    let service = Harness::start().await;
+    let volume = service.volume("v", 1).await;
+    // A worker of a shell: it writes what it finds into the volume, leaves a detached process
+    // behind, and ends.
+    let script = "env | grep -c '^PLUMB_SECRET' > $RUNPOD_VOLUME/secret; \
+                  echo $GREETING $RUNPOD_ENDPOINT_ID $RUNPOD_POD_ID > $RUNPOD_VOLUME/out; \
+                  (setsid sleep 300 &) ; echo said on stdout; sleep 0.4";
+    let template = service
+        .post(
+            "/templates",
+            json!({ "name": "shell", "imageName": "none", "dockerEntrypoint": ["sh", "-c"],
+                "dockerStartCmd": [script], "env": { "GREETING": "hello", "RUNPOD_POD_ID": "mine" } }),
+        )
+        .await["id"]
+        .take();
+    let endpoint = service
+        .endpoint(json!({ "templateId": template, "workersMin": 1, "networkVolumeId": volume }))
+        .await;
+    let out = service.data.join("volumes").join(&volume).join("out");
+    for _ in 0..200 {
+        if out.metadata().is_ok_and(|meta| meta.len() > 0) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    let text = std::fs::read_to_string(&out).unwrap();
+    let words: Vec<_> = text.split_whitespace().collect();
+    assert_eq!(words[..2], ["hello", endpoint.as_str()]);
+    let worker = words[2];
+    assert_eq!(worker.len(), 14, "the protocol's variables win over the template's");
+    service.healthy(&endpoint, |health| health["workers"]["unhealthy"] == 1).await;
+    let log = std::fs::read_to_string(service.data.join("logs").join(format!("{worker}.log")));
+    assert!(log.unwrap().contains("said on stdout"));
+    assert_eq!(processes(worker), 0, "what it had detached went with it");
+    let path = format!("/endpoints/{endpoint}");
+    service.rest(Method::DELETE, &path, None).await;
+    service.rest(Method::DELETE, &format!("/networkvolumes/{volume}"), None).await;
+    assert!(!out.exists());
+}
