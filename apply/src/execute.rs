@@ -33,6 +33,9 @@ use crate::{ApplyError, Host, Providers};
 /// How often one step is begun: once, and again after a look-up found that nothing happened.
 const TRIES_MAX: usize = 3;
 
+/// For how long a given-up create is looked for: 30 days, in milliseconds.
+const WATCH_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+
 /// Takes events. Called from the run's own task and from running calls.
 pub type Emit = Arc<dyn Fn(Event) + Send + Sync>;
 
@@ -160,6 +163,7 @@ impl<'a> Run<'a> {
         for record in &plan.seen {
             self.session.record(record.clone())?;
         }
+        self.unwatch_old(at_ms)?;
         let gone: Vec<Record> = plan
             .changes
             .iter()
@@ -173,6 +177,17 @@ impl<'a> Run<'a> {
             .collect();
         for record in gone {
             self.session.record(record)?;
+        }
+        Ok(())
+    }
+
+    /// What has not surfaced in a month will not.
+    fn unwatch_old(&mut self, now_ms: u64) -> Result<(), ApplyError> {
+        let watched = &self.session.snapshot().watched;
+        let old = watched.iter().filter(|w| now_ms.saturating_sub(w.since_ms) > WATCH_MS);
+        let nonces: Vec<Nonce> = old.map(|watched| watched.nonce.clone()).collect();
+        for nonce in nonces {
+            self.session.record(Record::Unwatched { nonce })?;
         }
         Ok(())
     }
@@ -683,6 +698,10 @@ impl<'a> Run<'a> {
 
     async fn close(mut self) -> Result<Report, ApplyError> {
         self.report.remaining = self.scheduler.not_begun().cloned().collect();
+        // A call whose task ended without an answer is in doubt, as after a crash.
+        for flight in std::mem::take(&mut self.in_flight).into_values() {
+            self.report.in_doubt.push(flight.started.address);
+        }
         self.count();
         let outputs = self.outputs();
         self.session.record(Record::Outputs { outputs })?;

@@ -34,7 +34,7 @@ pub(crate) async fn look_up(
     desired: Option<&Attributes>,
 ) -> Found {
     let first = once(provider, schema, started, desired).await;
-    if first != Found::Absent || schema.identity == Identity::Local {
+    if first != Found::Absent {
         return first;
     }
     tokio::time::sleep(provider.settle()).await;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use engine::event::Event;
-use engine::journal::{CallId, Pending, ProgramKind, Record, Resolution};
+use engine::journal::{CallId, Outcome, Pending, ProgramKind, Record, Resolution};
 use engine::plan::live::stored_attributes;
 use engine::schema::TypeSchema;
 use engine::state::Snapshot;
@@ -52,6 +52,11 @@ async fn recover_one(
     let started = &pending.started;
     let provider = providers.get(&started.provider)?;
     let schema: Arc<TypeSchema> = provider.schema().types.get(&started.address.block.ty)?.clone();
+    if !schema.remote {
+        // There is no API in which it could have happened: the state is all there is.
+        let outcome = Outcome::NoEffect { reason: "the run ended before its record".to_owned() };
+        return Some(Record::Finished { call, outcome });
+    }
     let wait_ms = u64::try_from(provider.settle().as_millis()).unwrap_or(u64::MAX);
     let (address, operation) = (started.address.clone(), started.operation);
     emit(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });

@@ -1,0 +1,378 @@
+//! Whole lives of specs: plan texts and what the cloud was asked to do.
+
+use engine::plan::input::{Mode, Options, Target};
+use engine::value::Value;
+
+use crate::cloud::Fault;
+use crate::world::{World, show};
+
+const SPEC: &str = r#"
+[resource.disk.models]
+name = "models"
+size = 100
+zone = "eu"
+
+[resource.image.base]
+name = "base"
+
+[resource.unit.chat]
+name = "chat"
+disk_id = "${disk.models.id}"
+image_id = "${image.base.id}"
+workers = 3
+
+[output.url]
+value = "${unit.chat.url}"
+"#;
+
+async fn check(world: &World, spec: &str, expected: &str) {
+    let text = world.plan_text(spec).await;
+    assert_eq!(text.trim(), expected.trim(), "\n{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_plan_makes_things_in_order() {
+    let world = World::new();
+    check(
+        &world,
+        SPEC,
+        "
+create disk.models [name size zone]
+create image.base [name]
+create unit.chat [disk_id image_id name workers]
+s0 = create disk.models
+s1 = activate disk.models after s0
+s2 = create image.base
+s3 = activate image.base after s2
+s4 = create unit.chat after s1, s3
+s5 = activate unit.chat after s4",
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_applied_spec_plans_nothing() {
+    let world = World::new();
+    let report = world.apply(SPEC).await.unwrap();
+    assert_eq!(report.summary.created, 3);
+    assert_eq!(report.outputs["url"].0, Value::string("http://cloud/unit-3"));
+    assert_eq!(world.cloud.names("unit"), ["chat"]);
+    check(&world, SPEC, "").await;
+    world.cloud.take_log();
+    world.apply(SPEC).await.unwrap();
+    assert!(world.cloud.take_log().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_grows_in_place_and_never_shrinks() {
+    let world = World::new();
+    world.apply(SPEC).await.unwrap();
+    check(
+        &world,
+        &SPEC.replace("100", "200"),
+        "
+update disk.models [size]
+s0 = update disk.models (disk-1)",
+    )
+    .await;
+    world.cloud.take_log();
+    let text = world.plan_text(&SPEC.replace("100", "50")).await;
+    assert!(
+        text.contains(
+            "error:4: disk size must increase: it is 100 GB and cannot become 50 GB"
+        ),
+        "{text}"
+    );
+    assert!(world.cloud.take_log().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_grew_outside_is_drift_with_a_proposal() {
+    let world = World::new();
+    world.apply(SPEC).await.unwrap();
+    for attributes in world.cloud.shared.lock().unwrap().objects.values_mut() {
+        if attributes.contains_key("size") {
+            attributes.insert("size".into(), Value::Integer(200));
+        }
+    }
+    let (plan, diagnostics, sources) = world.plan(SPEC).await;
+    assert_eq!(plan.drift.len(), 1);
+    assert_eq!(plan.drift[0].proposal.as_deref(), Some("size = 200"));
+    assert!(plan.changes[0].causes[0].drifted);
+    let text = show(&plan, &diagnostics, &sources);
+    assert!(text.contains("error:4: disk size must increase"), "{text}");
+    assert!(diagnostics.iter().any(|d| {
+        d.detail.as_deref().is_some_and(|detail| detail.contains("changed outside Plumb"))
+    }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_move_loses_data_and_is_refused_until_allowed() {
+    let world = World::new();
+    world.apply(SPEC).await.unwrap();
+    let moved = SPEC.replace("\"eu\"", "\"us\"");
+    let text = world.plan_text(&moved).await;
+    assert!(text.contains("error:5: replacing disk.models would lose its data"), "{text}");
+    let allowed = moved.replace(
+        "zone = \"us\"",
+        "zone = \"us\"\nlifecycle = { allow_data_loss = true }",
+    );
+    check(
+        &world,
+        &allowed,
+        "
+replace disk.models [zone]
+update unit.chat [disk_id]
+s0 = delete disk.models (disk-1)
+s1 = create disk.models after s0
+s2 = activate disk.models after s1
+s3 = update unit.chat (unit-3) after s2",
+    )
+    .await;
+    world.apply(&allowed).await.unwrap();
+    check(&world, &allowed, "").await;
+    assert_eq!(world.cloud.names("disk"), ["models"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replace_that_creates_first_keeps_its_dependants_served() {
+    let world = World::new();
+    world.apply(SPEC).await.unwrap();
+    let changed = SPEC.replace("name = \"base\"", "name = \"base\"\nkind = \"new\"");
+    check(
+        &world,
+        &changed,
+        "
+replace image.base [kind]
+update unit.chat [image_id]
+s0 = create image.base
+s1 = update unit.chat (unit-3) after s0
+s2 = delete image.base (image-2) after s0, s1
+s3 = activate image.base after s0, s2",
+    )
+    .await;
+    world.apply(&changed).await.unwrap();
+    check(&world, &changed, "").await;
+    assert_eq!(world.cloud.names("image"), ["base"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_leaves_the_spec_is_drained_and_deleted() {
+    let world = World::new();
+    world.apply(SPEC).await.unwrap();
+    let without = &SPEC[..SPEC.find("[resource.unit").unwrap()];
+    check(
+        &world,
+        without,
+        "
+delete unit.chat []
+s0 = drain unit.chat (unit-3)
+s1 = delete unit.chat (unit-3) after s0",
+    )
+    .await;
+    world.apply(without).await.unwrap();
+    assert!(world.cloud.names("unit").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destroy_ends_dependants_first() {
+    let world = World::new();
+    world.apply(SPEC).await.unwrap();
+    world.cloud.take_log();
+    world.destroy(SPEC).await.unwrap();
+    assert_eq!(
+        world.cloud.take_log(),
+        ["drain unit", "delete unit", "delete disk", "delete image"]
+    );
+    assert!(world.cloud.shared.lock().unwrap().objects.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_protected_resource_is_not_destroyed() {
+    let world = World::new();
+    let spec = SPEC.replace("size = 100", "size = 100\nlifecycle = { prevent_destroy = true }");
+    world.apply(&spec).await.unwrap();
+    let options = Options { mode: Mode::Destroy, ..Options::default() };
+    let (_, diagnostics, _) = world.plan_with(&spec, &options).await;
+    assert!(
+        diagnostics.iter().any(|d| d.summary
+            == "disk.models is protected, and this plan would delete it"),
+        "{diagnostics:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_moves_to_another_address() {
+    let world = World::new();
+    world.apply(SPEC).await.unwrap();
+    let renamed = SPEC.replace("image.base", "image.other");
+    check(
+        &world,
+        &renamed,
+        "
+delete image.base []
+create image.other [name]
+update unit.chat [image_id]
+s0 = create image.other
+s1 = update unit.chat (unit-3) after s0
+s2 = delete image.base (image-2) after s1
+s3 = activate image.other after s0, s2",
+    )
+    .await;
+    world.apply(&renamed).await.unwrap();
+    check(&world, &renamed, "").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn for_each_keys_come_and_go() {
+    let world = World::new();
+    let spec = r#"
+[local]
+zones = { a = 10, b = 20 }
+
+[resource.disk.d]
+for_each = "${local.zones}"
+name = "d-${each.key}"
+size = "${each.value}"
+zone = "eu"
+
+[resource.unit.u]
+for_each = "${local.zones}"
+name = "u-${each.key}"
+disk_id = "${disk.d[each.key].id}"
+"#;
+    world.apply(spec).await.unwrap();
+    assert_eq!(world.cloud.names("disk"), ["d-a", "d-b"]);
+    check(
+        &world,
+        &spec.replace("b = 20", "c = 30"),
+        r#"
+delete disk.d["b"] []
+create disk.d["c"] [name size zone]
+delete unit.u["b"] []
+create unit.u["c"] [disk_id name workers]
+s0 = create disk.d["c"]
+s1 = activate disk.d["c"] after s0
+s2 = drain unit.u["b"] (unit-4)
+s3 = delete unit.u["b"] (unit-4) after s2
+s4 = delete disk.d["b"] (disk-2) after s3
+s5 = create unit.u["c"] after s1
+s6 = activate unit.u["c"] after s5"#,
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_step_skips_its_dependants_only() {
+    let world = World::new();
+    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::Refused);
+    let report = world.apply(SPEC).await.unwrap();
+    assert_eq!(report.failures.len(), 1);
+    assert_eq!(report.summary.skipped, 3);
+    assert_eq!(world.cloud.names("image"), ["base"]);
+    world.apply(SPEC).await.unwrap();
+    check(&world, SPEC, "").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_answers_make_no_twin() {
+    for fault in [Fault::LostBefore, Fault::LostAfter] {
+        for call in 0..6 {
+            let world = World::new();
+            world.cloud.shared.lock().unwrap().faults.insert(call, fault);
+            let report = world.apply(SPEC).await.unwrap();
+            assert!(report.failures.is_empty(), "{fault:?} {call}: {report:?}");
+            check(&world, SPEC, "").await;
+            for (ty, name) in [("disk", "models"), ("image", "base"), ("unit", "chat")] {
+                assert_eq!(world.cloud.names(ty), [name], "{fault:?} {call}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_vanished_is_made_again() {
+    let world = World::new();
+    world.apply(SPEC).await.unwrap();
+    world.cloud.shared.lock().unwrap().objects.retain(|(ty, _), _| &**ty != "unit");
+    check(
+        &world,
+        SPEC,
+        "
+create unit.chat [disk_id image_id name workers]
+s0 = create unit.chat
+s1 = activate unit.chat after s0",
+    )
+    .await;
+    world.apply(SPEC).await.unwrap();
+    assert_eq!(world.cloud.names("unit"), ["chat"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taken_name_is_warned_of_or_refused() {
+    let world = World::new();
+    let mine = |name: &str| [("name", Value::string(name))];
+    world.cloud.put("disk", &mine("models"));
+    let text = world.plan_text(SPEC).await;
+    assert!(text.contains("warning:3: a disk named \"models\" exists already"), "{text}");
+    world.cloud.put("image", &mine("base"));
+    let text = world.plan_text(SPEC).await;
+    assert!(text.contains("error:8: a image named \"base\" exists already"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn targets_take_their_dependencies_along() {
+    let world = World::new();
+    let options =
+        Options { targets: vec![Target::Block("image.base".parse().unwrap())], ..Options::default() };
+    let (plan, diagnostics, sources) = world.plan_with(SPEC, &options).await;
+    assert!(!plan.complete);
+    let text = show(&plan, &diagnostics, &sources);
+    assert_eq!(
+        text,
+        "create image.base [name]\ns0 = create image.base\ns1 = activate image.base after s0\n"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_rest_as_fingerprints() {
+    let mut world = World::new();
+    world.variables.insert("pw".to_owned(), "hunter2".to_owned());
+    let spec = r#"
+[variable.pw]
+type = "string"
+sensitive = true
+
+[resource.unit.u]
+name = "u"
+secret = "x-${var.pw}"
+
+[resource.value.v]
+input = { pw = "${var.pw}", n = 1 }
+
+[output.pw]
+value = "${value.v.output.pw}"
+sensitive = true
+"#;
+    world.apply(spec).await.unwrap();
+    {
+        let shared = world.cloud.shared.lock().unwrap();
+        let unit = shared.objects.values().next().unwrap();
+        assert_eq!(unit["secret"], Value::string("x-hunter2"));
+    }
+    let loaded = state::Store::load(&world.store).await.unwrap();
+    let text = format!("{:?} {:?}", loaded.records, serde_json::to_string(&loaded.snapshot));
+    assert!(!text.contains("hunter2"), "{text}");
+    check(&world, spec, "").await;
+    world.variables.insert("pw".to_owned(), "other".to_owned());
+    check(
+        &world,
+        spec,
+        "
+update unit.u [secret]
+update value.v [input]
+s0 = update unit.u (unit-1)
+s1 = update value.v (plumb-caaaaaaaaaaaaaaaaaaaaaaaaa)",
+    )
+    .await;
+}

@@ -1,0 +1,6 @@
+//! Runs against a cloud in memory: whole lives of specs, and a crash at every record.
+
+mod cloud;
+mod crashes;
+mod lives;
+mod world;

@@ -1,0 +1,215 @@
+//! A cloud, a store and a clock, and what a user does with them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use apply::execute::{Execution, Report, execute};
+use apply::planning::{self, Request};
+use apply::recover::recover;
+use apply::session::{Session, fold};
+use apply::{ApplyError, Host, Providers};
+use engine::diagnostics::{Diagnostics, Sources};
+use engine::graph::Graph;
+use engine::plan::input::{Mode, Options};
+use engine::plan::{Plan, text};
+use engine::spec::parse::parse;
+use engine::spec::resolve::{Given, ResolveInput, resolve};
+use engine::spec::Config;
+use state::memory::MemoryStore;
+use state::{Holder, Store};
+use tokio_util::sync::CancellationToken;
+
+use crate::cloud::Cloud;
+
+/// Time that stands still and randomness that counts.
+#[derive(Default)]
+pub struct TestHost {
+    drawn: AtomicU64,
+}
+
+impl Host for TestHost {
+    fn now_ms(&self) -> u64 {
+        1_000
+    }
+
+    fn random(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&self.drawn.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        bytes
+    }
+}
+
+pub struct World {
+    pub cloud: Cloud,
+    pub store: MemoryStore,
+    pub host: TestHost,
+    pub variables: BTreeMap<String, String>,
+}
+
+/// A spec, resolved.
+pub struct Prepared {
+    pub config: Config,
+    pub graph: Graph,
+    pub sources: Sources,
+    pub diagnostics: Diagnostics,
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self {
+            cloud: Cloud::new(),
+            store: MemoryStore::new(),
+            host: TestHost::default(),
+            variables: BTreeMap::new(),
+        }
+    }
+
+    pub fn providers(&self) -> Providers {
+        let cloud: Arc<dyn provider_port::Provider> = Arc::new(self.cloud.clone());
+        let builtin: Arc<dyn provider_port::Provider> = Arc::new(provider_builtin::Builtin::new());
+        Providers::from([("cloud".into(), cloud), ("builtin".into(), builtin)])
+    }
+
+    pub fn prepare(&self, spec: &str) -> Prepared {
+        let mut sources = Sources::default();
+        let file = sources.add("plumb.toml", spec);
+        let (document, mut diagnostics) = parse(&sources, &[file]);
+        let input = ResolveInput {
+            variables: self
+                .variables
+                .iter()
+                .map(|(name, text)| (name.as_str().into(), Given::Text(text.clone())))
+                .collect(),
+            providers: planning::schemas(&self.providers()),
+            files: BTreeMap::new(),
+        };
+        let (config, found) = resolve(&document, &input);
+        diagnostics.extend(found);
+        let (graph, found) = Graph::new(&config);
+        diagnostics.extend(found);
+        Prepared { config, graph, sources, diagnostics }
+    }
+
+    /// Plans as `plumb plan` does.
+    pub async fn plan_with(&self, spec: &str, options: &Options) -> (Plan, Diagnostics, Sources) {
+        let prepared = self.prepare(spec);
+        let loaded = self.store.load().await.unwrap();
+        let mut snapshot = fold(&loaded, &self.host).unwrap().snapshot;
+        let providers = self.providers();
+        let request = Request {
+            config: &prepared.config,
+            graph: &prepared.graph,
+            providers: &providers,
+            options,
+            refresh: true,
+            running: false,
+        };
+        planning::recover_in_memory(&mut snapshot, &request, &self.host, &|_| {}).await.unwrap();
+        let (plan, found) = planning::make(&snapshot, &request).await.unwrap();
+        let mut diagnostics = prepared.diagnostics;
+        diagnostics.extend(found);
+        (plan, diagnostics, prepared.sources)
+    }
+
+    pub async fn plan(&self, spec: &str) -> (Plan, Diagnostics, Sources) {
+        self.plan_with(spec, &Options::default()).await
+    }
+
+    /// The plan as text: changes that are not no-ops, steps, diagnostics.
+    pub async fn plan_text(&self, spec: &str) -> String {
+        let (plan, diagnostics, sources) = self.plan(spec).await;
+        show(&plan, &diagnostics, &sources)
+    }
+
+    /// Applies as `plumb apply --yes` does.
+    pub async fn apply(&self, spec: &str) -> Result<Report, ApplyError> {
+        self.apply_with(spec, &Options::default()).await
+    }
+
+    pub async fn destroy(&self, spec: &str) -> Result<Report, ApplyError> {
+        let options = Options { mode: Mode::Destroy, ..Options::default() };
+        self.apply_with(spec, &options).await
+    }
+
+    pub async fn apply_with(&self, spec: &str, options: &Options) -> Result<Report, ApplyError> {
+        let prepared = self.prepare(spec);
+        assert!(!prepared.diagnostics.has_errors(), "{:?}", prepared.diagnostics);
+        let holder = holder();
+        let providers = self.providers();
+        let mut session =
+            Session::open(&self.store, &holder, Duration::ZERO, &self.host, None).await?;
+        for record in recover(session.snapshot(), &providers, &self.host, &|_| {}).await {
+            session.record(record)?;
+        }
+        session.flush().await?;
+        let request = Request {
+            config: &prepared.config,
+            graph: &prepared.graph,
+            providers: &providers,
+            options,
+            refresh: true,
+            running: false,
+        };
+        let (plan, diagnostics) = planning::make(session.snapshot(), &request).await?;
+        assert!(
+            !diagnostics.has_errors(),
+            "{}",
+            show(&plan, &diagnostics, &prepared.sources)
+        );
+        let variables = prepared
+            .config
+            .variables
+            .iter()
+            .map(|(name, variable)| (name.clone(), variable.value.clone()))
+            .collect();
+        let execution = Execution {
+            plan: &plan,
+            providers: &providers,
+            host: &self.host,
+            variables: &variables,
+            parallelism: None,
+            emit: Arc::new(|_| {}),
+            stop: &CancellationToken::new(),
+            run: "run",
+        };
+        let report = execute(&mut session, &execution).await?;
+        session.close().await?;
+        Ok(report)
+    }
+}
+
+pub fn holder() -> Holder {
+    Holder {
+        run: "run".to_owned(),
+        command: "apply".to_owned(),
+        user: String::new(),
+        host: String::new(),
+        pid: 0,
+        since_ms: 0,
+    }
+}
+
+pub fn show(plan: &Plan, diagnostics: &Diagnostics, sources: &Sources) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for change in plan.changes.iter().filter(|change| change.action.word() != "no-op") {
+        let causes: Vec<&str> = change.causes.iter().map(|cause| &*cause.attribute).collect();
+        let mark = if change.deposed { " (deposed)" } else { "" };
+        writeln!(
+            out,
+            "{} {}{mark} [{}]",
+            change.action.word(),
+            change.address,
+            causes.join(" ")
+        )
+        .unwrap();
+    }
+    out.push_str(&text::steps(plan));
+    for diagnostic in diagnostics.iter() {
+        let line = diagnostic.span.and_then(|span| sources.position(span)).map_or(0, |p| p.line);
+        writeln!(out, "{}:{line}: {}", diagnostic.severity.word(), diagnostic.summary).unwrap();
+    }
+    out
+}
