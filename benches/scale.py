@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Times whole commands over specs of `value` resources, beside terraform where it is on PATH.
+
+    cargo build --release && python3 benches/scale.py [--sizes 10000,100000] [--terraform-sizes 1000]
+                                                      [--runs 5] [--markdown docs/performance.md]
+
+Three shapes: `separate` (each resource has two references to two plain ones), `chains` (ten
+resources in a row, each refers to the one before it), `for_each` (one block). Each figure is the
+median of the runs, with the peak memory of the largest. Every run works on a fresh folder.
+"""
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PLUMB = os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")), "release", "plumb")
+
+
+def plumb_spec(shape, n):
+    """The spec text of n `value` resources."""
+    lines = ["[plumb]", 'name = "scale"', ""]
+    if shape == "separate":
+        for base in ("left", "right"):
+            lines += [f"[resource.value.{base}]", f'input = "{base}"', ""]
+        for i in range(n - 2):
+            lines += [f"[resource.value.r{i}]", f'input = {{ n = {i}, a = "${{value.left.id}}", b = "${{value.right.output}}" }}', ""]
+    elif shape == "chains":
+        for i in range(n):
+            before = f'"${{value.r{i - 1}.output.n}}"' if i % 10 else '"start"'
+            lines += [f"[resource.value.r{i}]", f"input = {{ n = {i}, before = {before} }}", ""]
+    else:
+        lines += ["[resource.value.r]", f'for_each = "${{[for i in range({n}) : tostring(i)]}}"', 'input = { n = "${each.key}" }', ""]
+    return "\n".join(lines)
+
+
+def terraform_spec(shape, n):
+    """The same resources as `terraform_data`."""
+    lines = []
+    if shape == "separate":
+        for base in ("left", "right"):
+            lines.append(f'resource "terraform_data" "{base}" {{\n  input = "{base}"\n}}')
+        for i in range(n - 2):
+            lines.append(
+                f'resource "terraform_data" "r{i}" {{\n  input = {{ n = {i}, a = terraform_data.left.id, b = terraform_data.right.output }}\n}}'
+            )
+    elif shape == "chains":
+        for i in range(n):
+            before = f"terraform_data.r{i - 1}.output.n" if i % 10 else '"start"'
+            lines.append(f'resource "terraform_data" "r{i}" {{\n  input = {{ n = {i}, before = {before} }}\n}}')
+    else:
+        # range() of terraform ends at 1024 elements.
+        lines.append(
+            'locals {\n  all = toset(flatten([for a in range(%d) : [for b in range(1000) : tostring(a * 1000 + b) if a * 1000 + b < %d]]))\n}'
+            % ((n + 999) // 1000, n)
+        )
+        lines.append('resource "terraform_data" "r" {\n  for_each = local.all\n  input    = { n = each.key }\n}')
+    return "\n".join(lines)
+
+
+def run(command, folder, expect=(0,)):
+    """Runs one command; returns wall seconds and peak memory in MB."""
+    begin = time.perf_counter()
+    with open(os.path.join(folder, "out.txt"), "wb") as out:
+        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - begin
+    code = os.waitstatus_to_exitcode(status)
+    if code not in expect:
+        with open(os.path.join(folder, "out.txt"), errors="replace") as out:
+            sys.exit(f"{' '.join(command)} ended with {code}:\n{out.read()[-2000:]}")
+    return seconds, usage.ru_maxrss / 1024
+
+
+PLUMB_STEPS = [
+    ("plan, from nothing", [PLUMB, "plan", "."]),
+    ("apply", [PLUMB, "apply", ".", "--yes"]),
+    ("plan, no change", [PLUMB, "plan", "."]),
+    ("destroy", [PLUMB, "destroy", ".", "--yes"]),
+]
+TERRAFORM_STEPS = [
+    ("plan, from nothing", ["terraform", "plan", "-input=false", "-no-color"]),
+    ("apply", ["terraform", "apply", "-auto-approve", "-input=false", "-no-color"]),
+    ("plan, no change", ["terraform", "plan", "-input=false", "-no-color"]),
+    ("destroy", ["terraform", "destroy", "-auto-approve", "-input=false", "-no-color"]),
+]
+
+
+def measure(tool, shape, n, runs):
+    """All steps, `runs` times; yields a row for each step."""
+    figures = {}
+    for _ in range(runs):
+        folder = tempfile.mkdtemp(prefix="plumb-scale-")
+        try:
+            if tool == "plumb":
+                spec, steps = "plumb.toml", PLUMB_STEPS
+                text = plumb_spec(shape, n)
+            else:
+                spec, steps = "main.tf", TERRAFORM_STEPS
+                text = terraform_spec(shape, n)
+            with open(os.path.join(folder, spec), "w") as file:
+                file.write(text)
+            if tool == "terraform":
+                run(["terraform", "init", "-input=false", "-no-color"], folder)
+            for name, command in steps:
+                figures.setdefault(name, []).append(run(command, folder))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    for name, values in figures.items():
+        seconds = [value[0] for value in values]
+        yield {
+            "tool": tool, "shape": shape, "n": n, "step": name,
+            "median": statistics.median(seconds), "min": min(seconds), "max": max(seconds),
+            "memory": max(value[1] for value in values),
+        }
+
+
+def table(rows):
+    lines = ["| tool | shape | resources | command | median s | min–max s | peak MB |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        lines.append(
+            "| {tool} | {shape} | {n:,} | {step} | {median:.3f} | {min:.3f}–{max:.3f} | {memory:.0f} |".format(**row)
+        )
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="10000")
+    parser.add_argument("--terraform-sizes", default="1000")
+    parser.add_argument("--shapes", default="separate,chains,for_each")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--markdown", help="write the table into this file too, after its first `<!-- figures -->` line")
+    options = parser.parse_args()
+    rows = []
+    seconds = [run([PLUMB, "version"], tempfile.gettempdir())[0] for _ in range(20)]
+    rows.append({"tool": "plumb", "shape": "-", "n": 0, "step": "version", "median": statistics.median(seconds),
+                 "min": min(seconds), "max": max(seconds), "memory": 0})
+    for shape in options.shapes.split(","):
+        for n in [int(n) for n in options.sizes.split(",") if n]:
+            rows += measure("plumb", shape, n, options.runs)
+    if shutil.which("terraform"):
+        for shape in options.shapes.split(","):
+            for n in [int(n) for n in options.terraform_sizes.split(",") if n]:
+                rows += measure("plumb", shape, n, options.runs)
+                rows += measure("terraform", shape, n, 1 if n > 500 else options.runs)
+    else:
+        print("terraform is not on PATH: measured without it", file=sys.stderr)
+    text = f"{platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}\n\n" + table(rows)
+    print(text)
+    if options.markdown:
+        with open(options.markdown) as file:
+            head = file.read().split("<!-- figures -->")[0]
+        with open(options.markdown, "w") as file:
+            file.write(head + "<!-- figures -->\n\n" + text + "\n")
+
+
+if __name__ == "__main__":
+    main()
