@@ -421,7 +421,7 @@ impl<'a> Run<'a> {
             for (name, expr) in &change.secrets {
                 clear.insert(name.clone(), known(expr, &scope).ok()?.value);
             }
-            engine::plan::live::derive(&schema, &mut clear, &Paths::none());
+            engine::plan::live::derive(&schema, &mut clear, &mut Paths::none());
             return Some(clear);
         }
         let id = change.object.as_ref()?;

@@ -89,7 +89,7 @@ impl Cloud {
         engine::plan::live::derive(
             &self.schema.types[ty],
             &mut attributes,
-            &engine::value::Paths::none(),
+            &mut engine::value::Paths::none(),
         );
         Object { id: id.clone(), attributes }
     }
@@ -109,7 +109,11 @@ impl Shared {
             ProgramKind::Delete => &schema.delete,
         };
         let sends = &programs[phase.program].phases[phase.phase].sends;
-        self.log.push(format!("{} {}", programs[phase.program].phases[phase.phase].operation.word(), call.ty));
+        self.log.push(format!(
+            "{} {}",
+            programs[phase.program].phases[phase.phase].operation.word(),
+            call.ty
+        ));
         if phase.kind == ProgramKind::Create && phase.phase == 0 {
             let id = self.new_id(call.ty);
             let mut attributes = sent(schema, sends, call);
@@ -191,9 +195,8 @@ impl Provider for Cloud {
         if fault == Some(Fault::LostAfter) {
             return Err(Error::new(Kind::InDoubt, "cut"));
         }
-        let object = done?.map(|id| {
-            self.object(call.ty, &id, &shared.objects[&(call.ty.into(), id.clone())])
-        });
+        let object = done?
+            .map(|id| self.object(call.ty, &id, &shared.objects[&(call.ty.into(), id.clone())]));
         Ok(Reply { object })
     }
 }
@@ -271,10 +274,8 @@ fn disk() -> TypeSchema {
 
 /// A unit uses a disk and an image, is made without workers, and drains before it is deleted.
 fn unit() -> TypeSchema {
-    let workers = Attribute {
-        default: Some(Value::Integer(0)),
-        ..attribute("integer", Presence::Optional)
-    };
+    let workers =
+        Attribute { default: Some(Value::Integer(0)), ..attribute("integer", Presence::Optional) };
     let secret = Attribute { sensitive: true, ..attribute("string", Presence::Optional) };
     let url = Attribute {
         derived: Some(template("http://cloud/${id}", Dialect::Names).unwrap()),

@@ -37,9 +37,9 @@ async fn a_first_plan_makes_things_in_order() {
         &world,
         SPEC,
         "
-create disk.models [name size zone]
-create image.base [name]
-create unit.chat [disk_id image_id name workers]
+create disk.models []
+create image.base []
+create unit.chat []
 s0 = create disk.models
 s1 = activate disk.models after s0
 s2 = create image.base
@@ -78,9 +78,7 @@ s0 = update disk.models (disk-1)",
     world.cloud.take_log();
     let text = world.plan_text(&SPEC.replace("100", "50")).await;
     assert!(
-        text.contains(
-            "error:4: disk size must increase: it is 100 GB and cannot become 50 GB"
-        ),
+        text.contains("error:4: disk size must increase: it is 100 GB and cannot become 50 GB"),
         "{text}"
     );
     assert!(world.cloud.take_log().is_empty());
@@ -113,10 +111,8 @@ async fn a_move_loses_data_and_is_refused_until_allowed() {
     let moved = SPEC.replace("\"eu\"", "\"us\"");
     let text = world.plan_text(&moved).await;
     assert!(text.contains("error:5: replacing disk.models would lose its data"), "{text}");
-    let allowed = moved.replace(
-        "zone = \"us\"",
-        "zone = \"us\"\nlifecycle = { allow_data_loss = true }",
-    );
+    let allowed =
+        moved.replace("zone = \"us\"", "zone = \"us\"\nlifecycle = { allow_data_loss = true }");
     check(
         &world,
         &allowed,
@@ -195,8 +191,9 @@ async fn a_protected_resource_is_not_destroyed() {
     let options = Options { mode: Mode::Destroy, ..Options::default() };
     let (_, diagnostics, _) = world.plan_with(&spec, &options).await;
     assert!(
-        diagnostics.iter().any(|d| d.summary
-            == "disk.models is protected, and this plan would delete it"),
+        diagnostics
+            .iter()
+            .any(|d| d.summary == "disk.models is protected, and this plan would delete it"),
         "{diagnostics:?}"
     );
 }
@@ -211,7 +208,7 @@ async fn a_name_moves_to_another_address() {
         &renamed,
         "
 delete image.base []
-create image.other [name]
+create image.other []
 update unit.chat [image_id]
 s0 = create image.other
 s1 = update unit.chat (unit-3) after s0
@@ -248,9 +245,9 @@ disk_id = "${disk.d[each.key].id}"
         &spec.replace("b = 20", "c = 30"),
         r#"
 delete disk.d["b"] []
-create disk.d["c"] [name size zone]
+create disk.d["c"] []
 delete unit.u["b"] []
-create unit.u["c"] [disk_id name workers]
+create unit.u["c"] []
 s0 = create disk.d["c"]
 s1 = activate disk.d["c"] after s0
 s2 = drain unit.u["b"] (unit-4)
@@ -299,7 +296,7 @@ async fn an_object_that_vanished_is_made_again() {
         &world,
         SPEC,
         "
-create unit.chat [disk_id image_id name workers]
+create unit.chat []
 s0 = create unit.chat
 s1 = activate unit.chat after s0",
     )
@@ -323,14 +320,16 @@ async fn a_taken_name_is_warned_of_or_refused() {
 #[tokio::test(start_paused = true)]
 async fn targets_take_their_dependencies_along() {
     let world = World::new();
-    let options =
-        Options { targets: vec![Target::Block("image.base".parse().unwrap())], ..Options::default() };
+    let options = Options {
+        targets: vec![Target::Block("image.base".parse().unwrap())],
+        ..Options::default()
+    };
     let (plan, diagnostics, sources) = world.plan_with(SPEC, &options).await;
     assert!(!plan.complete);
     let text = show(&plan, &diagnostics, &sources);
     assert_eq!(
         text,
-        "create image.base [name]\ns0 = create image.base\ns1 = activate image.base after s0\n"
+        "create image.base []\ns0 = create image.base\ns1 = activate image.base after s0\n"
     );
 }
 

@@ -14,9 +14,9 @@ use engine::diagnostics::{Diagnostics, Sources};
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Options};
 use engine::plan::{Plan, text};
+use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{Given, ResolveInput, resolve};
-use engine::spec::Config;
 use state::memory::MemoryStore;
 use state::{Holder, Store};
 use tokio_util::sync::CancellationToken;
@@ -153,11 +153,7 @@ impl World {
             running: false,
         };
         let (plan, diagnostics) = planning::make(session.snapshot(), &request).await?;
-        assert!(
-            !diagnostics.has_errors(),
-            "{}",
-            show(&plan, &diagnostics, &prepared.sources)
-        );
+        assert!(!diagnostics.has_errors(), "{}", show(&plan, &diagnostics, &prepared.sources));
         let variables = prepared
             .config
             .variables
@@ -197,14 +193,8 @@ pub fn show(plan: &Plan, diagnostics: &Diagnostics, sources: &Sources) -> String
     for change in plan.changes.iter().filter(|change| change.action.word() != "no-op") {
         let causes: Vec<&str> = change.causes.iter().map(|cause| &*cause.attribute).collect();
         let mark = if change.deposed { " (deposed)" } else { "" };
-        writeln!(
-            out,
-            "{} {}{mark} [{}]",
-            change.action.word(),
-            change.address,
-            causes.join(" ")
-        )
-        .unwrap();
+        writeln!(out, "{} {}{mark} [{}]", change.action.word(), change.address, causes.join(" "))
+            .unwrap();
     }
     out.push_str(&text::steps(plan));
     for diagnostic in diagnostics.iter() {

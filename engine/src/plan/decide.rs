@@ -14,7 +14,7 @@ use crate::schema::{OnChange, Presence, ReplaceOrder, TypeSchema};
 use crate::spec::ResourceConfig;
 use crate::state::Progress;
 use crate::stored;
-use crate::value::{Attributes, Value};
+use crate::value::{Attributes, Path, Paths, Value};
 
 /// The yes-or-nos of an instance's lifecycle.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,9 +69,10 @@ pub(super) struct Decision {
 pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let verdict = verdict(case);
     warn_unmanaged(case, &verdict, found);
-    let planned = planned(case, &verdict);
+    let mut sensitive = case.wanted.sensitive.clone();
+    let planned = planned(case, &verdict, &mut sensitive);
     let deferred = rules::check(case, verdict.action, &planned, found);
-    let change = change(case, &verdict, &planned, deferred);
+    let change = change(case, &verdict, (&planned, sensitive), deferred);
     let create_first = case
         .flags
         .create_first
@@ -163,7 +164,7 @@ fn warn_unmanaged(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
 }
 
 /// The object as it will be.
-fn planned(case: &Case<'_>, verdict: &Verdict) -> Attributes {
+fn planned(case: &Case<'_>, verdict: &Verdict, sensitive: &mut Paths) -> Attributes {
     let schema = &case.resource.schema;
     let base = case.live.filter(|_| verdict.action != Action::Replace);
     if base.is_none() && case.held.is_some() {
@@ -191,8 +192,19 @@ fn planned(case: &Case<'_>, verdict: &Verdict) -> Attributes {
         };
         planned.insert(name.clone(), value);
     }
-    if base.is_none() || verdict.action != Action::NoOp {
-        live::derive(schema, &mut planned, &case.wanted.sensitive);
+    if let (Some(live), Some(_)) = (base, &case.held) {
+        sensitive.extend_below(&Path::root(), &live.object.sensitive);
+        return planned;
+    }
+    let before = planned.clone();
+    live::derive(schema, &mut planned, sensitive);
+    if verdict.action == Action::NoOp {
+        // Nothing changes, so what cannot be derived again (from a sealed value) is as it was.
+        for (name, value) in before {
+            if planned.get(&name).is_some_and(|derived| !derived.is_known()) {
+                planned.insert(name, value);
+            }
+        }
     }
     planned
 }
@@ -221,11 +233,15 @@ pub(super) fn all_unknown(schema: &TypeSchema, address: &Address) -> Attributes 
     schema.attributes.keys().map(|name| (name.clone(), slot(address, name, schema))).collect()
 }
 
-fn change(case: &Case<'_>, verdict: &Verdict, planned: &Attributes, deferred: usize) -> Change {
+fn change(
+    case: &Case<'_>,
+    verdict: &Verdict,
+    (planned, sensitive): (&Attributes, Paths),
+    deferred: usize,
+) -> Change {
     let schema = &case.resource.schema;
-    let sensitive = &case.wanted.sensitive;
     let replaces = verdict.action == Action::Replace;
-    let after = stored::seal_attributes(planned, sensitive, case.key);
+    let after = stored::seal_attributes(planned, &sensitive, case.key);
     let loss = replaces.then(|| loss(schema, &verdict.replacing)).flatten();
     Change {
         address: case.address.clone(),
@@ -238,7 +254,7 @@ fn change(case: &Case<'_>, verdict: &Verdict, planned: &Attributes, deferred: us
         causes: causes(case, verdict),
         object: case.live.map(|live| live.object.id.clone()),
         progress: case.live.map(|live| live.object.progress.clone()).unwrap_or_default(),
-        sensitive: sensitive.clone(),
+        sensitive,
         secrets: case.wanted.secrets.clone(),
         managed: case.wanted.attributes.keys().cloned().collect(),
         dependencies: case.wanted.dependencies.clone(),

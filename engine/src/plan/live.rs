@@ -4,7 +4,7 @@ use super::scope::AttributeScope;
 use crate::expression::evaluate;
 use crate::schema::TypeSchema;
 use crate::stored::Stored;
-use crate::value::{Attributes, Paths, Value};
+use crate::value::{Attributes, Path, Paths, Value};
 
 /// Reads attributes back from the state, in the schema's types. What the schema no longer has is
 /// left out; what it has with another type is left as it is.
@@ -30,13 +30,15 @@ pub fn overlay(known: &Attributes, seen: &Attributes) -> Attributes {
 }
 
 /// Computes the derived attributes of an object from its others. One that follows from something
-/// unknown is unknown.
-pub fn derive(schema: &TypeSchema, attributes: &mut Attributes, sensitive: &Paths) {
+/// unknown is unknown, and one that follows from something sensitive is added to the sensitive
+/// places.
+pub fn derive(schema: &TypeSchema, attributes: &mut Attributes, sensitive: &mut Paths) {
     for (name, attribute) in &schema.attributes {
         let Some(expr) = &attribute.derived else { continue };
         let scope = AttributeScope { attributes, sensitive };
         // A derivation that fails shows with the live object; there is nothing to add to it here.
         if let Ok(datum) = evaluate::evaluate(expr, &scope) {
+            sensitive.extend_below(&Path::attribute(name.clone()), &datum.sensitive);
             let value = datum.value.convert(&attribute.ty).unwrap_or(datum.value);
             attributes.insert(name.clone(), value);
         }

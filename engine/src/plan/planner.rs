@@ -175,10 +175,11 @@ impl<'a> Planner<'a> {
             self.held.insert(address.clone());
         }
         self.mark_drifted_causes(&mut draft.change);
-        self.note_seen(address, &draft, live.as_ref(), &wanted);
+        self.note_seen(address, &draft, live.as_ref());
         guards::check(self.input, resource, &draft, flags, &mut self.diagnostics);
+        let sensitive = draft.change.sensitive.clone();
         self.drafts.push(draft);
-        object(decision.planned, wanted.sensitive)
+        object(decision.planned, sensitive)
     }
 
     /// Why an instance is left alone, if it is.
@@ -281,13 +282,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What the state takes over without a call.
-    fn note_seen(
-        &mut self,
-        address: &Address,
-        draft: &Draft,
-        live: Option<&Live<'_>>,
-        wanted: &Wanted,
-    ) {
+    fn note_seen(&mut self, address: &Address, draft: &Draft, live: Option<&Live<'_>>) {
         let Some(live) = live else { return };
         let change = &draft.change;
         if change.action != Action::NoOp || change.reason == Reason::InDoubt {
@@ -304,7 +299,7 @@ impl<'a> Planner<'a> {
                 progress: Progress::Ready,
                 attributes: Stored::of_sealed(&Value::map(live.attributes.clone())),
                 managed: change.managed.clone(),
-                sensitive: wanted.sensitive.clone(),
+                sensitive: change.sensitive.clone(),
                 dependencies: change.dependencies.clone(),
             }
         };
