@@ -1,1 +1,26 @@
 //! A provider written as TOML: any HTTP API, REST or GraphQL.
+//!
+//! A descriptor is read ([`load`]) into plain data, configured with addresses and a key
+//! ([`HttpProvider::configure`]), and then interpreted: nothing in this crate knows a resource type
+//! by name. From the outside in: the provider looks and does, calls are tried again where that is
+//! safe, answers are classified by what they prove, and one client sends single requests.
+
+mod access;
+mod calls;
+mod classify;
+mod client;
+mod codec;
+mod descriptor;
+mod graphql;
+mod limits;
+mod perform;
+mod provider;
+mod reading;
+mod secret;
+mod template;
+mod wire;
+
+pub use access::Settings;
+pub use client::Timing;
+pub use descriptor::{Descriptor, load};
+pub use provider::HttpProvider;

@@ -1,0 +1,350 @@
+//! Calls: where they go, when they may begin, and which are tried again.
+//!
+//! A read is tried again as long as that may help. A mutation is tried again only when the failure
+//! proves that nothing happened (it never left, or the API asked to slow down), or when it bears an
+//! idempotency key, which makes a repetition the same call.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use engine::address::Name;
+use provider_port::{Kind, Notice};
+use serde_json::Value as Json;
+use url::Url;
+
+use crate::access::{Access, credentials, hint};
+use crate::classify::{self, Context, Failure, Incoming};
+use crate::client::{Client, Outgoing, Timing};
+use crate::descriptor::model::{Api, Descriptor, Method};
+use crate::graphql::{self, Answer, Selection};
+use crate::limits::{Limiter, Turn};
+use crate::secret::Mask;
+use crate::wire::Wire;
+
+/// Makes calls for one configured provider.
+pub(crate) struct Caller {
+    apis: BTreeMap<Name, Api>,
+    access: Access,
+    limiters: BTreeMap<Name, Arc<Limiter>>,
+    client: Client,
+    pub(crate) timing: Timing,
+    pub(crate) mask: Mask,
+    key_hint: String,
+    attempts: AtomicU64,
+}
+
+/// A call with all its parts filled in.
+pub(crate) struct Prepared<'a> {
+    pub(crate) api: &'a Name,
+    /// The call in words, without values.
+    pub(crate) what: String,
+    pub(crate) payload: Payload<'a>,
+    /// Whether it may change something.
+    pub(crate) mutation: bool,
+    /// Whether its address names an object.
+    pub(crate) names_object: bool,
+    /// An idempotency key: header and value.
+    pub(crate) header: Option<(String, String)>,
+    pub(crate) mask: Mask,
+}
+
+/// What a call carries.
+pub(crate) enum Payload<'a> {
+    Rest {
+        method: Method,
+        path: String,
+        body: Option<Json>,
+    },
+    /// The next page of a list, where the API said.
+    Link {
+        url: Url,
+    },
+    Graphql {
+        fields: &'a [String],
+        arguments: Vec<(String, Wire)>,
+        selection: Option<Selection>,
+    },
+}
+
+/// A successful answer.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    /// The body, or in GraphQL the called field's value; none when the body was empty.
+    pub(crate) json: Option<Json>,
+    /// The header `Link`.
+    pub(crate) link: Option<String>,
+}
+
+impl Caller {
+    pub(crate) fn new(descriptor: &Descriptor, access: Access, timing: Timing) -> Self {
+        let limiters = descriptor
+            .apis
+            .iter()
+            .filter_map(|(name, api)| {
+                let address = access.addresses.get(name)?;
+                Some((name.clone(), Limiter::of(address.as_str(), api.concurrency)))
+            })
+            .collect();
+        Self {
+            apis: descriptor.apis.clone(),
+            mask: Mask::of_key(access.key.as_ref()),
+            access,
+            limiters,
+            client: Client::new(timing),
+            timing,
+            key_hint: descriptor.key.as_ref().map(hint).unwrap_or_default(),
+            attempts: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn api(&self, name: &Name) -> &Api {
+        &self.apis[name]
+    }
+
+    pub(crate) fn address(&self, name: &Name) -> Option<&Url> {
+        self.access.addresses.get(name)
+    }
+
+    /// How many calls may be under way at once, to all addresses together.
+    pub(crate) fn concurrency(&self) -> usize {
+        self.apis.values().map(|api| api.concurrency).sum::<usize>().max(1)
+    }
+
+    /// Makes a call, again where its failure allows that.
+    pub(crate) async fn call(
+        &self,
+        prepared: &Prepared<'_>,
+        progress: &(dyn Fn(Notice) + Send + Sync),
+    ) -> Result<Shown, Failure> {
+        let began = Instant::now();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let failure = match self.attempt(prepared).await {
+                Ok(shown) => return Ok(shown),
+                Err(failure) => failure,
+            };
+            let Some(after) = self.again(prepared, &failure, tries, began) else {
+                return Err(failure);
+            };
+            progress(Notice::Retrying { reason: failure.error.message, after });
+            // The limiter holds back what was throttled, together with all other calls.
+            if !matches!(failure.error.kind, Kind::Throttled { .. }) {
+                tokio::time::sleep(after).await;
+            }
+        }
+    }
+
+    /// After which pause to try again, if at all.
+    fn again(
+        &self,
+        prepared: &Prepared<'_>,
+        failure: &Failure,
+        tries: u32,
+        began: Instant,
+    ) -> Option<Duration> {
+        let pause = self.pause(tries);
+        match failure.error.kind {
+            Kind::Throttled { after } => {
+                let limiter = self.limiters.get(prepared.api)?;
+                let patient = limiter.refused_for() < self.timing.throttle_patience;
+                patient.then(|| after.unwrap_or(pause))
+            }
+            Kind::NotSent if failure.transient => {
+                (tries < self.timing.connect_tries).then_some(pause)
+            }
+            Kind::InDoubt if failure.transient => {
+                let repeatable = !prepared.mutation || prepared.header.is_some();
+                let time_left = began.elapsed() + pause < self.timing.read_patience;
+                (repeatable && time_left && tries < self.timing.read_tries).then_some(pause)
+            }
+            _ => None,
+        }
+    }
+
+    /// Twice as long each time, and not the same for everyone who was refused at once.
+    pub(crate) fn pause(&self, tries: u32) -> Duration {
+        let doubled = self.timing.pause_first.saturating_mul(1 << tries.saturating_sub(1).min(16));
+        let longest = doubled.min(self.timing.pause_max);
+        let random = std::hash::RandomState::new().build_hasher().finish() % 512;
+        longest.mul_f64(0.5 + f64::from(u32::try_from(random).unwrap_or(0)) / 1024.0)
+    }
+
+    async fn attempt(&self, prepared: &Prepared<'_>) -> Result<Shown, Failure> {
+        let number = self.attempts.fetch_add(1, Ordering::Relaxed);
+        let alias = format!("a{number}");
+        let outgoing = self.outgoing(prepared, &alias)?;
+        let context = Context {
+            api: self.api(prepared.api),
+            what: &prepared.what,
+            origin: &outgoing.url.origin().ascii_serialization(),
+            key_hint: &self.key_hint,
+            mutation: prepared.mutation,
+            names_object: prepared.names_object,
+            mask: &prepared.mask,
+        };
+        let Some(limiter) = self.limiters.get(prepared.api) else {
+            return Err(self.no_address(prepared.api));
+        };
+        let turn = limiter.turn().await;
+        match self.client.send(outgoing).await {
+            Err(broken) => Err(classify::broken(&context, &broken)),
+            Ok(incoming) => {
+                let judged = shown(&context, &prepared.payload, &alias, &incoming);
+                self.learn(&turn, judged.as_ref().err());
+                judged
+            }
+        }
+    }
+
+    fn learn(&self, turn: &Turn, failure: Option<&Failure>) {
+        match failure.map(|failure| &failure.error.kind) {
+            Some(Kind::Throttled { after }) => {
+                turn.throttled(after.unwrap_or_else(|| self.pause(2)));
+            }
+            _ => turn.accepted(),
+        }
+    }
+
+    fn outgoing(&self, prepared: &Prepared<'_>, alias: &str) -> Result<Outgoing, Failure> {
+        let Some(address) = self.address(prepared.api) else {
+            return Err(self.no_address(prepared.api));
+        };
+        let (method, mut url, body) = match &prepared.payload {
+            Payload::Rest { method, path, body } => {
+                (*method, append(address, path)?, body.as_ref().map(Json::to_string))
+            }
+            Payload::Link { url } => (Method::Get, url.clone(), None),
+            Payload::Graphql { fields, arguments, selection } => {
+                let document = graphql::document(&graphql::Operation {
+                    mutation: prepared.mutation,
+                    alias,
+                    fields,
+                    arguments,
+                    selection: selection.as_ref(),
+                });
+                let document = document.map_err(|reason| unwritable(&prepared.what, &reason))?;
+                let body = serde_json::json!({ "query": document }).to_string();
+                (Method::Post, address.clone(), Some(body))
+            }
+        };
+        let mut headers: Vec<(String, String)> = prepared.header.clone().into_iter().collect();
+        if let Some(auth) = &self.api(prepared.api).auth {
+            let Some(key) = &self.access.key else { return Err(self.no_key()) };
+            let (header, query) = credentials(auth, key);
+            headers.extend(header);
+            if let Some(pair) = query {
+                let with = url.query().map_or_else(|| pair.clone(), |own| format!("{own}&{pair}"));
+                url.set_query(Some(&with));
+            }
+        }
+        Ok(Outgoing { method, url, headers, body })
+    }
+
+    fn no_address(&self, api: &Name) -> Failure {
+        Failure::new(Kind::NotSent, format!("there is no address for the API {api}"))
+            .help(hint(&self.api(api).address))
+    }
+
+    fn no_key(&self) -> Failure {
+        Failure::new(Kind::Unauthenticated, "there is no key for the API")
+            .help(self.key_hint.clone())
+    }
+
+    /// The next page at the address that the header `Link` names; none on the last page. A link
+    /// that leads to another server is an error, because the key would go there.
+    pub(crate) fn next_link(&self, api: &Name, link: &str) -> Result<Option<Url>, Failure> {
+        let Some(target) = next_of(link) else { return Ok(None) };
+        let base = self.address(api).ok_or_else(|| self.no_address(api))?;
+        match base.join(target) {
+            Ok(url) if url.origin() == base.origin() => Ok(Some(url)),
+            _ => {
+                let message = "the next page of a list stands on another server, where the key is \
+                               not sent";
+                Err(Failure::new(Kind::Rejected, message))
+            }
+        }
+    }
+}
+
+/// What the answer shows, as far as its form goes.
+fn shown(
+    context: &Context<'_>,
+    payload: &Payload<'_>,
+    alias: &str,
+    incoming: &Incoming,
+) -> Result<Shown, Failure> {
+    let json = classify::judge(context, incoming)?;
+    let Payload::Graphql { fields, .. } = payload else {
+        return Ok(Shown { json, link: incoming.link.clone() });
+    };
+    let body = json.unwrap_or(Json::Null);
+    match graphql::answer(&body, alias, fields) {
+        Answer::Value(value) => Ok(Shown { json: Some(value.clone()), link: None }),
+        Answer::Errors(said) => Err(classify::graphql_errors(context, &said)),
+        Answer::Foreign => Err(classify::foreign(context, "it does not show what was asked for")),
+    }
+}
+
+/// The address of an API with a path, which must not lead anywhere else.
+fn append(address: &Url, path: &str) -> Result<Url, Failure> {
+    let text = format!("{}{path}", address.as_str().trim_end_matches('/'));
+    match Url::parse(&text) {
+        Ok(url) if url.origin() == address.origin() => Ok(url),
+        _ => Err(Failure::new(Kind::NotSent, "the address of a call cannot be made")),
+    }
+}
+
+/// The target of `rel="next"` in a `Link` header.
+fn next_of(link: &str) -> Option<&str> {
+    link.split(',').find_map(|part| {
+        let (target, parameters) = part.trim().strip_prefix('<')?.split_once('>')?;
+        let is_next = parameters.split(';').any(|parameter| {
+            let parameter = parameter.trim().to_ascii_lowercase();
+            parameter == "rel=\"next\"" || parameter == "rel=next"
+        });
+        is_next.then_some(target)
+    })
+}
+
+/// A call that cannot be made of the values that it needs.
+pub(crate) fn unwritable(what: &str, reason: &crate::wire::Unwritable) -> Failure {
+    use crate::wire::Unwritable;
+    match reason {
+        Unwritable::Sealed => Failure::new(
+            Kind::Rejected,
+            format!("{what} sends a secret of which only the fingerprint is known"),
+        )
+        .help("give the attribute in the spec: this API takes the object as a whole"),
+        Unwritable::Unknown => {
+            Failure::new(Kind::Rejected, format!("{what} sends a value that is not known yet"))
+        }
+        Unwritable::Shape(shape) => {
+            Failure::new(Kind::Rejected, format!("{what} sends a value that is not {shape}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links() {
+        let link = r#"<https://a/x?page=1>; rel="prev", </x?page=3>; rel="next""#;
+        assert_eq!(next_of(link), Some("/x?page=3"));
+        assert_eq!(next_of("<a>; rel=last"), None);
+        assert_eq!(next_of("nonsense"), None);
+    }
+
+    #[test]
+    fn paths_stay_on_their_server() {
+        let address = Url::parse("https://host/v1").unwrap();
+        assert_eq!(append(&address, "/a%2Fb?x=1").unwrap().as_str(), "https://host/v1/a%2Fb?x=1");
+        let root = Url::parse("https://host").unwrap();
+        assert_eq!(append(&root, "/a").unwrap().as_str(), "https://host/a");
+    }
+}

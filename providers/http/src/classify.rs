@@ -1,0 +1,393 @@
+//! What may be concluded from an answer, or from its absence.
+//!
+//! Pure: a status, a body and an error table in, a kind out. When in doubt it says so; only an
+//! answer that proves that nothing happened is a refusal.
+
+use std::time::Duration;
+
+use provider_port::{Error, Kind};
+use serde_json::Value as Json;
+
+use crate::descriptor::model::{Api, ErrorRow, Meaning};
+use crate::secret::Mask;
+use crate::wire::at;
+
+/// An answer as it arrived.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Incoming {
+    pub(crate) status: u16,
+    pub(crate) content_type: String,
+    pub(crate) retry_after: Option<Duration>,
+    /// The header `Link`.
+    pub(crate) link: Option<String>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug)]
+pub(crate) enum Broken {
+    /// No byte of the request left.
+    NotSent(String),
+    /// The request may have arrived.
+    Lost(String),
+}
+
+/// A failed call, and what the caller of this module needs to go on.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: Error,
+    /// The row of the error table that knew it.
+    pub(crate) row: Option<String>,
+    /// Whether the table says that what was asked for is already so.
+    pub(crate) done: bool,
+    /// Whether a read is worth another try.
+    pub(crate) transient: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { error: Error::new(kind, message), row: None, done: false, transient: false }
+    }
+
+    pub(crate) fn transient(mut self) -> Self {
+        self.transient = true;
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.error = self.error.help(help);
+        self
+    }
+}
+
+/// What is known about the call when its answer is judged.
+pub(crate) struct Context<'a> {
+    pub(crate) api: &'a Api,
+    /// The call in words, such as `POST /things`, without values.
+    pub(crate) what: &'a str,
+    /// Scheme, host and port.
+    pub(crate) origin: &'a str,
+    /// How the key is given, for those who have the wrong one.
+    pub(crate) key_hint: &'a str,
+    pub(crate) mutation: bool,
+    /// Whether the address names an object, so that a 404 means the object.
+    pub(crate) names_object: bool,
+    pub(crate) mask: &'a Mask,
+}
+
+/// The body of a successful answer (none when it is empty), or what went wrong.
+pub(crate) fn judge(context: &Context<'_>, answer: &Incoming) -> Result<Option<Json>, Failure> {
+    if !(200..300).contains(&answer.status) {
+        return Err(refused(context, answer));
+    }
+    let text = String::from_utf8_lossy(&answer.body);
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    match serde_json::from_slice(&answer.body) {
+        Ok(json) => Ok(Some(json)),
+        Err(_) => Err(unreadable(context, answer, &text)),
+    }
+}
+
+/// A success whose body is no JSON.
+fn unreadable(context: &Context<'_>, answer: &Incoming, text: &str) -> Failure {
+    let form = if is_html(answer, text) { "an HTML page" } else { "a text that is no JSON" };
+    let Context { what, origin, mask, .. } = context;
+    let excerpt = mask.clean(text);
+    let message = format!(
+        "{what} at {origin} answered {} with {form} where JSON was expected: {excerpt}",
+        answer.status
+    );
+    let failure = Failure::new(Kind::InDoubt, message)
+        .help("check that the address leads to the API and not to a web page or a proxy");
+    if is_html(answer, text) { failure } else { failure.transient() }
+}
+
+fn is_html(answer: &Incoming, text: &str) -> bool {
+    answer.content_type.contains("html") || text.trim_start().starts_with('<')
+}
+
+/// An answer that is no success.
+fn refused(context: &Context<'_>, answer: &Incoming) -> Failure {
+    let text = String::from_utf8_lossy(&answer.body);
+    let json = serde_json::from_slice::<Json>(&answer.body).ok();
+    let said = json.as_ref().and_then(|json| message(json, context.api));
+    let shown = match &said {
+        Some(said) => format!(": {}", context.mask.clean(said)),
+        None if text.trim().is_empty() => String::new(),
+        None if is_html(answer, &text) => {
+            format!(" with an HTML page: {}", context.mask.clean(&text))
+        }
+        None => format!(": {}", context.mask.clean(&text)),
+    };
+    let message = format!(
+        "{} at {} answered {}{shown}",
+        context.what,
+        context.origin,
+        status_words(answer.status)
+    );
+    let said = said.unwrap_or_else(|| text.into_owned());
+    if let Some(row) = row(context.api, answer.status, &said) {
+        return known(row, message, answer.retry_after);
+    }
+    by_status(context, answer, message)
+}
+
+fn by_status(context: &Context<'_>, answer: &Incoming, message: String) -> Failure {
+    match answer.status {
+        401 | 403 => Failure::new(Kind::Unauthenticated, message).help(context.key_hint),
+        404 if context.names_object => Failure::new(Kind::NotFound, message),
+        404 => Failure::new(Kind::Rejected, message)
+            .help("nothing was changed; check the address and the ids that the object refers to"),
+        429 => Failure::new(Kind::Throttled { after: answer.retry_after }, message),
+        410 => Failure::new(Kind::Rejected, message).help(
+            "this version of the API was retired and answers no more: use a descriptor for a \
+             newer version, or an address that still serves this one",
+        ),
+        400 | 405 | 409 | 412 | 413 | 414 | 415 | 422 | 431 => {
+            Failure::new(Kind::Rejected, message)
+        }
+        300..400 => {
+            let kind = if context.mutation { Kind::InDoubt } else { Kind::Rejected };
+            Failure::new(kind, message)
+                .help("redirects are never followed: give the address that it leads to")
+        }
+        408 | 425 | 500..600 => Failure::new(Kind::InDoubt, message).transient(),
+        _ => Failure::new(Kind::InDoubt, message),
+    }
+}
+
+/// A GraphQL answer with errors. Without a row that knows it, a mutation is in doubt: a resolver
+/// may have failed after its effect.
+pub(crate) fn graphql_errors(context: &Context<'_>, said: &str) -> Failure {
+    let Context { what, origin, mask, .. } = context;
+    let message = format!("{what} at {origin} answered with an error: {}", mask.clean(said));
+    match row(context.api, 200, said) {
+        Some(row) => known(row, message, None),
+        None if context.mutation => Failure::new(Kind::InDoubt, message),
+        None => Failure::new(Kind::Rejected, message),
+    }
+}
+
+/// A GraphQL answer that does not answer what was asked.
+pub(crate) fn foreign(context: &Context<'_>, detail: &str) -> Failure {
+    let Context { what, origin, .. } = context;
+    let message = format!("{what} at {origin} got an answer that does not fit it: {detail}");
+    Failure::new(Kind::InDoubt, message).transient()
+}
+
+/// No answer.
+pub(crate) fn broken(context: &Context<'_>, broken: &Broken) -> Failure {
+    let Context { what, origin, mask, .. } = context;
+    match broken {
+        Broken::NotSent(reason) => {
+            let message = format!("{what} did not reach {origin}: {}", mask.clean(reason));
+            Failure::new(Kind::NotSent, message)
+                .help("check the address, and that the service runs")
+                .transient()
+        }
+        Broken::Lost(reason) => {
+            let message = format!("{what} at {origin} got no whole answer: {}", mask.clean(reason));
+            Failure::new(Kind::InDoubt, message).transient()
+        }
+    }
+}
+
+fn known(row: &ErrorRow, message: String, after: Option<Duration>) -> Failure {
+    let kind = match row.meaning {
+        Meaning::Rejected | Meaning::Done => Kind::Rejected,
+        Meaning::NotFound => Kind::NotFound,
+        Meaning::Throttled => Kind::Throttled { after },
+        Meaning::Unauthenticated => Kind::Unauthenticated,
+        Meaning::InDoubt => Kind::InDoubt,
+    };
+    let mut failure = Failure::new(kind, message);
+    failure.error.help.clone_from(&row.help);
+    failure.row.clone_from(&row.name);
+    failure.done = row.meaning == Meaning::Done;
+    failure.transient = row.meaning == Meaning::InDoubt;
+    failure
+}
+
+fn row<'a>(api: &'a Api, status: u16, said: &str) -> Option<&'a ErrorRow> {
+    let said = said.to_lowercase();
+    api.errors.iter().find(|row| {
+        (row.statuses.is_empty() || row.statuses.contains(&status))
+            && row.matching.as_ref().is_none_or(|part| said.contains(part.as_str()))
+    })
+}
+
+/// The message in an error's body: where the descriptor says, else where APIs put it.
+fn message(json: &Json, api: &Api) -> Option<String> {
+    let text = |json: &Json| json.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let declared = api.message_at.iter().find_map(|path| at(json, path).and_then(text));
+    declared
+        .or_else(|| {
+            ["message", "error", "detail", "title"].iter().find_map(|key| {
+                let value = json.get(key)?;
+                text(value).or_else(|| value.get("message").and_then(text))
+            })
+        })
+        .or_else(|| text(json.get("errors")?.get(0)?.get("message")?))
+        .or_else(|| text(json))
+}
+
+fn status_words(status: u16) -> String {
+    let reason = match status {
+        300..400 => "a redirect",
+        400 => "bad request",
+        401 => "unauthorized",
+        403 => "forbidden",
+        404 => "not found",
+        409 => "conflict",
+        410 => "gone",
+        413 => "too large",
+        422 => "unprocessable",
+        429 => "too many requests",
+        500 => "internal error",
+        502 => "bad gateway",
+        503 => "unavailable",
+        504 => "gateway timeout",
+        _ => return status.to_string(),
+    };
+    format!("{status} ({reason})")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::descriptor::model::{Naming, Source};
+    use crate::secret::Key;
+
+    fn api() -> Api {
+        Api {
+            address: Source::default(),
+            auth: None,
+            concurrency: 1,
+            naming: Naming::Same,
+            message_at: vec![vec!["deep".to_owned(), "text".to_owned()]],
+            errors: vec![
+                ErrorRow {
+                    name: Some("in_use".to_owned()),
+                    statuses: BTreeSet::new(),
+                    matching: Some("is in use".to_owned()),
+                    meaning: Meaning::Rejected,
+                    help: Some("wait".to_owned()),
+                },
+                ErrorRow {
+                    name: None,
+                    statuses: [418].into(),
+                    matching: None,
+                    meaning: Meaning::Done,
+                    help: None,
+                },
+            ],
+        }
+    }
+
+    fn verdict(status: u16, content_type: &str, body: &str, mutation: bool) -> String {
+        let (api, mask) = (api(), Mask::of_key(Some(&Key::new("canary-key"))));
+        let context = Context {
+            api: &api,
+            what: "POST /things",
+            origin: "http://host",
+            key_hint: "set KEY",
+            mutation,
+            names_object: !mutation,
+            mask: &mask,
+        };
+        let answer = Incoming {
+            status,
+            content_type: content_type.to_owned(),
+            body: body.as_bytes().to_vec(),
+            ..Incoming::default()
+        };
+        match judge(&context, &answer) {
+            Ok(body) => format!("ok {body:?}"),
+            Err(failure) => {
+                let retry = if failure.transient { " transient" } else { "" };
+                let done = if failure.done { " done" } else { "" };
+                format!("{:?}{retry}{done}: {}", failure.error.kind, failure.error.message)
+            }
+        }
+    }
+
+    #[test]
+    fn statuses() {
+        let kinds: Vec<String> = [
+            200, 204, 301, 304, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 418, 422, 425,
+            429, 499, 500, 502, 503, 520, 99,
+        ]
+        .into_iter()
+        .map(|status| {
+            let (mutation, read) = (verdict(status, "", "", true), verdict(status, "", "", false));
+            let kind = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
+            format!("{status} {} | {}", kind(&mutation), kind(&read))
+        })
+        .collect();
+        insta::assert_snapshot!(kinds.join("\n"), @"
+200 ok None | ok None
+204 ok None | ok None
+301 InDoubt | Rejected
+304 InDoubt | Rejected
+400 Rejected | Rejected
+401 Unauthenticated | Unauthenticated
+402 InDoubt | InDoubt
+403 Unauthenticated | Unauthenticated
+404 Rejected | NotFound
+405 Rejected | Rejected
+408 InDoubt transient | InDoubt transient
+409 Rejected | Rejected
+410 Rejected | Rejected
+413 Rejected | Rejected
+418 Rejected done | Rejected done
+422 Rejected | Rejected
+425 InDoubt transient | InDoubt transient
+429 Throttled { after | Throttled { after
+499 InDoubt | InDoubt
+500 InDoubt transient | InDoubt transient
+502 InDoubt transient | InDoubt transient
+503 InDoubt transient | InDoubt transient
+520 InDoubt transient | InDoubt transient
+99 InDoubt | InDoubt
+");
+    }
+
+    #[test]
+    fn messages() {
+        let all: Vec<String> = [
+            (400, "application/json", r#"{"message":"size must grow"}"#),
+            (400, "application/json", r#"{"error":{"message":"nested"}}"#),
+            (400, "application/json", r#"{"deep":{"text":"declared"},"message":"other"}"#),
+            (400, "application/json", r#"{"errors":[{"message":"first"}]}"#),
+            (400, "application/json", r#"{"error":"The thing IS IN USE."}"#),
+            (400, "application/json", r#"["key canary-key"]"#),
+            (500, "text/plain", "boom canary-key\n\u{1b}[0m"),
+            (502, "text/html", "<html><h1>Bad gateway</h1></html>"),
+            (200, "text/html", "<!doctype html><title>Sign in</title>"),
+            (200, "application/json", "{\"cut\": "),
+            (410, "", ""),
+            (302, "", ""),
+        ]
+        .into_iter()
+        .map(|(status, content_type, body)| verdict(status, content_type, body, true))
+        .collect();
+        insta::assert_snapshot!(all.join("\n"), @r#"
+Rejected: POST /things at http://host answered 400 (bad request): size must grow
+Rejected: POST /things at http://host answered 400 (bad request): nested
+Rejected: POST /things at http://host answered 400 (bad request): declared
+Rejected: POST /things at http://host answered 400 (bad request): first
+Rejected: POST /things at http://host answered 400 (bad request): The thing IS IN USE
+Rejected: POST /things at http://host answered 400 (bad request): ["key …"]
+InDoubt transient: POST /things at http://host answered 500 (internal error): boom … [0m
+InDoubt transient: POST /things at http://host answered 502 (bad gateway) with an HTML page: <html><h1>Bad gateway</h1></html>
+InDoubt: POST /things at http://host answered 200 with an HTML page where JSON was expected: <!doctype html><title>Sign in</title>
+InDoubt transient: POST /things at http://host answered 200 with a text that is no JSON where JSON was expected: {"cut":
+Rejected: POST /things at http://host answered 410 (gone)
+InDoubt: POST /things at http://host answered 302 (a redirect)
+"#);
+    }
+}

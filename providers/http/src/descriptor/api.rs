@@ -1,0 +1,141 @@
+//! Reading `[api.<name>]`: address, authentication, bounds and the error table.
+
+use std::collections::BTreeSet;
+
+use super::diagnostics;
+use super::model::{Api, Auth, ErrorRow, Meaning, Naming, Source};
+use super::reader::{Keys, Node, Reader};
+use crate::client::is_header_name;
+
+/// How many calls go to an API at once unless its descriptor says.
+const CONCURRENCY: usize = 16;
+/// No API is called by more at once, whatever its descriptor says.
+const CONCURRENCY_MAX: usize = 256;
+
+pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Api> {
+    let mut keys = Keys::of(reader, node, "api")?;
+    let address = keys.must(reader, "address").and_then(|node| source(reader, node, "address"));
+    let auth = keys.node("auth").and_then(|node| auth(reader, node));
+    let concurrency = keys.count(reader, "concurrency").unwrap_or(CONCURRENCY);
+    let naming = keys.node("names").and_then(|node| {
+        reader.word(node, "names", &[("same", Naming::Same), ("camel", Naming::Camel)])
+    });
+    let message_at = keys.node("message").map(|node| reader.texts(node, "message"));
+    let rows = keys.node("error").map(Reader::items).unwrap_or_default();
+    let errors = rows.into_iter().filter_map(|node| row(reader, node)).collect();
+    keys.finish(reader);
+    Some(Api {
+        address: address?,
+        auth,
+        concurrency: concurrency.clamp(1, CONCURRENCY_MAX),
+        naming: naming.unwrap_or(Naming::Same),
+        message_at: message_at.unwrap_or_default().iter().map(|text| path(text)).collect(),
+        errors,
+    })
+}
+
+/// A dotted path into a body.
+pub(super) fn path(text: &str) -> Vec<String> {
+    text.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect()
+}
+
+/// Where a text comes from: `{ env = "X", setting = "x", default = "…" }`.
+pub(super) fn source(reader: &mut Reader, node: Node<'_>, what: &str) -> Option<Source> {
+    let mut keys = Keys::of(reader, node, what)?;
+    let source = Source {
+        env: keys.text(reader, "env"),
+        setting: keys.text(reader, "setting"),
+        default: keys.text(reader, "default"),
+    };
+    keys.finish(reader);
+    if what == "key" && source.default.is_some() {
+        let span = reader.span(node.span());
+        reader.push(diagnostics::misfit(
+            span,
+            "a descriptor holds no key",
+            "this is read by everyone",
+            "name an environment variable: key = { env = \"…\" }",
+        ));
+    }
+    Some(source)
+}
+
+fn auth(reader: &mut Reader, node: Node<'_>) -> Option<Auth> {
+    let mut keys = Keys::of(reader, node, "auth")?;
+    let header = keys.text(reader, "header");
+    let query = keys.text(reader, "query");
+    let value = keys.text(reader, "value").unwrap_or_else(|| "${key}".to_owned());
+    keys.finish(reader);
+    let span = reader.span(node.span());
+    let parts: Vec<&str> = value.split("${key}").collect();
+    let [before, after] = parts.as_slice() else {
+        reader.push(diagnostics::misfit(
+            span,
+            "the authentication sends no key",
+            "`value` holds ${key} not once",
+            "write it like `value = \"Bearer ${key}\"`",
+        ));
+        return None;
+    };
+    let (before, after) = ((*before).to_owned(), (*after).to_owned());
+    match (header, query) {
+        (Some(name), None) if is_header_name(&name) => Some(Auth::Header { name, before, after }),
+        (None, Some(name)) => Some(Auth::Query { name, before, after }),
+        _ => {
+            reader.push(diagnostics::misfit(
+                span,
+                "the authentication says not where the key goes",
+                "exactly one of `header` and `query` is wanted",
+                "write `header = \"Authorization\"` or `query = \"api_key\"`",
+            ));
+            None
+        }
+    }
+}
+
+fn row(reader: &mut Reader, node: Node<'_>) -> Option<ErrorRow> {
+    let mut keys = Keys::of(reader, node, "error")?;
+    let name = keys.text(reader, "name");
+    let matching = keys.text(reader, "match").map(|text| text.to_lowercase());
+    let statuses = keys.node("status").map(|node| statuses(reader, node)).unwrap_or_default();
+    let meaning = keys.node("kind").and_then(|node| {
+        reader.word(
+            node,
+            "kind",
+            &[
+                ("rejected", Meaning::Rejected),
+                ("not_found", Meaning::NotFound),
+                ("throttled", Meaning::Throttled),
+                ("unauthenticated", Meaning::Unauthenticated),
+                ("in_doubt", Meaning::InDoubt),
+                ("done", Meaning::Done),
+            ],
+        )
+    });
+    let help = keys.text(reader, "help");
+    keys.finish(reader);
+    if matching.is_none() && statuses.is_empty() {
+        let span = reader.span(node.span());
+        reader.push(diagnostics::misfit(
+            span,
+            "this row would match every error",
+            "it has neither `match` nor `status`",
+            "say which errors it knows",
+        ));
+    }
+    Some(ErrorRow { name, statuses, matching, meaning: meaning.unwrap_or(Meaning::Rejected), help })
+}
+
+fn statuses(reader: &mut Reader, node: Node<'_>) -> BTreeSet<u16> {
+    let mut statuses = BTreeSet::new();
+    for item in Reader::items(node) {
+        let number = reader.json(item, "status").and_then(|json| json.as_u64());
+        match number.and_then(|number| u16::try_from(number).ok()) {
+            Some(status) if (200..600).contains(&status) => {
+                statuses.insert(status);
+            }
+            _ => reader.wrong(item, "status", "HTTP statuses, 200 to 599"),
+        }
+    }
+    statuses
+}

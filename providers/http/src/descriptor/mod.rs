@@ -1,0 +1,117 @@
+//! Descriptors: TOML text to a [`Descriptor`], with every mistake in one go.
+//!
+//! A descriptor says what a provider manages, how each phase of each operation is called, and what
+//! must hold. Reading one looks nothing up; addresses and keys come with the configuration.
+
+mod api;
+mod attribute;
+mod call;
+mod check;
+mod diagnostics;
+pub(crate) mod model;
+mod program;
+mod reader;
+pub(crate) mod schema;
+mod types;
+
+use std::collections::BTreeMap;
+
+use engine::address::{Name, is_name};
+use engine::diagnostics::{Diagnostics, FileId};
+use engine::digest::Digest;
+use toml::de::DeTable;
+
+use model::Api;
+pub use model::Descriptor;
+use reader::{Keys, Reader, named};
+
+/// The longest descriptor, in bytes.
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// What the types of a descriptor may refer to.
+pub(super) struct Context {
+    pub(super) apis: BTreeMap<Name, Api>,
+    /// Named lists of allowed texts.
+    pub(super) enumerations: BTreeMap<String, Vec<Name>>,
+}
+
+impl Context {
+    pub(super) fn api_names(&self) -> Vec<&str> {
+        self.apis.keys().map(|name| &**name).collect()
+    }
+}
+
+/// Reads a descriptor. The diagnostics' spans point into `file`, which the caller has added to its
+/// sources with the same text. There is a descriptor exactly when none of them is an error.
+pub fn load(text: &str, file: FileId) -> (Option<Descriptor>, Diagnostics) {
+    let mut reader = Reader { file, diagnostics: Diagnostics::new() };
+    if text.len() > BYTES_MAX {
+        reader.push(diagnostics::too_large(BYTES_MAX));
+        return (None, reader.diagnostics);
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        for error in errors {
+            let span = error.span().map(|range| reader.span(range));
+            reader.push(diagnostics::not_toml(span, error.message()));
+        }
+        reader.diagnostics.sort();
+        return (None, reader.diagnostics);
+    }
+    let descriptor = read(&mut reader, table.get_ref(), text);
+    reader.diagnostics.sort();
+    let fine = !reader.diagnostics.has_errors();
+    (descriptor.filter(|_| fine), reader.diagnostics)
+}
+
+fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descriptor> {
+    let mut keys = Keys::new(table, 0..0, "the descriptor");
+    let provider = keys.must(reader, "provider");
+    let apis = keys.must(reader, "api");
+    let enumerations = keys.node("enumeration");
+    let types = keys.must(reader, "type");
+    keys.finish(reader);
+
+    let mut context = Context { apis: BTreeMap::new(), enumerations: BTreeMap::new() };
+    for (name, span, node) in named(reader, apis, "api") {
+        if !is_name(name) {
+            reader.push(diagnostics::bad_name(span, "an API", name));
+        }
+        if let Some(api) = api::read(reader, node) {
+            context.apis.insert(name.into(), api);
+        }
+    }
+    for (name, _, node) in named(reader, enumerations, "enumeration") {
+        let values = reader.texts(node, name).into_iter().map(Name::from).collect();
+        context.enumerations.insert(name.to_owned(), values);
+    }
+    let mut models = BTreeMap::new();
+    for (name, span, node) in named(reader, types, "type") {
+        if let Some(model) = types::read(reader, &context, (name, span), node) {
+            models.insert(Name::from(name), model);
+        }
+    }
+    let mut provider = Keys::of(reader, provider?, "provider")?;
+    let name = provider.must(reader, "name").and_then(|node| reader.text(node, "name"));
+    let key = provider.node("key").and_then(|node| api::source(reader, node, "key"));
+    let settle = provider.duration(reader, "settle");
+    provider.finish(reader);
+    Some(Descriptor {
+        name: name?.into(),
+        digest: Digest::of(text.as_bytes()),
+        key,
+        settle: settle.unwrap_or(std::time::Duration::from_secs(10)),
+        apis: context.apis,
+        types: models,
+    })
+}
+
+impl Descriptor {
+    /// The provider's name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! What a descriptor says, once read: plain data that the rest of the crate interprets.
+//!
+//! Nothing here looks anything up; the text form and its mistakes are the reader's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use engine::address::Name;
+use engine::digest::Digest;
+use engine::expression::Expr;
+use engine::schema::{Attribute, Identity, Operation, ReplaceOrder, Rule};
+
+use crate::codec::Codec;
+use crate::template::{PathTemplate, ValueTemplate};
+
+/// A provider as its descriptor describes it.
+#[derive(Clone, Debug)]
+pub struct Descriptor {
+    /// The provider's name.
+    pub(crate) name: Name,
+    /// The digest of the descriptor's text.
+    pub(crate) digest: Digest,
+    /// Where the key comes from.
+    pub(crate) key: Option<Source>,
+    /// How long an absence must last to be believed.
+    pub(crate) settle: Duration,
+    /// Its APIs.
+    pub(crate) apis: BTreeMap<Name, Api>,
+    /// Its resource types.
+    pub(crate) types: BTreeMap<Name, TypeModel>,
+}
+
+/// Where a text comes from: the environment first, then the spec, then the descriptor.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Source {
+    pub(crate) env: Option<String>,
+    pub(crate) setting: Option<String>,
+    pub(crate) default: Option<String>,
+}
+
+/// One API of a provider.
+#[derive(Clone, Debug)]
+pub(crate) struct Api {
+    pub(crate) address: Source,
+    pub(crate) auth: Option<Auth>,
+    pub(crate) concurrency: usize,
+    pub(crate) naming: Naming,
+    /// Where the message of an error may stand in a body, in order of preference.
+    pub(crate) message_at: Vec<WirePath>,
+    pub(crate) errors: Vec<ErrorRow>,
+}
+
+/// How a key is sent.
+#[derive(Clone, Debug)]
+pub(crate) enum Auth {
+    /// In a header, between two texts.
+    Header { name: String, before: String, after: String },
+    /// In the query, between two texts.
+    Query { name: String, before: String, after: String },
+}
+
+/// How an attribute's name becomes a wire name where the descriptor gives none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// As it is.
+    Same,
+    /// `data_center_id` becomes `dataCenterId`.
+    Camel,
+}
+
+impl Naming {
+    /// The wire name of an attribute.
+    pub(crate) fn wire(self, name: &str) -> String {
+        if self == Self::Same {
+            return name.to_owned();
+        }
+        let mut wire = String::with_capacity(name.len());
+        let mut upper = false;
+        for letter in name.chars() {
+            match letter {
+                '_' => upper = true,
+                _ if upper => {
+                    wire.extend(letter.to_uppercase());
+                    upper = false;
+                }
+                _ => wire.push(letter),
+            }
+        }
+        wire
+    }
+}
+
+/// Keys from the root of a body to a place in it.
+pub(crate) type WirePath = Vec<String>;
+
+/// One row of an API's error table: which refusals are known, and what they mean.
+#[derive(Clone, Debug)]
+pub(crate) struct ErrorRow {
+    /// What phases call it, such as `in_use`.
+    pub(crate) name: Option<String>,
+    /// For which statuses; none: for all.
+    pub(crate) statuses: BTreeSet<u16>,
+    /// A part of the message, in lower case; none: any message.
+    pub(crate) matching: Option<String>,
+    pub(crate) meaning: Meaning,
+    pub(crate) help: Option<String>,
+}
+
+/// What a known refusal means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    Rejected,
+    NotFound,
+    Throttled,
+    Unauthenticated,
+    InDoubt,
+    /// What was asked for is already so: a success.
+    Done,
+}
+
+/// A resource type.
+#[derive(Clone, Debug)]
+pub(crate) struct TypeModel {
+    pub(crate) description: String,
+    pub(crate) attributes: BTreeMap<Name, AttributeModel>,
+    /// The calls that list all objects, joined by the key.
+    pub(crate) list: Vec<ListCall>,
+    /// The calls that read one object, joined; empty: the list is filtered.
+    pub(crate) read: Vec<ReadCall>,
+    /// How a lost create is looked for where the identity alone does not say.
+    pub(crate) find: Option<ListCall>,
+    /// The attribute that holds the id.
+    pub(crate) key: Name,
+    pub(crate) create: Vec<ProgramModel>,
+    pub(crate) update: Vec<ProgramModel>,
+    pub(crate) delete: Vec<ProgramModel>,
+    pub(crate) identity: Identity,
+    /// The header of [`Identity::IdempotencyKey`].
+    pub(crate) idempotency_header: Option<String>,
+    pub(crate) replace: ReplaceOrder,
+    pub(crate) unique_name: bool,
+    pub(crate) name_attribute: Option<Name>,
+    pub(crate) delete_effect: Option<String>,
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// An attribute and its shapes on the wire.
+#[derive(Clone, Debug)]
+pub(crate) struct AttributeModel {
+    pub(crate) schema: Attribute,
+    /// By API; an API that is not there does not know the attribute.
+    pub(crate) wires: BTreeMap<Name, WireShape>,
+}
+
+/// How an attribute looks on the wire of one API.
+#[derive(Clone, Debug)]
+pub(crate) struct WireShape {
+    /// Where it stands in a written object; none: it is never written.
+    pub(crate) write_at: Option<WirePath>,
+    /// Where it stands in an answer; none: it is never read.
+    pub(crate) read_at: Option<WirePath>,
+    /// What is done to the value when it is written, in order.
+    pub(crate) write: Vec<Codec>,
+    /// What is undone when it is read, from the last to the first.
+    pub(crate) read: Vec<Codec>,
+}
+
+/// A call.
+#[derive(Clone, Debug)]
+pub(crate) struct CallModel {
+    pub(crate) api: Name,
+    pub(crate) request: Request,
+}
+
+/// What a call sends.
+#[derive(Clone, Debug)]
+pub(crate) enum Request {
+    /// A REST request.
+    Rest { method: Method, path: PathTemplate },
+    /// A GraphQL operation on the field at the end of a path of fields.
+    Graphql { mutation: bool, fields: Vec<String>, arguments: Vec<(String, Argument)> },
+}
+
+/// A GraphQL argument.
+#[derive(Clone, Debug)]
+pub(crate) enum Argument {
+    /// What the phase sends, as one input object.
+    Sends,
+    /// A value.
+    Value(ValueTemplate),
+}
+
+/// An HTTP method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+/// A call that shows many objects.
+#[derive(Clone, Debug)]
+pub(crate) struct ListCall {
+    pub(crate) call: CallModel,
+    /// Where the items stand in the answer (in GraphQL: below the called field).
+    pub(crate) items: WirePath,
+    pub(crate) paging: Option<Paging>,
+}
+
+/// How a long list comes in parts.
+#[derive(Clone, Debug)]
+pub(crate) enum Paging {
+    /// By number: `page` counts from `first`; a page with fewer than `size` items is the last.
+    Page { page: String, first: u64, size: Option<(String, u64)> },
+    /// By cursor: what stands at `next` is sent as `cursor` until there is none.
+    Cursor { cursor: String, next: WirePath },
+    /// By the header `Link: <…>; rel="next"`.
+    Link,
+}
+
+/// A call that shows one object.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadCall {
+    pub(crate) call: CallModel,
+    /// Where the object stands in the answer.
+    pub(crate) item: WirePath,
+}
+
+/// The phases of one operation, for the objects that `when` holds for.
+#[derive(Clone, Debug)]
+pub(crate) struct ProgramModel {
+    pub(crate) when: Option<Expr>,
+    pub(crate) phases: Vec<PhaseModel>,
+}
+
+/// One phase.
+#[derive(Clone, Debug)]
+pub(crate) struct PhaseModel {
+    pub(crate) operation: Operation,
+    pub(crate) call: Option<CallModel>,
+    pub(crate) sends: SendsModel,
+    /// Attributes that are sent with other values than the object's.
+    pub(crate) with: BTreeMap<Name, ValueTemplate>,
+    /// A key under which the body stands.
+    pub(crate) inside: Option<String>,
+    /// Where the object stands in the answer; none: the answer shows no object.
+    pub(crate) item: Option<WirePath>,
+    pub(crate) wait: Option<Wait>,
+    pub(crate) retry: Option<RetryWhen>,
+}
+
+/// What a phase sends.
+#[derive(Clone, Debug)]
+pub(crate) enum SendsModel {
+    Nothing,
+    All,
+    Changed,
+    These(BTreeMap<Name, ValueTemplate>),
+}
+
+/// A wait after a phase's call.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    /// Over `self`, the object as read.
+    pub(crate) until: Expr,
+    pub(crate) within: Duration,
+    /// In words.
+    pub(crate) words: String,
+}
+
+/// Which known refusals are worth another try.
+#[derive(Clone, Debug)]
+pub(crate) struct RetryWhen {
+    /// The rows of the error table, by name.
+    pub(crate) errors: BTreeSet<String>,
+    pub(crate) within: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn camel_names() {
+        for (name, wire) in [
+            ("data_center_id", "dataCenterId"),
+            ("id", "id"),
+            ("is_x_2", "isX2"),
+            ("gpu_ids", "gpuIds"),
+        ] {
+            assert_eq!(Naming::Camel.wire(name), wire);
+            assert_eq!(Naming::Same.wire(name), name);
+        }
+    }
+}

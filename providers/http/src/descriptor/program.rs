@@ -1,0 +1,258 @@
+//! Reading phases and rules of a type.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use engine::address::Name;
+use engine::expression::Expr;
+use engine::expression::parse::{Dialect, expression, template};
+use engine::journal::ProgramKind;
+use engine::schema::{Operation, Rule, RuleOn};
+use engine::stored::from_json;
+
+use super::Context;
+use super::api::path;
+use super::call::call;
+use super::diagnostics;
+use super::model::{PhaseModel, ProgramModel, Request, RetryWhen, SendsModel, Wait};
+use super::reader::{Keys, Node, Reader};
+use crate::template::ValueTemplate;
+
+/// How long a wait lasts unless the descriptor says.
+const WITHIN: Duration = Duration::from_mins(10);
+/// How long a known refusal is tried again unless the descriptor says.
+const RETRY_WITHIN: Duration = Duration::from_mins(3);
+
+/// The default operation of a program's phases.
+fn operation_of(kind: ProgramKind) -> Operation {
+    match kind {
+        ProgramKind::Create => Operation::Create,
+        ProgramKind::Update => Operation::Update,
+        ProgramKind::Delete => Operation::Delete,
+    }
+}
+
+/// Reads the phases of `create`, `update` or `delete`.
+pub(super) fn phases(
+    reader: &mut Reader,
+    context: &Context,
+    kind: ProgramKind,
+    node: Node<'_>,
+) -> Vec<PhaseModel> {
+    let nodes = Reader::items(node);
+    let last = nodes.len().saturating_sub(1);
+    nodes
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, node)| {
+            let ends = kind == ProgramKind::Delete && index == last;
+            phase(reader, context, kind, ends, node)
+        })
+        .collect()
+}
+
+fn phase(
+    reader: &mut Reader,
+    context: &Context,
+    kind: ProgramKind,
+    ends: bool,
+    node: Node<'_>,
+) -> Option<PhaseModel> {
+    let mut keys = Keys::of(reader, node, "phase")?;
+    let operation = keys.node("name").and_then(|node| operation(reader, node));
+    let call_node = keys.node("call");
+    let call = call_node.and_then(|node| call(reader, context, node));
+    let sends = keys.node("sends").and_then(|node| sends(reader, node));
+    let with = keys.node("with").map(|node| templates(reader, node, "with")).unwrap_or_default();
+    let inside = keys.text(reader, "inside");
+    let item = match keys.node("item") {
+        None => (!ends).then(Vec::new),
+        Some(node) if node.get_ref().as_bool() == Some(false) => None,
+        Some(node) => Some(path(reader.text(node, "item").unwrap_or_default())),
+    };
+    let wait = wait(reader, &mut keys);
+    let retry = retry(reader, context, call.as_ref().map(|call| &call.api), &mut keys);
+    keys.finish(reader);
+    if call_node.is_none() && wait.is_none() {
+        let span = reader.span(node.span());
+        reader.push(diagnostics::misfit(
+            span,
+            "the phase does nothing",
+            "it has neither `call` nor `until`",
+            "add a call, or leave the phase out",
+        ));
+    }
+    let reads_only = matches!(
+        call.as_ref().map(|call| &call.request),
+        Some(Request::Graphql { mutation: false, .. })
+    );
+    if reads_only {
+        let span = reader.span(node.span());
+        reader.push(diagnostics::bad_call(span, "a phase is a mutation, not a query"));
+    }
+    Some(PhaseModel {
+        operation: operation.unwrap_or(operation_of(kind)),
+        call,
+        sends: sends.unwrap_or(SendsModel::Nothing),
+        with,
+        inside,
+        item,
+        wait,
+        retry,
+    })
+}
+
+fn operation(reader: &mut Reader, node: Node<'_>) -> Option<Operation> {
+    reader.word(
+        node,
+        "name",
+        &[
+            ("create", Operation::Create),
+            ("activate", Operation::Activate),
+            ("update", Operation::Update),
+            ("drain", Operation::Drain),
+            ("delete", Operation::Delete),
+        ],
+    )
+}
+
+fn sends(reader: &mut Reader, node: Node<'_>) -> Option<SendsModel> {
+    if node.get_ref().is_table() {
+        return Some(SendsModel::These(templates(reader, node, "sends")));
+    }
+    let words = [("nothing", 0), ("all", 1), ("changed", 2)];
+    Some(match reader.word(node, "sends", &words)? {
+        0 => SendsModel::Nothing,
+        1 => SendsModel::All,
+        _ => SendsModel::Changed,
+    })
+}
+
+/// Attributes with templates for their values.
+fn templates(reader: &mut Reader, node: Node<'_>, key: &str) -> BTreeMap<Name, ValueTemplate> {
+    let named = super::reader::named(reader, Some(node), key);
+    named
+        .into_iter()
+        .filter_map(|(name, _, node)| Some((Name::from(name), value_template(reader, node, key)?)))
+        .collect()
+}
+
+fn value_template(reader: &mut Reader, node: Node<'_>, key: &str) -> Option<ValueTemplate> {
+    let Some(text) = node.get_ref().as_str() else {
+        return Some(ValueTemplate(Expr::literal(from_json(&reader.json(node, key)?))));
+    };
+    match ValueTemplate::parse(text) {
+        Ok(template) => Some(template),
+        Err(error) => {
+            let span = reader.span(node.span());
+            reader.push(diagnostics::bad_expression(span, &error));
+            None
+        }
+    }
+}
+
+fn wait(reader: &mut Reader, keys: &mut Keys<'_>) -> Option<Wait> {
+    let until = keys.node("until");
+    let within = keys.duration(reader, "within").unwrap_or(WITHIN);
+    let words = keys.text(reader, "waits_for");
+    let until = until?;
+    let text = reader.text(until, "until")?.to_owned();
+    let condition = bare(reader, until, "until")?;
+    Some(Wait { until: condition, within, words: words.unwrap_or(text) })
+}
+
+fn retry(
+    reader: &mut Reader,
+    context: &Context,
+    api: Option<&Name>,
+    keys: &mut Keys<'_>,
+) -> Option<RetryWhen> {
+    let node = keys.node("retry_when");
+    let within = keys.duration(reader, "retry_within").unwrap_or(RETRY_WITHIN);
+    let node = node?;
+    let errors = reader.texts(node, "retry_when");
+    let rows = api.and_then(|api| context.apis.get(api)).map(|api| &api.errors);
+    let known: Vec<&str> =
+        rows.into_iter().flatten().filter_map(|row| row.name.as_deref()).collect();
+    for error in errors.iter().filter(|error| !known.contains(&error.as_str())) {
+        let span = reader.span(node.span());
+        reader.push(diagnostics::unknown_name(span, "error of this API", error, &known));
+    }
+    Some(RetryWhen { errors: errors.into_iter().collect(), within })
+}
+
+/// Reads a bare expression.
+pub(super) fn bare(reader: &mut Reader, node: Node<'_>, key: &str) -> Option<Expr> {
+    let text = reader.text(node, key)?;
+    expression(text, Dialect::Names)
+        .map_err(|error| {
+            let span = reader.span(node.span());
+            reader.push(diagnostics::bad_expression(span, &error));
+        })
+        .ok()
+}
+
+/// Reads a text with parts to fill in.
+pub(super) fn filled(reader: &mut Reader, node: Node<'_>, key: &str) -> Option<Expr> {
+    let text = reader.text(node, key)?;
+    template(text, Dialect::Names)
+        .map_err(|error| {
+            let span = reader.span(node.span());
+            reader.push(diagnostics::bad_expression(span, &error));
+        })
+        .ok()
+}
+
+/// Reads `[[type.<name>.variant]]`: phases for the objects that `when` holds for.
+pub(super) fn variants(
+    reader: &mut Reader,
+    context: &Context,
+    node: Option<Node<'_>>,
+) -> Vec<(ProgramKind, ProgramModel)> {
+    let mut programs = Vec::new();
+    for node in node.map(Reader::items).unwrap_or_default() {
+        let Some(mut keys) = Keys::of(reader, node, "variant") else { continue };
+        let when = keys.must(reader, "when").and_then(|node| bare(reader, node, "when"));
+        for (key, kind) in [
+            ("create", ProgramKind::Create),
+            ("update", ProgramKind::Update),
+            ("delete", ProgramKind::Delete),
+        ] {
+            if let Some(node) = keys.node(key) {
+                let phases = phases(reader, context, kind, node);
+                programs.push((kind, ProgramModel { when: when.clone(), phases }));
+            }
+        }
+        keys.finish(reader);
+    }
+    programs
+}
+
+/// Reads `[[type.<name>.rule]]`.
+pub(super) fn rules(reader: &mut Reader, node: Option<Node<'_>>) -> Vec<Rule> {
+    let nodes = node.map(Reader::items).unwrap_or_default();
+    nodes.into_iter().filter_map(|node| rule(reader, node)).collect()
+}
+
+fn rule(reader: &mut Reader, node: Node<'_>) -> Option<Rule> {
+    let mut keys = Keys::of(reader, node, "rule")?;
+    let words = [
+        ("any", RuleOn::Any),
+        ("create", RuleOn::Create),
+        ("update", RuleOn::Update),
+        ("delete", RuleOn::Delete),
+    ];
+    let on = keys.node("on").and_then(|node| reader.word(node, "on", &words));
+    let assert = keys.must(reader, "assert").and_then(|node| bare(reader, node, "assert"));
+    let message = keys.must(reader, "message").and_then(|node| filled(reader, node, "message"));
+    let help = keys.node("help").and_then(|node| filled(reader, node, "help"));
+    let attribute = keys.text(reader, "attribute").map(Name::from);
+    keys.finish(reader);
+    Some(Rule {
+        on: on.unwrap_or(RuleOn::Any),
+        assert: assert?,
+        message: message?,
+        help,
+        attribute,
+    })
+}

@@ -1,0 +1,131 @@
+//! A descriptor as the schema that the engine plans with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::address::Name;
+use engine::expression::{Expr, Kind, Root};
+use engine::schema::{Phase, Program, ProviderSchema, Sends, TypeSchema};
+use engine::value::Value;
+use url::Url;
+
+use super::model::{
+    Argument, Descriptor, PhaseModel, ProgramModel, Request, SendsModel, TypeModel,
+};
+use crate::template::names;
+
+/// The first word of addresses in derivations, as in `${api.rest}`.
+const API: &str = "api";
+
+impl Descriptor {
+    /// The schema without addresses: what is derived from one is known after apply.
+    pub fn schema(&self) -> ProviderSchema {
+        self.schema_at(&BTreeMap::new())
+    }
+
+    /// The schema with the addresses in what is derived from them.
+    pub(crate) fn schema_at(&self, addresses: &BTreeMap<Name, Url>) -> ProviderSchema {
+        let types = self.types.iter();
+        ProviderSchema {
+            name: self.name.clone(),
+            digest: self.digest.clone(),
+            types: types
+                .map(|(name, model)| (name.clone(), Arc::new(type_schema(name, model, addresses))))
+                .collect(),
+        }
+    }
+}
+
+fn type_schema(name: &Name, model: &TypeModel, addresses: &BTreeMap<Name, Url>) -> TypeSchema {
+    let mut attributes = BTreeMap::new();
+    for (name, attribute) in &model.attributes {
+        let mut schema = attribute.schema.clone();
+        schema.derived = schema
+            .derived
+            .and_then(|expr| with_addresses(&expr, addresses))
+            .filter(|expr| !names(expr).iter().any(|name| &**name == API));
+        attributes.insert(name.clone(), schema);
+    }
+    TypeSchema {
+        name: name.clone(),
+        description: model.description.clone(),
+        attributes,
+        create: model.create.iter().map(program).collect(),
+        update: model.update.iter().map(program).collect(),
+        delete: model.delete.iter().map(program).collect(),
+        identity: model.identity.clone(),
+        replace: model.replace,
+        unique_name: model.unique_name,
+        name_attribute: model.name_attribute.clone(),
+        delete_effect: model.delete_effect.clone(),
+        rules: model.rules.clone(),
+        remote: true,
+    }
+}
+
+fn program(model: &ProgramModel) -> Program {
+    let phase = |phase: &PhaseModel| Phase {
+        operation: phase.operation,
+        sends: sends(phase),
+        waits_for: phase.wait.as_ref().map(|wait| wait.words.clone()),
+    };
+    Program { when: model.when.clone(), phases: model.phases.iter().map(phase).collect() }
+}
+
+/// The attributes that a phase sends with the object's own values. One that is sent with another
+/// value (a one-time name) is not carried by it, however it is spelled.
+fn sends(phase: &PhaseModel) -> Sends {
+    match &phase.sends {
+        SendsModel::Nothing => Sends::Nothing,
+        SendsModel::All => Sends::All,
+        SendsModel::Changed => Sends::Changed,
+        SendsModel::These(templates) => {
+            let own = templates.iter().filter(|(name, template)| {
+                matches!(&template.0.kind, Kind::Root(Root::Named(root)) if root == *name)
+            });
+            Sends::These(own.map(|(name, _)| name.clone()).collect())
+        }
+    }
+}
+
+/// The derivation with addresses in place of `api.<name>`; none where one is not known. Only in
+/// texts, conditionals and calls: an address is of no use elsewhere.
+fn with_addresses(expr: &Expr, addresses: &BTreeMap<Name, Url>) -> Option<Expr> {
+    if let Kind::Attribute(base, api) = &expr.kind
+        && matches!(&base.kind, Kind::Root(Root::Named(name)) if &**name == API)
+    {
+        let address = addresses.get(api)?.as_str().trim_end_matches('/');
+        return Some(Expr::literal(Value::string(address)));
+    }
+    let kind = match &expr.kind {
+        Kind::Template(parts) => Kind::Template(
+            parts.iter().map(|part| with_addresses(part, addresses)).collect::<Option<_>>()?,
+        ),
+        Kind::Conditional(parts) => Kind::Conditional(Box::new(engine::expression::Conditional {
+            condition: with_addresses(&parts.condition, addresses)?,
+            yes: with_addresses(&parts.yes, addresses)?,
+            no: with_addresses(&parts.no, addresses)?,
+        })),
+        Kind::Call(call) => Kind::Call(Box::new(engine::expression::Call {
+            name: call.name.clone(),
+            arguments: call
+                .arguments
+                .iter()
+                .map(|argument| with_addresses(argument, addresses))
+                .collect::<Option<_>>()?,
+            spread: call.spread,
+        })),
+        other => other.clone(),
+    };
+    Some(Expr { kind, range: expr.range })
+}
+
+/// Whether a call's arguments or path take what the phase sends.
+pub(crate) fn takes_sends(request: &Request) -> bool {
+    match request {
+        Request::Rest { .. } => true,
+        Request::Graphql { arguments, .. } => {
+            arguments.iter().any(|(_, argument)| matches!(argument, Argument::Sends))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Descriptors with mistakes, and what is said about them.
+
+use engine::diagnostics::Sources;
+
+use super::*;
+
+const GOOD: &str = r#"
+[provider]
+name = "acme"
+key = { env = "ACME_KEY" }
+
+[api.rest]
+address = { env = "ACME_URL", setting = "url", default = "https://api.acme.example/v1" }
+auth = { header = "X-Key", value = "${key}" }
+
+[type.thing]
+list = { call = "rest: GET /things", items = "data" }
+read = "rest: GET /things/${id}"
+identity = "one_time_name"
+create = [ { call = "rest: POST /things", sends = { name = "${one_time}", size = "${size}" } },
+           { name = "activate", call = "rest: PATCH /things/${id}", sends = { name = "${name}" } } ]
+update = [ { call = "rest: PATCH /things/${id}", sends = "changed" } ]
+delete = [ { call = "rest: DELETE /things/${id}" } ]
+
+[type.thing.attribute]
+id = { type = "string", computed = true }
+name = { type = "string", required = true }
+size = { type = "integer", min = 0 }
+"#;
+
+/// What is said about a descriptor: place, summary, label and help, one line each.
+fn said(text: &str) -> String {
+    let mut sources = Sources::default();
+    let file = sources.add("acme.provider.toml", text);
+    let (descriptor, diagnostics) = load(text, file);
+    assert_eq!(descriptor.is_some(), !diagnostics.has_errors());
+    let line = |d: &engine::diagnostics::Diagnostic| {
+        let place = d.span.and_then(|span| sources.position(span));
+        let place = place.map_or_else(String::new, |p| format!("{}:{} ", p.line, p.column));
+        let label = d.label.as_ref().map_or_else(String::new, |label| format!(" [{label}]"));
+        let help = d.help.as_ref().map_or_else(String::new, |help| format!(" -> {help}"));
+        format!("{place}{}{label}{help}", d.summary)
+    };
+    diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_good_one() {
+    assert_eq!(said(GOOD), "");
+}
+
+#[test]
+fn all_mistakes_in_one_go() {
+    let text = GOOD
+        .replace("GET /things\"", "FETCH /things\"")
+        .replace("auth =", "autth =")
+        .replace("rest: DELETE", "rset: DELETE")
+        .replace("type = \"integer\"", "type = \"integr\", mni = 0")
+        .replace("required = true", "required = true, computed = true")
+        .replace("\"changed\"", "\"chnaged\"");
+    insta::assert_snapshot!(said(&text), @"
+8:1 api has no key `autth` -> did you mean `auth`?
+11:17 the call cannot be read [`FETCH` is no method] -> write `api: METHOD /path/${id}`, `api: query field.field` or `api: mutation field(name: ${value})`
+16:58 `chnaged` is no value of `sends` -> did you mean `changed`?
+17:21 there is no API `rset` -> did you mean `rest`?
+21:1 an attribute cannot be required and computed [a spec must give the one and cannot give the other] -> keep one of the two
+22:17 `type` has the wrong form [found `integr`] -> `type` wants string, integer, number, boolean, any, list(…), set(…), map(…) or object{…}
+22:27 attribute `size` has no key `mni` -> did you mean `min`?
+");
+}
+
+#[test]
+fn names_must_be_there() {
+    let text = GOOD
+        .replace("\"${size}\"", "\"${siez}\"")
+        .replace("sends = { name = \"${name}\" }", "sends = { nmae = \"${name}\" }")
+        + r#"
+[[type.thing.rule]]
+assert = "new.sice > old.size"
+message = "no"
+[[type.thing.rule]]
+assert = "new.size"
+message = "${this}"
+"#;
+    insta::assert_snapshot!(said(&text), @"
+10:7 type `thing`: a call names the attribute `nmae`, which it lacks -> did you mean `name`?
+10:7 type `thing`: a call names the attribute `siez`, which it lacks -> did you mean `size`?
+");
+}
+
+#[test]
+fn what_does_not_fit_together() {
+    let text = r#"
+[provider]
+name = "acme"
+key = { default = "hunter2" }
+[api.rest]
+address = { env = "A" }
+auth = { header = "X-Key", value = "no key" }
+[[api.rest.error]]
+kind = "rejected"
+[type.self]
+list = "rest: GET /things/${id}"
+identity = "one_time_name"
+create = [ { call = "rest: POST /things", retry_when = "in_use" } ]
+delete = [ { within = "5x" } ]
+[type.self.attribute]
+for_each = { type = "integer", one_of = ["@gone"], default = "x" }
+name = { type = "string", derived = "${naem}" }
+"#;
+    insta::assert_snapshot!(said(text), @r#"
+4:7 a descriptor holds no key [this is read by everyone] -> name an environment variable: key = { env = "…" }
+7:8 the authentication sends no key [`value` holds ${key} not once] -> write it like `value = "Bearer ${key}"`
+8:1 this row would match every error [it has neither `match` nor `status`] -> say which errors it knows
+10:7 `self` cannot be the name of a type -> choose another name, and give the API's name with `wire`
+10:7 type `self`: a derivation names the attribute `naem`, which it lacks -> did you mean `name`?
+10:7 type `self`: a list cannot depend on an object [its call names `id`] -> list with a call that has no parts to fill in
+10:7 type `self`: a one-time name is never taken back [a create has one phase] -> add a phase `{ name = "activate", … }` that sends the real name
+10:7 type `self`: its key names the attribute `id`, which it lacks -> there is for_each, name
+10:7 type `self`: only texts have lists of allowed values [`for_each` is of type integer] -> use `min` and `max` for numbers
+10:7 type `self`: there is no `update` [`for_each` could not be changed] -> add `update`, or give the attributes `on_change = "replace"`
+10:7 type `self`: what is derived cannot be given [`name` is derived and not computed] -> add `computed = true`
+13:56 there is no error of this API `in_use` -> there is none
+14:12 the phase does nothing [it has neither `call` nor `until`] -> add a call, or leave the phase out
+14:23 `within` has the wrong form [found `5x`] -> `within` wants a duration such as "250ms", "10s" or "5m"
+16:1 `for_each` cannot be the name of an attribute -> choose another name, and give the API's name with `wire`
+16:41 there is no enumeration `gone` -> there is none
+16:62 the default does not fit [expected integer, found string] -> the attribute is of type integer
+"#);
+}
+
+#[test]
+fn what_is_no_descriptor() {
+    insta::assert_snapshot!(said("a = [1,\nb ="), @"
+2:1 the descriptor is not TOML [string values must be quoted, expected literal string]
+2:3 the descriptor is not TOML [unexpected `=` in array, expected value, `]`]
+2:4 the descriptor is not TOML [unclosed array, expected `]`]
+");
+    insta::assert_snapshot!(said(""), @"
+1:1 the descriptor has no `api` -> add `api = …`
+1:1 the descriptor has no `provider` -> add `provider = …`
+1:1 the descriptor has no `type` -> add `type = …`
+");
+    assert!(said(&"[".repeat(100_000)).contains("not TOML"));
+    assert!(said(&format!("a = {}1{}", "[".repeat(10_000), "]".repeat(10_000))).contains("not"));
+    assert!(said(&" ".repeat(BYTES_MAX + 1)).contains("longer than"));
+}
+
+#[test]
+fn codecs_and_wires() {
+    let text = GOOD.replace(
+        "size = { type = \"integer\", min = 0 }",
+        r#"size = { type = "integer", wire = { rest = { name = "a.b", read = false } } }
+tags = { type = "map(string)", codec = ["pairs", { ignore_keys = ["X"] }] }
+on = { type = "boolean", codec = { values = [["OFF", false], ["ON", true]] } }
+bad = { type = "string", codec = { values = [1], join = "," } }
+worse = { type = "string", codec = "coma", wire = { rset = "x" } }"#,
+    );
+    insta::assert_snapshot!(said(&text), @"
+25:45 `values` has the wrong form [found array] -> `values` wants pairs of a wire value and an attribute's value
+26:36 `coma` is no value of `codec` -> did you mean `comma`?
+26:53 there is no API `rset` -> did you mean `rest`?
+");
+}

@@ -1,0 +1,131 @@
+//! Reading `[type.<name>]`.
+
+use std::collections::BTreeMap;
+
+use engine::address::{Name, RESERVED_TYPES, is_name};
+use engine::diagnostics::Span;
+use engine::journal::ProgramKind;
+use engine::schema::{Identity, ReplaceOrder};
+
+use super::model::{AttributeModel, ProgramModel, TypeModel};
+use super::reader::{Keys, Node, Reader, named};
+use super::{Context, attribute, call, check, diagnostics, program};
+
+pub(super) fn read(
+    reader: &mut Reader,
+    context: &Context,
+    (name, span): (&str, Span),
+    node: Node<'_>,
+) -> Option<TypeModel> {
+    check_name(reader, name, span);
+    let mut keys = Keys::of(reader, node, &format!("type `{name}`"))?;
+    keys.header = span.start as usize..span.end as usize;
+    let attributes = attributes(reader, context, &mut keys);
+    let list = keys.must(reader, "list").map(|node| call::lists(reader, context, node));
+    let read = keys.node("read").map(|node| call::reads(reader, context, node));
+    let find = keys.node("find").and_then(|node| call::lists(reader, context, node).pop());
+    let mut programs = program::variants(reader, context, keys.node("variant"));
+    for (key, kind) in [
+        ("create", ProgramKind::Create),
+        ("update", ProgramKind::Update),
+        ("delete", ProgramKind::Delete),
+    ] {
+        if let Some(node) = keys.node(key) {
+            let phases = program::phases(reader, context, kind, node);
+            programs.push((kind, ProgramModel { when: None, phases }));
+        }
+    }
+    let (identity, header) = identity(reader, &mut keys);
+    let replace_words =
+        [("delete_first", ReplaceOrder::DeleteFirst), ("create_first", ReplaceOrder::CreateFirst)];
+    let replace =
+        keys.node("replace").and_then(|node| reader.word(node, "replace", &replace_words));
+    let name_attribute = keys.text(reader, "name_attribute").unwrap_or_else(|| "name".to_owned());
+    let of = |kind| {
+        let own = programs.iter().filter(|(own, _)| *own == kind);
+        own.map(|(_, program)| program.clone()).collect()
+    };
+    let model = TypeModel {
+        description: keys.text(reader, "description").unwrap_or_default(),
+        list: list.unwrap_or_default(),
+        read: read.unwrap_or_default(),
+        find,
+        key: keys.text(reader, "key").unwrap_or_else(|| "id".to_owned()).into(),
+        create: of(ProgramKind::Create),
+        update: of(ProgramKind::Update),
+        delete: of(ProgramKind::Delete),
+        identity,
+        idempotency_header: header,
+        replace: replace.unwrap_or(ReplaceOrder::DeleteFirst),
+        unique_name: keys.flag(reader, "unique_name"),
+        name_attribute: attributes.get_key_value(name_attribute.as_str()).map(|(n, _)| n.clone()),
+        delete_effect: keys.text(reader, "delete_effect"),
+        rules: program::rules(reader, keys.node("rule")),
+        attributes,
+    };
+    keys.finish(reader);
+    check::type_model(reader, (name, span), &model);
+    Some(model)
+}
+
+fn check_name(reader: &mut Reader, name: &str, span: Span) {
+    if !is_name(name) {
+        reader.push(diagnostics::bad_name(span, "a type", name));
+    } else if RESERVED_TYPES.contains(&name) {
+        reader.push(diagnostics::reserved_name(span, "a type", name));
+    }
+}
+
+/// The keys of a resource in a spec that are no attributes.
+const RESERVED_ATTRIBUTES: [&str; 5] =
+    ["for_each", "depends_on", "provider", "lifecycle", crate::template::ONE_TIME];
+
+fn attributes(
+    reader: &mut Reader,
+    context: &Context,
+    keys: &mut Keys<'_>,
+) -> BTreeMap<Name, AttributeModel> {
+    let mut attributes = BTreeMap::new();
+    let node = keys.must(reader, "attribute");
+    for (name, span, node) in named(reader, node, "attribute") {
+        if !is_name(name) || name.contains('-') {
+            reader.push(diagnostics::bad_name(span, "an attribute", name));
+        } else if RESERVED_ATTRIBUTES.contains(&name) {
+            reader.push(diagnostics::reserved_name(span, "an attribute", name));
+        }
+        if let Some(model) = attribute::read(reader, context, (name, span), node) {
+            attributes.insert(name.into(), model);
+        }
+    }
+    attributes
+}
+
+/// `identity = "one_time_name"`, or `{ idempotency_key = "Idempotency-Key" }`; with the header.
+fn identity(reader: &mut Reader, keys: &mut Keys<'_>) -> (Identity, Option<String>) {
+    let name_attribute = keys.text(reader, "name_attribute").unwrap_or_else(|| "name".to_owned());
+    let attribute: Name = name_attribute.into();
+    let Some(node) = keys.must(reader, "identity") else { return (Identity::Ask, None) };
+    if node.get_ref().is_table() {
+        let Some(mut keys) = Keys::of(reader, node, "identity") else {
+            return (Identity::Ask, None);
+        };
+        let header = keys
+            .must(reader, "idempotency_key")
+            .and_then(|node| reader.text(node, "idempotency_key").map(str::to_owned));
+        keys.finish(reader);
+        if header.as_ref().is_some_and(|name| !crate::client::is_header_name(name)) {
+            reader.wrong(node, "idempotency_key", "the name of a header");
+        }
+        return (Identity::IdempotencyKey, header);
+    }
+    let words = [
+        ("one_time_name", Identity::OneTimeName { attribute: attribute.clone() }),
+        ("unique_name", Identity::UniqueName { attribute }),
+        ("client_id", Identity::ClientId),
+        ("ask", Identity::Ask),
+    ];
+    let places: Vec<(&str, usize)> =
+        words.iter().enumerate().map(|(index, (word, _))| (*word, index)).collect();
+    let found = reader.word(node, "identity", &places);
+    (found.map_or(Identity::Ask, |index| words[index].1.clone()), None)
+}

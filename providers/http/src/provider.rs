@@ -1,0 +1,108 @@
+//! A descriptor, configured: the provider that the rest of Plumb sees.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::diagnostics::Diagnostics;
+use engine::digest::Digest;
+use engine::schema::ProviderSchema;
+use engine::state::ObjectId;
+use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
+
+use crate::access::{Access, Settings, missing};
+use crate::calls::Caller;
+use crate::descriptor::Descriptor;
+use crate::reading::Subject;
+
+/// How long an absence must last to be believed on this machine.
+const SETTLE_LOCAL: Duration = Duration::from_secs(1);
+
+/// A provider that its descriptor describes.
+pub struct HttpProvider {
+    descriptor: Descriptor,
+    schema: Arc<ProviderSchema>,
+    caller: Caller,
+    account: Option<Digest>,
+    settle: Duration,
+    missing: Diagnostics,
+}
+
+impl HttpProvider {
+    /// Looks up addresses and key, and refuses what is wrong with them. What is missing is no
+    /// mistake yet, because validating a spec needs neither: see [`HttpProvider::missing`].
+    pub fn configure(descriptor: Descriptor, settings: &Settings<'_>) -> Result<Self, Diagnostics> {
+        let (access, diagnostics) = Access::of(&descriptor, settings);
+        if diagnostics.has_errors() {
+            return Err(diagnostics);
+        }
+        let account = access.key.as_ref().map(|key| {
+            let text = format!("plumb account 1\n{}\n{}", descriptor.name, key.reveal());
+            Digest::of(text.as_bytes())
+        });
+        let settle = if access.is_local() { SETTLE_LOCAL } else { descriptor.settle };
+        Ok(Self {
+            schema: Arc::new(descriptor.schema_at(&access.addresses)),
+            missing: missing(&descriptor, &access),
+            caller: Caller::new(&descriptor, access, settings.timing),
+            account,
+            settle,
+            descriptor,
+        })
+    }
+
+    /// What stands in the way of calls: addresses and a key that nobody gave. To be looked at
+    /// before the first call; a call fails with the same words.
+    pub fn missing(&self) -> &Diagnostics {
+        &self.missing
+    }
+
+    /// The descriptor that it interprets.
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    fn subject(&self, ty: &str) -> Result<Subject<'_>, Error> {
+        let types = (self.descriptor.types.get(ty), self.schema.types.get(ty));
+        if let (Some(model), Some(schema)) = types {
+            return Ok(Subject { caller: &self.caller, model, schema });
+        }
+        let message = format!("the provider {} has no resource type `{ty}`", self.descriptor.name);
+        Err(Error::new(Kind::Rejected, message))
+    }
+}
+
+#[async_trait]
+impl Provider for HttpProvider {
+    fn schema(&self) -> Arc<ProviderSchema> {
+        self.schema.clone()
+    }
+
+    async fn list(&self, ty: &str) -> Result<Vec<Object>, Error> {
+        Ok(self.subject(ty)?.list().await?)
+    }
+
+    async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error> {
+        Ok(self.subject(ty)?.read(id).await?)
+    }
+
+    async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
+        Ok(self.subject(ty)?.find(create).await?)
+    }
+
+    async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
+        self.subject(call.ty)?.perform(call).await
+    }
+
+    fn account(&self) -> Option<Digest> {
+        self.account.clone()
+    }
+
+    fn settle(&self) -> Duration {
+        self.settle
+    }
+
+    fn concurrency(&self) -> usize {
+        self.caller.concurrency()
+    }
+}

@@ -1,0 +1,425 @@
+//! Looking: lists, reads and look-ups, and answers turned into objects.
+
+use std::collections::BTreeMap;
+
+use engine::address::Name;
+use engine::expression::evaluate;
+use engine::schema::{Identity, TypeSchema};
+use engine::state::ObjectId;
+use engine::value::{Attributes, Value};
+use futures_util::future::join_all;
+use provider_port::{Error, Kind, Lookup, Object};
+use serde_json::Value as Json;
+
+use crate::calls::{Caller, Payload, Prepared, Shown};
+use crate::classify::Failure;
+use crate::codec;
+use crate::descriptor::model::{
+    Argument, CallModel, ListCall, Method, Naming, Paging, ReadCall, Request, TypeModel,
+};
+use crate::graphql::Selection;
+use crate::template::{CallScope, Unfilled, query_pair};
+use crate::wire::{at, decode, encode};
+
+/// No list has more pages: a server that always names another would be read for ever.
+const PAGES_MAX: usize = 10_000;
+
+/// One type of a configured provider.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) caller: &'a Caller,
+    pub(crate) model: &'a TypeModel,
+    /// The type as the engine knows it, with addresses in its derivations.
+    pub(crate) schema: &'a TypeSchema,
+}
+
+impl<'a> Subject<'a> {
+    /// All objects: the lists side by side, joined by id. What two lists show is the first's word;
+    /// an object that only one of them shows is there.
+    pub(crate) async fn list(&self) -> Result<Vec<Object>, Failure> {
+        let lists = join_all(self.model.list.iter().map(|list| self.items(list))).await;
+        let mut objects: BTreeMap<ObjectId, Attributes> = BTreeMap::new();
+        for (list, items) in self.model.list.iter().zip(lists) {
+            for item in items? {
+                let object = self.object(&list.call.api, &item, None);
+                let object = object.map_err(|reason| unreadable(&list.call, &reason))?;
+                join(objects.entry(object.id).or_default(), object.attributes);
+            }
+        }
+        Ok(objects.into_iter().map(|(id, attributes)| self.derived(id, attributes)).collect())
+    }
+
+    /// One object, by its own calls or out of the lists.
+    pub(crate) async fn read(&self, id: &ObjectId) -> Result<Object, Failure> {
+        if self.model.read.is_empty() {
+            let found = self.list().await?.into_iter().find(|object| object.id == *id);
+            return found.ok_or_else(|| self.not_found(id));
+        }
+        let reads = join_all(self.model.read.iter().map(|read| self.read_one(read, id))).await;
+        let mut attributes: Option<Attributes> = None;
+        for read in reads {
+            match read {
+                Ok(Some(object)) => join(attributes.get_or_insert_default(), object.attributes),
+                Ok(None) => {}
+                Err(failure) if failure.error.kind == Kind::NotFound => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        match attributes {
+            Some(attributes) => Ok(self.derived(id.clone(), attributes)),
+            None => Err(self.not_found(id)),
+        }
+    }
+
+    async fn read_one(&self, read: &ReadCall, id: &ObjectId) -> Result<Option<Object>, Failure> {
+        let scope = CallScope {
+            id: Some(&id.0),
+            id_attribute: Some(&self.model.key),
+            ..CallScope::default()
+        };
+        let prepared = self.prepare(&read.call, &scope)?;
+        let shown = self.caller.call(&prepared, &|_| {}).await?;
+        let json = shown.json.unwrap_or(Json::Null);
+        let Some(item) = at(&json, &read.item).filter(|item| !item.is_null()) else {
+            return Ok(None);
+        };
+        let object = self.object(&read.call.api, item, Some(id));
+        let object = object.map_err(|reason| unreadable(&read.call, &reason))?;
+        if object.id != *id {
+            return Err(unreadable(&read.call, "it shows another object"));
+        }
+        Ok(Some(object))
+    }
+
+    /// What an in-doubt create made.
+    pub(crate) async fn find(&self, lookup: &Lookup<'_>) -> Result<Vec<Object>, Failure> {
+        if let Some(find) = &self.model.find {
+            return self.find_by(find, lookup).await;
+        }
+        match &self.model.identity {
+            Identity::OneTimeName { attribute } => {
+                let bears = |object: &Object| {
+                    let name = object.attributes.get(attribute).and_then(Value::as_str);
+                    name.is_some_and(|name| lookup.nonce.is_in(name))
+                };
+                Ok(self.list().await?.into_iter().filter(bears).collect())
+            }
+            Identity::UniqueName { attribute } => {
+                let wanted = lookup.desired.and_then(|desired| desired.get(attribute)).cloned();
+                let Some(wanted) = wanted.filter(|name| !name.is_null()) else {
+                    return Err(self.cannot_find("the name that it was to get is not known"));
+                };
+                let bears = |object: &Object| object.attributes.get(attribute) == Some(&wanted);
+                Ok(self.list().await?.into_iter().filter(bears).collect())
+            }
+            Identity::ClientId => {
+                let wanted = lookup.desired.and_then(|desired| desired.get(&self.model.key));
+                let id = wanted.and_then(id_text).unwrap_or_else(|| lookup.nonce.0.clone());
+                match self.read(&ObjectId(id)).await {
+                    Ok(object) => Ok(vec![object]),
+                    Err(failure) if failure.error.kind == Kind::NotFound => Ok(Vec::new()),
+                    Err(failure) => Err(failure),
+                }
+            }
+            Identity::IdempotencyKey | Identity::Ask | Identity::Local => {
+                Err(self.cannot_find("nothing in the API tells which object it made"))
+            }
+        }
+    }
+
+    async fn find_by(&self, find: &ListCall, lookup: &Lookup<'_>) -> Result<Vec<Object>, Failure> {
+        let scope = CallScope {
+            desired: lookup.desired,
+            nonce: Some(&lookup.nonce.0),
+            ..CallScope::default()
+        };
+        let prepared = self.prepare(&find.call, &scope)?;
+        let shown = match self.caller.call(&prepared, &|_| {}).await {
+            Err(failure) if failure.error.kind == Kind::NotFound => return Ok(Vec::new()),
+            other => other?,
+        };
+        items_of(find, &shown)?
+            .iter()
+            .map(|item| {
+                let object = self.object(&find.call.api, item, None);
+                let object = object.map_err(|reason| unreadable(&find.call, &reason))?;
+                Ok(self.derived(object.id, object.attributes))
+            })
+            .collect()
+    }
+
+    fn cannot_find(&self, why: &str) -> Failure {
+        let message = format!("a lost create of {} cannot be looked up: {why}", self.schema.name);
+        Failure::new(Kind::InDoubt, message)
+            .help("look into the API, then say what is there with `plumb resolve`")
+    }
+
+    fn not_found(&self, id: &ObjectId) -> Failure {
+        Failure::new(Kind::NotFound, format!("there is no {} {id}", self.schema.name))
+    }
+
+    /// Fills in a call that reads.
+    pub(crate) fn prepare(
+        &self,
+        call: &'a CallModel,
+        scope: &CallScope<'_>,
+    ) -> Result<Prepared<'a>, Failure> {
+        let what = what(call);
+        let unfilled = |Unfilled(reason)| {
+            Failure::new(Kind::Rejected, format!("{what} cannot be filled in: {reason}"))
+        };
+        let naming = self.caller.api(&call.api).naming;
+        let payload = match &call.request {
+            Request::Rest { method, path } => Payload::Rest {
+                method: *method,
+                path: path.fill(scope).map_err(unfilled)?,
+                body: None,
+            },
+            Request::Graphql { fields, arguments, .. } => Payload::Graphql {
+                fields,
+                arguments: arguments
+                    .iter()
+                    .filter_map(|(name, argument)| match argument {
+                        Argument::Value(template) => Some((name, template)),
+                        Argument::Sends => None,
+                    })
+                    .map(|(name, template)| {
+                        let value = template.fill(scope).map_err(unfilled)?;
+                        let wire = encode(&value, &engine::types::Type::Any, naming);
+                        let wire = wire.map_err(|e| crate::calls::unwritable(&what, &e))?;
+                        Ok((name.clone(), wire))
+                    })
+                    .collect::<Result<_, Failure>>()?,
+                selection: Some(Selection::of(self.model, &call.api, naming)),
+            },
+        };
+        let names_object = scope.id.is_some() && matches!(call.request, Request::Rest { .. });
+        Ok(Prepared {
+            api: &call.api,
+            what,
+            payload,
+            mutation: false,
+            names_object,
+            header: None,
+            mask: self.caller.mask.clone(),
+        })
+    }
+
+    /// The items of a list, page by page.
+    async fn items(&self, list: &ListCall) -> Result<Vec<Json>, Failure> {
+        let mut prepared = self.prepare(&list.call, &CallScope::default())?;
+        let first = match &prepared.payload {
+            Payload::Rest { path, .. } => path.clone(),
+            _ => String::new(),
+        };
+        let mut items = Vec::new();
+        let mut page = Page::first(list.paging.as_ref());
+        for _ in 0..PAGES_MAX {
+            if let (Payload::Rest { path, .. }, Some(paging)) =
+                (&mut prepared.payload, &list.paging)
+            {
+                *path = page.path(&first, paging);
+            }
+            let shown = self.caller.call(&prepared, &|_| {}).await?;
+            let found = items_of(list, &shown)?;
+            let count = found.len();
+            items.extend(found);
+            let Some(paging) = &list.paging else { return Ok(items) };
+            if let (Paging::Link, Some(link)) = (paging, &shown.link) {
+                match self.caller.next_link(&list.call.api, link)? {
+                    Some(url) => prepared.payload = Payload::Link { url },
+                    None => return Ok(items),
+                }
+            } else if !page.next(paging, count, shown.json.as_ref()) {
+                return Ok(items);
+            }
+        }
+        Err(unreadable(&list.call, "its pages do not end"))
+    }
+
+    /// Reads an object out of an answer. The error says what does not fit, without values.
+    pub(crate) fn object(
+        &self,
+        api: &Name,
+        json: &Json,
+        id: Option<&ObjectId>,
+    ) -> Result<Object, String> {
+        if !json.is_object() {
+            return Err("it shows no object where one was expected".to_owned());
+        }
+        let attributes = self.attributes(api, json)?;
+        let shown = attributes.get(&self.model.key).and_then(id_text).map(ObjectId);
+        match shown.or_else(|| id.cloned()) {
+            Some(id) => Ok(Object { id, attributes }),
+            None => Err(format!("it shows no `{}`", self.model.key)),
+        }
+    }
+
+    fn attributes(&self, api: &Name, json: &Json) -> Result<Attributes, String> {
+        let naming: Naming = self.caller.api(api).naming;
+        let mut attributes = Attributes::new();
+        for (name, model) in &self.model.attributes {
+            let Some(shape) = model.wires.get(api) else { continue };
+            let Some(path) = &shape.read_at else { continue };
+            let Some(part) = at(json, path) else { continue };
+            let part = codec::read(&shape.read, part.clone());
+            let value = decode(&part, &model.schema.ty, naming).convert(&model.schema.ty);
+            let value = value.map_err(|misfit| format!("`{name}`: {misfit}"))?;
+            attributes.insert(name.clone(), value);
+        }
+        Ok(attributes)
+    }
+
+    /// The object with its derived attributes, as far as what they derive from is there.
+    pub(crate) fn derived(&self, id: ObjectId, mut attributes: Attributes) -> Object {
+        for (name, attribute) in &self.schema.attributes {
+            let Some(derived) = &attribute.derived else { continue };
+            let there = crate::template::names(derived)
+                .iter()
+                .all(|name| attributes.get(name).is_some_and(|value| !value.is_null()));
+            let scope = CallScope { desired: Some(&attributes), ..CallScope::default() };
+            if let (true, Ok(datum)) = (there, evaluate::evaluate(derived, &scope)) {
+                attributes.insert(name.clone(), datum.value);
+            }
+        }
+        Object { id, attributes }
+    }
+}
+
+/// An answer that cannot be taken for what it should be.
+pub(crate) fn unreadable(call: &CallModel, reason: &str) -> Failure {
+    let message = format!("{} got an answer that cannot be read: {reason}", what(call));
+    Failure::new(Kind::InDoubt, message)
+        .help("the descriptor and the API do not agree; check their versions")
+}
+
+fn items_of(list: &ListCall, shown: &Shown) -> Result<Vec<Json>, Failure> {
+    let json = shown.json.as_ref().unwrap_or(&Json::Null);
+    match at(json, &list.items) {
+        Some(Json::Array(items)) => Ok(items.clone()),
+        _ => Err(unreadable(&list.call, "it shows no list where one was expected")),
+    }
+}
+
+/// Adds what is not known yet.
+fn join(known: &mut Attributes, more: Attributes) {
+    for (name, value) in more {
+        known.entry(name).or_insert(value);
+    }
+}
+
+/// An id as text; APIs use numbers too.
+pub(crate) fn id_text(value: &Value) -> Option<Name> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string().into()),
+        _ => None,
+    }
+}
+
+/// A call in words, without values.
+pub(crate) fn what(call: &CallModel) -> String {
+    match &call.request {
+        Request::Rest { method, path } => format!("{} {}", method_word(*method), path.words()),
+        Request::Graphql { mutation, fields, .. } => {
+            format!("{} {}", if *mutation { "mutation" } else { "query" }, fields.join("."))
+        }
+    }
+}
+
+fn method_word(method: Method) -> &'static str {
+    match method {
+        Method::Get => "GET",
+        Method::Post => "POST",
+        Method::Put => "PUT",
+        Method::Patch => "PATCH",
+        Method::Delete => "DELETE",
+    }
+}
+
+/// Where a list that comes in pages is.
+struct Page {
+    number: u64,
+    cursor: Option<String>,
+}
+
+impl Page {
+    fn first(paging: Option<&Paging>) -> Self {
+        let number = if let Some(Paging::Page { first, .. }) = paging { *first } else { 0 };
+        Self { number, cursor: None }
+    }
+
+    fn path(&self, first: &str, paging: &Paging) -> String {
+        let mut pairs = Vec::new();
+        match paging {
+            Paging::Page { page, size, .. } => {
+                pairs.push(query_pair(page, &self.number.to_string()));
+                pairs.extend(size.iter().map(|(name, size)| query_pair(name, &size.to_string())));
+            }
+            Paging::Cursor { cursor, .. } => {
+                pairs.extend(self.cursor.iter().map(|value| query_pair(cursor, value)));
+            }
+            Paging::Link => {}
+        }
+        let mut path = first.to_owned();
+        for pair in pairs {
+            path.push(if path.contains('?') { '&' } else { '?' });
+            path.push_str(&pair);
+        }
+        path
+    }
+
+    /// Goes to the next page; says whether there is one.
+    fn next(&mut self, paging: &Paging, count: usize, json: Option<&Json>) -> bool {
+        match paging {
+            Paging::Page { size, .. } => {
+                self.number += 1;
+                let full = size.as_ref().is_none_or(|(_, size)| count as u64 >= *size);
+                count > 0 && full
+            }
+            Paging::Cursor { next, .. } => {
+                let found = json.and_then(|json| at(json, next)).and_then(|next| match next {
+                    Json::String(text) if !text.is_empty() => Some(text.clone()),
+                    Json::Number(number) => Some(number.to_string()),
+                    _ => None,
+                });
+                // A cursor that stays where it is would be followed for ever.
+                let moves = found.is_some() && found != self.cursor;
+                self.cursor = found;
+                moves
+            }
+            Paging::Link => false,
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pages() {
+        let paging = Paging::Page { page: "p".into(), first: 1, size: Some(("n".into(), 2)) };
+        let mut page = Page::first(Some(&paging));
+        assert_eq!(page.path("/x?a=b", &paging), "/x?a=b&p=1&n=2");
+        assert!(page.next(&paging, 2, None));
+        assert_eq!(page.path("/x", &paging), "/x?p=2&n=2");
+        assert!(!page.next(&paging, 1, None));
+
+        let paging = Paging::Cursor { cursor: "c".into(), next: vec!["next".into()] };
+        let mut page = Page::first(Some(&paging));
+        assert_eq!(page.path("/x", &paging), "/x");
+        assert!(page.next(&paging, 0, Some(&json!({"next": "a/b"}))));
+        assert_eq!(page.path("/x", &paging), "/x?c=a%2Fb");
+        assert!(!page.next(&paging, 5, Some(&json!({"next": "a/b"}))), "it does not move");
+        assert!(!page.next(&paging, 5, Some(&json!({"next": null}))));
+    }
+}
