@@ -1,8 +1,34 @@
 //! Values of expressions, with unknowns and sensitivity.
+//!
+//! An evaluation computes three things at once, kept together in a [`part::Part`]: the value, its
+//! sensitive places, and what stands for them in a residual. What is not known makes an unknown
+//! whose residual has everything else folded in; what is sensitive stands in a residual as the
+//! reference that it came from, so no residual holds a secret. Messages name no values.
+//!
+//! Steps and produced bytes are bounded, and so are the size and the depth of the result, so that
+//! no spec can make the engine run long, fill the memory or overflow the stack.
 
-use super::{Expr, ExprError, Root};
-use crate::address::Block;
-use crate::value::Datum;
+mod access;
+mod budget;
+mod calls;
+mod choice;
+mod operators;
+mod part;
+mod templates;
+mod walks;
+
+use std::sync::Arc;
+
+use self::budget::Budget;
+use self::part::{Part, Source};
+use super::{Expr, ExprError, Kind, Range, Root};
+use crate::address::{Block, Name};
+use crate::types::Type;
+use crate::value::{Attributes, Datum, Path, Paths, Value};
+
+pub(super) use self::budget::BYTES_MAX;
+pub(super) use self::operators::float;
+pub(super) use self::templates::text_of;
 
 /// What an expression may refer to, by value. Look-ups may be recorded by the implementation.
 pub trait Scope {
@@ -21,18 +47,246 @@ pub trait Scope {
     }
 
     /// The content of a file that the spec names.
-    fn file(&self, path: &str) -> Result<std::sync::Arc<str>, String> {
+    fn file(&self, path: &str) -> Result<Arc<str>, String> {
         Err(format!("files cannot be read here, so not `{path}`"))
     }
 }
 
 /// Computes an expression. What is not known yet gives an unknown with its residual.
-pub fn evaluate(_expr: &Expr, _scope: &dyn Scope) -> Result<Datum, ExprError> {
-    Ok(Datum::plain(crate::value::Value::Null))
+pub fn evaluate(expr: &Expr, scope: &dyn Scope) -> Result<Datum, ExprError> {
+    // Most expressions are one literal.
+    if let Kind::Literal(value) = &expr.kind {
+        return Ok(Datum::plain(value.clone()));
+    }
+    let part = Evaluator::new(scope).eval(expr).map_err(|stop| stop.error)?;
+    budget::check_result(&part.value, expr.range)?;
+    Ok(Datum { value: part.value, sensitive: part.sensitive })
 }
 
 /// Folds an expression: what is known and not sensitive becomes literals, what is not known becomes
 /// its residual, and sensitive variables stay references, so the result holds no secret.
-pub fn residual(expr: &Expr, _scope: &dyn Scope) -> Result<Expr, ExprError> {
-    Ok(expr.clone())
+pub fn residual(expr: &Expr, scope: &dyn Scope) -> Result<Expr, ExprError> {
+    let mut evaluator = Evaluator::new(scope);
+    let part = evaluator.eval(expr).map_err(|stop| stop.error)?;
+    budget::check_result(&part.value, expr.range)?;
+    evaluator.reify(&part, expr.range).map_err(|stop| stop.error)
 }
+
+/// Why an evaluation ended early.
+#[derive(Debug)]
+struct Stop {
+    error: ExprError,
+    /// Whether a bound was met: `try` and `can` do not catch that.
+    fatal: bool,
+}
+
+type Eval = Result<Part, Stop>;
+
+fn stop(range: Range, message: impl Into<String>, help: Option<&str>) -> Stop {
+    let error = ExprError { range, message: message.into(), help: help.map(str::to_owned) };
+    Stop { error, fatal: false }
+}
+
+struct Evaluator<'s> {
+    scope: &'s dyn Scope,
+    budget: Budget,
+    /// The variables of the `for` expressions around, the innermost last.
+    bound: Vec<(Name, Part)>,
+    /// The names that the variables of walks over unknown collections have in residuals.
+    residual_names: Vec<Name>,
+}
+
+impl<'s> Evaluator<'s> {
+    fn new(scope: &'s dyn Scope) -> Self {
+        Self { scope, budget: Budget::default(), bound: Vec::new(), residual_names: Vec::new() }
+    }
+
+    fn eval(&mut self, expr: &Expr) -> Eval {
+        self.budget.step(expr.range)?;
+        match &expr.kind {
+            Kind::Literal(value) => Ok(Part::plain(value.clone())),
+            Kind::Template(parts) => self.template(parts, expr.range),
+            Kind::Root(root) => self.root(root, expr.range),
+            Kind::Attribute(..) | Kind::Index(..) => self.chain(expr),
+            Kind::Splat(base, rest) => self.splat(base, rest, expr.range),
+            Kind::Unary(op, operand) => self.unary(*op, operand, expr.range),
+            Kind::Binary(op, left, right) => self.binary(*op, left, right, expr.range),
+            Kind::Conditional(conditional) => self.conditional(conditional, expr.range),
+            Kind::Call(call) => self.call(call, expr.range),
+            Kind::For(walk) => self.walk(walk, expr.range),
+            Kind::List(items) => self.list(items, expr.range),
+            Kind::Map(entries) => self.map(entries, expr.range),
+        }
+    }
+
+    fn eval_all(&mut self, exprs: &[Expr]) -> Result<Vec<Part>, Stop> {
+        exprs.iter().map(|expr| self.eval(expr)).collect()
+    }
+
+    fn root(&mut self, root: &Root, range: Range) -> Eval {
+        if let Root::Named(name) = root
+            && let Some((_, part)) = self.bound.iter().rev().find(|(bound, _)| bound == name)
+        {
+            return Ok(part.clone());
+        }
+        let found = match root {
+            Root::Resource(block) => self.scope.resource(block, None),
+            other => self.scope.root(other),
+        };
+        let datum = found.map_err(|message| stop(range, message, None))?;
+        Ok(Part::referred(datum, || Expr { kind: Kind::Root(root.clone()), range }))
+    }
+
+    fn list(&mut self, items: &[Expr], range: Range) -> Eval {
+        let parts = self.eval_all(items)?;
+        self.budget.items(parts.len(), range)?;
+        Ok(self.list_of(parts, range))
+    }
+
+    /// A list of parts, whose sensitive places are the items'.
+    fn list_of(&mut self, parts: Vec<Part>, range: Range) -> Part {
+        let mut sensitive = Paths::none();
+        for (index, part) in parts.iter().enumerate() {
+            sensitive.extend_below(&Path::root().join(index), &part.sensitive);
+        }
+        let source = self.source_if(&parts, range, Kind::List);
+        let value = Value::list(parts.into_iter().map(|part| part.value).collect());
+        Part { value, sensitive, source }
+    }
+
+    fn map(&mut self, entries: &[(Expr, Expr)], range: Range) -> Eval {
+        self.budget.items(entries.len(), range)?;
+        let mut keys = Vec::with_capacity(entries.len());
+        let mut parts = Vec::with_capacity(entries.len());
+        for (key, value) in entries {
+            keys.push(self.eval(key)?);
+            parts.push(self.eval(value)?);
+        }
+        let mut names = Vec::with_capacity(keys.len());
+        for (part, (key, _)) in keys.iter().zip(entries) {
+            names.push(key_text(part, key.range)?);
+        }
+        let secret_key = keys.iter().any(Part::is_secret);
+        let rebuild = |evaluator: &mut Self| {
+            let mut rebuilt = Vec::with_capacity(parts.len());
+            for (key, value) in keys.iter().zip(&parts) {
+                rebuilt.push((evaluator.reify(key, range)?, evaluator.reify(value, range)?));
+            }
+            Ok(Kind::Map(rebuilt))
+        };
+        let Some(names) = names.into_iter().collect::<Option<Vec<_>>>() else {
+            let ty = parts.iter().fold(Type::Null, |ty, part| ty.unify(&part.value.type_of()));
+            let secret = secret_key || parts.iter().any(|part| !part.sensitive.is_empty());
+            let residual = Expr { kind: rebuild(self)?, range };
+            return Ok(Part::unknown(Type::map(ty), residual, secret));
+        };
+        let source = if secret_key || parts.iter().any(Part::is_secret) {
+            rebuild(self).map_or(Source::Barred, |kind| Source::built(Expr { kind, range }))
+        } else {
+            Source::None
+        };
+        let mut part = entries_of(names.into_iter().zip(parts), entries)?;
+        part.source = source;
+        if secret_key {
+            part.sensitive = Paths::whole();
+        }
+        Ok(part)
+    }
+
+    /// What stands for a value made of `parts`, when one of them asks for it.
+    fn source_if(
+        &mut self,
+        parts: &[Part],
+        range: Range,
+        kind: impl FnOnce(Vec<Expr>) -> Kind,
+    ) -> Source {
+        if !parts.iter().any(Part::is_secret) {
+            return Source::None;
+        }
+        match self.reify_all(parts, range) {
+            Ok(exprs) => Source::built(Expr { kind: kind(exprs), range }),
+            Err(_) => Source::Barred,
+        }
+    }
+
+    /// A value computed from the whole of `parts`: not known when one of them is not, and
+    /// sensitive when one of them is.
+    fn combine(
+        &mut self,
+        parts: &[Part],
+        ty: impl FnOnce() -> Type,
+        range: Range,
+        kind: impl FnOnce(Vec<Expr>) -> Kind,
+        compute: impl FnOnce(&mut Self) -> Result<Value, Stop>,
+    ) -> Eval {
+        let secret = parts.iter().any(Part::is_secret);
+        if parts.iter().any(|part| !part::is_plain(&part.value)) {
+            let exprs = self.reify_all(parts, range)?;
+            return Ok(Part::unknown(ty(), Expr { kind: kind(exprs), range }, secret));
+        }
+        let value = compute(self)?;
+        if !secret {
+            return Ok(Part::plain(value));
+        }
+        let source = self.source_if(parts, range, kind);
+        Ok(Part { value, sensitive: Paths::whole(), source })
+    }
+}
+
+/// A map of entries, whose sensitive places are the values'.
+fn entries_of(
+    entries: impl Iterator<Item = (Name, Part)>,
+    places: &[(Expr, Expr)],
+) -> Result<Part, Stop> {
+    let (mut map, mut sensitive) = (Attributes::new(), Paths::none());
+    for ((name, part), (place, _)) in entries.zip(places) {
+        sensitive.extend_below(&Path::attribute(Name::clone(&name)), &part.sensitive);
+        if map.insert(name, part.value).is_some() {
+            return Err(stop(place.range, "this key stands twice in the map", None));
+        }
+    }
+    Ok(Part { value: Value::map(map), sensitive, source: Source::None })
+}
+
+/// The text of a map's key; none when it is not known.
+fn key_text(part: &Part, range: Range) -> Result<Option<Name>, Stop> {
+    match &part.value {
+        Value::String(text) => Ok(Some(Arc::clone(text))),
+        Value::Bool(_) | Value::Integer(_) | Value::Float(_) => {
+            Ok(text_of(&part.value).map(Name::from))
+        }
+        Value::Unknown(_) | Value::Sealed(_) => Ok(None),
+        other => Err(stop(range, format!("a key is text, and this is {}", word(other)), None)),
+    }
+}
+
+/// What a value is, for messages: never the value itself.
+pub(super) fn word(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Integer(_) | Value::Float(_) => "a number",
+        Value::String(_) => "a string",
+        Value::List(_) => "a list",
+        Value::Set(_) => "a set",
+        Value::Map(_) => "an object or map",
+        Value::Unknown(unknown) => type_word(&unknown.ty),
+        Value::Sealed(sealed) => type_word(&sealed.ty),
+    }
+}
+
+fn type_word(ty: &Type) -> &'static str {
+    match ty {
+        Type::Any => "a value that is not known yet",
+        Type::Null => "null",
+        Type::Boolean => "a boolean",
+        Type::Integer | Type::Number => "a number",
+        Type::String => "a string",
+        Type::List(_) => "a list",
+        Type::Set(_) => "a set",
+        Type::Map(_) | Type::Object(_) => "an object or map",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,142 @@
-//! The functions of the expression language.
+//! The functions of the expression language: one table, which the type checker and the evaluator
+//! read. A function is pure, total and bounded; what it cannot compute is a [`Fault`] with the
+//! argument that is at fault.
+//!
+//! No function bears the name of a resource type or a reserved word.
+
+#![expect(clippy::unnecessary_wraps, reason = "the functions of the table have one signature")]
+
+mod collections;
+mod encodings;
+mod numbers;
+mod parameters;
+mod sets;
+mod table;
+mod texts;
+mod types;
+
+pub(super) use parameters::{Parameter, Wants};
+
+use super::{ExprError, Range};
+use crate::diagnostics::nearest;
+use crate::types::Type;
+use crate::value::{Datum, Value};
+
+/// A function.
+pub(super) struct Function {
+    pub(super) name: &'static str,
+    pub(super) parameters: &'static [Parameter],
+    /// How many arguments there must be.
+    pub(super) required: usize,
+    /// Whether the last parameter takes any number of arguments.
+    pub(super) repeats: bool,
+    /// The type of the result, given the types of the arguments; none are given where they are not
+    /// known (`f(list...)`).
+    pub(super) result: fn(&[Type]) -> Type,
+    pub(super) body: Body,
+}
+
+/// How a function computes.
+#[derive(Clone, Copy)]
+pub(super) enum Body {
+    /// From arguments that are known throughout. The result is sensitive when a part of them is.
+    Whole(fn(&[Value]) -> Result<Value, Fault>),
+    /// From arguments that may hold unknown and sealed parts, whose sensitive places it moves.
+    Parts(fn(&[Datum]) -> Result<Answer, Fault>),
+    /// From more than values: the evaluator's own.
+    Special(Special),
+}
+
+/// The functions that the evaluator computes itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Special {
+    Try,
+    Can,
+    Sensitive,
+    File,
+}
+
+/// What a function found.
+pub(super) enum Answer {
+    Known(Datum),
+    /// It depends on what is not known.
+    Unknown,
+}
+
+/// Why a function cannot compute. Names no values: they may be secret.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// The argument at fault, from 0; none: the call as a whole.
+    pub(super) argument: Option<usize>,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+impl Fault {
+    fn new(argument: usize, message: impl Into<String>) -> Self {
+        Self { argument: Some(argument), message: message.into(), help: None }
+    }
+
+    fn help(mut self, help: &str) -> Self {
+        self.help = Some(help.to_owned());
+        self
+    }
+}
+
+/// The function of that name.
+pub(super) fn find(name: &str) -> Option<&'static Function> {
+    let index = table::FUNCTIONS.binary_search_by(|function| function.name.cmp(name)).ok()?;
+    Some(&table::FUNCTIONS[index])
+}
+
+/// What to say when there is no such function.
+pub(super) fn unknown(name: &str, range: Range) -> ExprError {
+    let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
+    let end = range.start.saturating_add(length).min(range.end);
+    let known = nearest(name, table::FUNCTIONS.iter().map(|function| function.name));
+    ExprError {
+        range: Range { start: range.start, end },
+        message: format!("there is no function `{name}`"),
+        help: known.map(|known| format!("did you mean `{known}`?")),
+    }
+}
+
+impl Function {
+    /// The parameter that the argument at `index` is for.
+    pub(super) fn parameter(&self, index: usize) -> Option<&Parameter> {
+        match self.parameters.get(index) {
+            None if self.repeats => self.parameters.last(),
+            found => found,
+        }
+    }
+
+    /// Refuses a wrong number of arguments.
+    pub(super) fn check_count(&self, count: usize, range: Range) -> Result<(), ExprError> {
+        let most = if self.repeats { usize::MAX } else { self.parameters.len() };
+        if (self.required..=most).contains(&count) {
+            return Ok(());
+        }
+        let wanted = match (self.required, most) {
+            (least, usize::MAX) => format!("{least} or more"),
+            (least, most) if least == most => format!("{most}"),
+            (least, most) => format!("{least} to {most}"),
+        };
+        let plural = if wanted == "1" { "" } else { "s" };
+        let message = format!("{}() takes {wanted} argument{plural}, found {count}", self.name);
+        Err(ExprError { range, message, help: Some(format!("write {}", self.usage())) })
+    }
+
+    /// How it is called, such as `substr(text, offset, length)`.
+    pub(super) fn usage(&self) -> String {
+        let optional = |index: usize| index >= self.required && !self.repeats;
+        let mark = |index: usize| if optional(index) { "?" } else { "" };
+        let names = self.parameters.iter().enumerate();
+        let names: Vec<String> =
+            names.map(|(index, parameter)| format!("{}{}", parameter.name, mark(index))).collect();
+        let more = if self.repeats { ", …" } else { "" };
+        format!("{}({}{more})", self.name, names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ pub mod evaluate;
 pub mod functions;
 pub mod parse;
 pub mod print;
+mod typing;
 pub mod visit;
 
 use crate::address::{Block, Name};

@@ -33,7 +33,7 @@ pub fn move_ranges(expr: &mut Expr, place: &dyn Fn(Range) -> Range) {
     }
 }
 
-fn push_parts<'e>(expr: &'e Expr, parts: &mut Vec<&'e Expr>) {
+pub(super) fn push_parts<'e>(expr: &'e Expr, parts: &mut Vec<&'e Expr>) {
     match &expr.kind {
         Kind::Literal(_) | Kind::Root(_) => {}
         Kind::Template(items) | Kind::List(items) => parts.extend(items),

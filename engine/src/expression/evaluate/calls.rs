@@ -1,0 +1,271 @@
+//! Calls: arguments are computed and checked here, functions compute in [`functions`]. The four
+//! that must see more than values (`try`, `can`, `sensitive`, `file`) are here.
+
+use super::access::item_at;
+use super::operators::chosen;
+use super::{Eval, Evaluator, Part, Source, Stop, stop, word};
+use crate::expression::functions::{self, Answer, Body, Fault, Function, Special};
+use crate::expression::{Call, Expr, Kind, Range};
+use crate::types::Type;
+use crate::value::{Datum, Path, Paths, Value};
+
+impl Evaluator<'_> {
+    pub(super) fn call(&mut self, call: &Call, range: Range) -> Eval {
+        let function = functions::find(&call.name)
+            .ok_or_else(|| Stop { error: functions::unknown(&call.name, range), fatal: false })?;
+        if let Body::Special(special) = function.body {
+            return self.special(special, call, range);
+        }
+        let mut parts = self.eval_all(&call.arguments)?;
+        let mut places: Vec<Range> = call.arguments.iter().map(|expr| expr.range).collect();
+        if call.spread && !self.spread(&mut parts, &mut places)? {
+            let secret = parts.iter().any(Part::is_secret);
+            let arguments = self.reify_all(&parts, range)?;
+            let kind = kind_of(function, arguments, true);
+            let ty = (function.result)(&[]);
+            return Ok(Part::unknown(ty, Expr { kind, range }, secret));
+        }
+        function.check_count(parts.len(), range).map_err(|error| Stop { error, fatal: false })?;
+        for (index, part) in parts.iter().enumerate() {
+            check_argument(function, index, &part.value, places[index])?;
+        }
+        let fault = |fault: Fault| {
+            let place = fault.argument.and_then(|at| places.get(at)).copied().unwrap_or(range);
+            stop(place, fault.message, fault.help.as_deref())
+        };
+        let part = match function.body {
+            Body::Whole(compute) => {
+                self.whole(function, &parts, range, |values| compute(values).map_err(fault))?
+            }
+            Body::Parts(compute) => {
+                self.by_parts(function, &parts, range, |data| compute(data).map_err(fault))?
+            }
+            Body::Special(_) => unreachable_special(range)?,
+        };
+        self.budget.made(&part.value, range)?;
+        Ok(part)
+    }
+
+    fn whole(
+        &mut self,
+        function: &Function,
+        parts: &[Part],
+        range: Range,
+        compute: impl FnOnce(&[Value]) -> Result<Value, Stop>,
+    ) -> Eval {
+        let ty = || result_type(function, parts);
+        self.combine(
+            parts,
+            ty,
+            range,
+            |exprs| kind_of(function, exprs, false),
+            |_| {
+                let values: Vec<Value> = parts.iter().map(|part| part.value.clone()).collect();
+                compute(&values)
+            },
+        )
+    }
+
+    /// A function that moves items without looking into them: they may be unknown or sealed.
+    fn by_parts(
+        &mut self,
+        function: &Function,
+        parts: &[Part],
+        range: Range,
+        compute: impl FnOnce(&[Datum]) -> Result<Answer, Stop>,
+    ) -> Eval {
+        let data: Vec<Datum> = parts
+            .iter()
+            .map(|part| Datum { value: part.value.clone(), sensitive: part.sensitive.clone() })
+            .collect();
+        match compute(&data)? {
+            Answer::Unknown => {
+                let secret = parts.iter().any(Part::is_secret);
+                let arguments = self.reify_all(parts, range)?;
+                let residual = Expr { kind: kind_of(function, arguments, false), range };
+                Ok(Part::unknown(result_type(function, parts), residual, secret))
+            }
+            Answer::Known(datum) => {
+                let secret = !datum.sensitive.is_empty() || datum.value.holds_sealed();
+                let source = if secret {
+                    self.source_if(parts, range, |exprs| kind_of(function, exprs, false))
+                } else {
+                    Source::None
+                };
+                let whole = datum.sensitive.covers(&Path::root());
+                if whole && parts.len() > 1 {
+                    return Ok(chosen(datum.value, source));
+                }
+                Ok(Part { value: datum.value, sensitive: datum.sensitive, source })
+            }
+        }
+    }
+
+    /// Replaces the last argument by its items; false when they are not known.
+    fn spread(&mut self, parts: &mut Vec<Part>, places: &mut Vec<Range>) -> Result<bool, Stop> {
+        let (Some(last), Some(place)) = (parts.last(), places.last().copied()) else {
+            return Ok(true);
+        };
+        let items: Vec<Part> = match &last.value {
+            Value::Unknown(_) | Value::Sealed(_) => return Ok(false),
+            Value::List(items) => {
+                items.iter().enumerate().map(|(at, item)| item_at(last, at, item, place)).collect()
+            }
+            Value::Set(items) if last.is_secret() => {
+                let source = Source::Barred;
+                let secret = |item: &Value| Part {
+                    value: item.clone(),
+                    sensitive: Paths::whole(),
+                    source: source.clone(),
+                };
+                items.iter().map(secret).collect()
+            }
+            Value::Set(items) => items.iter().map(|item| Part::plain(item.clone())).collect(),
+            other => {
+                let message = format!("`...` takes a list, and this is {}", word(other));
+                return Err(stop(place, message, None));
+            }
+        };
+        self.budget.items(items.len(), place)?;
+        places.pop();
+        parts.pop();
+        places.extend(std::iter::repeat_n(place, items.len()));
+        parts.extend(items);
+        Ok(true)
+    }
+
+    fn special(&mut self, special: Special, call: &Call, range: Range) -> Eval {
+        let function = functions::find(&call.name);
+        if let Some(function) = function {
+            function
+                .check_count(call.arguments.len(), range)
+                .map_err(|error| Stop { error, fatal: false })?;
+        }
+        if call.spread {
+            let message = format!("`{}` takes its arguments one by one", call.name);
+            return Err(stop(range, message, None));
+        }
+        match special {
+            Special::Try => self.first_that_works(&call.arguments, range),
+            Special::Can => self.works(&call.arguments[0], range),
+            Special::Sensitive => self.declared_sensitive(&call.arguments[0]),
+            Special::File => self.file(&call.arguments[0]),
+        }
+    }
+
+    fn first_that_works(&mut self, arguments: &[Expr], range: Range) -> Eval {
+        let mut last = None;
+        for (index, argument) in arguments.iter().enumerate() {
+            let part = match self.eval(argument) {
+                Ok(part) => part,
+                Err(stop) if stop.fatal => return Err(stop),
+                Err(stop) => {
+                    last = Some(stop);
+                    continue;
+                }
+            };
+            if part.value.is_known() {
+                return Ok(part);
+            }
+            return self.may_work(part, &arguments[index + 1..], range);
+        }
+        Err(last.unwrap_or_else(|| stop(range, "`try` has nothing to try", None)))
+    }
+
+    /// An argument that is not known may fail at apply: the ones after it stay in the residual,
+    /// but for those that fail already.
+    fn may_work(&mut self, first: Part, rest: &[Expr], range: Range) -> Eval {
+        let mut ty = first.value.type_of();
+        let mut secret = first.is_secret();
+        let mut arguments = vec![self.reify(&first, range)?];
+        for argument in rest {
+            match self.eval(argument) {
+                Ok(part) => {
+                    ty = ty.unify(&part.value.type_of());
+                    secret |= part.is_secret();
+                    arguments.push(self.reify(&part, argument.range)?);
+                }
+                Err(stop) if stop.fatal => return Err(stop),
+                Err(_) => {}
+            }
+        }
+        if arguments.len() == 1 {
+            return Ok(first);
+        }
+        let call = Call { name: "try".into(), arguments, spread: false };
+        let residual = Expr { kind: Kind::Call(Box::new(call)), range };
+        Ok(Part::unknown(ty, residual, secret))
+    }
+
+    fn works(&mut self, argument: &Expr, range: Range) -> Eval {
+        let part = match self.eval(argument) {
+            Ok(part) => part,
+            Err(stop) if stop.fatal => return Err(stop),
+            Err(_) => return Ok(Part::plain(Value::Bool(false))),
+        };
+        let secret = part.is_secret();
+        let works = Value::Bool(true);
+        if part.value.is_known() && !secret {
+            return Ok(Part::plain(works));
+        }
+        let folded = self.reify(&part, range).map(|argument| {
+            let call = Call { name: "can".into(), arguments: vec![argument], spread: false };
+            Expr { kind: Kind::Call(Box::new(call)), range }
+        });
+        if part.value.is_known() {
+            let source = folded.map_or(Source::Barred, Source::built);
+            return Ok(Part { value: works, sensitive: Paths::whole(), source });
+        }
+        Ok(Part::unknown(Type::Boolean, folded?, secret))
+    }
+
+    /// What is sensitive already keeps its source; what is not cannot be named in a plan.
+    fn declared_sensitive(&mut self, argument: &Expr) -> Eval {
+        let part = self.eval(argument)?;
+        let named = part.sensitive.covers(&Path::root()) || matches!(part.value, Value::Sealed(_));
+        let source = if named { part.source } else { Source::Barred };
+        Ok(Part { value: part.value, sensitive: Paths::whole(), source })
+    }
+
+    fn file(&mut self, argument: &Expr) -> Eval {
+        let part = self.eval(argument)?;
+        let Value::String(path) = &part.value else {
+            let message = "the path of a file is text that stands in the spec";
+            return Err(stop(argument.range, message, None));
+        };
+        let found = self.scope.file(path);
+        let content = found.map_err(|message| stop(argument.range, message, None))?;
+        self.budget.bytes(content.len(), argument.range)?;
+        Ok(Part::plain(Value::String(content)))
+    }
+}
+
+fn unreachable_special(range: Range) -> Eval {
+    Err(stop(range, "this function cannot be called here", None))
+}
+
+fn kind_of(function: &Function, arguments: Vec<Expr>, spread: bool) -> Kind {
+    Kind::Call(Box::new(Call { name: function.name.into(), arguments, spread }))
+}
+
+fn result_type(function: &Function, parts: &[Part]) -> Type {
+    let types: Vec<Type> = parts.iter().map(|part| part.value.type_of()).collect();
+    (function.result)(&types)
+}
+
+fn check_argument(
+    function: &Function,
+    index: usize,
+    value: &Value,
+    place: Range,
+) -> Result<(), Stop> {
+    let Some(parameter) = function.parameter(index) else { return Ok(()) };
+    if parameter.wants.holds(value) {
+        return Ok(());
+    }
+    let help = value.is_null().then_some("use coalesce(…, default) where null is possible");
+    let Function { name, .. } = function;
+    let message =
+        format!("`{}` of {name}() is {}, found {}", parameter.name, parameter.wants, word(value));
+    Err(stop(place, message, help))
+}

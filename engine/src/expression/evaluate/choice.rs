@@ -1,0 +1,57 @@
+//! Conditionals: one arm is computed when the condition is known, both when it is not.
+
+use super::operators::{chosen, expect};
+use super::{Eval, Evaluator, Part, Source};
+use crate::expression::{Conditional, Expr, Kind, Range};
+use crate::types::Type;
+use crate::value::Value;
+
+impl Evaluator<'_> {
+    pub(super) fn conditional(&mut self, conditional: &Conditional, range: Range) -> Eval {
+        let condition = self.eval(&conditional.condition)?;
+        expect(&condition.value, &Type::Boolean, conditional.condition.range)?;
+        let Value::Bool(holds) = condition.value else {
+            return self.both_arms(conditional, &condition, range);
+        };
+        let (taken, other) = if holds {
+            (&conditional.yes, &conditional.no)
+        } else {
+            (&conditional.no, &conditional.yes)
+        };
+        let part = self.eval(taken)?;
+        if !condition.is_secret() {
+            return Ok(part);
+        }
+        // The residual names the condition and both arms, so that it does not tell which is taken.
+        // An arm that fails is not taken with this condition either when it is computed again.
+        let taken = self.reify(&part, range);
+        let other = self.eval(other).and_then(|part| self.reify(&part, range));
+        let other = other.unwrap_or_else(|_| Expr::literal(Value::Null));
+        let source = match (self.reify(&condition, range), taken) {
+            (Ok(condition), Ok(taken)) => {
+                let (yes, no) = if holds { (taken, other) } else { (other, taken) };
+                let kind = Kind::Conditional(Box::new(Conditional { condition, yes, no }));
+                Source::built(Expr { kind, range })
+            }
+            _ => Source::Barred,
+        };
+        Ok(chosen(part.value, source))
+    }
+
+    /// A condition that is not known: known all the same when both arms are equal.
+    fn both_arms(&mut self, conditional: &Conditional, condition: &Part, range: Range) -> Eval {
+        let yes = self.eval(&conditional.yes)?;
+        let no = self.eval(&conditional.no)?;
+        if yes.value == no.value && yes.sensitive == no.sensitive {
+            return Ok(yes);
+        }
+        let ty = yes.value.type_of().unify(&no.value.type_of());
+        let secret = [condition, &yes, &no].into_iter().any(Part::is_secret);
+        let kind = Kind::Conditional(Box::new(Conditional {
+            condition: self.reify(condition, range)?,
+            yes: self.reify(&yes, range)?,
+            no: self.reify(&no, range)?,
+        }));
+        Ok(Part::unknown(ty, Expr { kind, range }, secret))
+    }
+}

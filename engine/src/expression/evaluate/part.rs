@@ -1,0 +1,229 @@
+//! A value under way: what it is, what in it is sensitive, and what stands for it in a residual.
+
+use super::{Evaluator, Stop, stop};
+use crate::expression::visit::walk;
+use crate::expression::{Call, Expr, Kind, Range};
+use crate::types::Type;
+use crate::value::{Datum, Path, Paths, Value};
+
+/// A value under way.
+#[derive(Clone)]
+pub(super) struct Part {
+    pub(super) value: Value,
+    pub(super) sensitive: Paths,
+    pub(super) source: Source,
+}
+
+/// What stands for a value where it cannot stand itself: for what is sensitive or sealed in it.
+#[derive(Clone)]
+pub(super) enum Source {
+    /// Nothing needs to.
+    None,
+    /// A reference whose root the scope may replace ([`super::Scope::source`]).
+    Reference(Box<Expr>),
+    /// An expression of parts that were folded already.
+    Built(Box<Expr>),
+    /// Nothing can: the value was declared sensitive where it stands.
+    Barred,
+}
+
+impl Source {
+    pub(super) fn built(expr: Expr) -> Self {
+        Self::Built(Box::new(expr))
+    }
+
+    /// The source of a part of the value.
+    pub(super) fn step(&self, range: Range, kind: impl FnOnce(Box<Expr>) -> Kind) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Reference(base) => {
+                Self::Reference(Box::new(Expr { kind: kind(base.clone()), range }))
+            }
+            Self::Built(base) => {
+                Self::Built(Box::new(simplified(Expr { kind: kind(base.clone()), range })))
+            }
+            Self::Barred => Self::Barred,
+        }
+    }
+}
+
+impl Part {
+    pub(super) fn plain(value: Value) -> Self {
+        Self { value, sensitive: Paths::none(), source: Source::None }
+    }
+
+    pub(super) fn unknown(ty: Type, residual: Expr, secret: bool) -> Self {
+        let sensitive = if secret { Paths::whole() } else { Paths::none() };
+        Self { value: Value::unknown(ty, residual), sensitive, source: Source::None }
+    }
+
+    /// What a reference names. A collection keeps its reference in any case: whether something in
+    /// it is sealed is not worth looking for before somebody asks.
+    pub(super) fn referred(datum: Datum, reference: impl FnOnce() -> Expr) -> Self {
+        let collection = matches!(
+            datum.value,
+            Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Sealed(_)
+        );
+        let source = if collection || !datum.sensitive.is_empty() {
+            Source::Reference(Box::new(reference()))
+        } else {
+            Source::None
+        };
+        Self { value: datum.value, sensitive: datum.sensitive, source }
+    }
+
+    /// Says whether something in it is sensitive: then what is computed from all of it is.
+    pub(super) fn is_secret(&self) -> bool {
+        !self.sensitive.is_empty() || self.value.holds_sealed()
+    }
+}
+
+/// Says whether all of a value is known and in clear.
+pub(super) fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Unknown(_) | Value::Sealed(_) => false,
+        Value::List(items) | Value::Set(items) => items.iter().all(is_plain),
+        Value::Map(entries) => entries.values().all(is_plain),
+        _ => true,
+    }
+}
+
+impl Evaluator<'_> {
+    /// The expression that stands for a part in a residual.
+    pub(super) fn reify(&mut self, part: &Part, range: Range) -> Result<Expr, Stop> {
+        self.reify_value(&part.value, &part.sensitive, &part.source, range)
+    }
+
+    pub(super) fn reify_all(&mut self, parts: &[Part], range: Range) -> Result<Vec<Expr>, Stop> {
+        parts.iter().map(|part| self.reify(part, range)).collect()
+    }
+
+    fn reify_value(
+        &mut self,
+        value: &Value,
+        sensitive: &Paths,
+        source: &Source,
+        range: Range,
+    ) -> Result<Expr, Stop> {
+        self.budget.step(range)?;
+        if let Value::Unknown(unknown) = value {
+            // A residual is copied whole, and it may be large.
+            self.budget.steps(size_of(&unknown.residual), range)?;
+            return Ok(unknown.residual.clone());
+        }
+        if sensitive.covers(&Path::root()) || matches!(value, Value::Sealed(_)) {
+            return self.resolve(source, range);
+        }
+        if sensitive.is_empty() && is_plain(value) {
+            return Ok(Expr::literal(value.clone()));
+        }
+        match value {
+            Value::List(items) => {
+                let mut exprs = Vec::with_capacity(items.len());
+                for (index, item) in items.iter().enumerate() {
+                    let inside = sensitive.inside(&index.into());
+                    let source = source.step(range, |base| index_of(base, index));
+                    exprs.push(self.reify_value(item, &inside, &source, range)?);
+                }
+                Ok(Expr::nowhere(Kind::List(exprs)))
+            }
+            Value::Map(entries) => {
+                let mut exprs = Vec::with_capacity(entries.len());
+                for (name, item) in entries.iter() {
+                    let inside = sensitive.inside(&name.clone().into());
+                    let source = source.step(range, |base| Kind::Attribute(base, name.clone()));
+                    let key = Expr::literal(Value::String(name.clone()));
+                    exprs.push((key, self.reify_value(item, &inside, &source, range)?));
+                }
+                Ok(Expr::nowhere(Kind::Map(exprs)))
+            }
+            // The items of a set have no place of their own.
+            Value::Set(items) if sensitive.is_empty() && !value.holds_sealed() => {
+                let list = items
+                    .iter()
+                    .map(|item| self.reify_value(item, &Paths::none(), &Source::None, range))
+                    .collect::<Result<_, _>>()?;
+                let arguments = vec![Expr::nowhere(Kind::List(list))];
+                let call = Call { name: "toset".into(), arguments, spread: false };
+                Ok(Expr::nowhere(Kind::Call(Box::new(call))))
+            }
+            _ => self.resolve(source, range),
+        }
+    }
+
+    /// The source as it means something at apply.
+    fn resolve(&mut self, source: &Source, range: Range) -> Result<Expr, Stop> {
+        match source {
+            Source::Built(expr) => Ok((**expr).clone()),
+            Source::Reference(expr) => Ok(self.replace_root((**expr).clone())),
+            Source::None | Source::Barred => Err(stop(
+                range,
+                "what is declared sensitive here cannot be combined with what is known only after apply",
+                Some(
+                    "give it by a variable with `sensitive = true`: a plan can name that, and holds no secret",
+                ),
+            )),
+        }
+    }
+
+    /// A chain with the expression that the scope gives for its root.
+    fn replace_root(&self, expr: Expr) -> Expr {
+        let range = expr.range;
+        let kind = match expr.kind {
+            Kind::Attribute(base, name) => {
+                Kind::Attribute(Box::new(self.replace_root(*base)), name)
+            }
+            Kind::Index(base, index) => Kind::Index(Box::new(self.replace_root(*base)), index),
+            Kind::Root(root) => match self.scope.source(&root) {
+                Some(replacement) => return replacement,
+                None => Kind::Root(root),
+            },
+            other => other,
+        };
+        Expr { kind, range }
+    }
+}
+
+/// The part itself, where a part is taken of a list or map that is written out.
+fn simplified(expr: Expr) -> Expr {
+    let (base, key) = match &expr.kind {
+        Kind::Attribute(base, name) => (base, Value::String(name.clone())),
+        Kind::Index(base, index) => match &index.kind {
+            Kind::Literal(key) => (base, key.clone()),
+            _ => return expr,
+        },
+        _ => return expr,
+    };
+    let found = match (&base.kind, &key) {
+        (Kind::List(items), Value::Integer(at)) => {
+            usize::try_from(*at).ok().and_then(|at| items.get(at))
+        }
+        (Kind::Map(entries), Value::String(_)) => entries
+            .iter()
+            .find(|(name, _)| matches!(&name.kind, Kind::Literal(name) if *name == key))
+            .map(|(_, value)| value),
+        _ => None,
+    };
+    found.cloned().unwrap_or(expr)
+}
+
+/// How many expressions an expression is made of.
+fn size_of(expr: &Expr) -> usize {
+    let mut size = 0;
+    let mut base = expr;
+    loop {
+        size += 1;
+        match &base.kind {
+            Kind::Attribute(inner, _) => base = inner,
+            Kind::Root(_) | Kind::Literal(_) => return size,
+            _ => break,
+        }
+    }
+    walk(base, &mut |_| size += 1);
+    size
+}
+
+fn index_of(base: Box<Expr>, index: usize) -> Kind {
+    let index = i64::try_from(index).unwrap_or(i64::MAX);
+    Kind::Index(base, Box::new(Expr::literal(Value::Integer(index))))
+}

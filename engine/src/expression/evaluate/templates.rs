@@ -1,0 +1,94 @@
+//! Templates: scalars joined to one text.
+
+use super::{Eval, Evaluator, Part, Source, Stop, stop, word};
+use crate::expression::{Expr, Kind, Range};
+use crate::types::Type;
+use crate::value::{Paths, Value};
+
+impl Evaluator<'_> {
+    pub(super) fn template(&mut self, exprs: &[Expr], range: Range) -> Eval {
+        let mut text = String::new();
+        let mut parts = Vec::with_capacity(exprs.len());
+        let (mut known, mut secret) = (true, false);
+        for expr in exprs {
+            let part = match &expr.kind {
+                Kind::Literal(value) => Part::plain(value.clone()),
+                _ => self.eval(expr)?,
+            };
+            secret |= part.is_secret();
+            match &part.value {
+                Value::Unknown(unknown) => {
+                    refuse_collection(&unknown.ty, &part.value, expr.range)?;
+                    known = false;
+                }
+                Value::Sealed(_) => known = false,
+                value => {
+                    let piece = text_of(value).ok_or_else(|| no_text(value, expr.range))?;
+                    self.budget.bytes(piece.len(), range)?;
+                    text.push_str(&piece);
+                }
+            }
+            parts.push(part);
+        }
+        if known && !secret {
+            return Ok(Part::plain(Value::string(text)));
+        }
+        let folded = self.folded(&parts, range);
+        if !known {
+            let residual = Expr { kind: folded?, range };
+            return Ok(Part::unknown(Type::String, residual, secret));
+        }
+        let source = folded.map_or(Source::Barred, |kind| Source::built(Expr { kind, range }));
+        Ok(Part { value: Value::string(text), sensitive: Paths::whole(), source })
+    }
+
+    /// The template with what is known as text; a template in it is taken apart.
+    fn folded(&mut self, parts: &[Part], range: Range) -> Result<Kind, Stop> {
+        let mut pieces = Vec::with_capacity(parts.len());
+        for part in parts {
+            let expr = self.reify(part, range)?;
+            match expr.kind {
+                Kind::Literal(value) => {
+                    let text = text_of(&value).unwrap_or_default();
+                    pieces.push(Expr::literal(Value::string(text)));
+                }
+                Kind::Template(inner) => pieces.extend(inner),
+                _ => pieces.push(expr),
+            }
+        }
+        Ok(Kind::template(pieces))
+    }
+}
+
+/// A scalar as text: what a template shows of it.
+pub(in crate::expression) fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Float(number) => Some(float_text(*number)),
+        _ => None,
+    }
+}
+
+/// A float as people write it: without a fraction where it has none.
+fn float_text(number: f64) -> String {
+    let text = format!("{number:?}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+fn refuse_collection(ty: &Type, value: &Value, range: Range) -> Result<(), Stop> {
+    match ty {
+        Type::List(_) | Type::Set(_) | Type::Map(_) | Type::Object(_) => Err(no_text(value, range)),
+        _ => Ok(()),
+    }
+}
+
+fn no_text(value: &Value, range: Range) -> Stop {
+    if value.is_null() {
+        let help = "give a text for that case: coalesce(…, \"none\")";
+        return stop(range, "null cannot stand in a text", Some(help));
+    }
+    let help = "use jsonencode(…) or join(\", \", …)";
+    stop(range, format!("{} cannot stand in a text", word(value)), Some(help))
+}

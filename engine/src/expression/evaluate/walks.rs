@@ -1,0 +1,303 @@
+//! `for` expressions: unrolled over what is known, kept as they are over what is not.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::access::{entry_of, item_at};
+use super::operators::expect;
+use super::{Eval, Evaluator, Part, Source, Stop, key_text, stop, word};
+use crate::address::Name;
+use crate::expression::parse::OFFERED;
+use crate::expression::typing::item_of;
+use crate::expression::visit::roots;
+use crate::expression::{Expr, For, Kind, Range, Root};
+use crate::types::Type;
+use crate::value::{Attributes, Path, Paths, Value};
+
+/// What a walk found for one item that it keeps.
+struct Kept {
+    key: Option<Part>,
+    value: Part,
+}
+
+/// What a walk found.
+#[derive(Default)]
+struct Walked {
+    kept: Vec<Kept>,
+    /// A condition or a key is not known, so how many items there are is not known either.
+    undecided: bool,
+    /// A condition or a key is secret, so which items there are tells of it.
+    secret: bool,
+}
+
+impl Evaluator<'_> {
+    pub(super) fn walk(&mut self, walk: &For, range: Range) -> Eval {
+        let collection = self.eval(&walk.collection)?;
+        let items = match &collection.value {
+            Value::Unknown(_) | Value::Sealed(_) => {
+                refuse_scalar(&collection.value.type_of(), &collection.value, walk)?;
+                let residual = self.kept_as_is(walk, &collection, range)?;
+                return Ok(Part::unknown(walk_type(walk), residual.0, residual.1));
+            }
+            value => entries(value, &collection, walk)?,
+        };
+        let found = self.walk_items(walk, items)?;
+        if found.undecided {
+            let residual = self.kept_as_is(walk, &collection, range)?;
+            return Ok(Part::unknown(walk_type(walk), residual.0, residual.1));
+        }
+        // A collection that is secret as a whole shows in which items there are, and the items of
+        // a set have no place of their own.
+        let whole = found.secret
+            || collection.sensitive.covers(&Path::root())
+            || (matches!(collection.value, Value::Set(_)) && collection.is_secret());
+        let kept = found.kept;
+        let mut part = match &walk.key {
+            None => self.list_of(kept.into_iter().map(|kept| kept.value).collect(), range),
+            Some(key) => self.map_of(kept, key.range, walk.grouped, range)?,
+        };
+        if whole {
+            part.sensitive = Paths::whole();
+            part.source = match self.kept_as_is(walk, &collection, range) {
+                Ok((residual, _)) => Source::built(residual),
+                Err(_) => Source::Barred,
+            };
+        }
+        Ok(part)
+    }
+
+    /// Computes keys and values of the items whose condition holds.
+    fn walk_items(&mut self, walk: &For, items: Vec<(Part, Part)>) -> Result<Walked, Stop> {
+        let mut found = Walked::default();
+        for (key, value) in items {
+            self.budget.step(walk.collection.range)?;
+            self.with_bound(walk, key, value, |evaluator| evaluator.item(walk, &mut found))?;
+        }
+        self.budget.items(found.kept.len(), walk.collection.range)?;
+        Ok(found)
+    }
+
+    /// One item. When it is undecided whether it stays, the rest of the walk is computed all the
+    /// same: what is wrong there is wrong in any case.
+    fn item(&mut self, walk: &For, found: &mut Walked) -> Result<(), Stop> {
+        if let Some(condition) = &walk.condition {
+            let part = self.eval(condition)?;
+            expect(&part.value, &Type::Boolean, condition.range)?;
+            found.secret |= part.is_secret();
+            match part.value {
+                Value::Bool(true) => {}
+                Value::Bool(false) => return Ok(()),
+                _ => {
+                    found.undecided = true;
+                    return Ok(());
+                }
+            }
+        }
+        let key = walk.key.as_ref().map(|key| self.eval(key)).transpose()?;
+        if let (Some(part), Some(key)) = (&key, &walk.key) {
+            found.secret |= part.is_secret();
+            if key_text(part, key.range)?.is_none() {
+                found.undecided = true;
+                return Ok(());
+            }
+        }
+        let value = self.eval(&walk.value)?;
+        found.kept.push(Kept { key, value });
+        Ok(())
+    }
+
+    fn map_of(&mut self, kept: Vec<Kept>, place: Range, grouped: bool, range: Range) -> Eval {
+        let mut groups: BTreeMap<Name, Vec<Part>> = BTreeMap::new();
+        for item in kept {
+            let Some(name) = item.key.map(|key| key_text(&key, place)).transpose()?.flatten()
+            else {
+                continue;
+            };
+            match groups.entry(name) {
+                Entry::Vacant(entry) => {
+                    entry.insert(vec![item.value]);
+                }
+                Entry::Occupied(mut entry) if grouped => entry.get_mut().push(item.value),
+                Entry::Occupied(_) => {
+                    let help = "make the keys distinct, or collect the values with `...`";
+                    return Err(stop(place, "two items have the same key", Some(help)));
+                }
+            }
+        }
+        let mut names = Vec::with_capacity(groups.len());
+        let mut parts = Vec::with_capacity(groups.len());
+        for (name, mut group) in groups {
+            names.push(name);
+            let alone = if grouped { None } else { group.pop() };
+            parts.push(alone.unwrap_or_else(|| self.list_of(group, range)));
+        }
+        let keys = names.clone();
+        let source = self.source_if(&parts, range, |exprs| {
+            let keys = keys.into_iter().map(|key| Expr::literal(Value::String(key)));
+            Kind::Map(keys.zip(exprs).collect())
+        });
+        let (mut map, mut sensitive) = (Attributes::new(), Paths::none());
+        for (name, part) in names.into_iter().zip(parts) {
+            sensitive.extend_below(&Path::attribute(name.clone()), &part.sensitive);
+            map.insert(name, part.value);
+        }
+        Ok(Part { value: Value::map(map), sensitive, source })
+    }
+
+    fn with_bound<T>(
+        &mut self,
+        walk: &For,
+        key: Part,
+        value: Part,
+        inner: impl FnOnce(&mut Self) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let outside = self.bound.len();
+        if let Some(name) = &walk.key_variable {
+            self.bound.push((name.clone(), key));
+        }
+        self.bound.push((walk.value_variable.clone(), value));
+        let result = inner(self);
+        self.bound.truncate(outside);
+        result
+    }
+
+    /// The walk as a residual, and whether something in it is secret: its variables stay, under
+    /// names that mean nothing else in it.
+    fn kept_as_is(
+        &mut self,
+        walk: &For,
+        collection: &Part,
+        range: Range,
+    ) -> Result<(Expr, bool), Stop> {
+        let item = match &collection.value {
+            Value::Map(_) => Type::Any,
+            value => item_of(&value.type_of()),
+        };
+        let collected = self.reify(collection, range)?;
+        let mut attempt = 0;
+        loop {
+            let value_name = self.fresh(&walk.value_variable, attempt, &[]);
+            let taken = [value_name.clone()];
+            let key_name = walk.key_variable.as_ref().map(|name| self.fresh(name, attempt, &taken));
+            let outside = self.residual_names.len();
+            self.residual_names.push(value_name.clone());
+            self.residual_names.extend(key_name.iter().cloned());
+            let variable = |name: &Name, ty: Type| {
+                let root = Expr::nowhere(Kind::Root(Root::Named(name.clone())));
+                Part::unknown(ty, root, false)
+            };
+            let key = variable(key_name.as_ref().unwrap_or(&value_name), Type::Any);
+            let value = variable(&value_name, item.clone());
+            let body = self.with_bound(walk, key, value, |evaluator| evaluator.body(walk));
+            self.residual_names.truncate(outside);
+            let (key, value, condition, secret) = body?;
+            let names: Vec<&Name> = key_name.iter().chain([&value_name]).collect();
+            let parts = key.iter().chain([&value]).chain(&condition);
+            if parts.into_iter().any(|part| captured(part, &names)) {
+                attempt += 1;
+                continue;
+            }
+            let kind = Kind::For(Box::new(For {
+                key_variable: key_name,
+                value_variable: value_name,
+                collection: collected,
+                key,
+                value,
+                condition,
+                grouped: walk.grouped,
+            }));
+            return Ok((Expr { kind, range }, secret || collection.is_secret()));
+        }
+    }
+
+    fn body(&mut self, walk: &For) -> Result<(Option<Expr>, Expr, Option<Expr>, bool), Stop> {
+        let mut secret = false;
+        let mut fold = |evaluator: &mut Self, expr: &Expr| {
+            let part = evaluator.eval(expr)?;
+            secret |= part.is_secret();
+            evaluator.reify(&part, expr.range)
+        };
+        let key = walk.key.as_ref().map(|key| fold(self, key)).transpose()?;
+        let value = fold(self, &walk.value)?;
+        let condition =
+            walk.condition.as_ref().map(|condition| fold(self, condition)).transpose()?;
+        Ok((key, value, condition, secret))
+    }
+
+    /// A name for a variable in a residual that no walk around uses.
+    fn fresh(&self, name: &Name, attempt: usize, taken: &[Name]) -> Name {
+        let mut number = attempt;
+        loop {
+            let candidate: Name =
+                if number == 0 { name.clone() } else { format!("{name}_{number}").into() };
+            let free = !self.residual_names.contains(&candidate)
+                && !taken.contains(&candidate)
+                && !OFFERED.contains(&&*candidate);
+            if free {
+                return candidate;
+            }
+            number += 1;
+        }
+    }
+}
+
+/// Says whether a resource that a residual refers to would be read as one of the variables.
+fn captured(expr: &Expr, names: &[&Name]) -> bool {
+    let mut found = false;
+    roots(expr, &mut |root, _| {
+        if let Root::Resource(block) = root {
+            found |= names.contains(&&block.ty);
+        }
+    });
+    found
+}
+
+/// What is walked, with the key or index of each item.
+fn entries(value: &Value, part: &Part, walk: &For) -> Result<Vec<(Part, Part)>, Stop> {
+    let place = walk.collection.range;
+    let index = |at: usize| Part::plain(Value::Integer(i64::try_from(at).unwrap_or(i64::MAX)));
+    match value {
+        Value::List(items) => Ok(items
+            .iter()
+            .enumerate()
+            .map(|(at, item)| (index(at), item_at(part, at, item, place)))
+            .collect()),
+        // As in HCL, the key of a set's item is the item.
+        Value::Set(items) => {
+            let item = |item: &Value| Part::plain(item.clone());
+            Ok(items.iter().map(|value| (item(value), item(value))).collect())
+        }
+        Value::Map(map) => Ok(map
+            .iter()
+            .map(|(name, item)| {
+                let key = Part::plain(Value::String(name.clone()));
+                (key, entry_of(part, name, item, place))
+            })
+            .collect()),
+        Value::Null => {
+            let help = "use coalesce(…, []) where null is possible";
+            Err(stop(place, "null cannot be walked over", Some(help)))
+        }
+        other => {
+            let help = "`for` walks over lists, sets, maps and objects";
+            Err(stop(place, format!("{} cannot be walked over", word(other)), Some(help)))
+        }
+    }
+}
+
+fn refuse_scalar(ty: &Type, value: &Value, walk: &For) -> Result<(), Stop> {
+    if matches!(ty, Type::Boolean | Type::Integer | Type::Number | Type::String) {
+        let help = "`for` walks over lists, sets, maps and objects";
+        let message = format!("{} cannot be walked over", word(value));
+        return Err(stop(walk.collection.range, message, Some(help)));
+    }
+    Ok(())
+}
+
+fn walk_type(walk: &For) -> Type {
+    match (&walk.key, walk.grouped) {
+        (None, _) => Type::list(Type::Any),
+        (Some(_), false) => Type::map(Type::Any),
+        (Some(_), true) => Type::map(Type::list(Type::Any)),
+    }
+}

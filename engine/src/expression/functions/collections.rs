@@ -1,0 +1,375 @@
+//! Functions of lists, maps and objects. Most move items without looking into them, so an item may
+//! be unknown or sealed, and takes its sensitive places along.
+
+use super::{Answer, Fault};
+use crate::address::Name;
+use crate::expression::evaluate::word;
+use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
+
+type Out = Result<Value, Fault>;
+type Parted = Result<Answer, Fault>;
+
+/// Says whether the value itself is not known; items in it may be.
+fn hidden(value: &Value) -> bool {
+    matches!(value, Value::Unknown(_) | Value::Sealed(_))
+}
+
+fn whole_secret(datum: &Datum) -> bool {
+    datum.sensitive.covers(&Path::root())
+}
+
+fn known(value: Value, secret: bool) -> Parted {
+    let sensitive = if secret { Paths::whole() } else { Paths::none() };
+    Ok(Answer::Known(Datum { value, sensitive }))
+}
+
+/// The items of a list or set with their sensitive places; those of a set have none of their own.
+fn items(datum: &Datum) -> Vec<Datum> {
+    let items = datum.value.as_items().unwrap_or_default();
+    let set = matches!(datum.value, Value::Set(_)) && !datum.sensitive.is_empty();
+    items
+        .iter()
+        .enumerate()
+        .map(|(index, value)| {
+            let sensitive =
+                if set { Paths::whole() } else { datum.sensitive.inside(&Segment::Index(index)) };
+            Datum { value: value.clone(), sensitive }
+        })
+        .collect()
+}
+
+/// The items with which `secret` lists are secret as a whole: how many there are tells of it.
+fn list(items: Vec<Datum>, secret: bool) -> Parted {
+    let mut sensitive = if secret { Paths::whole() } else { Paths::none() };
+    for (index, item) in items.iter().enumerate() {
+        sensitive.extend_below(&Path::root().join(index), &item.sensitive);
+    }
+    let value = Value::list(items.into_iter().map(|item| item.value).collect());
+    Ok(Answer::Known(Datum { value, sensitive }))
+}
+
+fn map(entries: Vec<(Name, Datum)>, secret: bool) -> Parted {
+    let mut sensitive = Paths::none();
+    let mut map = Attributes::new();
+    for (name, datum) in entries {
+        let place = Path::attribute(name.clone());
+        // A later entry takes the place of an earlier one, secrets and all.
+        sensitive = sensitive.iter().filter(|path| !place.covers(path)).cloned().collect();
+        sensitive.extend_below(&place, &datum.sensitive);
+        map.insert(name, datum.value);
+    }
+    if secret {
+        sensitive = Paths::whole();
+    }
+    Ok(Answer::Known(Datum { value: Value::map(map), sensitive }))
+}
+
+fn entries(datum: &Datum) -> Vec<(Name, Datum)> {
+    let Some(entries) = datum.value.as_map() else { return Vec::new() };
+    let entry = |(name, value): (&Name, &Value)| {
+        let sensitive = datum.sensitive.inside(&Segment::Key(name.clone()));
+        (name.clone(), Datum { value: value.clone(), sensitive })
+    };
+    entries.iter().map(entry).collect()
+}
+
+fn whole_number(datum: &Datum) -> i64 {
+    datum.value.as_integer().unwrap_or(0)
+}
+
+pub(super) fn length(a: &[Datum]) -> Parted {
+    let count = match &a[0].value {
+        Value::Unknown(_) | Value::Sealed(_) => return Ok(Answer::Unknown),
+        Value::String(text) => text.chars().count(),
+        Value::Map(entries) => entries.len(),
+        // Unknown items of a set may turn out to be the same.
+        Value::Set(items) if items.len() > 1 && !a[0].value.is_known() => {
+            return Ok(Answer::Unknown);
+        }
+        other => other.as_items().unwrap_or_default().len(),
+    };
+    known(Value::Integer(i64::try_from(count).unwrap_or(i64::MAX)), whole_secret(&a[0]))
+}
+
+pub(super) fn keys(a: &[Datum]) -> Parted {
+    if hidden(&a[0].value) {
+        return Ok(Answer::Unknown);
+    }
+    let names = entries(&a[0]).into_iter().map(|(name, _)| Value::String(name)).collect();
+    known(Value::list(names), whole_secret(&a[0]))
+}
+
+pub(super) fn values(a: &[Datum]) -> Parted {
+    if hidden(&a[0].value) {
+        return Ok(Answer::Unknown);
+    }
+    list(entries(&a[0]).into_iter().map(|(_, value)| value).collect(), whole_secret(&a[0]))
+}
+
+pub(super) fn lookup(a: &[Datum]) -> Parted {
+    let (Value::Map(map), Value::String(key)) = (&a[0].value, &a[1].value) else {
+        return Ok(Answer::Unknown);
+    };
+    let found = map.get(key).map(|value| {
+        let sensitive = a[0].sensitive.inside(&Segment::Key(key.clone()));
+        Datum { value: value.clone(), sensitive }
+    });
+    let mut datum = match (found, a.get(2)) {
+        (Some(found), _) => found,
+        (None, Some(default)) => default.clone(),
+        (None, None) => {
+            let fault = Fault::new(1, "there is no entry with this key");
+            return Err(fault.help("give a default: lookup(map, key, default)"));
+        }
+    };
+    if whole_secret(&a[0]) || !a[1].sensitive.is_empty() {
+        datum.sensitive = Paths::whole();
+    }
+    Ok(Answer::Known(datum))
+}
+
+pub(super) fn merge(a: &[Datum]) -> Parted {
+    if a.iter().any(|datum| hidden(&datum.value)) {
+        return Ok(Answer::Unknown);
+    }
+    // One pass for the sensitive places, however many maps there are.
+    let mut merged = std::collections::BTreeMap::new();
+    for (name, datum) in a.iter().flat_map(entries) {
+        merged.insert(name, datum);
+    }
+    let secret = a.iter().any(whole_secret);
+    let (mut map, mut sensitive) = (Attributes::new(), Paths::none());
+    for (name, datum) in merged {
+        if !datum.sensitive.is_empty() {
+            sensitive.extend_below(&Path::attribute(name.clone()), &datum.sensitive);
+        }
+        map.insert(name, datum.value);
+    }
+    let sensitive = if secret { Paths::whole() } else { sensitive };
+    Ok(Answer::Known(Datum { value: Value::map(map), sensitive }))
+}
+
+pub(super) fn concat(a: &[Datum]) -> Parted {
+    if a.iter().any(|datum| hidden(&datum.value)) {
+        return Ok(Answer::Unknown);
+    }
+    list(a.iter().flat_map(items).collect(), a.iter().any(whole_secret))
+}
+
+pub(super) fn flatten(a: &[Datum]) -> Parted {
+    fn walk(datum: &Datum, flat: &mut Vec<Datum>) -> bool {
+        items(datum).into_iter().all(|item| match &item.value {
+            Value::List(_) | Value::Set(_) => walk(&item, flat),
+            // Whether it is a list, and how long, is not known.
+            Value::Unknown(unknown) if may_be_list(&unknown.ty) => false,
+            Value::Sealed(sealed) if may_be_list(&sealed.ty) => false,
+            _ => {
+                flat.push(item);
+                true
+            }
+        })
+    }
+    let mut flat = Vec::new();
+    if hidden(&a[0].value) || !walk(&a[0], &mut flat) {
+        return Ok(Answer::Unknown);
+    }
+    list(flat, whole_secret(&a[0]))
+}
+
+fn may_be_list(ty: &crate::types::Type) -> bool {
+    use crate::types::Type;
+    matches!(ty, Type::Any | Type::List(_) | Type::Set(_))
+}
+
+pub(super) fn reverse(a: &[Datum]) -> Parted {
+    if hidden(&a[0].value) {
+        return Ok(Answer::Unknown);
+    }
+    list(items(&a[0]).into_iter().rev().collect(), whole_secret(&a[0]))
+}
+
+pub(super) fn slice(a: &[Datum]) -> Parted {
+    if a.iter().any(|datum| hidden(&datum.value)) {
+        return Ok(Answer::Unknown);
+    }
+    let items = items(&a[0]);
+    let secret = a.iter().any(whole_secret);
+    let bound = |at: usize| {
+        usize::try_from(whole_number(&a[at])).ok().filter(|bound| *bound <= items.len()).ok_or_else(
+            || Fault::new(at, format!("this is outside the list, which has {} items", items.len())),
+        )
+    };
+    let (start, end) = (bound(1)?, bound(2)?);
+    if start > end {
+        return Err(Fault::new(2, "the end stands before the start"));
+    }
+    list(items[start..end].to_vec(), secret)
+}
+
+/// The index wraps around, so every index names an item.
+pub(super) fn element(a: &[Datum]) -> Parted {
+    if hidden(&a[0].value) || hidden(&a[1].value) {
+        return Ok(Answer::Unknown);
+    }
+    let items = items(&a[0]);
+    let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
+    let Some(at) = whole_number(&a[1]).checked_rem_euclid(count) else {
+        return Err(Fault::new(0, "an empty list has no element"));
+    };
+    let mut datum = usize::try_from(at)
+        .ok()
+        .and_then(|at| items.into_iter().nth(at))
+        .unwrap_or_else(|| Datum::plain(Value::Null));
+    if !a[1].sensitive.is_empty() {
+        datum.sensitive = Paths::whole();
+    }
+    Ok(Answer::Known(datum))
+}
+
+/// The only item of a list, and null of an empty one.
+pub(super) fn one(a: &[Datum]) -> Parted {
+    if hidden(&a[0].value) {
+        return Ok(Answer::Unknown);
+    }
+    let mut items = items(&a[0]);
+    match (items.pop(), items.len()) {
+        (None, _) => known(Value::Null, whole_secret(&a[0])),
+        (Some(item), 0) => Ok(Answer::Known(item)),
+        (Some(_), more) => {
+            Err(Fault::new(0, format!("the list must have one item or none, and has {}", more + 1)))
+        }
+    }
+}
+
+pub(super) fn chunks(a: &[Datum]) -> Parted {
+    if hidden(&a[0].value) || hidden(&a[1].value) {
+        return Ok(Answer::Unknown);
+    }
+    let size = usize::try_from(whole_number(&a[1])).ok().filter(|size| *size > 0);
+    let size = size.ok_or_else(|| Fault::new(1, "the size must be 1 or more"))?;
+    let secret = a.iter().any(whole_secret);
+    let mut chunked = Vec::new();
+    for chunk in items(&a[0]).chunks(size) {
+        if let Answer::Known(datum) = list(chunk.to_vec(), false)? {
+            chunked.push(datum);
+        }
+    }
+    list(chunked, secret)
+}
+
+pub(super) fn to_list(a: &[Datum]) -> Parted {
+    if hidden(&a[0].value) {
+        return Ok(Answer::Unknown);
+    }
+    list(items(&a[0]), whole_secret(&a[0]))
+}
+
+pub(super) fn to_map(a: &[Datum]) -> Parted {
+    if hidden(&a[0].value) { Ok(Answer::Unknown) } else { Ok(Answer::Known(a[0].clone())) }
+}
+
+pub(super) fn zip_map(a: &[Datum]) -> Parted {
+    if hidden(&a[0].value) || hidden(&a[1].value) || !a[0].value.is_known() {
+        return Ok(Answer::Unknown);
+    }
+    let (names, values) = (items(&a[0]), items(&a[1]));
+    if names.len() != values.len() {
+        let message = format!("there are {} keys and {} values", names.len(), values.len());
+        return Err(Fault::new(1, message));
+    }
+    let secret = !a[0].sensitive.is_empty() || whole_secret(&a[1]);
+    let mut zipped = Vec::with_capacity(names.len());
+    for (name, value) in names.into_iter().zip(values) {
+        match name.value {
+            Value::String(name) => zipped.push((name, value)),
+            Value::Sealed(_) => return Ok(Answer::Unknown),
+            other => {
+                return Err(Fault::new(
+                    0,
+                    format!("every key must be a string, found {}", word(&other)),
+                ));
+            }
+        }
+    }
+    map(zipped, secret)
+}
+
+/// The first argument that is neither null nor an empty text.
+pub(super) fn coalesce(a: &[Datum]) -> Parted {
+    first(a, "every argument is null or empty", |value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        _ => true,
+    })
+}
+
+/// The first list that is not empty.
+pub(super) fn coalesce_list(a: &[Datum]) -> Parted {
+    first(a, "every list is empty", |value| value.as_items().is_some_and(|items| !items.is_empty()))
+}
+
+fn first(a: &[Datum], none: &str, counts: fn(&Value) -> bool) -> Parted {
+    let mut secret = false;
+    for datum in a {
+        // A sealed value is never null; whether it is empty is not known.
+        if hidden(&datum.value) {
+            return Ok(Answer::Unknown);
+        }
+        if counts(&datum.value) {
+            let sensitive = if secret { Paths::whole() } else { datum.sensitive.clone() };
+            return Ok(Answer::Known(Datum { value: datum.value.clone(), sensitive }));
+        }
+        secret |= !datum.sensitive.is_empty();
+    }
+    let fault = Fault { argument: None, message: none.to_owned(), help: None };
+    Err(fault.help("add a last argument that always has a value"))
+}
+
+fn argument_items(a: &[Value]) -> &[Value] {
+    a[0].as_items().unwrap_or_default()
+}
+
+pub(super) fn contains(a: &[Value]) -> Out {
+    Ok(Value::Bool(argument_items(a).iter().any(|item| item.same(&a[1]))))
+}
+
+/// The first of equal items stays where it is.
+pub(super) fn distinct(a: &[Value]) -> Out {
+    let items = argument_items(a);
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by(|x, y| items[*x].order(&items[*y]).then(x.cmp(y)));
+    order.dedup_by(|later, earlier| items[*later].same(&items[*earlier]));
+    order.sort_unstable();
+    Ok(Value::list(order.into_iter().map(|index| items[index].clone()).collect()))
+}
+
+pub(super) fn sort(a: &[Value]) -> Out {
+    let mut items = argument_items(a).to_vec();
+    if let Some(other) = items.iter().find(|item| item.as_str().is_none()) {
+        return Err(Fault::new(0, format!("every item must be a string, found {}", word(other))));
+    }
+    items.sort_by(Value::order);
+    Ok(Value::list(items))
+}
+
+/// Leaves null and empty texts out.
+pub(super) fn compact(a: &[Value]) -> Out {
+    let keep = |item: &&Value| !item.is_null() && item.as_str() != Some("");
+    Ok(Value::list(argument_items(a).iter().filter(keep).cloned().collect()))
+}
+
+pub(super) fn all_true(a: &[Value]) -> Out {
+    booleans(a).map(|all| Value::Bool(all.into_iter().all(|one| one)))
+}
+
+pub(super) fn any_true(a: &[Value]) -> Out {
+    booleans(a).map(|all| Value::Bool(all.into_iter().any(|one| one)))
+}
+
+fn booleans(a: &[Value]) -> Result<Vec<bool>, Fault> {
+    let boolean = |item: &Value| match item {
+        Value::Bool(value) => Ok(*value),
+        other => Err(Fault::new(0, format!("every item must be a boolean, found {}", word(other)))),
+    };
+    argument_items(a).iter().map(boolean).collect()
+}
