@@ -8,6 +8,8 @@ pub(crate) mod board;
 mod channel;
 mod client;
 mod gate;
+#[cfg(test)]
+mod model;
 pub(crate) mod queue;
 pub(crate) mod rates;
 mod record;

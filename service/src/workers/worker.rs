@@ -172,7 +172,9 @@ impl Worker {
                 state.phase = Phase::Retiring;
                 state.retiring_since = Some(Instant::now());
             }
-            if state.phase == Phase::Retiring && state.jobs.is_empty() {
+            // A job that is over keeps no worker: whether it stops in time does not matter any more.
+            let is_free = state.jobs.values().all(|held| held.stopped.is_some());
+            if state.phase == Phase::Retiring && is_free {
                 state.phase = Phase::Ending;
                 self.order(Order::Terminate);
             }

@@ -10,9 +10,19 @@ use tempfile::TempDir;
 use crate::harness::{KEY, client};
 use crate::scaling::processes;
 
+/// A process that does not outlive its test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
 /// A service in a process of its own.
 struct Alone {
-    child: Child,
+    process: Process,
     rest: String,
     queue: String,
     client: reqwest::Client,
@@ -23,22 +33,21 @@ impl Alone {
         let path = folder.join("serve.json");
         drop(std::fs::remove_file(&path));
         let mut command = Command::new(env!("CARGO_BIN_EXE_service-alone"));
-        let child = command.arg("serve").arg(folder).arg(KEY).spawn().unwrap();
+        let process = Process(command.arg("serve").arg(folder).arg(KEY).spawn().unwrap());
         for _ in 0..400 {
             if let Ok(text) = std::fs::read(&path) {
                 let told: Value = serde_json::from_slice(&text).unwrap();
                 let url = |name: &str| told[name].as_str().unwrap().to_owned();
                 let (rest, queue) = (url("rest_url"), url("queue_url"));
-                return Alone { child, rest, queue, client: client() };
+                return Alone { process, rest, queue, client: client() };
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         panic!("the service does not start");
     }
 
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    fn kill(self) {
+        drop(self.process);
     }
 
     async fn post(&self, url: String, body: &Value) -> Option<Value> {
@@ -58,14 +67,6 @@ impl Alone {
             "workersMax": workers, "gpuTypeIds": ["NVIDIA L4"] });
         let made = self.post(format!("{}/endpoints", self.rest), &body).await.unwrap();
         made["id"].as_str().unwrap().to_owned()
-    }
-}
-
-/// A failed test must not leave a service behind.
-impl Drop for Alone {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
 

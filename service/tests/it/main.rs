@@ -10,4 +10,5 @@ mod management;
 mod mishaps;
 mod running;
 mod scaling;
+mod sdk;
 mod telling;

@@ -40,7 +40,7 @@ impl Receiver {
                     };
                     noted.lock().unwrap().push(body);
                     if status == 0 {
-                        tokio::time::sleep(Duration::from_secs(60)).await;
+                        tokio::time::sleep(Duration::from_mins(1)).await;
                     }
                     let location = if status == 302 { "Location: /elsewhere\r\n" } else { "" };
                     let answer = format!(

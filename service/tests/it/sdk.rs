@@ -1,0 +1,70 @@
+//! The real service's own clients and workers, unmodified, against this service. It installs them
+//! from their registries, so it runs only with `SERVICE_SDK_TESTS=1`.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+
+use serde_json::json;
+use service::StreamFormat;
+use tokio::process::Command;
+
+use crate::harness::{Harness, KEY};
+
+/// Where the clients and handlers stand.
+const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sdk");
+
+async fn run(command: &mut Command) -> Output {
+    let output = tokio::time::timeout(Duration::from_mins(5), command.output());
+    let output = output.await.expect("it ends").expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (said, complained) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}\n{complained}");
+    eprintln!("{said}");
+    output
+}
+
+/// Installs into a folder that is kept between runs.
+async fn install() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sdk");
+    std::fs::create_dir_all(&folder).unwrap();
+    if !folder.join("venv/bin/runpod").exists() {
+        run(Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv"))).await;
+        let mut pip = Command::new(folder.join("venv/bin/pip"));
+        run(pip.args(["install", "-q", "runpod==1.12.*"])).await;
+    }
+    if !folder.join("node_modules/runpod-sdk").exists() {
+        std::fs::write(folder.join("package.json"), "{}").unwrap();
+        run(Command::new("npm").args(["install", "runpod-sdk@1"]).current_dir(&folder)).await;
+    }
+    folder
+}
+
+async fn endpoint(service: &Harness, folder: &Path, handler: &str) -> String {
+    let python = folder.join("venv/bin/python");
+    let template = json!({ "name": handler, "imageName": "none", "isServerless": true,
+        "dockerStartCmd": [python, "-u", format!("{SDK}/{handler}")] });
+    let template = service.post("/templates", template).await["id"].take();
+    service.endpoint(json!({ "templateId": template })).await
+}
+
+#[tokio::test]
+async fn the_real_clients_and_workers_run_unmodified() {
+    if std::env::var_os("SERVICE_SDK_TESTS").is_none() {
+        return;
+    }
+    let folder = install().await;
+    let service = Harness::with(|options| {
+        options.stream_format = StreamFormat::Object;
+        options.timing.ping_interval = Duration::from_secs(4);
+    })
+    .await;
+    let plain = endpoint(&service, &folder, "handler.py").await;
+    let generator = endpoint(&service, &folder, "generator.py").await;
+    let mut python = Command::new(folder.join("venv/bin/python"));
+    python.arg(format!("{SDK}/client.py")).args([&plain, &generator, KEY]);
+    run(python.env("RUNPOD_ENDPOINT_BASE_URL", &service.addresses.queue)).await;
+    let mut node = Command::new("node");
+    node.arg(format!("{SDK}/client.cjs")).args([&plain, &generator, KEY, &service.addresses.queue]);
+    run(node.env("NODE_PATH", folder.join("node_modules"))).await;
+}
