@@ -1,8 +1,75 @@
-//! The command line.
+//! The command line: arguments, to functions of other crates, to rendering, to an exit status.
+//!
+//! Each command is one file in `commands`; it parses nothing that [`args`] has not, decides
+//! nothing that another crate can decide, and returns a [`error::Status`]. [`output`] is the only
+//! place of the workspace that prints, and this file the only one that ends the process.
+
+mod args;
+mod child_service;
+mod commands;
+mod error;
+mod output;
+mod planning;
+mod providers;
+mod running;
+mod session;
+mod stored;
+mod variables;
 
 use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser as _;
+
+use crate::args::Cli;
+use crate::error::Status;
+use crate::output::Output;
 
 /// Runs the command line of this process and returns its exit status.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    if let Some(status) = worker() {
+        return status;
+    }
+    let status = match Cli::try_parse() {
+        Ok(cli) => run(&cli),
+        Err(error) => usage(&error),
+    };
+    ExitCode::from(status.code())
+}
+
+/// The lives of a worker's processes, which the service starts with this program.
+fn worker() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    match args.next()?.to_str()? {
+        commands::serve::ECHO_WORKER => Some(service::echo_worker_main()),
+        commands::serve::WORKER_GUARD => Some(service::worker_guard_main(args.collect())),
+        _ => None,
+    }
+}
+
+fn run(cli: &Cli) -> Status {
+    let output = Arc::new(Output::new(cli.color, cli.quiet, cli.verbose));
+    let result = commands::run(cli, &output);
+    let status = result.unwrap_or_else(|error| {
+        output.error(&error);
+        error.kind.status()
+    });
+    output.finish();
+    status
+}
+
+/// Help and version are answers; everything else is a mistake, and a mistake is exit status 1.
+fn usage(error: &clap::Error) -> Status {
+    let output = Output::new(args::Color::Auto, false, 0);
+    let text = error.render();
+    if error.use_stderr() {
+        if args::wants_plan_json(std::env::args_os()) {
+            commands::plan::print_refusal(&output, error.kind().to_string());
+        }
+        output.usage(&text);
+        return Status::Failed;
+    }
+    output.help(&text);
+    output.finish();
+    Status::Done
 }

@@ -89,6 +89,18 @@ pub struct PendingView {
 }
 
 impl StateView {
+    /// The view where nothing was ever applied.
+    pub fn empty() -> Self {
+        Self {
+            format: STATE_FORMAT,
+            lineage: String::new(),
+            serial: 0,
+            resources: Vec::new(),
+            outputs: BTreeMap::new(),
+            pending: Vec::new(),
+        }
+    }
+
     /// The view of a snapshot into which the journal has been folded.
     pub fn new(snapshot: &Snapshot) -> Result<Self, DamagedValue> {
         let entries = snapshot.entries.iter();

@@ -256,6 +256,45 @@ impl PlanView {
     }
 }
 
+impl PlanView {
+    /// Takes over from an earlier view what a plan at rest does not hold: the places in the spec,
+    /// and the units. `earlier` is that view's JSON; what does not fit is left out.
+    pub fn restore(&mut self, earlier: &serde_json::Value) {
+        let Some(changes) = earlier.get("changes").and_then(serde_json::Value::as_array) else {
+            return;
+        };
+        for (change, earlier) in self.changes.iter_mut().zip(changes) {
+            if earlier.get("address").and_then(serde_json::Value::as_str) != Some(&change.address) {
+                continue;
+            }
+            change.place = Place::of_json(earlier);
+            let units = earlier.get("units").and_then(serde_json::Value::as_object);
+            for (name, unit) in units.into_iter().flatten() {
+                if let Some(unit) = unit.as_str() {
+                    change.units.insert(name.clone(), unit.to_owned());
+                }
+            }
+            let causes = earlier.get("causes").and_then(serde_json::Value::as_array);
+            for (cause, earlier) in change.causes.iter_mut().zip(causes.into_iter().flatten()) {
+                cause.place = Place::of_json(earlier);
+            }
+        }
+    }
+}
+
+impl Place {
+    fn of_json(json: &serde_json::Value) -> Self {
+        let number = |key| {
+            json.get(key).and_then(serde_json::Value::as_u64).and_then(|n| usize::try_from(n).ok())
+        };
+        Self {
+            file: json.get("file").and_then(serde_json::Value::as_str).map(str::to_owned),
+            line: number("line"),
+            column: number("column"),
+        }
+    }
+}
+
 impl Counts {
     fn add(&mut self, action: Action) {
         let count = match action {

@@ -1,0 +1,279 @@
+//! The service on this machine as a child process: found if it runs, else started, and kept alive
+//! for as long as this command needs it.
+//!
+//! The service of a folder is known by its `serve.json`; whoever runs it, this command or a person,
+//! is found the same way. A command keeps one connection open as its lease. The service ends when
+//! the last lease closes, so what is found may be about to end: then the lease is refused, and the
+//! next try finds or starts another one. A start that loses the race for the folder's lock ends by
+//! itself.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use crate::error::{CommandError, chain};
+
+/// How long finding or starting may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(25);
+/// How much of the log an error shows, in bytes and in lines.
+const TAIL_BYTES: u64 = 4_096;
+const TAIL_LINES: usize = 5;
+
+/// A service that runs, and the lease that keeps it running until this value is dropped.
+pub(crate) struct ChildService {
+    addresses: Addresses,
+    /// Whether this command started it.
+    started: bool,
+    /// Reads the lease's connection, and closes it when it is dropped.
+    lease: tokio::task::JoinHandle<()>,
+}
+
+/// What stands in `serve.json`.
+#[derive(Deserialize)]
+struct Addresses {
+    rest_url: String,
+    graphql_url: String,
+    queue_url: String,
+    lease_url: String,
+    key: String,
+    pid: u32,
+}
+
+impl ChildService {
+    /// The value of an environment variable that names an address or the key.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        let value = match name {
+            "PLUMB_SERVERLESS_REST_URL" => &self.addresses.rest_url,
+            "PLUMB_SERVERLESS_GRAPHQL_URL" => &self.addresses.graphql_url,
+            "PLUMB_SERVERLESS_QUEUE_URL" => &self.addresses.queue_url,
+            "PLUMB_SERVERLESS_API_KEY" => &self.addresses.key,
+            _ => return None,
+        };
+        Some(value.clone())
+    }
+
+    /// Which service it is, for people.
+    pub(crate) fn describe(&self) -> String {
+        let how = if self.started { "started" } else { "found running" };
+        let Addresses { rest_url, pid, .. } = &self.addresses;
+        format!("using the service on this machine: {rest_url} (process {pid}, {how})")
+    }
+}
+
+impl Drop for ChildService {
+    fn drop(&mut self) {
+        self.lease.abort();
+    }
+}
+
+/// Finds or starts the service over the data folder `data`.
+pub(crate) async fn connect(data: &Path) -> Result<ChildService, CommandError> {
+    let program = std::env::current_exe()
+        .map_err(|error| CommandError::caused("cannot find this program to start it", &error))?;
+    connect_with(data, &program, PATIENCE).await
+}
+
+async fn connect_with(
+    data: &Path,
+    program: &Path,
+    patience: Duration,
+) -> Result<ChildService, CommandError> {
+    let client = client()?;
+    let until = Instant::now() + patience;
+    let mut child: Option<Child> = None;
+    let mut started = false;
+    loop {
+        let refused = match read_addresses(data)? {
+            Some(addresses) => match take_lease(&client, &addresses).await {
+                Ok(lease) => return Ok(ChildService { addresses, started, lease }),
+                Err(reason) => reason,
+            },
+            None => "it did not say where it listens".to_owned(),
+        };
+        // One child at a time: while one lives it either gets ready or waits for nothing.
+        let ended = match &mut child {
+            None => true,
+            Some(child) => child.try_wait().is_ok_and(|status| status.is_some()),
+        };
+        if Instant::now() >= until {
+            return Err(failure(data, &refused));
+        }
+        if ended {
+            child = Some(start(data, program)?);
+            started = true;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// A client that talks to loopback only: no proxy, no redirects, and no bound on how long a lease
+/// may last.
+fn client() -> Result<reqwest::Client, CommandError> {
+    // A client cannot be made without a TLS implementation, even for loopback. An error says that
+    // one was chosen before, which is as good.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(2))
+        .build()
+        .map_err(|error| CommandError::caused("cannot make a client for the service", &error))
+}
+
+fn read_addresses(data: &Path) -> Result<Option<Addresses>, CommandError> {
+    let path = data.join("serve.json");
+    match std::fs::read(&path) {
+        // It is replaced as a whole; what cannot be read is no service, and a start replaces it.
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok().filter(on_loopback)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            Err(CommandError::caused(format_args!("cannot read {}", path.display()), &error))
+        }
+    }
+}
+
+/// The key of this file goes to this machine and nowhere else, whoever wrote the file.
+fn on_loopback(addresses: &Addresses) -> bool {
+    let Addresses { rest_url, graphql_url, queue_url, lease_url, .. } = addresses;
+    [rest_url, graphql_url, queue_url, lease_url].into_iter().all(|text| {
+        reqwest::Url::parse(text).is_ok_and(|url| {
+            let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+            let address = host.parse::<std::net::IpAddr>();
+            host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        })
+    })
+}
+
+/// Takes a lease and keeps its connection open in the background.
+async fn take_lease(
+    client: &reqwest::Client,
+    addresses: &Addresses,
+) -> Result<tokio::task::JoinHandle<()>, String> {
+    let ask = client.get(&addresses.lease_url).bearer_auth(&addresses.key).send();
+    let answer = tokio::time::timeout(Duration::from_secs(3), ask).await;
+    let mut answer = match answer {
+        Ok(Ok(answer)) if answer.status().is_success() => answer,
+        Ok(Ok(answer)) => {
+            return Err(format!("it refused a lease with status {}", answer.status()));
+        }
+        Ok(Err(error)) => return Err(chain(&error.without_url())),
+        Err(_) => return Err("it did not answer in time".to_owned()),
+    };
+    Ok(tokio::spawn(async move { while let Ok(Some(_)) = answer.chunk().await {} }))
+}
+
+/// Starts the service in a process group of its own, so that Ctrl-C reaches this command only and
+/// a call under way is still answered. Its stdout would show the key, so nobody keeps it.
+fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
+    let cannot = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot start the service in {}", data.display()), &error)
+    };
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(cannot)?;
+    let log = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(log_file(data))
+        .map_err(cannot)?;
+    Command::new(program)
+        .args(["serve", "--until-idle", "--data"])
+        .arg(data)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .process_group(0)
+        .spawn()
+        .map_err(cannot)
+}
+
+fn log_file(data: &Path) -> PathBuf {
+    data.join("service.log")
+}
+
+fn failure(data: &Path, reason: &str) -> CommandError {
+    let log = log_file(data);
+    let mut message = format!("the service on this machine could not be reached: {reason}");
+    let tail = tail(&log);
+    if !tail.is_empty() {
+        message.push_str("; its log ends with: ");
+        message.push_str(&tail.join(" | "));
+    }
+    CommandError::new(message).help(format!(
+        "see {}, or run `plumb serve --data {}` to watch it start",
+        log.display(),
+        data.display()
+    ))
+}
+
+/// The last lines of the log.
+fn tail(log: &Path) -> Vec<String> {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = std::fs::File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let skipped = lines.len().saturating_sub(TAIL_LINES);
+    lines[skipped..].iter().map(|line| (*line).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[tokio::test]
+    async fn a_service_that_does_not_start_shows_its_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("fails");
+        std::fs::write(&program, "#!/bin/sh\necho 'no room on disk' >&2\nexit 1\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let data = dir.path().join("service");
+        let error = connect_with(&data, &program, Duration::from_millis(300)).await.err().unwrap();
+        assert!(error.message.contains("no room on disk"), "{}", error.message);
+        assert!(error.help.unwrap().contains("plumb serve --data"));
+    }
+
+    #[tokio::test]
+    async fn a_key_is_never_sent_elsewhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = "http://example.com/x";
+        let text = serde_json::json!({
+            "rest_url": url, "graphql_url": url, "queue_url": url, "lease_url": url,
+            "key": "k", "pid": 1,
+        });
+        std::fs::write(dir.path().join("serve.json"), text.to_string()).unwrap();
+        assert!(read_addresses(dir.path()).unwrap().is_none());
+        std::fs::write(dir.path().join("serve.json"), "{ torn").unwrap();
+        assert!(read_addresses(dir.path()).unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_running_service_is_found_and_leased() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = service::Options::new(dir.path().to_owned());
+        options.until_idle = true;
+        let server = service::start(options).await.unwrap();
+        let stop = tokio_util::sync::CancellationToken::new();
+        let running = tokio::spawn(server.run(stop));
+        let program = Path::new("/bin/false");
+        let found = connect_with(dir.path(), program, Duration::from_secs(5)).await.unwrap();
+        assert!(found.describe().contains("found running"), "{}", found.describe());
+        assert!(found.variable("PLUMB_SERVERLESS_REST_URL").unwrap().ends_with("/v1"));
+        drop(found);
+        // The last lease is closed, so the service ends by itself.
+        tokio::time::timeout(Duration::from_secs(10), running).await.unwrap().unwrap().unwrap();
+    }
+}

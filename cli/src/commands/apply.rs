@@ -1,0 +1,248 @@
+//! `plumb apply` and `plumb destroy`: a plan is made under the lock, shown, confirmed and run; or a
+//! saved plan is run, exactly it or nothing.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use apply::observe::observe;
+use apply::planning::{Request, make};
+use apply::session::Session;
+use apply::verify::{verify, verify_secrets};
+use engine::plan::saved::SavedPlan;
+use tokio_util::sync::CancellationToken;
+
+use super::{plan, saved_plan};
+use crate::args::{Apply, Destroy, PlanFormat, Planning, Running};
+use crate::error::{CommandError, Kind, Status};
+use crate::output::Output;
+use crate::planning::{self, Made, Resolved};
+use crate::providers::{Configured, Described};
+use crate::running::{self, Run, Teller, confirm, recover_open, stop_on_signal, unless_stopped};
+use crate::session::{self, Folder, System};
+use crate::variables;
+
+const QUESTION: &str = "Apply this plan? Only `yes` is taken for a yes: ";
+
+pub(crate) fn apply(
+    base: &Path,
+    args: &Apply,
+    output: &Arc<Output>,
+) -> Result<Status, CommandError> {
+    let file = args.path.as_ref().map(|path| base.join(path)).filter(|path| path.is_file());
+    if let Some(file) = file {
+        return session::runtime()?.block_on(of_file(base, &file, args, output));
+    }
+    let folder = Folder::new(base, args.path.as_deref())?;
+    session::runtime()?.block_on(of_spec(&folder, base, &args.running, &args.planning, output))
+}
+
+pub(crate) fn destroy(
+    base: &Path,
+    args: &Destroy,
+    output: &Arc<Output>,
+) -> Result<Status, CommandError> {
+    let folder = Folder::new(base, args.folder.folder.as_deref())?;
+    let planning = Planning { destroy: true, ..args.planning.clone() };
+    session::runtime()?.block_on(of_spec(&folder, base, &args.running, &planning, output))
+}
+
+/// Plans under the lock, shows, asks, runs.
+async fn of_spec(
+    folder: &Folder,
+    base: &Path,
+    running: &Running,
+    planning: &Planning,
+    output: &Arc<Output>,
+) -> Result<Status, CommandError> {
+    let stop = stop_on_signal(output)?;
+    let teller = Teller::new(output, running.json);
+    // Whoever cannot be asked has to say so before anything is called.
+    if !running.yes && (running.json || !std::io::stdin().is_terminal()) {
+        return Err(CommandError::new("nobody can be asked whether to apply the plan").help(
+            "give `--yes`, or save a plan with `plumb plan --out FILE` and apply that file",
+        ));
+    }
+    let options = planning::options(planning)?;
+    let folded = planning::load(folder).await?;
+    let resolved = planning::read(folder, base, &planning.variables, &folded.snapshot)?;
+    if resolved.diagnostics.has_errors() {
+        return Ok(refuse(&Made::refused(resolved), &teller, output));
+    }
+    let variables = resolved.variables();
+    let configured = unless_stopped(&stop, resolved.connect(folder, output)).await?;
+    let request = Request {
+        config: &resolved.config,
+        graph: &resolved.graph,
+        providers: &configured.providers,
+        options: &options,
+        refresh: !planning.no_refresh,
+        running: false,
+    };
+    if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
+        let made = Made::refused(Resolved { diagnostics, ..resolved });
+        return Ok(refuse(&made, &teller, output));
+    }
+    let holder = System::holder(if planning.destroy { "destroy" } else { "apply" });
+    let store = folder.store();
+    let opening = async {
+        let mut session =
+            Session::open(&*store, &holder, planning.lock_timeout, &System, None).await?;
+        recover_open(&mut session, &configured.providers, &teller).await?;
+        let (plan, found) = make(session.snapshot(), &request).await?;
+        Ok((session, plan, found))
+    };
+    let (session, plan, found) = unless_stopped(&stop, opening).await?;
+    let made = planning::finish(resolved, &configured, plan, found)?;
+    let Some(plan) = &made.plan else {
+        session.close().await?;
+        return Ok(refuse(&made, &teller, output));
+    };
+    let shown = Shown { made: &made, running, teller: &teller, stop: &stop, output };
+    if !shown.go_on().await? {
+        session.close().await?;
+        return Ok(plan::status(&made, false));
+    }
+    let run = Run {
+        plan,
+        providers: &configured.providers,
+        variables: &variables,
+        parallelism: planning.parallelism,
+        name: &holder.run,
+    };
+    let ended = running::run(session, run, &teller, &stop).await?;
+    Ok(ended.or(plan::status(&made, false)))
+}
+
+/// A plan that is shown before it runs.
+struct Shown<'a> {
+    made: &'a Made,
+    running: &'a Running,
+    teller: &'a Teller,
+    stop: &'a CancellationToken,
+    output: &'a Arc<Output>,
+}
+
+impl Shown<'_> {
+    /// Shows it, and asks whether to run it. A plan that does nothing but take into the state what
+    /// is live needs no yes.
+    async fn go_on(&self) -> Result<bool, CommandError> {
+        let Self { made, running, teller, stop, output } = self;
+        teller.plan(&made.view);
+        if !running.json {
+            let steps = running.steps || output.verbose();
+            plan::print(made, PlanFormat::Text, steps, output);
+        }
+        let Some(plan) = &made.plan else { return Ok(false) };
+        if plan.is_empty() && plan.seen.is_empty() {
+            return Ok(false);
+        }
+        if running.yes || plan.is_empty() {
+            return Ok(true);
+        }
+        if confirm(QUESTION, stop, output).await? {
+            return Ok(true);
+        }
+        Err(CommandError::new("nothing was applied").kind(Kind::Cancelled))
+    }
+}
+
+fn refuse(made: &Made, teller: &Teller, output: &Output) -> Status {
+    output.diagnostics(&made.diagnostics, &made.sources);
+    teller.plan(&made.view);
+    Status::Failed
+}
+
+/// Runs a saved plan, exactly it or nothing. The spec is not read.
+async fn of_file(
+    base: &Path,
+    file: &Path,
+    args: &Apply,
+    output: &Arc<Output>,
+) -> Result<Status, CommandError> {
+    let stop = stop_on_signal(output)?;
+    let teller = Teller::new(output, args.running.json);
+    refuse_planning(&args.planning)?;
+    let saved = saved_plan::read(file)?;
+    let folder = Folder::new(base, None)?;
+    let folded = planning::load(&folder).await?;
+    let mut names: BTreeSet<_> = saved.plan.base.providers.keys().cloned().collect();
+    names.extend(crate::providers::names(&folded.snapshot));
+    let described = Described::named(&names)?;
+    let connecting = described.connect(&folder, &session::variable, output);
+    let configured = unless_stopped(&stop, connecting).await?;
+    if configured.missing.has_errors() {
+        output.diagnostics(&configured.missing, &engine::diagnostics::Sources::default());
+        return Ok(Status::Failed);
+    }
+    let view = saved_plan::view(&saved);
+    teller.plan(&view);
+    if !teller.is_json() {
+        let steps = args.running.steps || output.verbose();
+        output.data(&plan::in_format(&view, PlanFormat::Text, steps, output));
+    }
+    let checked = unless_stopped(&stop, open_checked(&folder, &saved, args, &configured, &teller));
+    let (session, holder) = checked.await?;
+    let plan = &saved.plan;
+    let given = variables::given(
+        plan.base.secrets.keys(),
+        &args.planning.variables,
+        base,
+        &session::variable,
+    )?;
+    let variables = variables::secrets(&given, &plan.base.secrets, &session.snapshot().seal_key);
+    if let Err(error) = verify_secrets(plan, &variables, session.snapshot()) {
+        session.close().await?;
+        return Err(error.into());
+    }
+    let run = Run {
+        plan,
+        providers: &configured.providers,
+        variables: &variables,
+        parallelism: args.planning.parallelism,
+        name: &holder,
+    };
+    running::run(session, run, &teller, &stop).await
+}
+
+/// Takes the lock and checks that a saved plan still fits what is live.
+async fn open_checked(
+    folder: &Folder,
+    saved: &SavedPlan,
+    args: &Apply,
+    configured: &Configured,
+    teller: &Teller,
+) -> Result<(Session, String), CommandError> {
+    let holder = System::holder("apply");
+    let base = &saved.plan.base;
+    let origin = base.first_key.clone().map(|key| (base.lineage.clone(), key));
+    let store = folder.store();
+    let wait = args.planning.lock_timeout;
+    let mut session = Session::open(&*store, &holder, wait, &System, origin).await?;
+    recover_open(&mut session, &configured.providers, teller).await?;
+    let snapshot = session.snapshot();
+    let seen = observe(snapshot, &configured.providers, &BTreeSet::new()).await?;
+    if let Err(error) = verify(&saved.plan, snapshot, &seen, &configured.providers) {
+        session.close().await?;
+        return Err(error.into());
+    }
+    Ok((session, holder.run))
+}
+
+/// A saved plan is what it is: options that would make another one are mistakes.
+fn refuse_planning(planning: &Planning) -> Result<(), CommandError> {
+    let given = [
+        ("--target", !planning.target.is_empty()),
+        ("--exclude", !planning.exclude.is_empty()),
+        ("--replace", !planning.replace.is_empty()),
+        ("--no-refresh", planning.no_refresh),
+        ("--refresh-only", planning.refresh_only),
+        ("--destroy", planning.destroy),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(CommandError::new(format!("{name} does not go with a saved plan"))
+            .help("a saved plan is applied exactly as it is: give the option to `plumb plan`")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,30 @@
+//! `plumb drift`: what changed outside.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use render::state::DriftReport;
+
+use crate::args::{Drift, Planning};
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+use crate::planning;
+use crate::running::{stop_on_signal, unless_stopped};
+use crate::session::{self, Folder};
+
+pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Status, CommandError> {
+    let folder = Folder::new(base, args.folder.folder.as_deref())?;
+    let planning = Planning { refresh_only: true, ..args.planning.clone() };
+    let made = session::runtime()?.block_on(async {
+        let stop = stop_on_signal(output)?;
+        unless_stopped(&stop, planning::plan(&folder, base, &planning, output)).await
+    })?;
+    output.diagnostics(&made.diagnostics, &made.sources);
+    if made.plan.is_none() {
+        return Ok(Status::Failed);
+    }
+    let report = DriftReport::new(&made.view.drift);
+    let text = if args.form.is_json() { report.json() } else { report.text(output.colour()) };
+    output.data(&text);
+    Ok(if made.view.drift.is_empty() { Status::Done } else { Status::Changes })
+}

@@ -1,0 +1,34 @@
+//! `plumb init`: writes a small working spec, and never over one that is there.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+use crate::args::FolderArg;
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+
+/// The spec that is written: the quickstart of the examples.
+const SPEC: &str = include_str!("../../../examples/quickstart/plumb.toml");
+
+pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Status, CommandError> {
+    let folder = args.folder.as_ref().map_or_else(|| base.to_owned(), |folder| base.join(folder));
+    let fail = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot write a spec into {}", folder.display()), &error)
+    };
+    std::fs::create_dir_all(&folder).map_err(fail)?;
+    for entry in std::fs::read_dir(&folder).map_err(fail)? {
+        let name = entry.map_err(fail)?.file_name();
+        let name = name.to_string_lossy();
+        if name == "plumb.toml" || name.ends_with(".plumb.toml") {
+            let found = folder.join(&*name);
+            return Err(CommandError::new(format!("there is a spec already: {}", found.display()))
+                .help("give another folder: `plumb init DIR`"));
+        }
+    }
+    let path = folder.join("plumb.toml");
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(fail)?;
+    file.write_all(SPEC.as_bytes()).map_err(fail)?;
+    output.talk(&format!("wrote {}; look at it, then run `plumb plan`\n", path.display()));
+    Ok(Status::Done)
+}

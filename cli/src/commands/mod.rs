@@ -1,0 +1,45 @@
+//! The commands, each a file: what was typed in, an exit status out.
+
+mod apply;
+mod completions;
+mod drift;
+mod init;
+mod output;
+pub(crate) mod plan;
+mod resolve;
+mod saved_plan;
+mod schema;
+pub(crate) mod serve;
+mod show;
+mod state;
+mod unlock;
+mod validate;
+mod version;
+
+use std::sync::Arc;
+
+use crate::args::{Cli, Command};
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+
+/// Runs the command that was typed.
+pub(crate) fn run(cli: &Cli, output: &Arc<Output>) -> Result<Status, CommandError> {
+    let base = &cli.base;
+    match &cli.command {
+        Command::Init(args) => init::run(base, args, output),
+        Command::Validate(args) => validate::run(base, args, output),
+        Command::Plan(args) => plan::run(base, args, output),
+        Command::Apply(args) => apply::apply(base, args, output),
+        Command::Destroy(args) => apply::destroy(base, args, output),
+        Command::Drift(args) => drift::run(base, args, output),
+        Command::Show(args) => show::run(base, args, output),
+        Command::Output(args) => output::run(base, args, output),
+        Command::State(args) => state::run(base, args, output),
+        Command::Resolve(args) => resolve::run(base, args, output),
+        Command::Unlock(args) => unlock::run(base, args, output),
+        Command::Serve(args) => serve::run(base, args, output),
+        Command::Schema(args) => schema::run(args, output),
+        Command::Completions { shell } => completions::run(*shell, output),
+        Command::Version => version::run(output),
+    }
+}

@@ -1,0 +1,103 @@
+//! `plumb plan`: what would be done, and why.
+
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
+use engine::plan::{Plan as EnginePlan, saved};
+use render::view::PlanView;
+
+use crate::args::{Plan, PlanFormat};
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+use crate::planning::{self, Made};
+use crate::running::{stop_on_signal, unless_stopped};
+use crate::session::{self, Folder};
+
+pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Status, CommandError> {
+    let made = make(base, args, output);
+    if let (Err(error), PlanFormat::Json) = (&made, args.format()) {
+        let diagnostics = planning::as_diagnostics(error);
+        output.data(&render::json::pretty(&PlanView::refused(&Sources::default(), &diagnostics)));
+    }
+    let made = made?;
+    if let (Some(path), Some(plan)) = (&args.out, &made.plan) {
+        save(&base.join(path), plan, &made.view)?;
+    }
+    print(&made, args.format(), args.steps || output.verbose(), output);
+    Ok(status(&made, args.detailed_exitcode))
+}
+
+fn make(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Made, CommandError> {
+    let folder = Folder::new(base, args.folder.folder.as_deref())?;
+    session::runtime()?.block_on(async {
+        let stop = stop_on_signal(output)?;
+        unless_stopped(&stop, planning::plan(&folder, base, &args.planning, output)).await
+    })
+}
+
+/// Prints a plan in a format; what is wrong goes to stderr where the format is for people.
+pub(super) fn print(made: &Made, format: PlanFormat, steps: bool, output: &Output) {
+    if format != PlanFormat::Json {
+        output.diagnostics(&made.diagnostics, &made.sources);
+    }
+    if made.plan.is_none() && format == PlanFormat::Text {
+        return;
+    }
+    output.data(&in_format(&made.view, format, steps, output));
+}
+
+/// A plan's view in a format.
+pub(super) fn in_format(
+    view: &PlanView,
+    format: PlanFormat,
+    steps: bool,
+    output: &Output,
+) -> String {
+    match format {
+        PlanFormat::Json => render::json::pretty(view),
+        PlanFormat::Markdown => render::markdown::plan(view),
+        PlanFormat::Text => {
+            let options = render::terminal::Options { colour: output.colour(), steps };
+            render::terminal::plan(view, options)
+        }
+    }
+}
+
+pub(super) fn status(made: &Made, detailed: bool) -> Status {
+    let Some(plan) = &made.plan else { return Status::Failed };
+    let doubt = plan.doubts.iter().any(|doubt| !doubt.running);
+    let doubt = if doubt { Status::InDoubt } else { Status::Done };
+    let changes = if detailed && !plan.is_empty() { Status::Changes } else { Status::Done };
+    doubt.or(changes)
+}
+
+/// Writes a plan file: all of it or nothing, and for its owner only.
+fn save(path: &Path, plan: &EnginePlan, view: &PlanView) -> Result<(), CommandError> {
+    let fail = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot write the plan to {}", path.display()), &error)
+    };
+    let view = serde_json::to_value(view)
+        .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let unfinished = path.with_file_name(name);
+    let mut file = std::fs::OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&unfinished)
+        .map_err(fail)?;
+    file.write_all(saved::write(plan, &view).as_bytes()).map_err(fail)?;
+    file.sync_all().map_err(fail)?;
+    std::fs::rename(&unfinished, path).map_err(fail)
+}
+
+/// Prints the object that stands for a plan that could not be made.
+pub(crate) fn print_refusal(output: &Output, why: String) {
+    let diagnostics = Diagnostics::from_iter([Diagnostic::error(why)]);
+    output.data(&render::json::pretty(&PlanView::refused(&Sources::default(), &diagnostics)));
+}

@@ -1,0 +1,42 @@
+//! Plan files, as `apply` and `show` read them.
+
+use std::path::Path;
+
+use engine::diagnostics::{Diagnostics, Sources};
+use engine::plan::saved::{self, SavedPlan};
+use render::view::PlanView;
+
+use crate::error::{CommandError, chain};
+
+/// The largest plan file that is read, in bytes.
+const BYTES_MAX: u64 = 2 << 30;
+
+/// Reads a plan file.
+pub(super) fn read(path: &Path) -> Result<SavedPlan, CommandError> {
+    let shown = path.display();
+    let fail = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot read the plan file {shown}"), &error)
+    };
+    let found = std::fs::metadata(path).map_err(fail)?;
+    if !found.is_file() || found.len() > BYTES_MAX {
+        return Err(CommandError::new(format!("{shown} is not a file of at most 2 GiB")));
+    }
+    let text = std::fs::read(path).map_err(fail)?;
+    let text = String::from_utf8(text).map_err(|_| {
+        CommandError::new(format!("{shown} is not a plan file: it is not UTF-8 text"))
+    })?;
+    saved::read(&text).map_err(|error| {
+        CommandError::new(format!("{shown}: {}", chain(&error)))
+            .help("`plumb plan --out FILE` writes plan files")
+    })
+}
+
+/// What to show of a saved plan: computed from the plan itself, so that nothing is shown that is
+/// not run; only the places in the spec and the units come from the view beside it.
+pub(super) fn view(saved: &SavedPlan) -> PlanView {
+    let digest = saved::digest(&saved.plan);
+    let (sources, diagnostics) = (Sources::default(), Diagnostics::new());
+    let mut view = PlanView::new(&saved.plan, &sources, &diagnostics, Some(&digest));
+    view.restore(&saved.view);
+    view
+}

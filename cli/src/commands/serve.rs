@@ -1,0 +1,88 @@
+//! `plumb serve`: the serverless compute service on this machine, in the foreground.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use service::{Addresses, Options, Quirk};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Serve;
+use crate::error::{CommandError, Status, chain};
+use crate::output::Output;
+use crate::session::{self, Folder};
+
+/// The word that makes this program the built-in worker.
+pub(crate) const ECHO_WORKER: &str = "__echo-worker";
+/// The word that makes it the guard of a worker, whose command follows.
+pub(crate) const WORKER_GUARD: &str = "__worker-guard";
+
+pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, CommandError> {
+    let options = options(base, args, output)?;
+    session::runtime()?.block_on(serve(options, output))
+}
+
+fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, CommandError> {
+    let data = match &args.data {
+        Some(data) => base.join(data),
+        None => Folder::new(base, None)?.plumb().join("service"),
+    };
+    let mut options = Options::new(data);
+    options.listen = args.listen;
+    options.key.clone_from(&args.key);
+    options.until_idle = args.until_idle;
+    options.verbose = output.verbose();
+    options.rate = args.rate;
+    options.worker_quota = args.worker_quota;
+    options.access_log = !args.no_access_log;
+    options.stream_format = args.stream_format.parse().map_err(CommandError::new)?;
+    options.quirks =
+        Quirk::parse_list(&args.quirks).map_err(|error| CommandError::new(chain(&error)))?;
+    let fault = |text: &String| text.parse().map_err(|error| CommandError::new(chain(&error)));
+    options.faults = args.fault.iter().map(fault).collect::<Result<_, _>>()?;
+    let program = std::env::current_exe()
+        .map_err(|error| CommandError::caused("cannot find this program", &error))?;
+    let this = |word: &str| vec![program.clone().into_os_string(), word.into()];
+    (options.echo_worker, options.worker_guard) = (this(ECHO_WORKER), this(WORKER_GUARD));
+    let log = output.log();
+    options.log = Arc::new(move |line| log.line(line));
+    Ok(options)
+}
+
+async fn serve(options: Options, output: &Output) -> Result<Status, CommandError> {
+    let fail = |error: &dyn std::error::Error| CommandError::new(chain(error));
+    let stop = stop_on_signal()?;
+    let server = service::start(options).await.map_err(|error| match error {
+        service::StartError::Locked { .. } => fail(&error)
+            .help("another `plumb serve`, or a command that started one, uses this folder"),
+        error => fail(&error),
+    })?;
+    output.data(&variables(server.addresses()));
+    server.run(stop).await.map_err(|error| fail(&error))?;
+    Ok(Status::Done)
+}
+
+/// The first lines on stdout: what a shell needs to use the service.
+fn variables(addresses: &Addresses) -> String {
+    let Addresses { rest, graphql, queue, key, .. } = addresses;
+    format!(
+        "PLUMB_SERVERLESS_REST_URL={rest}\nPLUMB_SERVERLESS_GRAPHQL_URL={graphql}\n\
+         PLUMB_SERVERLESS_QUEUE_URL={queue}\nPLUMB_SERVERLESS_API_KEY={key}\n"
+    )
+}
+
+/// A token that fires at Ctrl-C and at SIGTERM.
+fn stop_on_signal() -> Result<CancellationToken, CommandError> {
+    let listen = |kind| {
+        signal(kind).map_err(|error| CommandError::caused("cannot listen for signals", &error))
+    };
+    let (mut interrupt, mut terminate) =
+        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let stop = CancellationToken::new();
+    let fired = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+        fired.cancel();
+    });
+    Ok(stop)
+}

@@ -1,0 +1,36 @@
+//! `plumb show`: the state, or a saved plan.
+
+use std::path::Path;
+
+use render::state::StateView;
+
+use super::{plan, saved_plan};
+use crate::args::{PlanFormat, Show};
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+use crate::session::Folder;
+use crate::stored;
+
+pub(crate) fn run(base: &Path, args: &Show, output: &Output) -> Result<Status, CommandError> {
+    if let Some(file) = &args.plan {
+        let view = saved_plan::view(&saved_plan::read(&base.join(file))?);
+        let steps = args.steps || output.verbose();
+        output.data(&plan::in_format(&view, args.format(), steps, output));
+        return Ok(Status::Done);
+    }
+    let folder = Folder::new(base, None)?;
+    if args.format() == PlanFormat::Markdown {
+        return Err(CommandError::new("a state has no markdown form")
+            .help("name a saved plan, or take `--format text` or `--format json`"));
+    }
+    let view = match stored::read(&folder)?.snapshot {
+        Some(snapshot) => StateView::new(&snapshot).map_err(|error| stored::damaged(&error))?,
+        None => StateView::empty(),
+    };
+    let text = match args.format() {
+        PlanFormat::Json => render::json::pretty(&view),
+        _ => render::state::text(&view, output.colour()),
+    };
+    output.data(&text);
+    Ok(Status::Done)
+}

@@ -1,0 +1,86 @@
+//! `plumb state mv` and `plumb state rm`.
+
+use engine::address::Address;
+use engine::journal::Record;
+use engine::state::Snapshot;
+
+use super::{not_there, parse};
+use crate::error::{CommandError, Kind};
+use crate::output::Output;
+use crate::session::Folder;
+use crate::stored;
+
+pub(super) fn mv(
+    folder: &Folder,
+    from: &str,
+    to: &str,
+    output: &Output,
+) -> Result<(), CommandError> {
+    let (from, to) = (parse(from)?, parse(to)?);
+    stored::edit(folder, "state mv", |snapshot| move_records(snapshot, &from, &to))?;
+    output.talk(&format!("moved {from} to {to}\n"));
+    Ok(())
+}
+
+fn move_records(
+    snapshot: &Snapshot,
+    from: &Address,
+    to: &Address,
+) -> Result<Vec<Record>, CommandError> {
+    if !snapshot.entries.contains_key(from) {
+        return Err(not_there(&from.to_string(), snapshot));
+    }
+    if from.block.ty != to.block.ty {
+        return Err(CommandError::new(format!(
+            "an object of type {} cannot become one of type {}",
+            from.block.ty, to.block.ty
+        )));
+    }
+    if snapshot.entries.contains_key(to) {
+        return Err(CommandError::new(format!("{to} is in the state already")));
+    }
+    nothing_pending(snapshot, from)?;
+    nothing_pending(snapshot, to)?;
+    Ok(vec![Record::Moved { from: from.clone(), to: to.clone() }])
+}
+
+pub(super) fn rm(
+    folder: &Folder,
+    addresses: &[String],
+    output: &Output,
+) -> Result<(), CommandError> {
+    let addresses = addresses.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;
+    stored::edit(folder, "state rm", |snapshot| {
+        let mut records = Vec::new();
+        for address in &addresses {
+            records.extend(forget_records(snapshot, address)?);
+        }
+        Ok(records)
+    })?;
+    for address in &addresses {
+        output.talk(&format!("forgot {address}; what it stood for stays where it is\n"));
+    }
+    Ok(())
+}
+
+fn forget_records(snapshot: &Snapshot, address: &Address) -> Result<Vec<Record>, CommandError> {
+    let Some(entry) = snapshot.entries.get(address) else {
+        return Err(not_there(&address.to_string(), snapshot));
+    };
+    nothing_pending(snapshot, address)?;
+    let forgot = |object: &engine::state::Object| Record::Forgot {
+        address: address.clone(),
+        object: object.id.clone(),
+    };
+    Ok(entry.current.iter().chain(&entry.deposed).map(forgot).collect())
+}
+
+/// A call in doubt belongs to an address: who edits that address would lose what the call made.
+fn nothing_pending(snapshot: &Snapshot, address: &Address) -> Result<(), CommandError> {
+    if snapshot.pending.values().any(|pending| pending.started.address == *address) {
+        return Err(CommandError::new(format!("a call for {address} is in doubt"))
+            .kind(Kind::InDoubt)
+            .help("the next `plumb apply` looks it up; `plumb resolve` decides it by hand"));
+    }
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! `plumb state journal` and `plumb state history`: what happened since the last snapshot.
+
+use engine::journal::Record;
+
+use crate::args::Form;
+use crate::error::CommandError;
+use crate::output::Output;
+use crate::session::Folder;
+use crate::stored;
+
+pub(super) fn journal(folder: &Folder, form: &Form, output: &Output) -> Result<(), CommandError> {
+    print(&stored::read(folder)?.records, form, output);
+    Ok(())
+}
+
+pub(super) fn history(folder: &Folder, form: &Form, output: &Output) -> Result<(), CommandError> {
+    let mut records = stored::read(folder)?.records;
+    records.retain(|r| matches!(r, Record::RunOpened { .. } | Record::RunClosed { .. }));
+    print(&records, form, output);
+    Ok(())
+}
+
+fn print(records: &[Record], form: &Form, output: &Output) {
+    let line = |record| {
+        if form.is_json() { render::json::line(record) } else { render::state::record_text(record) }
+    };
+    output.data(&records.iter().map(line).collect::<String>());
+}

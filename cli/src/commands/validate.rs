@@ -1,0 +1,31 @@
+//! `plumb validate`: everything that can be said about a spec without a call.
+
+use std::path::Path;
+
+use render::diagnostics::DiagnosticView;
+
+use crate::args::Validate;
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+use crate::planning;
+use crate::session::Folder;
+
+pub(crate) fn run(base: &Path, args: &Validate, output: &Output) -> Result<Status, CommandError> {
+    let folder = Folder::new(base, args.folder.folder.as_deref())?;
+    let resolved = planning::read(&folder, base, &args.variables, &planning::no_state())?;
+    let planning::Resolved { sources, diagnostics, config, .. } = resolved;
+    let valid = !diagnostics.has_errors();
+    if args.json {
+        let all = DiagnosticView::all(&diagnostics, &sources);
+        output
+            .data(&render::json::pretty(&serde_json::json!({"valid": valid, "diagnostics": all})));
+    } else {
+        output.diagnostics(&diagnostics, &sources);
+        if valid {
+            let count = config.resources.len();
+            let blocks = if count == 1 { "resource" } else { "resources" };
+            output.data(&format!("The spec is valid: {count} {blocks}.\n"));
+        }
+    }
+    Ok(if valid { Status::Done } else { Status::Failed })
+}

@@ -1,0 +1,226 @@
+//! Why a command failed, and the one table from that to the exit status.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use state::StoreError;
+
+/// How a command ended, as scripts see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Done, or nothing to do.
+    Done,
+    /// Any error, and whatever a rule refuses.
+    Failed,
+    /// There are changes, and the caller asked to be told.
+    Changes,
+    /// A saved plan no longer fits.
+    Stale,
+    /// Something is in doubt and needs a decision.
+    InDoubt,
+    /// Another run holds the lock.
+    Locked,
+    /// This run lost its lock.
+    LostLock,
+    /// The state store failed.
+    StoreFailed,
+    /// State or journal are unreadable or suspicious.
+    Suspicious,
+    /// Cancelled, and nothing is in doubt.
+    Cancelled,
+}
+
+impl Status {
+    /// The exit status.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Changes => 2,
+            Self::Stale => 3,
+            Self::InDoubt => 4,
+            Self::Locked => 5,
+            Self::LostLock => 6,
+            Self::StoreFailed => 7,
+            Self::Suspicious => 8,
+            Self::Cancelled => 130,
+        }
+    }
+
+    /// The one that matters more when both hold.
+    #[must_use]
+    pub(crate) fn or(self, other: Self) -> Self {
+        if self.rank() >= other.rank() { self } else { other }
+    }
+
+    fn rank(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Changes => 1,
+            Self::Failed => 2,
+            Self::Stale => 3,
+            Self::Locked => 4,
+            Self::Cancelled => 5,
+            Self::InDoubt => 6,
+            Self::LostLock => 7,
+            Self::StoreFailed => 8,
+            Self::Suspicious => 9,
+        }
+    }
+}
+
+/// What kind of failure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Anything without a kind of its own.
+    Failed,
+    /// A saved plan no longer fits.
+    Stale,
+    /// Something is in doubt and needs a decision.
+    InDoubt,
+    /// Another run holds the lock.
+    Locked,
+    /// This run lost its lock.
+    LostLock,
+    /// The state store failed.
+    StoreFailed,
+    /// State or journal are unreadable or suspicious.
+    Suspicious,
+    /// Cancelled, and nothing is in doubt.
+    Cancelled,
+}
+
+impl Kind {
+    /// The exit status of a command that fails so.
+    pub(crate) fn status(self) -> Status {
+        match self {
+            Self::Failed => Status::Failed,
+            Self::Stale => Status::Stale,
+            Self::InDoubt => Status::InDoubt,
+            Self::Locked => Status::Locked,
+            Self::LostLock => Status::LostLock,
+            Self::StoreFailed => Status::StoreFailed,
+            Self::Suspicious => Status::Suspicious,
+            Self::Cancelled => Status::Cancelled,
+        }
+    }
+}
+
+/// Why a command failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandError {
+    pub(crate) kind: Kind,
+    /// What happened, in lower case and without a full stop.
+    pub(crate) message: String,
+    /// What to do.
+    pub(crate) help: Option<String>,
+}
+
+impl CommandError {
+    /// A failure without a kind of its own.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Failed, message: message.into(), help: None }
+    }
+
+    /// The same with its causes: each says only its own step.
+    pub(crate) fn caused(message: impl fmt::Display, cause: &dyn StdError) -> Self {
+        Self::new(format!("{message}: {}", chain(cause)))
+    }
+
+    /// With another kind.
+    #[must_use]
+    pub(crate) fn kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// With what to do.
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// An error and its causes, in one line.
+pub(crate) fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Locked(holder) => locked(&holder),
+            StoreError::Fenced(_) => Self::new(error.to_string())
+                .kind(Kind::LostLock)
+                .help("another run took over: run the command again once it has ended"),
+            StoreError::Suspicious { what, help } => {
+                Self::new(what).kind(Kind::Suspicious).help(help)
+            }
+            StoreError::Failed { .. } => Self::new(chain(&error)).kind(Kind::StoreFailed),
+        }
+    }
+}
+
+fn locked(holder: &state::Holder) -> CommandError {
+    let or =
+        |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };
+    let who = format!(
+        "`plumb {}` of {} on {} (process {}, run {})",
+        or(&holder.command, "…"),
+        or(&holder.user, "somebody"),
+        or(&holder.host, "some machine"),
+        holder.pid,
+        or(&holder.run, "unknown"),
+    );
+    CommandError::new(format!("another run holds the lock: {who}"))
+        .kind(Kind::Locked)
+        .help("wait for it to end, or give `--lock-timeout 5m` to wait here")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_graver_status_wins() {
+        let graver = [
+            Status::Suspicious,
+            Status::StoreFailed,
+            Status::LostLock,
+            Status::InDoubt,
+            Status::Cancelled,
+            Status::Stale,
+            Status::Failed,
+            Status::Done,
+        ];
+        for pair in graver.windows(2) {
+            assert_eq!(pair[0].or(pair[1]), pair[0]);
+            assert_eq!(pair[1].or(pair[0]), pair[0]);
+        }
+        assert_eq!(graver.map(Status::code), [8, 7, 6, 4, 130, 3, 1, 0]);
+    }
+
+    #[test]
+    fn a_lock_names_its_holder() {
+        let holder = state::Holder {
+            run: "r1".to_owned(),
+            command: "apply".to_owned(),
+            pid: 7,
+            ..state::Holder::default()
+        };
+        let error = CommandError::from(StoreError::Locked(Box::new(holder)));
+        assert_eq!(error.kind.status().code(), 5);
+        assert_eq!(
+            error.message,
+            "another run holds the lock: `plumb apply` of somebody on some machine (process 7, run r1)"
+        );
+    }
+}

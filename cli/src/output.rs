@@ -1,0 +1,171 @@
+//! Where everything that people and scripts see is written: data to stdout, talk to stderr.
+//!
+//! The only file of the workspace that prints. A reader of stdout that goes away (`| head`) ends
+//! the output and nothing else: an apply goes on, and no write panics.
+
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anstream::{AutoStream, ColorChoice};
+use clap::builder::StyledStr;
+use engine::diagnostics::{Diagnostics, Sources};
+use render::Colour;
+use render::paint::{Label, paint};
+
+use crate::args::Color;
+use crate::error::CommandError;
+
+/// Where a command writes.
+#[derive(Debug)]
+pub(crate) struct Output {
+    stdout: Colour,
+    stderr: Colour,
+    quiet: bool,
+    verbose: bool,
+    /// Whether stdout can take no more.
+    closed: AtomicBool,
+}
+
+impl Output {
+    /// Decides about colours once.
+    pub(crate) fn new(color: Color, quiet: bool, verbose: u8) -> Self {
+        ColorChoice::write_global(match color {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        });
+        let colour = |choice| match choice {
+            ColorChoice::Never => Colour::Off,
+            _ => Colour::On,
+        };
+        Self {
+            stdout: colour(AutoStream::choice(&std::io::stdout())),
+            stderr: colour(AutoStream::choice(&std::io::stderr())),
+            quiet,
+            verbose: verbose > 0,
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether text for stdout is coloured.
+    pub(crate) fn colour(&self) -> Colour {
+        self.stdout
+    }
+
+    /// Whether text for stderr is coloured.
+    pub(crate) fn talk_colour(&self) -> Colour {
+        self.stderr
+    }
+
+    /// Whether the user wants to see more.
+    pub(crate) fn verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// Writes data to stdout.
+    pub(crate) fn data(&self, text: &str) {
+        if self.closed.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut stdout = std::io::stdout().lock();
+        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            self.closed.store(true, Ordering::Relaxed);
+            if error.kind() != ErrorKind::BrokenPipe {
+                self.say(&format!("cannot write to stdout: {error}\n"));
+            }
+        }
+    }
+
+    /// Writes talk to stderr, unless the user wants quiet.
+    pub(crate) fn talk(&self, text: &str) {
+        if !self.quiet {
+            self.say(text);
+        }
+    }
+
+    /// Writes diagnostics to stderr.
+    pub(crate) fn diagnostics(&self, diagnostics: &Diagnostics, sources: &Sources) {
+        if self.quiet && !diagnostics.has_errors() {
+            return;
+        }
+        self.say(&render::diagnostics::text(diagnostics, sources, self.stderr));
+    }
+
+    /// Writes why a command failed to stderr.
+    pub(crate) fn error(&self, error: &CommandError) {
+        let mut text = paint("error", Label::Danger, self.stderr) + ": ";
+        text.push_str(&render::safe::capped(&error.message, 4_000));
+        text.push('\n');
+        if let Some(help) = &error.help {
+            text.push_str(&paint("help", Label::Strong, self.stderr));
+            text.push_str(": ");
+            text.push_str(&render::safe::capped(help, 4_000));
+            text.push('\n');
+        }
+        self.say(&text);
+    }
+
+    /// Writes what the argument parser has to say about a mistake.
+    pub(crate) fn usage(&self, text: &StyledStr) {
+        self.say(&styled(text, self.stderr));
+    }
+
+    /// Writes what the argument parser was asked for.
+    pub(crate) fn help(&self, text: &StyledStr) {
+        self.data(&styled(text, self.stdout));
+    }
+
+    /// Asks a question on stderr and reads the answer; none without a terminal to ask at.
+    pub(crate) fn ask(&self, question: &str) -> Option<String> {
+        if !std::io::stdin().is_terminal() {
+            return None;
+        }
+        self.say(question);
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer).ok()?;
+        Some(answer.trim().to_owned())
+    }
+
+    /// Nothing may be left in a buffer when the process ends.
+    pub(crate) fn finish(&self) {
+        if !self.closed.load(Ordering::Relaxed) {
+            // There is nobody left to tell.
+            drop(std::io::stdout().flush());
+        }
+    }
+
+    /// Where the service on this machine logs to: stderr, unless the user wants quiet.
+    pub(crate) fn log(&self) -> Log {
+        Log { quiet: self.quiet }
+    }
+
+    #[expect(clippy::unused_self, reason = "everything that prints goes through an output")]
+    fn say(&self, text: &str) {
+        // Talk that nobody can read is no reason to fail.
+        drop(std::io::stderr().lock().write_all(text.as_bytes()));
+    }
+}
+
+/// A log of lines on stderr that outlives the command's own output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log {
+    quiet: bool,
+}
+
+impl Log {
+    /// Writes one line.
+    pub(crate) fn line(self, text: &str) {
+        if !self.quiet {
+            let line = render::safe::capped(text, 4_000) + "\n";
+            // A log that nobody can read is no reason to stop.
+            drop(std::io::stderr().lock().write_all(line.as_bytes()));
+        }
+    }
+}
+
+fn styled(text: &StyledStr, colour: Colour) -> String {
+    match colour {
+        Colour::On => text.ansi().to_string(),
+        Colour::Off => text.to_string(),
+    }
+}

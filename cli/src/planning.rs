@@ -1,0 +1,232 @@
+//! From a folder to a plan: what `plan`, `apply`, `destroy` and `drift` have in common.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use apply::planning::{Request, make, recover_in_memory, schemas};
+use apply::session::{Folded, fold};
+use engine::address::Name;
+use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
+use engine::event::Event;
+use engine::graph::Graph;
+use engine::plan::input::{Mode, Options, Target};
+use engine::plan::{Plan, lint, saved};
+use engine::spec::Config;
+use engine::spec::resolve::{ResolveInput, resolve};
+use engine::spec::settings::provider_settings;
+use engine::state::Snapshot;
+use engine::value::Datum;
+use render::view::PlanView;
+
+use crate::args::{Planning, VariableArgs};
+use crate::error::CommandError;
+use crate::output::Output;
+use crate::providers::{Configured, Described};
+use crate::session::{self, Folder, System};
+use crate::variables;
+
+/// A spec that was read and resolved, as far as that could be done.
+pub(crate) struct Resolved {
+    pub(crate) sources: Sources,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) config: Config,
+    pub(crate) graph: Graph,
+    pub(crate) described: Described,
+}
+
+/// Reads and resolves the spec of a folder. Calls nothing.
+pub(crate) fn read(
+    folder: &Folder,
+    base: &Path,
+    variables: &VariableArgs,
+    state: &Snapshot,
+) -> Result<Resolved, CommandError> {
+    let mut text = session::read_spec(folder)?;
+    let environment = session::variable;
+    let declared = text.document.variables.keys();
+    let given = variables::given(declared, variables, base, &environment)?;
+    let files = session::read_files(folder, &text.document);
+    let (settings, found) = provider_settings(&text.document, &given, &files);
+    let mut diagnostics = std::mem::take(&mut text.diagnostics);
+    diagnostics.extend(found);
+    let say = (&mut text.sources, &mut diagnostics);
+    let described = Described::of(folder, &text.document, &settings, state, say)?;
+    let providers = schemas(&described.configure(&environment)?.providers);
+    let (config, found) =
+        resolve(&text.document, &ResolveInput { variables: given, providers, files });
+    diagnostics.extend(found);
+    let (graph, found) = Graph::new(&config);
+    diagnostics.extend(found);
+    diagnostics.sort();
+    Ok(Resolved { sources: text.sources, diagnostics, config, graph, described })
+}
+
+impl Resolved {
+    /// Makes the providers callable.
+    pub(crate) async fn connect(
+        &self,
+        folder: &Folder,
+        output: &Output,
+    ) -> Result<Configured, CommandError> {
+        self.described.connect(folder, &session::variable, output).await
+    }
+
+    /// The values of the variables.
+    pub(crate) fn variables(&self) -> BTreeMap<Name, Datum> {
+        let variables = self.config.variables.iter();
+        variables.map(|(name, variable)| (name.clone(), variable.value.clone())).collect()
+    }
+}
+
+/// The state where none matters: a spec is checked for itself.
+pub(crate) fn no_state() -> Snapshot {
+    Snapshot::new(String::new(), engine::digest::SealKey::from_random([0; 32]))
+}
+
+/// The state of a folder as it is right now, with the journal folded in.
+pub(crate) async fn load(folder: &Folder) -> Result<Folded, CommandError> {
+    Ok(fold(&folder.store().load().await?, &System)?)
+}
+
+/// A plan and what is to be said about it; none where there are errors.
+pub(crate) struct Made {
+    pub(crate) plan: Option<Plan>,
+    pub(crate) view: PlanView,
+    pub(crate) sources: Sources,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+impl Made {
+    /// What is made of a spec that cannot be planned.
+    pub(crate) fn refused(resolved: Resolved) -> Self {
+        let Resolved { sources, mut diagnostics, .. } = resolved;
+        diagnostics.sort();
+        let view = PlanView::refused(&sources, &diagnostics);
+        Self { plan: None, view, sources, diagnostics }
+    }
+}
+
+/// Plans without a lock: reads the state, looks up in memory what is in doubt, observes, decides.
+pub(crate) async fn plan(
+    folder: &Folder,
+    base: &Path,
+    planning: &Planning,
+    output: &Output,
+) -> Result<Made, CommandError> {
+    let options = options(planning)?;
+    let folded = load(folder).await?;
+    let resolved = read(folder, base, &planning.variables, &folded.snapshot)?;
+    if resolved.diagnostics.has_errors() {
+        return Ok(Made::refused(resolved));
+    }
+    let configured = resolved.connect(folder, output).await?;
+    let mut snapshot = folded.snapshot;
+    let request = Request {
+        config: &resolved.config,
+        graph: &resolved.graph,
+        providers: &configured.providers,
+        options: &options,
+        refresh: !planning.no_refresh,
+        running: folded.holder.is_some(),
+    };
+    if let Some(refused) = refuse_unreachable(&request, &configured) {
+        let diagnostics = refused;
+        return Ok(Made::refused(Resolved { diagnostics, ..resolved }));
+    }
+    let emit = |_: Event| {};
+    recover_in_memory(&mut snapshot, &request, &System, &emit).await?;
+    let (plan, found) = make(&snapshot, &request).await?;
+    finish(resolved, &configured, plan, found)
+}
+
+/// What stands in the way of the calls that a request needs.
+pub(crate) fn refuse_unreachable(
+    request: &Request<'_>,
+    configured: &Configured,
+) -> Option<Diagnostics> {
+    (request.refresh && configured.missing.has_errors()).then(|| configured.missing.clone())
+}
+
+/// Lints a plan and makes its view.
+pub(crate) fn finish(
+    resolved: Resolved,
+    configured: &Configured,
+    plan: Plan,
+    found: Diagnostics,
+) -> Result<Made, CommandError> {
+    let Resolved { sources, mut diagnostics, .. } = resolved;
+    diagnostics.extend(found);
+    diagnostics.sort();
+    if diagnostics.has_errors() {
+        let view = PlanView::refused(&sources, &diagnostics);
+        return Ok(Made { plan: None, view, sources, diagnostics });
+    }
+    if let Some(note) = lint::lint(&plan).into_iter().next() {
+        return Err(CommandError::new(format!("this plan must not be run: {note}"))
+            .help("this is a mistake in Plumb, not in the spec: please report it"));
+    }
+    let digest = saved::digest(&plan);
+    let mut view = PlanView::new(&plan, &sources, &diagnostics, Some(&digest));
+    add_units(&mut view, configured);
+    Ok(Made { plan: Some(plan), view, sources, diagnostics })
+}
+
+/// Adds the units of numbers, which schemas know.
+pub(crate) fn add_units(view: &mut PlanView, configured: &Configured) {
+    let schemas = schemas(&configured.providers);
+    view.add_units(&|ty, attribute| {
+        let found = schemas.values().find_map(|provider| provider.types.get(ty))?;
+        found.attributes.get(attribute)?.unit.clone()
+    });
+}
+
+/// What was asked for, in the engine's terms.
+pub(crate) fn options(planning: &Planning) -> Result<Options, CommandError> {
+    let targets = |texts: &[String]| -> Result<Vec<Target>, CommandError> {
+        texts.iter().map(|text| target(text)).collect()
+    };
+    let address = |text: &String| {
+        text.parse().map_err(|error: engine::address::AddressError| {
+            CommandError::new(format!("--replace: {error}"))
+        })
+    };
+    Ok(Options {
+        mode: match planning {
+            Planning { destroy: true, .. } => Mode::Destroy,
+            Planning { refresh_only: true, .. } => Mode::RefreshOnly,
+            _ => Mode::Apply,
+        },
+        targets: targets(&planning.target)?,
+        excludes: targets(&planning.exclude)?,
+        replace: planning.replace.iter().map(address).collect::<Result<_, _>>()?,
+    })
+}
+
+fn target(text: &str) -> Result<Target, CommandError> {
+    let wrong = |error: engine::address::AddressError| CommandError::new(error.to_string());
+    if text.contains('[') {
+        return Ok(Target::Instance(text.parse().map_err(wrong)?));
+    }
+    Ok(Target::Block(text.parse().map_err(wrong)?))
+}
+
+/// The diagnostics of an error, for formats that must always be complete.
+pub(crate) fn as_diagnostics(error: &CommandError) -> Diagnostics {
+    let diagnostic = Diagnostic::error(error.message.clone());
+    Diagnostics::from_iter([match &error.help {
+        Some(help) => diagnostic.help(help.clone()),
+        None => diagnostic,
+    }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_blocks_or_instances() {
+        assert!(matches!(target("value.a").unwrap(), Target::Block(_)));
+        assert!(matches!(target("value.a[eu]").unwrap(), Target::Instance(_)));
+        assert!(target("value").is_err());
+    }
+}

@@ -1,0 +1,239 @@
+//! Which providers a spec and its state use, and where their APIs are.
+//!
+//! `builtin` is always there. The serverless provider is there when the spec declares or uses it,
+//! or the state does; where nobody says where its service is, it is the one on this machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use apply::Providers;
+use engine::address::Name;
+use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
+use engine::schema::ProviderSchema;
+use engine::spec::Document;
+use engine::spec::settings::ProviderSettings;
+use engine::state::Snapshot;
+use provider_builtin::Builtin;
+use provider_http::{Descriptor, HttpProvider, Settings};
+
+use crate::child_service::{self, ChildService};
+use crate::error::CommandError;
+use crate::output::Output;
+use crate::session::Folder;
+use crate::variables::Environment;
+
+/// The addresses of the serverless provider.
+const ADDRESSES: [&str; 3] =
+    ["PLUMB_SERVERLESS_REST_URL", "PLUMB_SERVERLESS_GRAPHQL_URL", "PLUMB_SERVERLESS_QUEUE_URL"];
+
+/// The providers that are described in TOML, before they know where their APIs are.
+#[derive(Default)]
+pub(crate) struct Described {
+    instances: BTreeMap<Name, Instance>,
+}
+
+struct Instance {
+    descriptor: Descriptor,
+    /// What the spec says, by key.
+    settings: BTreeMap<String, String>,
+    /// Whether it is the serverless provider.
+    serverless: bool,
+}
+
+/// Providers that can be called, and what keeps them callable.
+pub(crate) struct Configured {
+    pub(crate) providers: Providers,
+    /// What stands in the way of calls.
+    pub(crate) missing: Diagnostics,
+    /// The lease of the service on this machine, if it is used.
+    _service: Option<ChildService>,
+}
+
+/// The schemas of the providers that come with Plumb, by instance name.
+pub(crate) fn known_schemas() -> Result<BTreeMap<Name, Arc<ProviderSchema>>, CommandError> {
+    let mut described = Described::default();
+    described.add_serverless(BTreeMap::new())?;
+    Ok(apply::planning::schemas(&described.configure(&|_| None)?.providers))
+}
+
+impl Described {
+    /// What the spec declares and uses, and what the state names. Descriptors of the spec are read
+    /// from its folder; what is wrong with them is a diagnostic.
+    pub(crate) fn of(
+        folder: &Folder,
+        document: &Document,
+        settings: &BTreeMap<Name, ProviderSettings>,
+        state: &Snapshot,
+        (sources, diagnostics): (&mut Sources, &mut Diagnostics),
+    ) -> Result<Self, CommandError> {
+        let mut described = Self::default();
+        for (name, settings) in settings {
+            described.declare(folder, name, settings, (sources, diagnostics))?;
+        }
+        let serverless = Name::from(provider_serverless::NAME);
+        let missing = !described.instances.contains_key(&serverless);
+        if missing && (described.leaves_types(document) || names(state).contains(&serverless)) {
+            described.add_serverless(BTreeMap::new())?;
+        }
+        Ok(described)
+    }
+
+    /// Those that a saved plan and the state name.
+    pub(crate) fn named(names: &BTreeSet<Name>) -> Result<Self, CommandError> {
+        let mut described = Self::default();
+        for name in names {
+            match &**name {
+                provider_builtin::NAME => {}
+                provider_serverless::NAME => described.add_serverless(BTreeMap::new())?,
+                other => {
+                    return Err(CommandError::new(format!(
+                        "the plan needs the provider `{other}`, whose descriptor is not in it"
+                    ))
+                    .help("apply from the spec's folder instead: `plumb apply`"));
+                }
+            }
+        }
+        Ok(described)
+    }
+
+    fn add_serverless(&mut self, settings: BTreeMap<String, String>) -> Result<(), CommandError> {
+        let descriptor = provider_serverless::read().map_err(|diagnostics| {
+            // It comes with Plumb, so a test reads it; this is for whoever changed it.
+            CommandError::new(first(&diagnostics))
+        })?;
+        let instance = Instance { descriptor, settings, serverless: true };
+        self.instances.insert(provider_serverless::NAME.into(), instance);
+        Ok(())
+    }
+
+    /// Whether a resource has a type that nothing declared so far manages.
+    fn leaves_types(&self, document: &Document) -> bool {
+        let builtin = engine_types(&Builtin::new());
+        let described: BTreeSet<Name> = self
+            .instances
+            .values()
+            .flat_map(|instance| instance.descriptor.schema().types.into_keys())
+            .collect();
+        let known = |ty: &Name| builtin.contains(ty) || described.contains(ty);
+        document.resources.keys().any(|block| !known(&block.ty))
+    }
+
+    fn declare(
+        &mut self,
+        folder: &Folder,
+        name: &Name,
+        settings: &ProviderSettings,
+        (sources, diagnostics): (&mut Sources, &mut Diagnostics),
+    ) -> Result<(), CommandError> {
+        let mut values = BTreeMap::new();
+        for (key, setting) in &settings.values {
+            match setting.value.value.as_str() {
+                Some(text) => drop(values.insert(key.to_string(), text.to_owned())),
+                None => diagnostics.push(
+                    Diagnostic::error(format!("the setting `{key}` of a provider is a text"))
+                        .at(setting.span),
+                ),
+            }
+        }
+        let Some(path) = values.remove("descriptor") else {
+            return match &**name {
+                provider_builtin::NAME => Ok(()),
+                provider_serverless::NAME => self.add_serverless(values),
+                _ => {
+                    diagnostics.push(no_descriptor(name, settings));
+                    Ok(())
+                }
+            };
+        };
+        let text = crate::session::read_file(folder, &path).map_err(|why| {
+            CommandError::new(format!("the descriptor {path} of provider `{name}`: {why}"))
+        })?;
+        let file = sources.add(folder.join(&path).display().to_string(), text.clone());
+        let (descriptor, found) = provider_http::load(&text, file);
+        diagnostics.extend(found);
+        if let Some(descriptor) = descriptor {
+            let instance = Instance { descriptor, settings: values, serverless: false };
+            self.instances.insert(name.clone(), instance);
+        }
+        Ok(())
+    }
+
+    /// Configures without asking anybody: enough to know schemas, and to call what the environment
+    /// and the spec say.
+    pub(crate) fn configure(
+        &self,
+        environment: Environment<'_>,
+    ) -> Result<Configured, CommandError> {
+        let mut providers = Providers::new();
+        let mut missing = Diagnostics::new();
+        providers.insert(provider_builtin::NAME.into(), Arc::new(Builtin::new()));
+        for (name, instance) in &self.instances {
+            let mut settings = Settings::new(environment);
+            for (key, value) in &instance.settings {
+                settings = settings.set(key, value);
+            }
+            let provider = HttpProvider::configure(instance.descriptor.clone(), &settings)
+                .map_err(|diagnostics| CommandError::new(first(&diagnostics)))?;
+            missing.extend(provider.missing().clone());
+            providers.insert(name.clone(), Arc::new(provider));
+        }
+        Ok(Configured { providers, missing, _service: None })
+    }
+
+    /// Configures, with the service on this machine where nobody says where the service is.
+    pub(crate) async fn connect(
+        &self,
+        folder: &Folder,
+        environment: Environment<'_>,
+        output: &Output,
+    ) -> Result<Configured, CommandError> {
+        if !self.needs_child(environment) {
+            if self.instances.values().any(|instance| instance.serverless) {
+                let url =
+                    environment(ADDRESSES[0]).unwrap_or_else(|| "its address in the spec".into());
+                output.talk(&format!("using the service at {}\n", render::safe::text(&url)));
+            }
+            return self.configure(environment);
+        }
+        let service = child_service::connect(&folder.plumb().join("service")).await?;
+        output.talk(&(service.describe() + "\n"));
+        let overlaid = |name: &str| service.variable(name).or_else(|| environment(name));
+        let configured = self.configure(&overlaid)?;
+        Ok(Configured { _service: Some(service), ..configured })
+    }
+
+    /// Whether the serverless provider is used and nobody says where its service is.
+    fn needs_child(&self, environment: Environment<'_>) -> bool {
+        let given = |name: &&str| environment(name).is_some_and(|value| !value.trim().is_empty());
+        self.instances.values().any(|instance| instance.serverless && instance.settings.is_empty())
+            && !ADDRESSES.iter().any(given)
+    }
+}
+
+/// The provider instances that a state names.
+pub(crate) fn names(state: &Snapshot) -> BTreeSet<Name> {
+    let entries = state.entries.values().map(|entry| entry.provider.clone());
+    let pending = state.pending.values().map(|pending| pending.started.provider.clone());
+    let watched = state.watched.iter().map(|watched| watched.provider.clone());
+    entries.chain(pending).chain(watched).collect()
+}
+
+fn engine_types(builtin: &Builtin) -> BTreeSet<Name> {
+    use provider_port::Provider as _;
+    builtin.schema().types.keys().cloned().collect()
+}
+
+fn no_descriptor(name: &Name, settings: &ProviderSettings) -> Diagnostic {
+    Diagnostic::error(format!("there is no provider `{name}`"))
+        .at(settings.header)
+        .help("name its descriptor: descriptor = \"./acme.provider.toml\"")
+}
+
+fn first(diagnostics: &Diagnostics) -> String {
+    let first = diagnostics.iter().next();
+    let Some(diagnostic) = first else { return "a provider cannot be configured".to_owned() };
+    match &diagnostic.help {
+        Some(help) => format!("{}; {help}", diagnostic.summary),
+        None => diagnostic.summary.clone(),
+    }
+}

@@ -1,0 +1,209 @@
+//! Running a plan: asking, telling what happens, stopping when asked to, and the exit status.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use apply::execute::{Execution, Report, execute};
+use apply::recover::recover;
+use apply::session::Session;
+use apply::{ApplyError, Providers};
+use engine::address::Name;
+use engine::event::Event;
+use engine::plan::Plan;
+use engine::value::{Datum, Paths};
+use render::events::{Progress, json_line};
+use render::shown::Shown;
+use render::view::PlanView;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{CommandError, Kind, Status};
+use crate::output::Output;
+use crate::session::System;
+
+/// Where the events of a run go: lines for people on stderr, or JSON lines on stdout.
+#[derive(Clone)]
+pub(crate) struct Teller {
+    output: Arc<Output>,
+    progress: Arc<Mutex<Progress>>,
+    json: bool,
+}
+
+impl Teller {
+    pub(crate) fn new(output: &Arc<Output>, json: bool) -> Self {
+        let progress = Arc::new(Mutex::new(Progress::new(output.talk_colour())));
+        Self { output: Arc::clone(output), progress, json }
+    }
+
+    /// Whether everything on stdout is JSON lines.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Tells an event.
+    pub(crate) fn tell(&self, event: &Event) {
+        let lines = self.progress.lock().unwrap_or_else(PoisonError::into_inner).event(event);
+        if self.json {
+            self.output.data(&json_line(event));
+        } else if !lines.is_empty() {
+            self.output.talk(&lines);
+        }
+    }
+
+    /// Tells the plan that is about to run.
+    pub(crate) fn plan(&self, view: &PlanView) {
+        if self.json {
+            let line = serde_json::json!({"event": "planned", "plan": view});
+            self.output.data(&render::json::line(&line));
+        }
+    }
+
+    /// Tells how it all went.
+    fn close(&self, outputs: &BTreeMap<String, Shown>) {
+        let closing = self.progress.lock().unwrap_or_else(PoisonError::into_inner).closing();
+        if self.json {
+            let line = serde_json::json!({"event": "outputs", "outputs": outputs});
+            self.output.data(&render::json::line(&line));
+            return;
+        }
+        self.output.talk(&closing);
+        self.output.data(&render::state::outputs_text(outputs));
+    }
+}
+
+/// A token that fires at the first Ctrl-C or SIGTERM. The second ends the process at once, which
+/// the journal is made for.
+pub(crate) fn stop_on_signal(output: &Arc<Output>) -> Result<CancellationToken, CommandError> {
+    let listen = |kind| {
+        signal(kind).map_err(|error| CommandError::caused("cannot listen for signals", &error))
+    };
+    let (mut interrupt, mut terminate) =
+        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let stop = CancellationToken::new();
+    let (fired, output) = (stop.clone(), Arc::clone(output));
+    tokio::spawn(async move {
+        loop {
+            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+            if fired.is_cancelled() {
+                output
+                    .talk("stopped at once; the next `plumb apply` looks up what was under way\n");
+                #[expect(clippy::exit, reason = "the user asked twice")]
+                std::process::exit(i32::from(Status::Cancelled.code()));
+            }
+            fired.cancel();
+        }
+    });
+    Ok(stop)
+}
+
+/// Waits for `work`, unless it is stopped before anything was begun.
+pub(crate) async fn unless_stopped<T>(
+    stop: &CancellationToken,
+    work: impl Future<Output = Result<T, CommandError>>,
+) -> Result<T, CommandError> {
+    tokio::select! {
+        done = work => done,
+        () = stop.cancelled() => {
+            Err(CommandError::new("stopped before anything was begun").kind(Kind::Cancelled))
+        }
+    }
+}
+
+/// Asks whether to go on.
+pub(crate) async fn confirm(
+    question: &'static str,
+    stop: &CancellationToken,
+    output: &Arc<Output>,
+) -> Result<bool, CommandError> {
+    let asking = Arc::clone(output);
+    let asked = tokio::task::spawn_blocking(move || asking.ask(question));
+    let answer = unless_stopped(stop, async { Ok(asked.await.unwrap_or_default()) }).await?;
+    Ok(answer.is_some_and(|answer| matches!(answer.as_str(), "yes" | "y")))
+}
+
+/// Looks up what earlier runs left open, and records what was found.
+pub(crate) async fn recover_open(
+    session: &mut Session,
+    providers: &Providers,
+    teller: &Teller,
+) -> Result<(), CommandError> {
+    let emit = |event: Event| teller.tell(&event);
+    let records = recover(session.snapshot(), providers, &System, &emit).await;
+    for record in records {
+        session.record(record)?;
+    }
+    Ok(session.flush().await?)
+}
+
+/// What is run.
+pub(crate) struct Run<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) providers: &'a Providers,
+    pub(crate) variables: &'a BTreeMap<Name, Datum>,
+    pub(crate) parallelism: Option<usize>,
+    /// The run's name.
+    pub(crate) name: &'a str,
+}
+
+/// Runs a plan under a session, closes it, and says how it ended.
+pub(crate) async fn run(
+    mut session: Session,
+    run: Run<'_>,
+    teller: &Teller,
+    stop: &CancellationToken,
+) -> Result<Status, CommandError> {
+    let telling = teller.clone();
+    let execution = Execution {
+        plan: run.plan,
+        providers: run.providers,
+        host: &System,
+        variables: run.variables,
+        parallelism: run.parallelism,
+        emit: Arc::new(move |event| telling.tell(&event)),
+        stop,
+        run: run.name,
+    };
+    let report = execute(&mut session, &execution).await?;
+    let closed = session.close().await;
+    teller.close(&outputs(&report));
+    closed?;
+    Ok(status(&report))
+}
+
+fn outputs(report: &Report) -> BTreeMap<String, Shown> {
+    let show = |(name, (value, sensitive)): (&Name, &(engine::value::Value, bool))| {
+        let places = if *sensitive { Paths::whole() } else { Paths::none() };
+        (name.to_string(), Shown::new(value, &places))
+    };
+    report.outputs.iter().map(show).collect()
+}
+
+fn status(report: &Report) -> Status {
+    let holds = |condition: bool, status| if condition { status } else { Status::Done };
+    holds(!report.in_doubt.is_empty(), Status::InDoubt)
+        .or(holds(report.summary.cancelled, Status::Cancelled))
+        .or(holds(!report.failures.is_empty(), Status::Failed))
+}
+
+impl From<ApplyError> for CommandError {
+    fn from(error: ApplyError) -> Self {
+        let message = error.to_string();
+        match error {
+            ApplyError::Store(error) => error.into(),
+            ApplyError::Journal(_) => Self::new(message).kind(Kind::Suspicious).help(
+                "nothing was changed; put a backup in place with `plumb state push --force FILE`",
+            ),
+            ApplyError::Refresh { source, .. } => match source.help {
+                Some(help) => Self::new(message).help(help),
+                None => Self::new(message),
+            },
+            ApplyError::Vanished { .. } => Self::new(message)
+                .kind(Kind::InDoubt)
+                .help("if they are really gone, take them out with `plumb state rm`, or name the rest with `--target`"),
+            ApplyError::Stale(_) => {
+                Self::new(message).kind(Kind::Stale).help("make a new plan, and look at it again")
+            }
+            ApplyError::Secret(_) => Self::new(message),
+        }
+    }
+}

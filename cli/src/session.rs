@@ -1,0 +1,294 @@
+//! What a command works on: the folder, the text of its spec, the state beside it, and what the
+//! process was started with, each read once.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Sources, Span};
+use engine::spec::{self, BYTES_MAX, Document};
+use state::file::FileStore;
+use state::{Holder, Store};
+
+use crate::error::CommandError;
+
+/// The largest file that `file("…")` reads, in bytes.
+const FILE_MAX: u64 = 1024 * 1024;
+
+/// The folder that a command works on.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    /// As the user would say it.
+    path: PathBuf,
+}
+
+impl Folder {
+    /// The folder `given`, as seen from `base`; without one, `base` itself.
+    pub(crate) fn new(base: &Path, given: Option<&Path>) -> Result<Self, CommandError> {
+        let path = given.map_or_else(|| base.to_owned(), |given| base.join(given));
+        match std::fs::metadata(&path) {
+            Ok(found) if found.is_dir() => Ok(Self { path }),
+            Ok(_) => Err(CommandError::new(format!("{} is no folder", path.display()))),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(CommandError::new(format!("there is no folder {}", path.display())))
+            }
+            Err(error) => Err(CommandError::caused(
+                format_args!("cannot look at the folder {}", path.display()),
+                &error,
+            )),
+        }
+    }
+
+    /// A path inside it, as the user would say it.
+    pub(crate) fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        let joined = self.path.join(name);
+        joined.strip_prefix(".").map_or(joined.clone(), Path::to_owned)
+    }
+
+    /// Where Plumb keeps what belongs to it.
+    pub(crate) fn plumb(&self) -> PathBuf {
+        self.join(".plumb")
+    }
+
+    /// The store of the state.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        Arc::new(FileStore::new(self.plumb()))
+    }
+}
+
+/// The text of a spec, and what it says.
+#[derive(Debug, Default)]
+pub(crate) struct SpecText {
+    pub(crate) sources: Sources,
+    pub(crate) document: Document,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+/// Reads and parses `plumb.toml` and every `*.plumb.toml` of the folder.
+pub(crate) fn read_spec(folder: &Folder) -> Result<SpecText, CommandError> {
+    let paths = spec_files(folder)?;
+    if paths.is_empty() {
+        let place = folder.path.display();
+        return Err(CommandError::new(format!("there is no plumb.toml in {place}"))
+            .help("`plumb init` writes a small one; `-C DIR` works in another folder"));
+    }
+    let mut text = SpecText::default();
+    let mut files = Vec::new();
+    let mut bytes = 0;
+    for path in paths {
+        bytes += add_file(&path, bytes, &mut text, &mut files)?;
+    }
+    let (document, diagnostics) = spec::parse::parse(&text.sources, &files);
+    text.document = document;
+    text.diagnostics.extend(diagnostics);
+    Ok(text)
+}
+
+/// The files of a spec: `plumb.toml` first, the others by name.
+fn spec_files(folder: &Folder) -> Result<Vec<PathBuf>, CommandError> {
+    let fail = |error: std::io::Error| {
+        CommandError::caused(
+            format_args!("cannot read the folder {}", folder.path.display()),
+            &error,
+        )
+    };
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&folder.path).map_err(fail)? {
+        let name = entry.map_err(fail)?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if name == "plumb.toml" || name.ends_with(".plumb.toml") {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort_by_key(|name| (name != "plumb.toml", name.clone()));
+    Ok(names.into_iter().map(|name| folder.join(name)).collect())
+}
+
+/// Adds one file, and says how many bytes it has. What is wrong with its text is a diagnostic.
+fn add_file(
+    path: &Path,
+    before: usize,
+    text: &mut SpecText,
+    files: &mut Vec<FileId>,
+) -> Result<usize, CommandError> {
+    let shown = path.display().to_string();
+    let fail =
+        |error: std::io::Error| CommandError::caused(format_args!("cannot read {shown}"), &error);
+    let found = std::fs::metadata(path).map_err(fail)?;
+    if !found.is_file() {
+        return Err(CommandError::new(format!("{shown} is not a file")));
+    }
+    let size = usize::try_from(found.len()).unwrap_or(usize::MAX);
+    if size.saturating_add(before) > BYTES_MAX {
+        text.document.torn = true;
+        text.diagnostics.push(
+            Diagnostic::error(format!("the spec is too large: {shown} makes it more than 32 MiB"))
+                .help("split it into several folders, each with a state of its own"),
+        );
+        return Ok(0);
+    }
+    let bytes = std::fs::read(path).map_err(fail)?;
+    match String::from_utf8(bytes) {
+        Ok(content) => files.push(text.sources.add(shown, content)),
+        Err(error) => not_utf8(shown, &error, text),
+    }
+    Ok(size)
+}
+
+fn not_utf8(shown: String, error: &std::string::FromUtf8Error, text: &mut SpecText) {
+    let valid = error.utf8_error().valid_up_to();
+    let summary = format!("{shown} is not UTF-8 text");
+    let good = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
+    let file = text.sources.add(shown, good);
+    let at = u32::try_from(valid).unwrap_or(u32::MAX);
+    text.diagnostics.push(
+        Diagnostic::error(summary)
+            .at(Span { file, start: at, end: at })
+            .label("the text is damaged after this")
+            .help("save the file as UTF-8"),
+    );
+}
+
+/// The contents of the files that the spec names with `file("…")`; an error text where one cannot
+/// be read. Only files inside the spec's folder are read, after links.
+pub(crate) fn read_files(
+    folder: &Folder,
+    document: &Document,
+) -> BTreeMap<String, Result<Arc<str>, String>> {
+    let read = |name: &String| (name.clone(), read_file(folder, name));
+    document.files.iter().map(read).collect()
+}
+
+pub(crate) fn read_file(folder: &Folder, name: &str) -> Result<Arc<str>, String> {
+    let cannot = |error: std::io::Error| format!("cannot read it: {error}");
+    let root = folder.path.canonicalize().map_err(cannot)?;
+    let path = root.join(name).canonicalize().map_err(cannot)?;
+    if !path.starts_with(&root) {
+        return Err("it lies outside the spec's folder".to_owned());
+    }
+    let found = std::fs::metadata(&path).map_err(cannot)?;
+    if !found.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    if found.len() > FILE_MAX {
+        return Err("it is larger than 1 MiB".to_owned());
+    }
+    let bytes = std::fs::read(&path).map_err(cannot)?;
+    String::from_utf8(bytes).map(Arc::from).map_err(|_| "it is not UTF-8 text".to_owned())
+}
+
+/// What a run needs of the operating system.
+#[derive(Debug)]
+pub(crate) struct System;
+
+impl System {
+    /// The time, in milliseconds since 1970.
+    pub(crate) fn now_ms() -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Random bytes.
+    pub(crate) fn random() -> [u8; 32] {
+        let mut bytes = [0; 32];
+        // Without randomness nonces and keys would repeat, and nothing that follows were safe.
+        getrandom::fill(&mut bytes).expect("the operating system has random bytes");
+        bytes
+    }
+
+    /// Who this process is, when it takes a lock for `command`.
+    pub(crate) fn holder(command: &str) -> Holder {
+        let variable = |name| std::env::var(name).unwrap_or_default();
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Holder {
+            run: apply::run_name(&Self),
+            command: command.to_owned(),
+            user: variable("USER"),
+            host: host.trim().to_owned(),
+            pid: std::process::id(),
+            since_ms: Self::now_ms(),
+        }
+    }
+}
+
+/// A variable of the environment, as far as it is text.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+impl apply::Host for System {
+    fn now_ms(&self) -> u64 {
+        Self::now_ms()
+    }
+
+    fn random(&self) -> [u8; 32] {
+        Self::random()
+    }
+}
+
+/// The runtime for commands that wait.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CommandError::caused("cannot start", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Folder) {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            std::fs::write(dir.path().join(name), bytes).unwrap();
+        }
+        let folder = Folder::new(dir.path(), None).unwrap();
+        (dir, folder)
+    }
+
+    #[test]
+    fn plumb_toml_comes_first_and_others_by_name() {
+        let (_dir, folder) = folder(&[
+            ("b.plumb.toml", b""),
+            ("plumb.toml", b""),
+            ("a.plumb.toml", b""),
+            ("x.toml", b""),
+        ]);
+        let spec = read_spec(&folder).unwrap();
+        let names: Vec<_> =
+            spec.sources.iter().map(|s| s.path.rsplit('/').next().unwrap().to_owned()).collect();
+        assert_eq!(names, ["plumb.toml", "a.plumb.toml", "b.plumb.toml"]);
+    }
+
+    #[test]
+    fn a_folder_without_a_spec_says_what_to_do() {
+        let (_dir, folder) = folder(&[]);
+        let error = read_spec(&folder).unwrap_err();
+        assert!(error.message.contains("there is no plumb.toml"), "{}", error.message);
+        assert!(error.help.unwrap().contains("plumb init"));
+        let error = Folder::new(Path::new("/nowhere/at/all"), None).unwrap_err();
+        assert_eq!(error.message, "there is no folder /nowhere/at/all");
+    }
+
+    #[test]
+    fn damaged_text_is_shown_where_it_is_damaged() {
+        let (_dir, folder) = folder(&[("plumb.toml", b"[plumb]\nname = \"\xff\"\n")]);
+        let spec = read_spec(&folder).unwrap();
+        let text = render::diagnostics::text(&spec.diagnostics, &spec.sources, render::Colour::Off);
+        assert!(text.contains("is not UTF-8 text"), "{text}");
+        assert!(text.contains("plumb.toml:2:"), "{text}");
+    }
+
+    #[test]
+    fn files_outside_the_folder_are_not_read() {
+        let (dir, folder) = folder(&[("a.txt", b"content")]);
+        assert_eq!(&*read_file(&folder, "a.txt").unwrap(), "content");
+        assert!(read_file(&folder, "../../etc/passwd").is_err());
+        std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link")).unwrap();
+        assert_eq!(read_file(&folder, "link").unwrap_err(), "it lies outside the spec's folder");
+        assert_eq!(read_file(&folder, ".").unwrap_err(), "it is not a file");
+    }
+}

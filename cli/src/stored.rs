@@ -1,0 +1,91 @@
+//! The stored state as commands need it: read without a lock, or edited under one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use engine::journal::Record;
+use engine::state::Snapshot;
+use engine::stored::DamagedValue;
+use state::{Holder, Loaded};
+
+use crate::error::{CommandError, Kind, chain};
+use crate::session::{self, Folder, System};
+
+/// A state as it is right now.
+pub(crate) struct Stored {
+    /// With the journal folded in; none when nothing was ever applied.
+    pub(crate) snapshot: Option<Snapshot>,
+    /// The records since the last snapshot.
+    pub(crate) records: Vec<Record>,
+    /// Who holds the lock.
+    pub(crate) holder: Option<Holder>,
+}
+
+/// Reads the state of a folder, without a lock.
+pub(crate) fn read(folder: &Folder) -> Result<Stored, CommandError> {
+    let store = folder.store();
+    let loaded = session::runtime()?.block_on(store.load())?;
+    folded(loaded)
+}
+
+/// Reads the state of a folder in which something must have been applied.
+pub(crate) fn read_some(folder: &Folder) -> Result<Snapshot, CommandError> {
+    read(folder)?.snapshot.ok_or_else(|| nothing_applied(folder.plumb().as_path()))
+}
+
+fn nothing_applied(place: &Path) -> CommandError {
+    CommandError::new(format!("nothing was applied yet: there is no state in {}", place.display()))
+        .help("`plumb apply` makes one; `-C DIR` works in another folder")
+}
+
+fn folded(loaded: Loaded) -> Result<Stored, CommandError> {
+    let Loaded { mut snapshot, records, holder, .. } = loaded;
+    if let Some(snapshot) = &mut snapshot {
+        for record in &records {
+            snapshot.fold(record).map_err(|error| suspicious(&error))?;
+        }
+    }
+    Ok(Stored { snapshot, records, holder })
+}
+
+fn suspicious(error: &dyn std::error::Error) -> CommandError {
+    CommandError::new(chain(error))
+        .kind(Kind::Suspicious)
+        .help("nothing was changed; put a backup in place with `plumb state push --force FILE`")
+}
+
+/// The error for a value of the state that cannot be read back.
+pub(crate) fn damaged(error: &DamagedValue) -> CommandError {
+    suspicious(error)
+}
+
+/// Edits the state under its lock: `edit` says which records do it. They are folded before they
+/// are written, so what cannot be is never written.
+pub(crate) fn edit(
+    folder: &Folder,
+    command: &str,
+    edit: impl FnOnce(&Snapshot) -> Result<Vec<Record>, CommandError>,
+) -> Result<(), CommandError> {
+    let store = folder.store();
+    let holder = System::holder(command);
+    session::runtime()?.block_on(async {
+        // Taking a lock makes the folder; a folder without a state shall stay as it is.
+        if store.load().await?.snapshot.is_none() {
+            return Err(nothing_applied(&folder.plumb()));
+        }
+        let mut held = store.lock(&holder, Duration::ZERO).await?;
+        let stored = folded(held.loaded().clone())?;
+        let Some(mut snapshot) = stored.snapshot else {
+            return Err(nothing_applied(&folder.plumb()));
+        };
+        let records = edit(&snapshot)?;
+        for record in &records {
+            snapshot.fold(record).map_err(|error| CommandError::new(chain(&error)))?;
+        }
+        if !records.is_empty() {
+            held.append(&records).await?;
+        }
+        held.release().await?;
+        Ok(())
+    })
+}

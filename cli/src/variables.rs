@@ -1,0 +1,169 @@
+//! The values that are given for variables: environment, files, options, each over the one before.
+//!
+//! Whether the spec knows them, and whether they fit, is the engine's to say.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use engine::address::Name;
+use engine::digest::{Fingerprint, SealKey};
+use engine::spec::resolve::Given;
+use engine::spec::variables::environment_name;
+use engine::value::{Attributes, Datum, Value};
+
+use crate::args::VariableArgs;
+use crate::error::CommandError;
+
+/// The largest variables file, in bytes.
+const FILE_MAX: u64 = 1024 * 1024;
+
+/// Looks up a variable of the environment.
+pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What is given for variables. The environment is asked for `declared` ones only: what else it
+/// holds may be meant for another spec. `base` is where the paths of files are seen from.
+pub(crate) fn given<'a>(
+    declared: impl Iterator<Item = &'a Name>,
+    args: &VariableArgs,
+    base: &Path,
+    environment: Environment<'_>,
+) -> Result<BTreeMap<Name, Given>, CommandError> {
+    let mut given = BTreeMap::new();
+    for name in declared {
+        let exact = || environment(&format!("PLUMB_VAR_{name}"));
+        if let Some(value) = environment(&environment_name(name)).or_else(exact) {
+            given.insert(name.clone(), Given::Text(value));
+        }
+    }
+    for path in &args.variable_files {
+        for (name, value) in read_file(&base.join(path))? {
+            given.insert(name, Given::Value(value));
+        }
+    }
+    for (name, value) in &args.variables {
+        given.insert(Name::from(name.as_str()), Given::Text(value.clone()));
+    }
+    Ok(given)
+}
+
+/// The values of the secrets that a saved plan needs again. Their types are not known here, so a
+/// text is taken as it is, unless only its reading as TOML has the right fingerprint.
+pub(crate) fn secrets(
+    given: &BTreeMap<Name, Given>,
+    needed: &BTreeMap<Name, Fingerprint>,
+    key: &SealKey,
+) -> BTreeMap<Name, Datum> {
+    let value = |given: &Given, wanted: &Fingerprint| match given {
+        Given::Value(value) => value.clone(),
+        Given::Text(text) => {
+            let plain = Value::string(text.as_str());
+            let fits = |value: &Value| Fingerprint::of(value, key) == *wanted;
+            if fits(&plain) { plain } else { of_text(text).filter(fits).unwrap_or(plain) }
+        }
+    };
+    let found = needed.iter().filter_map(|(name, wanted)| {
+        Some((name.clone(), Datum::secret(value(given.get(name)?, wanted))))
+    });
+    found.collect()
+}
+
+fn of_text(text: &str) -> Option<Value> {
+    let table: toml::Table = format!("value = {text}").parse().ok()?;
+    of_toml(table.into_iter().next()?.1, &"").ok()
+}
+
+fn read_file(path: &PathBuf) -> Result<Attributes, CommandError> {
+    let shown = path.display();
+    let fail = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot read the variables file {shown}"), &error)
+    };
+    let found = std::fs::metadata(path).map_err(fail)?;
+    if !found.is_file() || found.len() > FILE_MAX {
+        return Err(CommandError::new(format!("{shown} is not a file of at most 1 MiB")));
+    }
+    let text = std::fs::read_to_string(path).map_err(fail)?;
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        // The message alone: the error's own text quotes the line, which may hold a secret.
+        let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+        CommandError::new(format!("{shown}:{line} is not TOML: {}", error.message()))
+    })?;
+    table
+        .into_iter()
+        .map(|(name, value)| Ok((Name::from(name.as_str()), of_toml(value, &shown)?)))
+        .collect()
+}
+
+fn of_toml(value: toml::Value, place: &dyn std::fmt::Display) -> Result<Value, CommandError> {
+    Ok(match value {
+        toml::Value::String(text) => Value::string(text),
+        toml::Value::Integer(number) => Value::Integer(number),
+        toml::Value::Float(number) if number.is_finite() => Value::Float(number),
+        toml::Value::Boolean(value) => Value::Bool(value),
+        toml::Value::Array(items) => Value::list(
+            items.into_iter().map(|item| of_toml(item, place)).collect::<Result<_, _>>()?,
+        ),
+        toml::Value::Table(table) => Value::map(
+            table
+                .into_iter()
+                .map(|(name, item)| Ok((Name::from(name.as_str()), of_toml(item, place)?)))
+                .collect::<Result<_, CommandError>>()?,
+        ),
+        toml::Value::Datetime(_) | toml::Value::Float(_) => {
+            return Err(CommandError::new(format!(
+                "{place} holds a date or a number that is none: write it as text"
+            )));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(name: &str) -> Option<String> {
+        let pairs = [("PLUMB_VAR_ENV", "stage"), ("PLUMB_VAR_size", "4"), ("PLUMB_VAR_OTHER", "x")];
+        pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
+    }
+
+    #[test]
+    fn options_win_over_files_and_files_over_the_environment() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("v.toml"), "env = \"file\"\nmore = [1]\n").unwrap();
+        let names = ["env", "size"].map(Name::from);
+        let mut args = VariableArgs::default();
+        let values = |args: &VariableArgs| {
+            let given = given(names.iter(), args, dir.path(), &environment).unwrap();
+            given.into_iter().map(|(n, v)| format!("{n}={v:?}")).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(values(&args), r#"env=Text("stage") size=Text("4")"#);
+        args.variable_files = vec!["v.toml".into()];
+        assert_eq!(values(&args), r#"env=Value("file") more=Value([1]) size=Text("4")"#);
+        args.variables = vec![("env".to_owned(), "option".to_owned())];
+        assert_eq!(values(&args), r#"env=Text("option") more=Value([1]) size=Text("4")"#);
+    }
+
+    #[test]
+    fn a_broken_file_shows_no_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("v.toml"), "a = 1\ntoken = \"hunter2\n").unwrap();
+        let args =
+            VariableArgs { variable_files: vec!["v.toml".into()], ..VariableArgs::default() };
+        let error = given([].iter(), &args, dir.path(), &environment).unwrap_err();
+        assert!(error.message.contains("v.toml:2 is not TOML"), "{}", error.message);
+        assert!(!error.message.contains("hunter2"));
+    }
+
+    #[test]
+    fn a_secret_number_is_known_by_its_fingerprint() {
+        let key = SealKey::from_random([1; 32]);
+        let needed = BTreeMap::from([
+            (Name::from("pin"), Fingerprint::of(&Value::Integer(17), &key)),
+            (Name::from("word"), Fingerprint::of(&Value::string("17"), &key)),
+        ]);
+        let text = || Given::Text("17".to_owned());
+        let given = BTreeMap::from([(Name::from("pin"), text()), (Name::from("word"), text())]);
+        let secrets = secrets(&given, &needed, &key);
+        assert_eq!(secrets["pin"].value, Value::Integer(17));
+        assert_eq!(secrets["word"].value, Value::string("17"));
+    }
+}
