@@ -23,7 +23,7 @@ enum Op {
     SyncFolder(PathBuf),
 }
 
-/// Does everything for real, and notes it. Beside each operation: the lock file as it was then.
+/// Does everything for real but syncing, and notes it. Beside each operation: the lock file as it was then.
 #[derive(Default)]
 struct Tracing {
     ops: Mutex<Vec<(Op, Vec<u8>)>>,
@@ -68,7 +68,7 @@ impl Disk for Tracing {
 
     fn sync(&self, file: &File) -> io::Result<()> {
         let identity = identity_of(file)?;
-        self.note(RealDisk.sync(file), |()| Op::Sync(identity))
+        self.note(Ok(()), |()| Op::Sync(identity))
     }
 
     fn cut(&self, file: &File, length: u64) -> io::Result<()> {
@@ -85,7 +85,7 @@ impl Disk for Tracing {
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        self.note(RealDisk.sync_folder(path), |()| Op::SyncFolder(path.to_owned()))
+        self.note(Ok(()), |()| Op::SyncFolder(path.to_owned()))
     }
 }
 

@@ -71,7 +71,8 @@ impl Disk for Faulty {
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {
-        self.act(|| RealDisk.sync(file))
+        // A stopped process loses nothing that the kernel has; power cuts are in `crashes`.
+        self.act(|| file.metadata().map(drop))
     }
 
     fn cut(&self, file: &File, length: u64) -> io::Result<()> {
@@ -87,7 +88,7 @@ impl Disk for Faulty {
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        self.act(|| RealDisk.sync_folder(path))
+        self.act(|| path.metadata().map(drop))
     }
 }
 

@@ -1,0 +1,74 @@
+//! How long a large state takes. Run with
+//! `cargo test -p state --release --test main -- --ignored --nocapture speed`.
+
+use std::time::{Duration, Instant};
+
+use engine::state::Snapshot;
+use state::file::FileStore;
+use state::{Holder, Store, conformance};
+
+const ENTRIES: u64 = 100_000;
+/// For each, in a release build.
+const BUDGET: Duration = Duration::from_millis(400);
+
+fn large() -> Snapshot {
+    let mut snapshot = conformance::snapshot(1);
+    let entry = snapshot.entries.values().next().unwrap().clone();
+    for n in 0..ENTRIES {
+        let mut entry = entry.clone();
+        let before = format!("value.v{}", n.saturating_sub(1)).parse().unwrap();
+        entry.dependencies.insert(before);
+        snapshot.entries.insert(format!("value.v{n}").parse().unwrap(), entry);
+    }
+    snapshot
+}
+
+fn report(what: &str, started: Instant) {
+    let took = started.elapsed();
+    println!("{what}: {took:?}");
+    assert!(cfg!(debug_assertions) || took < BUDGET, "{what} took {took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it measures, and says something in a release build only"]
+async fn a_large_state_is_loaded_and_saved_in_time() {
+    let root = tempfile::tempdir().unwrap();
+    let store = FileStore::new(root.path().join(".plumb"));
+    let mut held = store.lock(&Holder::default(), Duration::ZERO).await.unwrap();
+    let first = held.initialise(&conformance::snapshot(0)).await.unwrap();
+    let large = large();
+
+    let started = Instant::now();
+    held.save(&large, &first).await.unwrap();
+    report("save", started);
+    let size = std::fs::metadata(root.path().join(".plumb/state.json")).unwrap().len();
+    println!("{ENTRIES} entries, {size} bytes");
+
+    let started = Instant::now();
+    let loaded = store.load().await.unwrap();
+    report("load", started);
+    assert_eq!(loaded.snapshot, Some(large));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it measures, and says something in a release build only"]
+async fn an_append_costs_what_a_sync_costs() {
+    let root = tempfile::tempdir().unwrap();
+    let store = FileStore::new(root.path().join(".plumb"));
+    let mut held = store.lock(&Holder::default(), Duration::ZERO).await.unwrap();
+    held.initialise(&conformance::snapshot(0)).await.unwrap();
+    let started = Instant::now();
+    for n in 0..200 {
+        held.append(&conformance::records(n..n + 1)).await.unwrap();
+    }
+    println!("one record, one append: {:?} each", started.elapsed() / 200);
+    let started = Instant::now();
+    for _ in 0..10_000 {
+        tokio::task::block_in_place(|| std::hint::black_box(()));
+    }
+    println!("stepping aside for it: {:?} each", started.elapsed() / 10_000);
+    let records = conformance::records(0..10_000);
+    let started = Instant::now();
+    held.append(&records).await.unwrap();
+    report("10,000 records, one append", started);
+}
