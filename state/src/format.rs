@@ -1,12 +1,17 @@
-//! The persisted snapshot: one line that says what it is, one line that it is.
+//! The persisted snapshot: one line that says what it is, and the lines that it is.
 //!
 //! The first line is a JSON object with the format's number, the version of Plumb that wrote it,
 //! lineage, serial, epoch, the end of the journal that is folded in, and last the digest: BLAKE3
 //! over the header up to the digest and everything behind the header. The second line is the
-//! [`Snapshot`] as JSON. So the bytes are serialised once, hashed once, and believed only when
-//! every one of them is as it was written.
+//! [`Snapshot`] as a JSON object, without its entries. Each further line is one entry: a list of
+//! address and content. So the bytes are serialised once, hashed once, and believed only when every
+//! one of them is as it was written; and large states are read and written by several threads.
 //!
 //! Not here: files, and whether this snapshot is the one that is due.
+
+mod entries;
+
+use std::collections::BTreeMap;
 
 use engine::state::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -107,7 +112,7 @@ pub fn encode(
             chain: hex(&checkpoint.chain),
         },
     };
-    let mut bytes = Vec::with_capacity(1024 + snapshot.entries.len() * 256);
+    let mut bytes = Vec::with_capacity(1024 + snapshot.entries.len() * 512);
     json::write(&head, &mut bytes)?;
     bytes.pop(); // The brace that closes the header comes behind the digest.
     let digested = bytes.len();
@@ -115,12 +120,29 @@ pub fn encode(
     bytes.extend_from_slice(&[b'0'; DIGEST_LEN]);
     bytes.extend_from_slice(AFTER_DIGEST);
     let body = bytes.len();
-    json::write(snapshot, &mut bytes)?;
+    json::write(&without_entries(snapshot), &mut bytes)?;
     bytes.push(b'\n');
+    entries::write(&snapshot.entries, &mut bytes)?;
     let digest = digest_of(&bytes[..digested], &bytes[body..]);
     let place = digested + BEFORE_DIGEST.len();
     bytes[place..place + DIGEST_LEN].copy_from_slice(digest.as_bytes());
     Ok((header(head, checkpoint, digest), bytes))
+}
+
+/// Everything but the entries. Each part is named, so that a new one cannot be forgotten.
+fn without_entries(snapshot: &Snapshot) -> Snapshot {
+    let Snapshot { lineage, serial, seal_key, entries: _, pending, watched, outputs, next_call } =
+        snapshot;
+    Snapshot {
+        lineage: lineage.clone(),
+        serial: *serial,
+        seal_key: seal_key.clone(),
+        entries: BTreeMap::new(),
+        pending: pending.clone(),
+        watched: watched.clone(),
+        outputs: outputs.clone(),
+        next_call: *next_call,
+    }
 }
 
 fn header(head: Head, checkpoint: End, digest: String) -> Header {
@@ -134,13 +156,25 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, Snapshot), Unreadable> {
     if digest_of(head, body) != header.digest {
         return Err(Unreadable::Damaged);
     }
-    let snapshot: Snapshot = serde_json::from_slice(body).map_err(|error| {
-        Unreadable::Content(format!("{:?} error in column {}", error.classify(), error.column()))
-    })?;
+    let (first, rest) = split_line(body);
+    let mut snapshot: Snapshot = serde_json::from_slice(first).map_err(content)?;
+    snapshot.entries = entries::read(rest).map_err(content)?;
     if snapshot.lineage != header.lineage || snapshot.serial != header.serial {
-        return Err(Unreadable::Foreign("its two lines are not of one state"));
+        return Err(Unreadable::Foreign("its header is not of the same state"));
     }
     Ok((header, snapshot))
+}
+
+/// The text of a parse error may quote the content, which is no business of a terminal.
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` passes")]
+fn content(error: serde_json::Error) -> Unreadable {
+    Unreadable::Content(format!("{:?} error in column {}", error.classify(), error.column()))
+}
+
+/// The first line, with its end, and the rest.
+fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+    bytes.split_at(end)
 }
 
 /// Reads the first line of a snapshot, which proves nothing of the second.
@@ -154,8 +188,7 @@ fn parts(bytes: &[u8]) -> Result<(Header, &[u8], &[u8]), Unreadable> {
         return Err(Unreadable::Empty);
     }
     refuse_newer(bytes)?;
-    let line = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
-    let (line, body) = bytes.split_at(line);
+    let (line, body) = split_line(bytes);
     let (head, digest) = split_header(line)
         .ok_or(Unreadable::Foreign("its first line does not end with a digest"))?;
     let mut closed = head.to_vec();

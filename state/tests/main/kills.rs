@@ -95,7 +95,7 @@ async fn whatever_was_durable_survives_a_kill() {
     let mut durable = 0;
     for kill in 0..KILLS {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let pause = Duration::from_micros((seed >> 33) as u64 % 150_000);
+        let pause = Duration::from_micros(u64::try_from((seed >> 33) % 150_000).unwrap());
         let mut child = start(&folder);
         std::thread::sleep(pause);
         child.kill().unwrap();
