@@ -8,10 +8,6 @@ use state::file::FileStore;
 use state::{Holder, Store, conformance};
 
 const ENTRIES: u64 = 100_000;
-/// As in the product.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// For each, in a release build.
 const BUDGET: Duration = Duration::from_millis(400);
 
