@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use self::budget::Budget;
 use self::part::{Part, Source};
+use super::typing::type_word;
 use super::{Expr, ExprError, Kind, Range, Root};
 use crate::address::{Block, Name};
 use crate::types::Type;
@@ -28,7 +29,7 @@ use crate::value::{Attributes, Datum, Path, Paths, Value};
 
 pub(super) use self::budget::BYTES_MAX;
 pub(super) use self::operators::float;
-pub(super) use self::templates::text_of;
+pub(super) use self::templates::{NO_TEXT_HELP, NULL_TEXT_HELP, text_of};
 
 /// What an expression may refer to, by value. Look-ups may be recorded by the implementation.
 pub trait Scope {
@@ -272,19 +273,6 @@ pub(super) fn word(value: &Value) -> &'static str {
         Value::Map(_) => "an object or map",
         Value::Unknown(unknown) => type_word(&unknown.ty),
         Value::Sealed(sealed) => type_word(&sealed.ty),
-    }
-}
-
-fn type_word(ty: &Type) -> &'static str {
-    match ty {
-        Type::Any => "a value that is not known yet",
-        Type::Null => "null",
-        Type::Boolean => "a boolean",
-        Type::Integer | Type::Number => "a number",
-        Type::String => "a string",
-        Type::List(_) => "a list",
-        Type::Set(_) => "a set",
-        Type::Map(_) | Type::Object(_) => "an object or map",
     }
 }
 

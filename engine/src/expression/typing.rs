@@ -40,3 +40,17 @@ pub(super) fn end_of(range: Range, length: usize) -> Range {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     Range { start: range.end.saturating_sub(length).max(range.start), end: range.end }
 }
+
+/// What values of a type are, for messages.
+pub(super) fn type_word(ty: &Type) -> &'static str {
+    match ty {
+        Type::Any => "a value that is not known yet",
+        Type::Null => "null",
+        Type::Boolean => "a boolean",
+        Type::Integer | Type::Number => "a number",
+        Type::String => "a string",
+        Type::List(_) => "a list",
+        Type::Set(_) => "a set",
+        Type::Map(_) | Type::Object(_) => "an object or map",
+    }
+}

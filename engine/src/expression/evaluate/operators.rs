@@ -4,6 +4,7 @@
 use super::{Eval, Evaluator, Part, Source, Stop, stop, word};
 use crate::expression::print::symbol;
 use crate::expression::typing::binary_of;
+use crate::expression::typing::type_word;
 use crate::expression::{BinaryOp, Expr, Kind, Range, UnaryOp};
 use crate::types::Type;
 use crate::value::{Paths, Value};
@@ -34,7 +35,7 @@ impl Evaluator<'_> {
                 Value::Float(number) => finite(-number, range),
                 other => Err(stop(
                     operand.range,
-                    format!("expected {want}, found {}", word(other)),
+                    format!("expected {}, found {}", type_word(&want), word(other)),
                     None,
                 )),
             },
@@ -150,7 +151,7 @@ pub(super) fn expect(value: &Value, want: &Type, range: Range) -> Result<(), Sto
         return Ok(());
     }
     let help = value.is_null().then_some("use coalesce(…, default) where null is possible");
-    Err(stop(range, format!("expected {want}, found {}", word(value)), help))
+    Err(stop(range, format!("expected {}, found {}", type_word(want), word(value)), help))
 }
 
 fn unary_kind(op: UnaryOp, mut exprs: Vec<Expr>) -> Kind {

@@ -5,6 +5,12 @@ use crate::expression::{Expr, Kind, Range};
 use crate::types::Type;
 use crate::value::{Paths, Value};
 
+/// What to do where null would stand in a text.
+pub(in crate::expression) const NULL_TEXT_HELP: &str =
+    "give a text for that case: coalesce(…, \"none\")";
+/// What to do where a collection would stand in a text.
+pub(in crate::expression) const NO_TEXT_HELP: &str = "use jsonencode(…) or join(\", \", …)";
+
 impl Evaluator<'_> {
     pub(super) fn template(&mut self, exprs: &[Expr], range: Range) -> Eval {
         let mut text = String::new();
@@ -86,9 +92,7 @@ fn refuse_collection(ty: &Type, value: &Value, range: Range) -> Result<(), Stop>
 
 fn no_text(value: &Value, range: Range) -> Stop {
     if value.is_null() {
-        let help = "give a text for that case: coalesce(…, \"none\")";
-        return stop(range, "null cannot stand in a text", Some(help));
+        return stop(range, "null cannot stand in a text", Some(NULL_TEXT_HELP));
     }
-    let help = "use jsonencode(…) or join(\", \", …)";
-    stop(range, format!("{} cannot stand in a text", word(value)), Some(help))
+    stop(range, format!("{} cannot stand in a text", word(value)), Some(NO_TEXT_HELP))
 }

@@ -175,13 +175,13 @@ fn arithmetic_fails_with_its_place() {
     );
     check(
         "1 + var.name",
-        "`var.name`: expected number, found a string (join texts with a template: \"${a}${b}\")",
+        "`var.name`: expected a number, found a string (join texts with a template: \"${a}${b}\")",
     );
-    check("!var.n", "`var.n`: expected boolean, found a number");
-    check("1 < \"2\"", "`\"2\"`: expected number, found a string");
+    check("!var.n", "`var.n`: expected a boolean, found a number");
+    check("1 < \"2\"", "`\"2\"`: expected a number, found a string");
     check(
         "var.null + 1",
-        "`var.null`: expected number, found null (use coalesce(…, default) where null is possible)",
+        "`var.null`: expected a number, found null (use coalesce(…, default) where null is possible)",
     );
 }
 
