@@ -6,7 +6,6 @@
 //! the snapshot itself says which end of the journal is folded into it.
 
 use std::fs::{File, TryLockError};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,13 +15,10 @@ use engine::state::Snapshot;
 
 use super::lock::{Lock, Seen};
 use super::read::{self, Found};
-use super::{Files, GRACE, LARGEST, blocking, file_failed, identity_at, identity_of};
+use super::{Files, GRACE, LARGEST, backups, blocking, file_failed, identity_at, identity_of};
 use crate::format::{self, Header};
 use crate::frame::{self, Base, End};
 use crate::{Held, Holder, Loaded, StoreError, Version};
-
-/// How many old snapshots are kept.
-const BACKUPS: usize = 20;
 
 /// See the module.
 pub(super) struct FileHeld {
@@ -237,11 +233,11 @@ impl FileHeld {
     ) -> Result<Version, StoreError> {
         let staged = self.files.stage(&self.files.state(), bytes)?;
         if let Some(serial) = old {
-            keep_backup(&self.files, serial)?;
+            backups::keep(&self.files, serial)?;
         }
         let file = self.files.publish(staged)?;
         let journal = self.start_journal(&header)?;
-        prune_backups(&self.files);
+        backups::prune(&self.files);
         Ok(self.stand_at(header, file, journal))
     }
 
@@ -279,23 +275,13 @@ pub(super) fn restore(
     let epochs = [header.map_or(0, |h| h.epoch), journal.map_or(0, |j| j.end.epoch)];
     let epoch = epochs.into_iter().max().unwrap_or(0).max(lock.note.epoch) + 1;
     lock.sign_on(holder, epoch)?;
-    set_aside(&files, serial - 1);
+    backups::set_aside(&files, serial - 1);
     let snapshot = Snapshot { serial, ..snapshot.clone() };
     let (header, bytes) = encode(&snapshot, epoch, End::default())?;
     let loaded = Loaded::nothing();
     let mut held = FileHeld { files, lock, epoch, loaded, at: None, broken: None };
     held.sync_parent()?;
     held.replace(None, header, &bytes)
-}
-
-/// Keeps what is about to be replaced for whoever wants to look at it. It may be unreadable or
-/// missing, and neither may stand in the way of bringing back what is good.
-fn set_aside(files: &Files, serial: u64) {
-    for path in [files.state(), files.journal()] {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let aside = files.backups().join(format!("replaced-after-{serial}-{name}"));
-        files.disk.link(&path, &aside).ok();
-    }
 }
 
 /// Locks the journal as well as the lock file: that one may be deleted by hand.
@@ -348,36 +334,6 @@ fn check_successor(
         return Err(StoreError::Fenced(why));
     }
     Ok(())
-}
-
-/// Gives the current snapshot its name among the backups.
-fn keep_backup(files: &Files, serial: u64) -> Result<(), StoreError> {
-    let (state, backup) = (files.state(), files.backup(serial));
-    match files.disk.link(&state, &backup) {
-        Ok(()) => Ok(()),
-        // A save that was cut short has made it.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == ErrorKind::Unsupported => copy(files, serial),
-        Err(error) => Err(file_failed("make", &backup, error)),
-    }
-}
-
-/// For file systems without second names.
-fn copy(files: &Files, serial: u64) -> Result<(), StoreError> {
-    let (state, backup) = (files.state(), files.backup(serial));
-    let copied = files.disk.read(&state, LARGEST).and_then(|bytes| {
-        let file = files.disk.create(&backup)?;
-        files.disk.write(&file, &bytes.unwrap_or_default())
-    });
-    copied.map_err(|error| file_failed("make", &backup, error))
-}
-
-/// Removes the oldest backups. An error is no reason to fail a run; the next one tries again.
-fn prune_backups(files: &Files) {
-    let serials = files.backup_serials();
-    for serial in &serials[..serials.len().saturating_sub(BACKUPS)] {
-        std::fs::remove_file(files.backup(*serial)).ok();
-    }
 }
 
 #[async_trait]

@@ -15,6 +15,7 @@
 //!
 //! Other things of the folder, such as the service's data, are not looked at.
 
+mod backups;
 mod held;
 mod lock;
 mod read;

@@ -307,3 +307,86 @@ async fn a_bad_state_can_be_replaced_by_a_backup() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_looks_while_another_writes_sees_one_moment() {
+    let folder = Folder::new();
+    let mut held = folder.lock().await;
+    let mut version = held.initialise(&snapshot(0)).await.unwrap();
+    let writer = tokio::spawn(async move {
+        for serial in 1..=60 {
+            for n in 0..4 {
+                held.append(&records(4 * serial + n..4 * serial + n + 1)).await.unwrap();
+            }
+            version = held.save(&snapshot(serial), &version).await.unwrap();
+        }
+        drop(held);
+    });
+    let (mut last, mut looks) = (0, 0);
+    while !writer.is_finished() {
+        let (state, seen) = content(folder.load().await);
+        let state = state.unwrap();
+        let first = 4 * (state.serial + 1);
+        assert_eq!(seen, records(first..first + seen.len() as u64));
+        assert!(4 * state.serial + seen.len() as u64 >= last, "it went back");
+        assert_eq!(state, snapshot(state.serial));
+        last = 4 * state.serial + seen.len() as u64;
+        looks += 1;
+    }
+    writer.await.unwrap();
+    assert!(looks > 20, "only {looks} looks");
+    assert_eq!(content(folder.load().await), (Some(snapshot(60)), Vec::new()));
+}
+
+#[tokio::test]
+async fn without_second_names_backups_are_copies() {
+    let folder = Folder::lived().await;
+    let files = Files { disk: Arc::new(NoLinks), folder: folder.path() };
+    backups::keep(&files, 2).unwrap();
+    assert_eq!(folder.read("backups/2.json"), folder.read("state.json"));
+}
+
+/// A disk like those of cameras.
+struct NoLinks;
+
+impl Disk for NoLinks {
+    fn read(&self, path: &Path, most: u64) -> std::io::Result<Option<Vec<u8>>> {
+        RealDisk.read(path, most)
+    }
+
+    fn make_folder(&self, path: &Path) -> std::io::Result<()> {
+        RealDisk.make_folder(path)
+    }
+
+    fn create(&self, path: &Path) -> std::io::Result<File> {
+        RealDisk.create(path)
+    }
+
+    fn open(&self, path: &Path) -> std::io::Result<File> {
+        RealDisk.open(path)
+    }
+
+    fn write(&self, file: &File, bytes: &[u8]) -> std::io::Result<()> {
+        RealDisk.write(file, bytes)
+    }
+
+    fn sync(&self, file: &File) -> std::io::Result<()> {
+        RealDisk.sync(file)
+    }
+
+    fn cut(&self, file: &File, length: u64) -> std::io::Result<()> {
+        RealDisk.cut(file, length)
+    }
+
+    fn link(&self, _: &Path, _: &Path) -> std::io::Result<()> {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> std::io::Result<()> {
+        RealDisk.rename(from, to)
+    }
+
+    fn sync_folder(&self, path: &Path) -> std::io::Result<()> {
+        RealDisk.sync_folder(path)
+    }
+}

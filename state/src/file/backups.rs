@@ -1,0 +1,54 @@
+//! Old snapshots, and what was replaced by hand: kept for people, never read by a run.
+
+use std::io::ErrorKind;
+
+use super::{Files, LARGEST, file_failed};
+use crate::StoreError;
+
+/// How many old snapshots are kept.
+const BACKUPS: usize = 20;
+
+/// Gives the current snapshot its name among the backups.
+pub(super) fn keep(files: &Files, serial: u64) -> Result<(), StoreError> {
+    let (state, backup) = (files.state(), files.backup(serial));
+    match files.disk.link(&state, &backup) {
+        Ok(()) => Ok(()),
+        // A save that was cut short has made it.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if is_unsupported(&error) => copy(files, serial),
+        Err(error) => Err(file_failed("make", &backup, error)),
+    }
+}
+
+/// File systems without second names say so in one of two ways.
+fn is_unsupported(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied)
+}
+
+/// For file systems without second names.
+fn copy(files: &Files, serial: u64) -> Result<(), StoreError> {
+    let (state, backup) = (files.state(), files.backup(serial));
+    let copied = files.disk.read(&state, LARGEST).and_then(|bytes| {
+        let file = files.disk.create(&backup)?;
+        files.disk.write(&file, &bytes.unwrap_or_default())
+    });
+    copied.map_err(|error| file_failed("make", &backup, error))
+}
+
+/// Removes the oldest backups. An error is no reason to fail a run; the next one tries again.
+pub(super) fn prune(files: &Files) {
+    let serials = files.backup_serials();
+    for serial in &serials[..serials.len().saturating_sub(BACKUPS)] {
+        std::fs::remove_file(files.backup(*serial)).ok();
+    }
+}
+
+/// Keeps what is about to be replaced for whoever wants to look at it. It may be unreadable or
+/// missing, and neither may stand in the way of bringing back what is good.
+pub(super) fn set_aside(files: &Files, serial: u64) {
+    for path in [files.state(), files.journal()] {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let aside = files.backups().join(format!("replaced-after-{serial}-{name}"));
+        files.disk.link(&path, &aside).ok();
+    }
+}
