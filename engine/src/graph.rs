@@ -120,9 +120,7 @@ impl Graph {
     /// The blocks in order, without those in a cycle or behind one.
     fn sorted(&self) -> Vec<Block> {
         let count = self.blocks.len() + self.locals.len();
-        let mut missing: Vec<usize> = (0..count)
-            .map(|node| self.links.neighbours(node, Direction::Outgoing).count())
-            .collect();
+        let mut missing = self.links.needs();
         // Locals go first, so that they do not disturb the order of the blocks.
         let mut locals = Vec::new();
         let mut blocks = BinaryHeap::new();

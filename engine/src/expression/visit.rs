@@ -1,15 +1,27 @@
-//! Walks over expression trees, without recursion: a residual may be deeper than any text.
+//! Walks over expression trees. A residual may be deeper than any text, so they recurse only so
+//! far and then go on with a list of what is left to do.
 
 use super::{Access, Expr, Kind, Range, Root};
 
+/// How deep walks recurse, which saves the list for nearly all expressions.
+const RECURSION_MAX: usize = 64;
+
 /// Calls `visit` for the expression and each of its parts, in the order of the text.
 pub fn walk<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
+    walk_below(expr, RECURSION_MAX, visit);
+}
+
+fn walk_below<'e>(expr: &'e Expr, left: usize, visit: &mut dyn FnMut(&'e Expr)) {
+    if left > 0 {
+        visit(expr);
+        return each_part(expr, &mut |part| walk_below(part, left - 1, visit));
+    }
     let mut stack = vec![expr];
-    let mut parts = Vec::new();
     while let Some(expr) = stack.pop() {
         visit(expr);
-        push_parts(expr, &mut parts);
-        stack.extend(parts.drain(..).rev());
+        let first = stack.len();
+        each_part(expr, &mut |part| stack.push(part));
+        stack[first..].reverse();
     }
 }
 
@@ -26,37 +38,52 @@ pub fn roots<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Root, Range)) {
 
 /// Changes the place of the expression and each of its parts.
 pub fn move_ranges(expr: &mut Expr, place: &dyn Fn(Range) -> Range) {
-    let mut stack = vec![expr];
+    expr.range = place(expr.range);
+    if matches!(expr.kind, Kind::Literal(_) | Kind::Root(_)) {
+        return;
+    }
+    let mut stack = Vec::new();
+    push_parts_mut(expr, &mut stack);
     while let Some(expr) = stack.pop() {
         expr.range = place(expr.range);
         push_parts_mut(expr, &mut stack);
     }
 }
 
+/// Adds the parts of an expression, in the order of the text.
 pub(super) fn push_parts<'e>(expr: &'e Expr, parts: &mut Vec<&'e Expr>) {
+    each_part(expr, &mut |part| parts.push(part));
+}
+
+fn each_part<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
     match &expr.kind {
         Kind::Literal(_) | Kind::Root(_) => {}
-        Kind::Template(items) | Kind::List(items) => parts.extend(items),
-        Kind::Attribute(base, _) => parts.push(base),
-        Kind::Index(base, index) => parts.extend([&**base, &**index]),
+        Kind::Template(items) | Kind::List(items) => items.iter().for_each(visit),
+        Kind::Attribute(base, _) | Kind::Unary(_, base) => visit(base),
+        Kind::Index(left, right) | Kind::Binary(_, left, right) => {
+            visit(left);
+            visit(right);
+        }
         Kind::Splat(base, rest) => {
-            parts.push(base);
-            parts.extend(rest.iter().filter_map(|access| match access {
+            visit(base);
+            let indexes = rest.iter().filter_map(|access| match access {
                 Access::Attribute(_) => None,
                 Access::Index(index) => Some(index),
-            }));
+            });
+            indexes.for_each(visit);
         }
-        Kind::Unary(_, operand) => parts.push(operand),
-        Kind::Binary(_, left, right) => parts.extend([&**left, &**right]),
-        Kind::Conditional(c) => parts.extend([&c.condition, &c.yes, &c.no]),
-        Kind::Call(call) => parts.extend(&call.arguments),
+        Kind::Conditional(c) => [&c.condition, &c.yes, &c.no].into_iter().for_each(visit),
+        Kind::Call(call) => call.arguments.iter().for_each(visit),
         Kind::For(f) => {
-            parts.push(&f.collection);
-            parts.extend(&f.key);
-            parts.push(&f.value);
-            parts.extend(&f.condition);
+            let parts = [Some(&f.collection), f.key.as_ref(), Some(&f.value), f.condition.as_ref()];
+            parts.into_iter().flatten().for_each(visit);
         }
-        Kind::Map(entries) => parts.extend(entries.iter().flat_map(|(key, value)| [key, value])),
+        Kind::Map(entries) => {
+            for (key, value) in entries {
+                visit(key);
+                visit(value);
+            }
+        }
     }
 }
 

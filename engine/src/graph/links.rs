@@ -41,6 +41,15 @@ impl<E> Links<E> {
         self.0.neighbors_directed(NodeIndex::new(node), direction).map(NodeIndex::index)
     }
 
+    /// How many reasons each node has to need others.
+    pub(crate) fn needs(&self) -> Vec<usize> {
+        let mut needs = vec![0; self.0.node_count()];
+        for edge in self.0.raw_edges() {
+            needs[edge.source().index()] += 1;
+        }
+        needs
+    }
+
     /// The nodes in groups, what is needed first; more than one in a group need each other.
     ///
     /// Kosaraju's algorithm, because petgraph's Tarjan is recursive and a chain may be long.

@@ -60,7 +60,7 @@ fn step<'e>(expr: &'e Expr, segment: &Segment) -> Option<&'e Expr> {
 
 /// Reads a TOML value, such as `3`, `"text"` or `["a", "b"]`. The error names no part of the text.
 pub fn from_toml(text: &str) -> Result<Value, String> {
-    if syntax::too_deep(text).is_some() {
+    if syntax::scan(text).too_deep.is_some() {
         return Err("it is nested too deeply".to_owned());
     }
     let value = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
@@ -76,7 +76,7 @@ pub fn variables_file(text: &str) -> Result<BTreeMap<Name, Given>, String> {
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         format!("line {line}, column {}", before[start..].chars().count() + 1)
     };
-    if let Some(offset) = syntax::too_deep(text) {
+    if let Some(offset) = syntax::scan(text).too_deep {
         return Err(format!("{}: nested too deeply", place(offset)));
     }
     let table = DeTable::parse(text).map_err(|error| match error.span() {

@@ -22,12 +22,28 @@ pub(super) enum Text {
     Expression,
 }
 
+/// A file, or a piece of one, that is being read.
+#[derive(Clone, Copy)]
+pub(super) struct File<'a> {
+    /// The file.
+    pub(super) id: FileId,
+    /// All of its text.
+    pub(super) text: &'a str,
+    /// Where the piece begins: the parser's places count from there.
+    pub(super) start: usize,
+}
+
+impl File<'_> {
+    /// The place of something that the parser found in the piece.
+    pub(super) fn span(self, range: std::ops::Range<usize>) -> Span {
+        span(self.id, range.start + self.start..range.end + self.start)
+    }
+}
+
 /// Converts the values of one file.
 pub(super) struct Converter<'a> {
     /// The file.
-    pub(super) file: FileId,
-    /// Its text.
-    pub(super) text: &'a str,
+    pub(super) file: File<'a>,
     /// Gets the paths of `file("…")`.
     pub(super) files: &'a mut BTreeSet<String>,
     /// Gets what is wrong.
@@ -39,13 +55,13 @@ pub(super) struct Converter<'a> {
 impl Converter<'_> {
     /// The value as an expression; what is wrong in it stands as null and sets `broken`.
     pub(super) fn value(&mut self, value: &Spanned<DeValue<'_>>, text: Text) -> SpecExpr {
-        let span = span(self.file, value.span());
+        let span = self.file.span(value.span());
         SpecExpr { expr: self.expr(value, text), span }
     }
 
     // Recursion is bounded: the parser refuses deeper nesting than 80 of each kind.
     fn expr(&mut self, value: &Spanned<DeValue<'_>>, text: Text) -> Expr {
-        let place = span(self.file, value.span());
+        let place = self.file.span(value.span());
         let range = Range { start: place.start, end: place.end };
         let kind = match value.get_ref() {
             DeValue::String(string) => return self.string(string, place, text),
@@ -73,7 +89,7 @@ impl Converter<'_> {
 
     fn table(&mut self, table: &DeTable<'_>, text: Text) -> Kind {
         let entries = table.iter().map(|(key, value)| {
-            let place = span(self.file, key.span());
+            let place = self.file.span(key.span());
             let name = Expr {
                 kind: Kind::Literal(Value::string(&**key.get_ref())),
                 range: Range { start: place.start, end: place.end },
@@ -85,11 +101,12 @@ impl Converter<'_> {
 
     fn string(&mut self, string: &str, place: Span, text: Text) -> Expr {
         let range = Range { start: place.start, end: place.end };
-        let marked = string.contains("${") || string.contains("%{");
+        // Most texts hold no brace, and that is quicker to see.
+        let marked = string.contains('{') && (string.contains("${") || string.contains("%{"));
         if text == Text::Template && !marked {
             return Expr { kind: Kind::Literal(Value::string(string)), range };
         }
-        let raw = self.text.get(place.start as usize..place.end as usize).unwrap_or_default();
+        let raw = self.file.text.get(place.start as usize..place.end as usize).unwrap_or_default();
         let offsets = Offsets::of(raw, place.start, string.len());
         let parsed = match text {
             Text::Expression if !marked => expression(string, Dialect::Spec),
@@ -108,7 +125,7 @@ impl Converter<'_> {
                     place
                 } else {
                     let part = offsets.place(error.range);
-                    Span { file: self.file, start: part.start, end: part.end }
+                    Span { file: self.file.id, start: part.start, end: part.end }
                 };
                 self.error(&error, at);
                 Expr { kind: Kind::Literal(Value::Null), range }
@@ -130,7 +147,7 @@ impl Converter<'_> {
     }
 
     fn collect_files(&mut self, expr: &Expr) {
-        let file = self.file;
+        let file = self.file.id;
         let place = |range: Range| Span { file, start: range.start, end: range.end };
         walk(expr, &mut |part| {
             let Some(path) = file_argument(part) else { return };

@@ -21,6 +21,7 @@ mod resource;
 pub mod scope;
 pub mod settings;
 mod syntax;
+mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod variables;
@@ -34,6 +35,7 @@ use crate::expression::{Expr, Range};
 use crate::schema::TypeSchema;
 use crate::types::Type;
 use crate::value::Datum;
+pub use table::Table;
 
 /// The largest spec, in bytes, all files together.
 pub const BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -68,9 +70,6 @@ pub struct Item {
     pub value: SpecExpr,
 }
 
-/// A table of a spec, by key.
-pub type Table = BTreeMap<Name, Item>;
-
 /// A `[kind.name]` block before anything is looked up.
 #[derive(Clone, Debug)]
 pub struct RawBlock {
@@ -90,7 +89,7 @@ pub struct Document {
     /// `[variable.<name>]`.
     pub variables: BTreeMap<Name, RawBlock>,
     /// `[local]`.
-    pub locals: Table,
+    pub locals: BTreeMap<Name, Item>,
     /// `[provider.<name>]`.
     pub providers: BTreeMap<Name, RawBlock>,
     /// `[resource.<type>.<name>]`; nested tables such as `lifecycle` are map expressions.
@@ -157,7 +156,7 @@ pub struct ResourceConfig {
     /// What it comes after without referring to it; a key of none means all instances.
     pub depends_on: Vec<(Address, Span)>,
     /// How it lives.
-    pub lifecycle: Lifecycle,
+    pub lifecycle: Arc<Lifecycle>,
 }
 
 /// `lifecycle` of a resource.

@@ -65,9 +65,9 @@ pub(super) fn checks(
 fn check(checker: &mut Checker<'_>, name: &Name, raw: &RawBlock) -> Option<CheckConfig> {
     let mut sources = Table::new();
     for key in ["http", "job"] {
-        if let Some((key, item)) = raw.items.get_key_value(key) {
+        if let Some(item) = raw.items.get(key) {
             checker.expect(&item.value, &Type::Any);
-            sources.insert(key.clone(), item.clone());
+            sources.insert(key.into(), item.clone());
         }
     }
     if let Some(item) = raw.items.get("description") {

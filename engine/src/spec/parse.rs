@@ -10,8 +10,8 @@ use std::collections::btree_map::Entry;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::convert::{Converter, Text};
-use super::{BYTES_MAX, Document, Item, RawBlock, Table, diagnostics as say, span, syntax};
+use super::convert::{Converter, File, Text};
+use super::{BYTES_MAX, Document, Item, RawBlock, Table, diagnostics as say, syntax};
 use crate::address::{Block, Name, RESERVED_TYPES, is_name};
 use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
 
@@ -28,17 +28,16 @@ const CHECK_KEYS: [&str; 5] = ["assert", "description", "http", "job", "message"
 
 /// Parses the files of one spec into one document.
 pub fn parse(sources: &Sources, files: &[FileId]) -> (Document, Diagnostics) {
-    let mut reader = Reader::default();
-    let texts = || files.iter().filter_map(|file| Some((*file, sources.get(*file)?)));
-    let bytes: usize = texts().map(|(_, source)| source.text.len()).sum();
+    let texts: Vec<(FileId, &Source)> =
+        files.iter().filter_map(|file| Some((*file, sources.get(*file)?))).collect();
+    let bytes: usize = texts.iter().map(|(_, source)| source.text.len()).sum();
     if bytes > BYTES_MAX {
-        reader.document.torn = true;
-        reader.diagnostics.push(say::too_large(bytes, BYTES_MAX));
-    } else {
-        for (file, source) in texts() {
-            reader.read(file, source);
-        }
+        let document = Document { torn: true, ..Document::default() };
+        return (document, Diagnostics::from_iter([say::too_large(bytes, BYTES_MAX)]));
     }
+    // Whatever does not show in pieces is said, or found right, by the parser of whole files.
+    let reader = Reader::read(&texts, true).or_else(|| Reader::read(&texts, false));
+    let mut reader = reader.unwrap_or_default();
     reader.diagnostics.sort();
     (reader.document, reader.diagnostics)
 }
@@ -53,46 +52,76 @@ struct Reader {
     diagnostics: Diagnostics,
     /// The names of attributes and types: few, and each is used often.
     names: BTreeSet<Name>,
-}
-
-/// The file that is being read.
-#[derive(Clone, Copy)]
-struct File<'a> {
-    id: FileId,
-    text: &'a str,
+    /// The tables above blocks that have headers of their own, such as `[local]`, by file.
+    headers: BTreeSet<(FileId, String)>,
+    /// Whether something of one file came twice: in pieces, only the parser can say if it may.
+    repeated: bool,
 }
 
 impl File<'_> {
     fn key(self, key: &Spanned<DeString<'_>>) -> Span {
-        span(self.id, key.span())
+        self.span(key.span())
+    }
+
+    fn has_header(self, value: &Spanned<DeValue<'_>>) -> bool {
+        let first = self.text.as_bytes().get(value.span().start + self.start);
+        matches!(value.get_ref(), DeValue::Table(_)) && first == Some(&b'[')
     }
 
     /// The header of a table, brackets included; the key of one that has no header.
     fn header(self, (key, value): Pair<'_, '_>) -> Span {
-        let range = value.span();
-        let has_header = matches!(value.get_ref(), DeValue::Table(_))
-            && self.text.as_bytes().get(range.start) == Some(&b'[');
-        if has_header { span(self.id, range) } else { self.key(key) }
+        if self.has_header(value) { self.span(value.span()) } else { self.key(key) }
     }
 }
 
 impl Reader {
-    fn read(&mut self, id: FileId, source: &Source) {
-        if let Some(at) = syntax::too_deep(&source.text) {
-            self.document.torn = true;
-            let at = syntax::place(id, at);
-            self.diagnostics.push(say::too_deep(at, super::NESTING_MAX));
-            return;
+    /// Reads the files, in pieces if asked to: the parser's memory then stays small, which is
+    /// most of its time. None when pieces are not enough to judge a file by.
+    fn read(texts: &[(FileId, &Source)], in_pieces: bool) -> Option<Self> {
+        let mut reader = Self::default();
+        for (id, source) in texts {
+            let mut scan = syntax::scan(&source.text);
+            if let Some(at) = scan.too_deep {
+                reader.document.torn = true;
+                let at = syntax::place(*id, at);
+                reader.diagnostics.push(say::too_deep(at, super::NESTING_MAX));
+                continue;
+            }
+            if !in_pieces {
+                scan.cuts.clear();
+            }
+            let ends = scan.cuts.iter().copied().chain([source.text.len()]);
+            let starts = std::iter::once(0).chain(scan.cuts.iter().copied());
+            for (start, end) in starts.zip(ends) {
+                let piece = &source.text[start..end];
+                let (root, errors) = DeTable::parse_recoverable(piece);
+                if !errors.is_empty() {
+                    if !scan.cuts.is_empty() {
+                        return None;
+                    }
+                    reader.document.torn = true;
+                    syntax::report(*id, source, &errors, &mut reader.diagnostics);
+                }
+                let file = File { id: *id, text: &source.text, start };
+                root.get_ref().iter().for_each(|pair| reader.top(file, pair));
+            }
+            if !scan.cuts.is_empty() && reader.repeated {
+                return None;
+            }
         }
-        let (root, errors) = DeTable::parse_recoverable(&source.text);
-        if !errors.is_empty() {
-            self.document.torn = true;
-            syntax::report(id, source, &errors, &mut self.diagnostics);
+        Some(reader)
+    }
+
+    /// Remembers the header of a table above blocks.
+    fn above(&mut self, file: File<'_>, name: &str, value: &Spanned<DeValue<'_>>) {
+        if file.has_header(value) && !self.headers.insert((file.id, name.to_owned())) {
+            self.repeated = true;
         }
-        let file = File { id, text: &source.text };
-        for pair in root.get_ref() {
-            self.top(file, pair);
-        }
+    }
+
+    fn twice(&mut self, what: &str, at: Span, first: Span) {
+        self.repeated |= at.file == first.file;
+        self.diagnostics.push(say::declared_twice(what, at, Some(first)));
     }
 
     fn top(&mut self, file: File<'_>, pair: Pair<'_, '_>) {
@@ -113,6 +142,7 @@ impl Reader {
             };
             return self.diagnostics.push(say::not_a_block(name, &form, file.header(pair)));
         };
+        self.above(file, name, value);
         match name {
             "local" => self.locals(file, table),
             "resource" => table.iter().for_each(|pair| self.resource_type(file, pair)),
@@ -129,9 +159,8 @@ impl Reader {
             _ => &mut self.document.state,
         };
         if let Some(first) = slot {
-            let first = Some(first.header);
-            let what = format!("`[{kind}]`");
-            self.diagnostics.push(say::declared_twice(&what, block.header, first));
+            let first = first.header;
+            self.twice(&format!("`[{kind}]`"), block.header, first);
         } else {
             *slot = Some(block);
         }
@@ -149,9 +178,8 @@ impl Reader {
                     entry.insert(item);
                 }
                 Entry::Occupied(entry) => {
-                    let what = format!("`local.{name}`");
-                    let first = Some(entry.get().key);
-                    self.diagnostics.push(say::declared_twice(&what, item.key, first));
+                    let first = entry.get().key;
+                    self.twice(&format!("`local.{name}`"), item.key, first);
                 }
             }
         }
@@ -180,8 +208,8 @@ impl Reader {
                 entry.insert(block);
             }
             Entry::Occupied(entry) => {
-                let (what, first) = (format!("`{kind}.{name}`"), Some(entry.get().header));
-                self.diagnostics.push(say::declared_twice(&what, block.header, first));
+                let first = entry.get().header;
+                self.twice(&format!("`{kind}.{name}`"), block.header, first);
             }
         }
     }
@@ -199,6 +227,7 @@ impl Reader {
         if !self.good_name("resource type", name, file.key(key)) {
             return;
         }
+        self.above(file, &format!("resource.{name}"), value);
         let ty = self.intern(name);
         for pair in table {
             self.resource(file, &ty, pair);
@@ -220,8 +249,8 @@ impl Reader {
                 entry.insert(block);
             }
             Entry::Occupied(entry) => {
-                let (what, first) = (format!("`{}`", entry.key()), Some(entry.get().header));
-                self.diagnostics.push(say::declared_twice(&what, block.header, first));
+                let (what, first) = (format!("`{}`", entry.key()), entry.get().header);
+                self.twice(&what, block.header, first);
             }
         }
     }
@@ -238,7 +267,7 @@ impl Reader {
             "check" => Some(("a check", &CHECK_KEYS)),
             _ => None,
         };
-        let mut items = Table::new();
+        let mut items = Table::with_capacity(table.len());
         for (key, value) in table {
             let name = &**key.get_ref();
             if let Some((what, known)) = known.filter(|(_, known)| !known.contains(&name)) {
@@ -257,8 +286,7 @@ impl Reader {
 
     fn item(&mut self, file: File<'_>, (key, value): Pair<'_, '_>, text: Text) -> Item {
         let mut converter = Converter {
-            file: file.id,
-            text: file.text,
+            file,
             files: &mut self.document.files,
             diagnostics: &mut self.diagnostics,
             broken: false,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::checker::{Checker, place};
 use super::convert::file_argument;
 use super::names::{Known, Names};
-use super::resource::resource;
+use super::resource::{Checked, resource};
 use super::{Config, Document, Item, RawBlock, diagnostics as say, locals, outputs, variables};
 use crate::address::{Block, Name, is_name};
 use crate::diagnostics::Diagnostics;
@@ -46,32 +46,50 @@ pub enum Given {
 ///
 /// A document with a file that could not be read whole gives an empty config and an error.
 pub fn resolve(document: &Document, input: &ResolveInput) -> (Config, Diagnostics) {
+    resolve_owned(document.clone(), input)
+}
+
+/// Resolves a document that is not needed any more, which saves a copy of it.
+pub fn resolve_owned(document: Document, input: &ResolveInput) -> (Config, Diagnostics) {
     if document.torn {
         return (Config::default(), Diagnostics::from_iter([say::not_checked()]));
     }
+    let (mut config, resources, diagnostics) = check(&document, input);
+    let expressions = document.locals.into_iter().map(|(name, item)| (name, item.value));
+    config.locals = expressions.collect();
+    let resources = document.resources.into_iter().zip(resources);
+    config.resources = resources
+        .filter_map(|((block, raw), checked)| {
+            Some((block.clone(), checked?.into_config(block, raw)))
+        })
+        .collect();
+    (config, diagnostics)
+}
+
+/// Checks everything; the config lacks what moves into it from the document.
+fn check(document: &Document, input: &ResolveInput) -> (Config, Vec<Option<Checked>>, Diagnostics) {
     let (variables, mut diagnostics) = variables::variables(document, &input.variables);
     let mut names = Names::new(document);
     names.variables = variables.iter().map(|(name, v)| (name.clone(), v.ty.clone())).collect();
     manage(document, input, &mut names, &mut diagnostics);
     locals::infer(document, &mut names, &mut diagnostics);
     check_files(document, &input.files, &mut diagnostics);
-    let mut config = Config {
+    let config = Config {
         name: name(document, &names, &mut diagnostics),
         variables,
-        locals: document.locals.iter().map(|(k, item)| (k.clone(), item.value.clone())).collect(),
         files: files(&input.files),
-        resources: BTreeMap::new(),
         outputs: outputs::outputs(document, &names, &mut diagnostics),
         checks: outputs::checks(document, &names, &mut diagnostics),
+        ..Config::default()
     };
-    for (block, raw) in &document.resources {
+    let plain = Arc::default();
+    let resources = document.resources.iter().map(|(block, raw)| {
         let mut checker = Checker::new(document, &names, &mut diagnostics);
-        if let Some(resource) = resource(&mut checker, block, raw) {
-            config.resources.insert(block.clone(), resource);
-        }
-    }
+        resource(&mut checker, block, raw, &plain)
+    });
+    let resources = resources.collect();
     diagnostics.sort();
-    (config, diagnostics)
+    (config, resources, diagnostics)
 }
 
 /// Finds the provider instance and the schema of every resource.

@@ -5,48 +5,73 @@ use std::sync::Arc;
 
 use super::checker::{Checker, place};
 use super::lifecycle::lifecycle;
-use super::{Item, Lifecycle, RawBlock, ResourceConfig, SpecExpr, Table, diagnostics as say};
+use super::{Item, Lifecycle, RawBlock, ResourceConfig, SpecExpr, diagnostics as say};
 use crate::address::{Address, Block, Name};
 use crate::diagnostics::Span;
 use crate::expression::Kind;
-use crate::schema::{Presence, TypeSchema};
+use crate::schema::{Attribute, Presence, TypeSchema};
 use crate::types::Type;
 use crate::value::Value;
 
 /// The keys of a resource that are not attributes.
 const RESERVED: [&str; 4] = ["depends_on", "for_each", "lifecycle", "provider"];
 
-/// Checks a block; makes its config when its type is known.
+/// What checking a block found, beside what moves from it into the config.
+pub(super) struct Checked {
+    provider: Name,
+    schema: Arc<TypeSchema>,
+    depends_on: Vec<(Address, Span)>,
+    lifecycle: Arc<Lifecycle>,
+}
+
+impl Checked {
+    /// The config of the block that was checked.
+    pub(super) fn into_config(self, block: Block, raw: RawBlock) -> ResourceConfig {
+        let Self { provider, schema, depends_on, lifecycle } = self;
+        let mut attributes = raw.items;
+        let for_each = attributes.remove("for_each").map(|item| item.value);
+        let given = |a: &Attribute| a.presence != Presence::Computed;
+        attributes.retain(|name| {
+            !RESERVED.contains(&&**name) && schema.attributes.get(name).is_some_and(given)
+        });
+        let header = raw.header;
+        ResourceConfig {
+            block,
+            header,
+            provider,
+            schema,
+            attributes,
+            for_each,
+            depends_on,
+            lifecycle,
+        }
+    }
+}
+
+/// Checks a block; gives nothing when its type is not known. `plain` is the lifecycle of all
+/// blocks that say nothing of it.
 pub(super) fn resource(
     checker: &mut Checker<'_>,
     block: &Block,
     raw: &RawBlock,
-) -> Option<ResourceConfig> {
+    plain: &Arc<Lifecycle>,
+) -> Option<Checked> {
     let managed = checker.view.names.resources.get(block).and_then(|known| known.managed.clone());
     let schema = managed.as_ref().map(|(_, schema)| &**schema);
     checker.address = Some(block.instance(None));
-    let for_each = raw.items.get("for_each").map(|item| {
+    if let Some(item) = raw.items.get("for_each") {
         checker.view.each = Some(for_each(checker, &item.value));
-        item.value.clone()
-    });
+    }
     let depends_on = raw.items.get("depends_on").map(|item| depends_on(checker, item));
     let lifecycle = match raw.items.get("lifecycle") {
-        Some(item) => lifecycle(checker, block, item, schema),
-        None => Lifecycle::default(),
+        Some(item) => Arc::new(lifecycle(checker, block, item, schema)),
+        None => Arc::clone(plain),
     };
-    let attributes = attributes(checker, raw, schema, &lifecycle.allow_unknown);
+    attributes(checker, raw, schema, &lifecycle.allow_unknown);
     let (provider, schema) = managed?;
     required(checker, raw, &schema);
-    Some(ResourceConfig {
-        block: block.clone(),
-        header: raw.header,
-        provider,
-        schema,
-        attributes,
-        for_each,
-        depends_on: depends_on.unwrap_or_default(),
-        lifecycle,
-    })
+    let depends_on = depends_on.unwrap_or_default();
+    Some(Checked { provider, schema, depends_on, lifecycle })
 }
 
 fn attributes(
@@ -54,8 +79,7 @@ fn attributes(
     raw: &RawBlock,
     schema: Option<&TypeSchema>,
     allow_unknown: &BTreeSet<Name>,
-) -> Table {
-    let mut attributes = Table::new();
+) {
     for (name, item) in raw.items.iter().filter(|(name, _)| !RESERVED.contains(&&***name)) {
         let Some(schema) = schema else {
             checker.expect(&item.value, &Type::Any);
@@ -75,11 +99,9 @@ fn attributes(
             Some(attribute) => {
                 checker.expect(&item.value, &attribute.ty);
                 checker.constrain(name, attribute, &item.value, allow_unknown.contains(name));
-                attributes.insert(name.clone(), item.clone());
             }
         }
     }
-    attributes
 }
 
 fn required(checker: &mut Checker<'_>, raw: &RawBlock, schema: &Arc<TypeSchema>) {
@@ -87,7 +109,7 @@ fn required(checker: &mut Checker<'_>, raw: &RawBlock, schema: &Arc<TypeSchema>)
         .attributes
         .iter()
         .filter(|(name, attribute)| {
-            attribute.presence == Presence::Required && !raw.items.contains_key(*name)
+            attribute.presence == Presence::Required && !raw.items.contains_key(name)
         })
         .map(|(name, _)| &**name)
         .collect();

@@ -99,7 +99,7 @@ fn evaluate_all(
     diagnostics: &mut Diagnostics,
 ) -> BTreeMap<Name, Setting> {
     let mut values = BTreeMap::new();
-    for (key, item) in &block.items {
+    for (key, item) in block.items.iter() {
         if document.broken.contains(&item.value.span) {
             continue;
         }
@@ -123,7 +123,7 @@ pub fn state_settings(document: &Document) -> (StateSettings, Diagnostics) {
     let mut values = BTreeMap::new();
     let mut backend = Name::from("file");
     let block = document.state.as_ref();
-    for (key, item) in block.into_iter().flat_map(|block| &block.items) {
+    for (key, item) in block.into_iter().flat_map(|block| block.items.iter()) {
         let at = item.value.span;
         if document.broken.contains(&at) {
             continue;

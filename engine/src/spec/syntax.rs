@@ -13,26 +13,70 @@ type Place = std::ops::Range<usize>;
 /// How many errors of one file are shown.
 const ERRORS_MAX: usize = 50;
 
-/// The first place where brackets are nested deeper than [`NESTING_MAX`].
-///
-/// Runs before the parser, so that a hostile text costs one walk over its bytes.
-pub(super) fn too_deep(text: &str) -> Option<usize> {
+/// The least length of a piece of a file, in bytes.
+const PIECE_MIN: usize = 64 * 1024;
+
+/// What a walk over the bytes of a file shows before the parser runs.
+pub(super) struct Scan {
+    /// The first place where brackets are nested deeper than [`NESTING_MAX`].
+    pub(super) too_deep: Option<usize>,
+    /// Where the file may be cut: at headers of blocks, some way apart.
+    pub(super) cuts: Vec<usize>,
+}
+
+/// Walks over a file: a hostile text costs no more than that.
+pub(super) fn scan(text: &str) -> Scan {
     let bytes = text.as_bytes();
-    let (mut at, mut depth) = (0, 0_usize);
+    let mut scan = Scan { too_deep: None, cuts: Vec::new() };
+    let (mut at, mut depth, mut last_cut, mut only_headers) = (0, 0_usize, 0, None);
     while let Some(byte) = bytes.get(at) {
         match byte {
+            b'[' if depth == 0 && (at == 0 || bytes[at - 1] == b'\n') => {
+                only_headers.get_or_insert(true);
+                if at - last_cut >= PIECE_MIN && is_block_header(&text[at..]) {
+                    scan.cuts.push(at);
+                    last_cut = at;
+                }
+                depth += 1;
+            }
             b'[' | b'{' => depth += 1,
             b']' | b'}' => depth = depth.saturating_sub(1),
             b'#' => at = comment_end(bytes, at),
             b'"' | b'\'' => at = string_end(bytes, at),
+            // A key before any header may open any table, so no piece stands for itself.
+            b'=' => _ = only_headers.get_or_insert(false),
             _ => {}
         }
         if depth > NESTING_MAX {
-            return Some(at);
+            scan.too_deep = Some(at);
+            return scan;
         }
         at += 1;
     }
-    None
+    if only_headers != Some(true) {
+        scan.cuts.clear();
+    }
+    scan
+}
+
+/// Says whether a line opens a block itself, not a table inside one.
+fn is_block_header(text: &str) -> bool {
+    let line = text.lines().next().unwrap_or_default();
+    let Some((name, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        return false;
+    };
+    let plain = |byte| is_name_byte(byte) || byte == b'.';
+    let parts = name.bytes().filter(|byte| *byte == b'.').count() + 1;
+    let wanted = match name.split('.').next() {
+        Some("resource") => 3,
+        Some("variable" | "provider" | "output" | "check") => 2,
+        _ => return false,
+    };
+    name.bytes().all(plain) && parts == wanted
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-'
 }
 
 fn comment_end(bytes: &[u8], start: usize) -> usize {
@@ -199,7 +243,7 @@ mod tests {
     #[test]
     fn brackets_count_outside_of_strings_and_comments() {
         let deep = "[".repeat(NESTING_MAX + 1);
-        assert_eq!(too_deep(&format!("a = {deep}")), Some(4 + NESTING_MAX));
+        assert_eq!(scan(&format!("a = {deep}")).too_deep, Some(4 + NESTING_MAX));
         for quiet in [
             format!("# {deep}\na = 1"),
             format!("a = '{deep}'"),
@@ -209,9 +253,32 @@ mod tests {
             "[a]\n".repeat(1000),
             format!("a = {}", "[".repeat(NESTING_MAX)),
         ] {
-            assert_eq!(too_deep(&quiet), None, "{quiet}");
+            assert_eq!(scan(&quiet).too_deep, None, "{quiet}");
         }
         // An unclosed string ends with its line.
-        assert!(too_deep(&format!("a = \"x\nb = {deep}")).is_some());
+        assert!(scan(&format!("a = \"x\nb = {deep}")).too_deep.is_some());
+    }
+
+    #[test]
+    fn files_are_cut_only_at_blocks() {
+        let filler = "# comment\n".repeat(PIECE_MIN / 10 + 1);
+        let cuts = |first: &str, header: &str| {
+            scan(&format!("{first}\n{filler}{header}\nx = 1\n")).cuts.len()
+        };
+        for header in ["[resource.value.a]", "[variable.x] # why", "[check.a-b]"] {
+            assert_eq!(cuts("[local]", header), 1, "{header}");
+            assert_eq!(cuts("x.y = 1", header), 0, "{header}");
+            assert_eq!(cuts("[local]\nx = \"\"\"", header), 0, "{header}");
+            assert_eq!(cuts("[local]\nx = [", header), 0, "{header}");
+        }
+        for header in [
+            "[local]",
+            "[resource.value.a.b]",
+            "[[variable.x]]",
+            "[resource.value.\"a\"]",
+            "[zzz.a]",
+        ] {
+            assert_eq!(cuts("[local]", header), 0, "{header}");
+        }
     }
 }

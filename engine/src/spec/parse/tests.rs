@@ -212,6 +212,45 @@ fn limits_are_clear_errors_at_once() {
     assert!(parse(&sources, &files).1.len() < 60);
 }
 
+#[test]
+fn pieces_of_a_file_read_like_the_whole() {
+    let shown = |mut reader: Reader| {
+        reader.diagnostics.sort();
+        format!("{:?} {:?}", reader.document, reader.diagnostics)
+    };
+    let read = |text: &str, in_pieces| {
+        let (sources, files) = sources(text);
+        let texts: Vec<_> = files.iter().map(|file| (*file, sources.get(*file).unwrap())).collect();
+        let pieces = syntax::scan(text).cuts.len();
+        (pieces, Reader::read(&texts, in_pieces).map(shown))
+    };
+    let block = |index: u32| {
+        format!("[resource.value.r{index}]\nvalue = \"${{value.r0.value}}\"\nbad = 1979-05-27\n")
+    };
+    let many: String = (0..5000).map(block).collect();
+    let text =
+        format!("# first\n\n[local]\na = 1\n{many}[resource.value.last]\n[output.x]\nvalue = 1\n");
+    let (pieces, in_pieces) = read(&text, true);
+    assert!(pieces > 2);
+    assert!(in_pieces == read(&text, false).1);
+    // What comes twice, or goes on elsewhere, is judged by the whole.
+    for more in [
+        "[local]\n",
+        "[local.b]\n",
+        "[resource.value.r0.lifecycle]\n",
+        "[resource.value.r0]\n",
+        "a =\n",
+    ] {
+        let (_, in_pieces) = read(&format!("{text}{more}"), true);
+        assert_eq!(in_pieces.is_none(), more != "[local.b]\n", "{more}");
+    }
+    let (sources, files) =
+        sources(&format!("{text}[resource.value.r0.lifecycle]\nenabled = true\n"));
+    let (document, diagnostics) = parse(&sources, &files);
+    assert!(document.resources[&Block::new("value", "r0")].items.contains_key("lifecycle"));
+    assert!(!document.torn && diagnostics.iter().all(|d| d.summary == "dates are not values"));
+}
+
 proptest::proptest! {
     #[test]
     fn nothing_panics(text in r#"(\[|\]|\{|\}|"|'|"""|=|\.|a|resource|value|local|\n|\\|\$|#|1| |,|:|-|é){0,40}"#) {
