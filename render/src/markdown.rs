@@ -244,8 +244,8 @@ mod tests {
         ! ± disk.a["x"] will be replaced: the old one is deleted first  (id d1)
               place cannot be changed in place
         !     ! lost for good: its data
-              id     "d1" → (known after apply)
               place  "eu" → "us"  # forces the replace   plumb.toml:3
+              (known after apply: id)
               (1 attribute is unchanged)
 
         - disk.old will be deleted  (id d3)
@@ -284,8 +284,8 @@ mod tests {
               disk_id  (known after apply: disk.eu.id)
               env      { MODEL = "tiny", TOKEN = (sensitive) }
               gpus     ["A", "B"]
-              id       (known after apply)
               name     "chat"
+              (known after apply: id)
               (1 rule is checked before the call)
         ```
 

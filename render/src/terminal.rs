@@ -12,6 +12,9 @@ use crate::values::{self, Row};
 use crate::view::{CauseView, ChangeView, DoubtView, DriftView, OutputView, PlanView};
 use engine::plan::Action;
 
+/// How many attributes that the API fills in are named.
+const NAMES_MAX: usize = 6;
+
 /// What to show beside the changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -194,11 +197,7 @@ fn verdict(change: &ChangeView) -> &'static str {
 
 fn rows(page: &mut Page, change: &ChangeView) {
     match (&change.before, &change.after) {
-        (None, Some(after)) => {
-            let shown = after.iter().filter(|(_, value)| **value != Shown::Null);
-            let rows: Vec<_> = shown.map(|(n, v)| row(change, n, None, Some(v))).collect();
-            values::table(page, 1, &rows);
-        }
+        (None, Some(after)) => creation(page, change, after),
         (Some(before), None) => {
             let shown = before.iter().filter(|(_, value)| **value != Shown::Null);
             let rows: Vec<_> = shown.map(|(n, v)| row(change, n, Some(v), None)).collect();
@@ -209,12 +208,46 @@ fn rows(page: &mut Page, change: &ChangeView) {
     }
 }
 
+/// The attributes of a new object. Those that the API fills in by itself are only named: nobody
+/// reviews a value that is not there.
+fn creation(page: &mut Page, change: &ChangeView, after: &Object) {
+    let given = |(name, value): &(&String, &Shown)| match value {
+        Shown::Null => false,
+        Shown::Unknown(from) => *from != own(change, name),
+        _ => true,
+    };
+    let rows: Vec<_> =
+        after.iter().filter(given).map(|(n, v)| row(change, n, None, Some(v))).collect();
+    values::table(page, 1, &rows);
+    let filled = after.iter().filter(|(_, v)| **v != Shown::Null).filter(|entry| !given(entry));
+    filled_in(page, filled.map(|(name, _)| name));
+}
+
+/// Names the attributes that the API fills in.
+fn filled_in<'a>(page: &mut Page, names: impl Iterator<Item = &'a String>) {
+    let names: Vec<_> = names.map(|name| values::key(name)).collect();
+    let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 if names.is_empty() => {}
+        0 => page.push(faint(format!("(known after apply: {shown})"))),
+        more => page.push(faint(format!("(known after apply: {shown} and {more} more)"))),
+    }
+}
+
+/// What an attribute that the API fills in follows from: itself.
+fn own(change: &ChangeView, name: &str) -> String {
+    format!("{}.{name}", change.address)
+}
+
 /// The attributes that differ. One that `after` does not have counts only when it is a cause:
 /// otherwise it is one that nobody manages.
 fn differences(page: &mut Page, change: &ChangeView, before: &Object, after: &Object) {
-    let mut rows = Vec::new();
-    let mut same = 0;
+    let (mut rows, mut filled, mut same) = (Vec::new(), Vec::new(), 0);
     for (name, value) in after {
+        if matches!(value, Shown::Unknown(from) if *from == own(change, name)) {
+            filled.push(name);
+            continue;
+        }
         let old = before.get(name);
         let unset = old.is_none() && *value == Shown::Null;
         if unset || old.is_some_and(|old| old.same(value)) {
@@ -229,6 +262,7 @@ fn differences(page: &mut Page, change: &ChangeView, before: &Object, after: &Ob
         rows.push(row(change, &cause.attribute, Some(old), Some(&Shown::Null)));
     }
     values::table(page, 1, &rows);
+    filled_in(page, filled.into_iter());
     match same {
         0 => {}
         1 => page.push(faint("(1 attribute is unchanged)".to_owned())),
@@ -255,7 +289,7 @@ fn row<'a>(
         _ => None,
     };
     Row {
-        own: Some(format!("{}.{name}", change.address)),
+        own: Some(own(change, name)),
         unit: change.units.get(name).map(String::as_str),
         origin: cause.and_then(origin),
         note,
