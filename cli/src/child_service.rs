@@ -94,7 +94,6 @@ async fn connect_with(
         let refused = match read_addresses(data)? {
             Some(addresses) => match take_lease(&client, &addresses).await {
                 Ok(lease) => {
-                    remember_port(data, &addresses);
                     return Ok(ChildService { addresses, started, lease });
                 }
                 Err(reason) => reason,
@@ -110,9 +109,7 @@ async fn connect_with(
             return Err(failure(data, &refused));
         }
         if ended {
-            // The usual port first; where that does not work, any.
-            let port = if started { 0 } else { usual_port(data) };
-            child = Some(start(data, program, port)?);
+            child = Some(start(data, program)?);
             started = true;
         }
         tokio::time::sleep(PAUSE).await;
@@ -177,7 +174,7 @@ async fn take_lease(
 
 /// Starts the service in a process group of its own, so that Ctrl-C reaches this command only and
 /// a call under way is still answered. Its stdout would show the key, so nobody keeps it.
-fn start(data: &Path, program: &Path, port: u16) -> Result<Child, CommandError> {
+fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
     let cannot = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot start the service in {}", data.display()), &error)
     };
@@ -189,9 +186,7 @@ fn start(data: &Path, program: &Path, port: u16) -> Result<Child, CommandError> 
         .open(log_file(data))
         .map_err(cannot)?;
     Command::new(program)
-        .args(["serve", "--until-idle", "--listen"])
-        .arg(format!("127.0.0.1:{port}"))
-        .arg("--data")
+        .args(["serve", "--until-idle", "--data"])
         .arg(data)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -203,13 +198,14 @@ fn start(data: &Path, program: &Path, port: u16) -> Result<Child, CommandError> 
 
 /// The port of the last time, so that addresses that outputs and other programs know stay as they
 /// are; 0 when there was none.
-fn usual_port(data: &Path) -> u16 {
+pub(crate) fn usual_port(data: &Path) -> u16 {
     let kept = std::fs::read_to_string(port_file(data)).unwrap_or_default();
     kept.trim().parse().unwrap_or(0)
 }
 
-fn remember_port(data: &Path, addresses: &Addresses) {
-    let port = reqwest::Url::parse(&addresses.rest_url).ok().and_then(|url| url.port());
+/// Keeps the port of a service for the next time.
+pub(crate) fn remember_port(data: &Path, rest_url: &str) {
+    let port = reqwest::Url::parse(rest_url).ok().and_then(|url| url.port());
     if let Some(port) = port.filter(|port| *port != usual_port(data)) {
         // Without it the next service is elsewhere, which is no reason to fail.
         drop(std::fs::write(port_file(data), port.to_string()));

@@ -11,9 +11,9 @@ use engine::event::Event;
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Options, Target};
 use engine::plan::{Plan, lint, saved};
-use engine::spec::Config;
 use engine::spec::resolve::{ResolveInput, resolve};
 use engine::spec::settings::provider_settings;
+use engine::spec::{Config, Document};
 use engine::state::Snapshot;
 use engine::value::Datum;
 use render::view::PlanView;
@@ -32,6 +32,8 @@ pub(crate) struct Resolved {
     pub(crate) config: Config,
     pub(crate) graph: Graph,
     pub(crate) described: Described,
+    document: Document,
+    input: ResolveInput,
 }
 
 /// Reads and resolves the spec of a folder. Calls nothing.
@@ -52,23 +54,30 @@ pub(crate) fn read(
     let say = (&mut text.sources, &mut diagnostics);
     let described = Described::of(folder, &text.document, &settings, state, say)?;
     let providers = schemas(&described.configure(&environment)?.providers);
-    let (config, found) =
-        resolve(&text.document, &ResolveInput { variables: given, providers, files });
+    let input = ResolveInput { variables: given, providers, files };
+    let (config, found) = resolve(&text.document, &input);
     diagnostics.extend(found);
     let (graph, found) = Graph::new(&config);
     diagnostics.extend(found);
     diagnostics.sort();
-    Ok(Resolved { sources: text.sources, diagnostics, config, graph, described })
+    let (sources, document) = (text.sources, text.document);
+    Ok(Resolved { sources, diagnostics, config, graph, described, document, input })
 }
 
 impl Resolved {
-    /// Makes the providers callable.
+    /// Makes the providers callable. Their schemas may now hold what follows from their addresses,
+    /// so the spec is resolved again, with the same result but for that.
     pub(crate) async fn connect(
-        &self,
+        &mut self,
         folder: &Folder,
         output: &Output,
     ) -> Result<Configured, CommandError> {
-        self.described.connect(folder, &session::variable, output).await
+        let configured = self.described.connect(folder, &session::variable, output).await?;
+        if !self.described.is_empty() {
+            self.input.providers = schemas(&configured.providers);
+            (self.config, _) = resolve(&self.document, &self.input);
+        }
+        Ok(configured)
     }
 
     /// The values of the variables.
@@ -104,6 +113,12 @@ impl Made {
         let view = PlanView::refused(&sources, &diagnostics);
         Self { plan: None, view, sources, diagnostics }
     }
+
+    /// What is made of a spec that cannot be planned for a reason that is not in it.
+    pub(crate) fn refused_for(mut resolved: Resolved, diagnostics: Diagnostics) -> Self {
+        resolved.diagnostics = diagnostics;
+        Self::refused(resolved)
+    }
 }
 
 /// Plans without a lock: reads the state, looks up in memory what is in doubt, observes, decides.
@@ -115,7 +130,7 @@ pub(crate) async fn plan(
 ) -> Result<Made, CommandError> {
     let options = options(planning)?;
     let folded = load(folder).await?;
-    let resolved = read(folder, base, &planning.variables, &folded.snapshot)?;
+    let mut resolved = read(folder, base, &planning.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(Made::refused(resolved));
     }
@@ -129,9 +144,8 @@ pub(crate) async fn plan(
         refresh: !planning.no_refresh,
         running: folded.holder.is_some(),
     };
-    if let Some(refused) = refuse_unreachable(&request, &configured) {
-        let diagnostics = refused;
-        return Ok(Made::refused(Resolved { diagnostics, ..resolved }));
+    if let Some(diagnostics) = refuse_unreachable(&request, &configured) {
+        return Ok(Made::refused_for(resolved, diagnostics));
     }
     let emit = |_: Event| {};
     recover_in_memory(&mut snapshot, &request, &System, &emit).await?;

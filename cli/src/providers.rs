@@ -96,6 +96,11 @@ impl Described {
         Ok(described)
     }
 
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.instances.is_empty()
+    }
+
     fn add_serverless(&mut self, settings: BTreeMap<String, String>) -> Result<(), CommandError> {
         let descriptor = provider_serverless::read().map_err(|diagnostics| {
             // It comes with Plumb, so a test reads it; this is for whoever changed it.

@@ -231,7 +231,7 @@ mod tests {
         ```diff
         ! ~ disk.eu changed
               name  "n" → "m"
-              size  100 → 300
+              size  100 → 300 GB
               to keep it as it is, write: size = 300
         - disk.gone is gone
         ```

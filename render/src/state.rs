@@ -457,7 +457,7 @@ mod tests {
         Changed outside since the last run:
           ~ disk.eu changed
                 name  "n" → "m"
-                size  100 → 300
+                size  100 → 300 GB
                 to keep it as it is, write: size = 300
           - disk.gone is gone
 

@@ -89,7 +89,10 @@ pub(crate) fn drift_objects(page: &mut Page, drift: &[DriftView]) {
         let rows: Vec<_> = object
             .attributes
             .iter()
-            .map(|name| Row::new(name, object.before.get(name), after.get(name)))
+            .map(|name| Row {
+                unit: object.units.get(name).map(String::as_str),
+                ..Row::new(name, object.before.get(name), after.get(name))
+            })
             .collect();
         values::table(page, 1, &rows);
         if let Some(proposal) = &object.proposal {
@@ -198,11 +201,7 @@ fn verdict(change: &ChangeView) -> &'static str {
 fn rows(page: &mut Page, change: &ChangeView) {
     match (&change.before, &change.after) {
         (None, Some(after)) => creation(page, change, after),
-        (Some(before), None) => {
-            let shown = before.iter().filter(|(_, value)| **value != Shown::Null);
-            let rows: Vec<_> = shown.map(|(n, v)| row(change, n, Some(v), None)).collect();
-            values::table(page, 1, &rows);
-        }
+        (Some(before), None) => removal(page, change, before),
         (Some(before), Some(after)) => differences(page, change, before, after),
         (None, None) => {}
     }
@@ -221,6 +220,22 @@ fn creation(page: &mut Page, change: &ChangeView, after: &Object) {
     values::table(page, 1, &rows);
     let filled = after.iter().filter(|(_, v)| **v != Shown::Null).filter(|entry| !given(entry));
     filled_in(page, filled.map(|(name, _)| name));
+}
+
+/// The attributes of an object that goes: what the spec once said of it. The API's own are counted.
+fn removal(page: &mut Page, change: &ChangeView, before: &Object) {
+    let said = |name: &String| change.managed.is_empty() || change.managed.contains(name);
+    let known = || before.iter().filter(|(_, value)| **value != Shown::Null);
+    let rows: Vec<_> = known()
+        .filter(|(name, _)| said(name))
+        .map(|(name, value)| row(change, name, Some(value), None))
+        .collect();
+    values::table(page, 1, &rows);
+    match known().count() - rows.len() {
+        0 => {}
+        1 => page.push(faint("(1 more attribute)".to_owned())),
+        many => page.push(faint(format!("({many} more attributes)"))),
+    }
 }
 
 /// Names the attributes that the API fills in.

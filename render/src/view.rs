@@ -99,6 +99,8 @@ pub struct ChangeView {
     pub deposed: bool,
     /// Of a replace: whether the new object is made before the old one goes.
     pub create_first: Option<bool>,
+    /// The attributes that the spec, or a default, gives or last gave.
+    pub managed: Vec<String>,
     /// Where the spec declares it.
     #[serde(flatten)]
     pub place: Place,
@@ -154,6 +156,9 @@ pub struct DriftView {
     pub attributes: Vec<String>,
     /// What to write into the spec to keep it as it now is.
     pub proposal: Option<String>,
+    /// The units of numbers, by attribute; see [`PlanView::add_units`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub units: BTreeMap<String, String>,
 }
 
 /// What becomes of an output.
@@ -252,6 +257,11 @@ impl PlanView {
             let names = change.before.iter().chain(&change.after).flat_map(|object| object.keys());
             change.units =
                 names.filter_map(|name| Some((name.clone(), unit(&change.ty, name)?))).collect();
+        }
+        for drift in &mut self.drift {
+            let names = drift.attributes.iter();
+            drift.units =
+                names.filter_map(|name| Some((name.clone(), unit(&drift.ty, name)?))).collect();
         }
     }
 }
@@ -382,6 +392,7 @@ fn change_view(change: &Change, sources: &Sources, first: Option<Operation>) -> 
             }
             _ => None,
         },
+        managed: change.managed.iter().map(ToString::to_string).collect(),
         place: place(change.span, sources),
         units: BTreeMap::new(),
         kind: change.action,
@@ -428,6 +439,7 @@ fn drift_view(drift: &Drift) -> DriftView {
         after,
         attributes: drift.attributes.iter().map(ToString::to_string).collect(),
         proposal: drift.proposal.clone(),
+        units: BTreeMap::new(),
     }
 }
 

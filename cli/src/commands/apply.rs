@@ -17,7 +17,7 @@ use super::{plan, saved_plan};
 use crate::args::{Apply, Destroy, PlanFormat, Planning, Running};
 use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
-use crate::planning::{self, Made, Resolved};
+use crate::planning::{self, Made};
 use crate::providers::{Configured, Described};
 use crate::running::{self, Run, Teller, confirm, recover_open, stop_on_signal, unless_stopped};
 use crate::session::{self, Folder, System};
@@ -66,7 +66,7 @@ async fn of_spec(
     }
     let options = planning::options(planning)?;
     let folded = planning::load(folder).await?;
-    let resolved = planning::read(folder, base, &planning.variables, &folded.snapshot)?;
+    let mut resolved = planning::read(folder, base, &planning.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), &teller, output));
     }
@@ -81,7 +81,7 @@ async fn of_spec(
         running: false,
     };
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
-        let made = Made::refused(Resolved { diagnostics, ..resolved });
+        let made = Made::refused_for(resolved, diagnostics);
         return Ok(refuse(&made, &teller, output));
     }
     let holder = System::holder(if planning.destroy { "destroy" } else { "apply" });

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use service::{Addresses, Options, Quirk};
+use service::{Addresses, Options, Quirk, Server, StartError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Serve;
+use crate::child_service;
 use crate::error::{CommandError, Status, chain};
 use crate::output::Output;
 use crate::session::{self, Folder};
@@ -19,7 +20,7 @@ pub(crate) const WORKER_GUARD: &str = "__worker-guard";
 
 pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, CommandError> {
     let options = options(base, args, output)?;
-    session::runtime()?.block_on(serve(options, output))
+    session::runtime()?.block_on(serve(options, args.listen.is_none(), output))
 }
 
 fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, CommandError> {
@@ -28,7 +29,9 @@ fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, Comman
         None => Folder::new(base, None)?.plumb().join("service"),
     };
     let mut options = Options::new(data);
-    options.listen = args.listen;
+    if let Some(listen) = args.listen {
+        options.listen = listen;
+    }
     options.key.clone_from(&args.key);
     options.until_idle = args.until_idle;
     options.verbose = output.verbose();
@@ -49,17 +52,34 @@ fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, Comman
     Ok(options)
 }
 
-async fn serve(options: Options, output: &Output) -> Result<Status, CommandError> {
+async fn serve(options: Options, anywhere: bool, output: &Output) -> Result<Status, CommandError> {
     let fail = |error: &dyn std::error::Error| CommandError::new(chain(error));
     let stop = stop_on_signal()?;
-    let server = service::start(options).await.map_err(|error| match error {
-        service::StartError::Locked { .. } => fail(&error)
+    let data = options.data.clone();
+    let server = start(options, anywhere).await.map_err(|error| match error {
+        StartError::Locked { .. } => fail(&error)
             .help("another `plumb serve`, or a command that started one, uses this folder"),
         error => fail(&error),
     })?;
+    child_service::remember_port(&data, &server.addresses().rest);
     output.data(&variables(server.addresses()));
     server.run(stop).await.map_err(|error| fail(&error))?;
     Ok(Status::Done)
+}
+
+/// Starts at the port of the last time, so that addresses stay as they are; where somebody else
+/// has it, anywhere.
+async fn start(options: Options, anywhere: bool) -> Result<Server, StartError> {
+    let usual = child_service::usual_port(&options.data);
+    if anywhere && usual != 0 {
+        let mut there = options.clone();
+        there.listen.set_port(usual);
+        match service::start(there).await {
+            Err(StartError::Listen { .. }) => {}
+            started => return started,
+        }
+    }
+    service::start(options).await
 }
 
 /// The first lines on stdout: what a shell needs to use the service.

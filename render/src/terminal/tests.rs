@@ -211,7 +211,7 @@ fn everything_at_once() {
     Changed outside since the last run:
       ~ disk.eu changed
             name  "n" → "m"
-            size  100 → 300
+            size  100 → 300 GB
             to keep it as it is, write: size = 300
       - disk.gone is gone
 
@@ -331,6 +331,7 @@ fn as_json() {
           "deferred_rules": 1,
           "deposed": false,
           "create_first": null,
+          "managed": [],
           "file": null,
           "line": null,
           "column": null
@@ -371,6 +372,7 @@ fn as_json() {
           "deferred_rules": 0,
           "deposed": false,
           "create_first": false,
+          "managed": [],
           "file": null,
           "line": null,
           "column": null,
@@ -430,6 +432,7 @@ fn as_json() {
           "deferred_rules": 0,
           "deposed": false,
           "create_first": null,
+          "managed": [],
           "file": null,
           "line": null,
           "column": null,
@@ -458,6 +461,7 @@ fn as_json() {
           "deferred_rules": 0,
           "deposed": false,
           "create_first": null,
+          "managed": [],
           "file": null,
           "line": null,
           "column": null,
@@ -484,7 +488,10 @@ fn as_json() {
             "name",
             "size"
           ],
-          "proposal": "size = 300"
+          "proposal": "size = 300",
+          "units": {
+            "size": "GB"
+          }
         },
         {
           "address": "disk.gone",
