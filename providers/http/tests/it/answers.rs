@@ -1,0 +1,294 @@
+//! What each answer to a call means, and what is tried again.
+
+use provider_port::{Kind, Notice, Provider as _};
+use serde_json::json;
+
+use crate::REST;
+use crate::support::{Answer, Request, Server, Step, attributes, nonce, provider, texts};
+
+fn wanted() -> serde_json::Value {
+    json!({"name": "final", "size": 3, "big_size": null, "secret": "hush-hush"})
+}
+
+fn made(request: &Request) -> Answer {
+    let body = request.json();
+    Answer::json(200, json!({"id": "t1", "name": body["name"], "size": body["size"]}))
+}
+
+async fn create_against(
+    answer: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static,
+) -> (Result<provider_port::Reply, provider_port::Error>, Vec<Request>) {
+    let server = Server::start(answer).await;
+    let provider = provider(REST, &server.address);
+    let result = Step::create("thing", wanted()).perform(&provider).await;
+    (result, server.requests())
+}
+
+#[tokio::test]
+async fn a_create_sends_the_nonce_and_reads_the_object() {
+    let (result, requests) = create_against(|_, request| made(request)).await;
+    let object = result.unwrap().object.unwrap();
+    assert_eq!(&*object.id.0, "t1");
+    let name = nonce().to_string();
+    assert_eq!(object.attributes, attributes(&json!({"id": "t1", "name": name, "size": 3})));
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].line(), "POST /things");
+    assert_eq!(requests[0].json(), json!({"name": name, "size": 3}), "null is left out");
+}
+
+/// Every way in which an answer can fail to come, or say nothing that can be relied on: the create
+/// is in doubt, and sent once.
+#[tokio::test]
+async fn lost_and_unreadable_answers_leave_a_doubt() {
+    let answers: Vec<(&str, Answer)> = vec![
+        ("cut", Answer::Cut),
+        ("cut body", Answer::CutBody),
+        ("stuck", Answer::Stuck),
+        ("endless", Answer::Endless),
+        ("500", Answer::json(500, json!({"error": "boom"}))),
+        ("502 html", Answer::text(502, "text/html", "<html>bad gateway</html>")),
+        ("503", Answer::empty(503)),
+        ("504", Answer::empty(504)),
+        ("408", Answer::empty(408)),
+        ("302", Answer::empty(302).header("location", "/elsewhere")),
+        ("200 html", Answer::text(200, "text/html", "<html>welcome</html>")),
+        ("200 half", Answer::text(200, "application/json", "{\"id\": ")),
+        ("200 list", Answer::json(200, json!([1]))),
+        ("200 without id", Answer::json(200, json!({"name": "x"}))),
+        ("200 empty", Answer::empty(200)),
+        ("200 wrong type", Answer::json(200, json!({"id": "t1", "size": "big"}))),
+        ("200 another name", Answer::json(200, json!({"id": "t1", "name": "stranger"}))),
+        ("204", Answer::empty(204)),
+    ];
+    for (what, answer) in answers {
+        let (result, requests) = create_against(move |_, _| answer.clone()).await;
+        let error = result.unwrap_err();
+        assert_eq!(error.kind, Kind::InDoubt, "{what}: {error}");
+        assert!(!texts(&error).contains("hush-hush"), "{what}");
+        assert_eq!(requests.len(), 1, "{what}: a create is never sent again blindly");
+    }
+}
+
+#[tokio::test]
+async fn refusals_prove_that_nothing_happened() {
+    for status in [400, 404, 405, 409, 410, 413, 422] {
+        let (result, requests) = create_against(move |_, _| {
+            Answer::json(status, json!({"message": "size hush-hush is wrong"}))
+        })
+        .await;
+        let error = result.unwrap_err();
+        assert_eq!(error.kind, Kind::Rejected, "{status}");
+        let shown = texts(&error);
+        assert!(shown.contains("size … is wrong"), "{shown}");
+        assert_eq!(requests.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_retired_api_says_so() {
+    let server = Server::start(|_, _| Answer::empty(410)).await;
+    let error = provider(REST, &server.address).list("thing").await.unwrap_err();
+    assert!(texts(&error).contains("this version of the API was retired"), "{error:?}");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn what_did_not_leave_is_not_sent() {
+    let server = Server::start(|_, _| Answer::Cut).await;
+    let address = server.address.clone();
+    drop(server);
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    let provider = provider(REST, &address);
+    let error = Step::create("thing", wanted()).perform(&provider).await.unwrap_err();
+    assert_eq!(error.kind, Kind::NotSent);
+    let shown = texts(&error).to_lowercase();
+    assert!(shown.contains("refused") && shown.contains(&address), "{shown}");
+}
+
+#[tokio::test]
+async fn throttled_calls_are_sent_again_with_the_same_nonce() {
+    let server = Server::start(|number, request| match number {
+        0 | 1 => Answer::json(429, json!({})).header("retry-after", "0.02"),
+        _ => made(request),
+    })
+    .await;
+    let provider = provider(REST, &server.address);
+    let notices = std::sync::Mutex::new(Vec::new());
+    let note = |notice: Notice| notices.lock().unwrap().push(notice);
+    let reply = Step::create("thing", wanted()).perform_noting(&provider, &note).await.unwrap();
+    assert_eq!(&*reply.object.unwrap().id.0, "t1");
+    let bodies: Vec<_> = server.requests().iter().map(Request::json).collect();
+    assert_eq!(bodies.len(), 3);
+    assert!(bodies.iter().all(|body| *body == bodies[0]));
+    assert_eq!(notices.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn an_api_that_only_refuses_is_given_up() {
+    let (result, requests) =
+        create_against(|_, _| Answer::json(429, json!({})).header("retry-after", "0.03")).await;
+    let error = result.unwrap_err();
+    assert!(matches!(error.kind, Kind::Throttled { .. }), "{error}");
+    assert!((2..12).contains(&requests.len()), "{} tries", requests.len());
+}
+
+#[tokio::test]
+async fn reads_are_tried_again() {
+    for first in [
+        Answer::Cut,
+        Answer::CutBody,
+        Answer::empty(500),
+        Answer::empty(503),
+        Answer::text(200, "application/json", "{"),
+    ] {
+        let server = Server::start(move |number, _| match number {
+            0 | 1 => first.clone(),
+            _ => Answer::json(200, json!({"data": [{"id": "t1", "name": "n"}]})),
+        })
+        .await;
+        let objects = provider(REST, &server.address).list("thing").await.unwrap();
+        assert_eq!(objects.len(), 1);
+        assert_eq!(server.requests().len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn reads_are_not_tried_for_ever() {
+    let server = Server::start(|_, _| Answer::empty(500)).await;
+    let error = provider(REST, &server.address).list("thing").await.unwrap_err();
+    assert_eq!(error.kind, Kind::InDoubt);
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_web_page_is_recognised_and_not_dumped() {
+    let page = format!("<!doctype html><title>Sign in</title>{}", "<p>x</p>".repeat(5000));
+    let server = Server::start(move |_, _| Answer::text(200, "text/html", &page)).await;
+    let error = provider(REST, &server.address).list("thing").await.unwrap_err();
+    let shown = texts(&error);
+    assert!(shown.contains("HTML page where JSON was expected"), "{shown}");
+    assert!(shown.len() < 600, "{} bytes", shown.len());
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn an_update_without_a_body_is_read_back() {
+    let server = Server::start(|_, request| match request.method.as_str() {
+        "PATCH" => Answer::empty(204),
+        _ => Answer::json(200, json!({"id": "t1", "name": "new", "size": 5})),
+    })
+    .await;
+    let provider = provider(REST, &server.address);
+    let step = Step::update("thing", "t1", json!({"name": "new", "size": 5}));
+    let object = step.perform(&provider).await.unwrap().object.unwrap();
+    assert_eq!(object.attributes["size"], engine::value::Value::Integer(5));
+    assert_eq!(server.lines(), ["PATCH /things/t1", "GET /things/t1"]);
+    assert_eq!(server.requests()[0].json(), json!({"name": "new", "size": 5}));
+}
+
+#[tokio::test]
+async fn an_answer_about_another_object_is_a_doubt() {
+    let server = Server::start(|_, _| Answer::json(200, json!({"id": "t2", "name": "new"}))).await;
+    let provider = provider(REST, &server.address);
+    let step = Step::update("thing", "t1", json!({"name": "new"}));
+    assert_eq!(step.perform(&provider).await.unwrap_err().kind, Kind::InDoubt);
+}
+
+#[tokio::test]
+async fn a_delete_of_what_is_gone_is_done() {
+    for answer in [Answer::empty(204), Answer::json(404, json!({})), Answer::json(200, json!({}))] {
+        let server = Server::start(move |_, _| answer.clone()).await;
+        let reply = Step::delete("thing", "t1").perform(&provider(REST, &server.address)).await;
+        assert!(reply.unwrap().object.is_none());
+    }
+}
+
+#[tokio::test]
+async fn an_update_of_what_is_gone_is_not_found() {
+    let server = Server::start(|_, _| Answer::json(404, json!({"error": "thing not found"}))).await;
+    let step = Step::update("thing", "t1", json!({"name": "new"}));
+    let error = step.perform(&provider(REST, &server.address)).await.unwrap_err();
+    assert_eq!(error.kind, Kind::NotFound);
+}
+
+#[tokio::test]
+async fn known_refusals_are_tried_again_for_a_while() {
+    let in_use = || Answer::json(400, json!({"error": "the thing is in use"}));
+    let server = Server::start(move |number, _| match number {
+        0..3 => in_use(),
+        _ => Answer::empty(204),
+    })
+    .await;
+    Step::delete("thing", "t1").perform(&provider(REST, &server.address)).await.unwrap();
+    assert_eq!(server.requests().len(), 4);
+
+    let server = Server::start(move |_, _| in_use()).await;
+    let error =
+        Step::delete("thing", "t1").perform(&provider(REST, &server.address)).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Rejected);
+}
+
+#[tokio::test]
+async fn ids_never_change_the_path() {
+    let server = Server::start(|_, _| Answer::empty(204)).await;
+    let provider = provider(REST, &server.address);
+    Step::delete("thing", "../../admin?x=1#y").perform(&provider).await.unwrap();
+    assert_eq!(server.lines(), ["DELETE /things/..%2F..%2Fadmin%3Fx%3D1%23y"]);
+    let error = Step::delete("thing", "..").perform(&provider).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Rejected);
+    assert_eq!(server.requests().len(), 1);
+}
+
+const KEYED: &str = r#"
+[provider]
+name = "acme"
+[api.rest]
+address = { env = "ACME_URL" }
+[type.thing]
+list = "rest: GET /things"
+identity = { idempotency_key = "Idempotency-Key" }
+create = [ { call = "rest: POST /things", sends = "all" } ]
+update = [ { call = "rest: PUT /things/${id}", sends = "all" } ]
+delete = [ { call = "rest: DELETE /things/${id}" } ]
+[type.thing.attribute]
+id = { type = "integer", computed = true }
+name = { type = "string", required = true }
+"#;
+
+#[tokio::test]
+async fn creates_with_an_idempotency_key_may_be_repeated() {
+    let server = Server::start(|number, _| match number {
+        0 => Answer::Cut,
+        1 => Answer::empty(503),
+        _ => Answer::json(201, json!({"id": 42, "name": "n"})),
+    })
+    .await;
+    let provider = provider(KEYED, &server.address);
+    let reply = Step::create("thing", json!({"name": "n"})).perform(&provider).await.unwrap();
+    assert_eq!(&*reply.object.unwrap().id.0, "42");
+    let keys: Vec<_> =
+        server.requests().iter().map(|r| r.headers["idempotency-key"].clone()).collect();
+    assert_eq!(keys, vec![nonce().to_string(); 3]);
+    let nonce = nonce();
+    let lookup = provider_port::Lookup { nonce: &nonce, desired: None };
+    assert_eq!(provider.find("thing", &lookup).await.unwrap_err().kind, Kind::InDoubt);
+}
+
+#[tokio::test]
+async fn ids_that_the_client_chooses() {
+    let text = KEYED
+        .replace("{ idempotency_key = \"Idempotency-Key\" }", "\"client_id\"")
+        .replace("POST /things", "PUT /things/${one_time}")
+        .replace("type = \"integer\"", "type = \"string\"");
+    let server = Server::start(|_, request| match request.method.as_str() {
+        "PUT" => Answer::empty(204),
+        _ => Answer::json(200, json!([{"id": nonce().to_string(), "name": "n"}])),
+    })
+    .await;
+    let provider = provider(&text, &server.address);
+    let reply = Step::create("thing", json!({"name": "n"})).perform(&provider).await.unwrap();
+    assert_eq!(*reply.object.unwrap().id.0, *nonce().0);
+    let nonce = nonce();
+    let lookup = provider_port::Lookup { nonce: &nonce, desired: None };
+    assert_eq!(provider.find("thing", &lookup).await.unwrap().len(), 1);
+}

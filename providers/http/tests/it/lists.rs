@@ -1,0 +1,94 @@
+//! Lists: joined, paged, doubled, in any order.
+
+use provider_port::{Kind, Provider as _};
+use serde_json::json;
+
+use crate::REST;
+use crate::support::{Answer, Server, provider, texts};
+
+fn shown(objects: &[provider_port::Object]) -> String {
+    let line = |object: &provider_port::Object| format!("{} {:?}", object.id, object.attributes);
+    objects.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn lists_are_joined_by_id() {
+    let text = REST.replace(
+        "list = { call = \"rest: GET /things\", items = \"data\" }",
+        "list = [\"rest: GET /a\", \"rest: GET /b\"]",
+    );
+    let server = Server::start(|_, request| match request.path.as_str() {
+        "/a" => Answer::json(200, json!([
+            {"id": "t2", "name": "two"}, {"id": "t1", "name": "one"}, {"id": "t2", "name": "two"},
+        ])),
+        _ => Answer::json(200, json!([
+            {"id": "t3", "name": "three"}, {"id": "t1", "name": "other", "size": 4},
+        ])),
+    })
+    .await;
+    let objects = provider(&text, &server.address).list("thing").await.unwrap();
+    insta::assert_snapshot!(shown(&objects), @"");
+}
+
+#[tokio::test]
+async fn attributes_that_do_not_show_are_not_there() {
+    let server = Server::start(|_, _| {
+        Answer::json(200, json!({"data": [{"id": "t1", "size": null, "secret": "s", "new": 1}]}))
+    })
+    .await;
+    let objects = provider(REST, &server.address).list("thing").await.unwrap();
+    insta::assert_snapshot!(shown(&objects), @"");
+}
+
+#[tokio::test]
+async fn pages() {
+    for (paging, second) in [
+        ("page = \"page\", size_as = \"n\", size = 2", "/things?page=2&n=2"),
+        ("cursor = \"after\", next = \"meta.next\"", "/things?after=c%2F1"),
+        ("link = true", "/things?page=two"),
+    ] {
+        let text =
+            REST.replace("items = \"data\"", &format!("items = \"data\", paging = {{ {paging} }}"));
+        let server = Server::start(|number, _| match number {
+            0 => Answer::json(
+                200,
+                json!({"data": [{"id": "t1"}, {"id": "t2"}], "meta": {"next": "c/1"}}),
+            )
+            .header("link", "</things?page=two>; rel=\"next\""),
+            _ => Answer::json(200, json!({"data": [{"id": "t3"}], "meta": {"next": null}})),
+        })
+        .await;
+        let objects = provider(&text, &server.address).list("thing").await.unwrap();
+        assert_eq!(objects.len(), 3, "{paging}");
+        assert_eq!(server.lines()[1], format!("GET {second}"), "{paging}");
+        assert_eq!(server.requests().len(), 2, "{paging}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_to_another_server_is_refused() {
+    let text = REST.replace("items = \"data\"", "items = \"data\", paging = { link = true }");
+    let other = Server::start(|_, _| Answer::json(200, json!({"data": []}))).await;
+    let link = format!("<{}/things>; rel=\"next\"", other.address);
+    let server =
+        Server::start(move |_, _| Answer::json(200, json!({"data": []})).header("link", &link))
+            .await;
+    let error = provider(&text, &server.address).list("thing").await.unwrap_err();
+    assert_eq!(error.kind, Kind::Rejected);
+    assert!(texts(&error).contains("another server"), "{error}");
+    assert!(other.requests().is_empty());
+}
+
+#[tokio::test]
+async fn answers_of_another_shape_are_explained() {
+    for (body, reason) in [
+        (json!({"items": []}), "no list where one was expected"),
+        (json!({"data": [1]}), "no object where one was expected"),
+        (json!({"data": [{"name": "x"}]}), "shows no `id`"),
+        (json!({"data": [{"id": "t1", "size": "x"}]}), "`size`: expected integer, found string"),
+    ] {
+        let server = Server::start(move |_, _| Answer::json(200, body.clone())).await;
+        let error = provider(REST, &server.address).list("thing").await.unwrap_err();
+        assert!(texts(&error).contains(reason), "{error}");
+    }
+}

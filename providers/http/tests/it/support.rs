@@ -1,0 +1,337 @@
+//! A server that answers as a test tells it, a descriptor for it, and short ways to call.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use engine::address::Name;
+use engine::diagnostics::FileId;
+use engine::journal::{PhaseRef, ProgramKind};
+use engine::state::{Nonce, ObjectId};
+use engine::stored::from_json;
+use engine::value::Attributes;
+use provider_http::{Descriptor, HttpProvider, Settings, Timing, load};
+use provider_port::{Call, Error, Notice, Provider as _, Reply as Performed};
+use serde_json::Value as Json;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+/// The key of all tests: no error, no log and no other server may see it.
+pub(crate) const KEY: &str = "canary-4711";
+
+/// A request as the server saw it.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    /// With the query.
+    pub(crate) path: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: String,
+}
+
+impl Request {
+    pub(crate) fn line(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    pub(crate) fn json(&self) -> Json {
+        serde_json::from_str(&self.body).unwrap_or(Json::Null)
+    }
+
+    /// The GraphQL document.
+    pub(crate) fn query(&self) -> String {
+        self.json()["query"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The alias of the GraphQL operation.
+    pub(crate) fn alias(&self) -> String {
+        let query = self.query();
+        let text = query.split_once("{ ").map_or("", |(_, rest)| rest);
+        text.split_once(':').map_or("", |(alias, _)| alias).to_owned()
+    }
+
+    /// An answer to this GraphQL operation.
+    pub(crate) fn data(&self, value: &Json) -> Answer {
+        Answer::json(200, serde_json::json!({ "data": { self.alias(): value } }))
+    }
+}
+
+/// What the server does with a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    Whole {
+        status: u16,
+        headers: Vec<(String, String)>,
+        body: String,
+    },
+    /// Closes the connection without a word.
+    Cut,
+    /// Promises more than it sends.
+    CutBody,
+    /// Sends the head and then nothing.
+    Stuck,
+    /// Sends for ever.
+    Endless,
+}
+
+impl Answer {
+    pub(crate) fn json(status: u16, body: impl Into<Json>) -> Self {
+        Self::text(status, "application/json", &body.into().to_string())
+    }
+
+    pub(crate) fn text(status: u16, content_type: &str, body: &str) -> Self {
+        let headers = vec![("content-type".to_owned(), content_type.to_owned())];
+        Self::Whole { status, headers, body: body.to_owned() }
+    }
+
+    pub(crate) fn empty(status: u16) -> Self {
+        Self::Whole { status, headers: Vec::new(), body: String::new() }
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        if let Self::Whole { headers, .. } = &mut self {
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+}
+
+/// A server on this machine; ends with the test.
+pub(crate) struct Server {
+    pub(crate) address: String,
+    log: Arc<Mutex<Vec<Request>>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Server {
+    /// Starts a server that answers with what `answer` says; it is told the number of the request.
+    pub(crate) async fn start(answer: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (answer, seen) = (Arc::new(answer), log.clone());
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, answer.clone(), seen.clone()));
+            }
+        });
+        Self { address, log, task }
+    }
+
+    /// The requests so far.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// The requests so far, a line each.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.requests().iter().map(Request::line).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve<F: Fn(usize, &Request) -> Answer>(
+    stream: TcpStream,
+    answer: Arc<F>,
+    log: Arc<Mutex<Vec<Request>>>,
+) {
+    let mut stream = BufReader::new(stream);
+    while let Some(request) = read(&mut stream).await {
+        let number = {
+            let mut log = log.lock().unwrap();
+            log.push(request.clone());
+            log.len() - 1
+        };
+        match answer(number, &request) {
+            Answer::Whole { status, headers, body } => {
+                let mut text = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n", body.len());
+                if status == 204 {
+                    text = "HTTP/1.1 204 X\r\n".to_owned();
+                }
+                for (name, value) in headers {
+                    text.push_str(&format!("{name}: {value}\r\n"));
+                }
+                text.push_str("\r\n");
+                text.push_str(&body);
+                if stream.write_all(text.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+            Answer::Cut => return,
+            Answer::CutBody => {
+                let text = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{\"id\": \"x\"";
+                let _ = stream.write_all(text).await;
+                let _ = stream.flush().await;
+                return;
+            }
+            Answer::Stuck => {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{").await;
+                let _ = stream.flush().await;
+                tokio::time::sleep(Duration::from_secs(30)).await;
+                return;
+            }
+            Answer::Endless => {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n\"").await;
+                let part = [b'x'; 64 * 1024];
+                while stream.write_all(&part).await.is_ok() {}
+                return;
+            }
+        }
+        let _ = stream.flush().await;
+    }
+}
+
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.ok().filter(|count| *count > 0)?;
+    let mut words = line.split_whitespace();
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await.ok()?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        headers.insert(name.to_lowercase(), value.to_owned());
+    }
+    let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    Some(Request { method, path, headers, body: String::from_utf8_lossy(&body).into_owned() })
+}
+
+/// Times that let tests end soon.
+pub(crate) fn timing() -> Timing {
+    Timing {
+        total: Duration::from_millis(400),
+        connect: Duration::from_millis(400),
+        answer_bytes_max: 1024 * 1024,
+        read_tries: 3,
+        connect_tries: 2,
+        throttle_patience: Duration::from_millis(150),
+        pause_first: Duration::from_millis(2),
+        pause_max: Duration::from_millis(10),
+        poll_first: Duration::from_millis(2),
+        poll_max: Duration::from_millis(5),
+        ..Timing::default()
+    }
+}
+
+pub(crate) fn descriptor(text: &str) -> Descriptor {
+    let (descriptor, diagnostics) = load(text, FileId(0));
+    descriptor.unwrap_or_else(|| panic!("{diagnostics:#?}"))
+}
+
+/// The provider of a descriptor whose addresses all come from `ACME_URL` and `ACME_GRAPHQL_URL`.
+pub(crate) fn provider(text: &str, address: &str) -> HttpProvider {
+    provider_with_key(text, address, KEY)
+}
+
+pub(crate) fn provider_with_key(text: &str, address: &str, key: &str) -> HttpProvider {
+    let (address, key) = (address.to_owned(), key.to_owned());
+    let environment = move |name: &str| match name {
+        "ACME_URL" => Some(address.clone()),
+        "ACME_GRAPHQL_URL" => Some(format!("{address}/graphql")),
+        "ACME_KEY" => Some(key.clone()),
+        _ => None,
+    };
+    let settings = Settings::new(&environment).timing(timing());
+    HttpProvider::configure(descriptor(text), &settings)
+        .unwrap_or_else(|diagnostics| panic!("{diagnostics:#?}"))
+}
+
+/// A nonce like any other.
+pub(crate) fn nonce() -> Nonce {
+    Nonce::from_random([7; 16])
+}
+
+pub(crate) fn attributes(json: &Json) -> Attributes {
+    from_json(json).as_map().cloned().unwrap_or_default()
+}
+
+/// One phase to perform, with what tests leave out.
+pub(crate) struct Step {
+    pub(crate) ty: &'static str,
+    pub(crate) kind: ProgramKind,
+    pub(crate) phase: usize,
+    pub(crate) id: Option<&'static str>,
+    pub(crate) desired: Json,
+    pub(crate) live: Json,
+    pub(crate) changed: Vec<&'static str>,
+}
+
+impl Step {
+    pub(crate) fn create(ty: &'static str, desired: Json) -> Self {
+        let changed = Vec::new();
+        let live = Json::Null;
+        Self { ty, kind: ProgramKind::Create, phase: 0, id: None, desired, live, changed }
+    }
+
+    pub(crate) fn update(ty: &'static str, id: &'static str, desired: Json) -> Self {
+        let changed = vec!["size", "name"];
+        let kind = ProgramKind::Update;
+        Self { ty, kind, phase: 0, id: Some(id), desired, live: Json::Null, changed }
+    }
+
+    pub(crate) fn delete(ty: &'static str, id: &'static str) -> Self {
+        let (kind, desired) = (ProgramKind::Delete, Json::Null);
+        let changed = Vec::new();
+        Self { ty, kind, phase: 0, id: Some(id), desired, live: Json::Null, changed }
+    }
+
+    pub(crate) fn phase(mut self, phase: usize, id: &'static str) -> Self {
+        (self.phase, self.id) = (phase, Some(id));
+        self
+    }
+
+    pub(crate) fn live(mut self, live: Json) -> Self {
+        self.live = live;
+        self
+    }
+
+    pub(crate) async fn perform(self, provider: &HttpProvider) -> Result<Performed, Error> {
+        self.perform_noting(provider, &|_| {}).await
+    }
+
+    pub(crate) async fn perform_noting(
+        self,
+        provider: &HttpProvider,
+        progress: &(dyn Fn(Notice) + Send + Sync),
+    ) -> Result<Performed, Error> {
+        let schema = provider.schema();
+        let programs = match self.kind {
+            ProgramKind::Create => &schema.types[self.ty].create,
+            ProgramKind::Update => &schema.types[self.ty].update,
+            ProgramKind::Delete => &schema.types[self.ty].delete,
+        };
+        let phases = programs.last().unwrap().phases.len();
+        let program = programs.len() - 1;
+        let id = self.id.map(|id| ObjectId(id.into()));
+        let live = attributes(&self.live);
+        let changed: BTreeSet<Name> = self.changed.iter().map(|name| Name::from(*name)).collect();
+        provider
+            .perform(&Call {
+                ty: self.ty,
+                phase: PhaseRef { kind: self.kind, program, phase: self.phase, phases },
+                id: id.as_ref(),
+                nonce: Some(&nonce()),
+                desired: &attributes(&self.desired),
+                live: id.as_ref().map(|_| &live),
+                changed: &changed,
+                progress,
+            })
+            .await
+    }
+}
+
+/// All texts of an error: none of them may hold the key.
+pub(crate) fn texts(error: &Error) -> String {
+    let texts = format!("{:?}: {error} -> {:?}", error.kind, error.help);
+    assert!(!texts.contains(KEY), "an error shows the key");
+    assert!(!format!("{error:?}").contains(KEY), "an error shows the key");
+    texts
+}

@@ -1,0 +1,62 @@
+//! Waiting after a call.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use provider_port::{Kind, Notice};
+use serde_json::json;
+
+use crate::REST;
+use crate::support::{Answer, Server, Step, provider, texts};
+
+fn text() -> String {
+    REST.replace(
+        "update = [ { call = \"rest: PATCH /things/${id}\", sends = \"changed\" } ]",
+        "update = [ { call = \"rest: PATCH /things/${id}\", sends = \"changed\", until = \"self.size > 2\", within = \"100ms\", waits_for = \"it is large\" } ]",
+    )
+}
+
+fn update() -> Step {
+    Step::update("thing", "t1", json!({"name": "n", "size": 1}))
+}
+
+#[tokio::test]
+async fn until_it_holds() {
+    let reads = AtomicUsize::new(0);
+    let server = Server::start(move |_, request| {
+        let size = match request.method.as_str() {
+            "PATCH" => 0,
+            _ => reads.fetch_add(1, Ordering::SeqCst),
+        };
+        Answer::json(200, json!({"id": "t1", "name": "n", "size": size}))
+    })
+    .await;
+    let notices = std::sync::Mutex::new(Vec::new());
+    let note = |notice: Notice| notices.lock().unwrap().push(notice);
+    let reply = update().perform_noting(&provider(&text(), &server.address), &note).await.unwrap();
+    assert_eq!(reply.object.unwrap().attributes["size"], engine::value::Value::Integer(3));
+    assert_eq!(*notices.lock().unwrap(), [Notice::Waiting("it is large".to_owned())]);
+    assert_eq!(server.lines()[0], "PATCH /things/t1");
+    assert_eq!(server.requests().len(), 5);
+}
+
+#[tokio::test]
+async fn not_for_ever() {
+    let server =
+        Server::start(|_, _| Answer::json(200, json!({"id": "t1", "name": "n", "size": 0}))).await;
+    let error = update().perform(&provider(&text(), &server.address)).await.unwrap_err();
+    assert_eq!(error.kind, Kind::StillWaiting);
+    assert!(texts(&error).contains("it is large"), "{error}");
+    let mutations = server.lines().iter().filter(|line| line.starts_with("PATCH")).count();
+    assert_eq!(mutations, 1);
+}
+
+#[tokio::test]
+async fn trouble_while_waiting_is_no_doubt_about_the_call() {
+    let server = Server::start(|_, request| match request.method.as_str() {
+        "PATCH" => Answer::json(200, json!({"id": "t1", "name": "n", "size": 0})),
+        _ => Answer::json(401, json!({})),
+    })
+    .await;
+    let error = update().perform(&provider(&text(), &server.address)).await.unwrap_err();
+    assert_eq!(error.kind, Kind::StillWaiting);
+}
