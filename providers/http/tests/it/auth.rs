@@ -124,7 +124,10 @@ fn settings_with_mistakes() {
     let settings = Settings::new(&none).set("ulr", "x").set("url", "u:p@host");
     let said = HttpProvider::configure(descriptor(REST), &settings).map(|_| ()).unwrap_err();
     let said: Vec<_> = said.iter().map(|d| format!("{} {:?}", d.summary, d.help)).collect();
-    insta::assert_snapshot!(said.join("\n"), @"");
+    insta::assert_snapshot!(said.join("\n"), @r#"
+the provider acme has no setting `ulr` Some("did you mean `url`?")
+the address of the API rest cannot be used Some("write it like https://host/path or http://127.0.0.1:8080/path")
+"#);
 }
 
 #[tokio::test]
@@ -133,7 +136,7 @@ async fn what_is_missing_is_said_before_and_in_the_call() {
     let provider = configure(None, &none).unwrap();
     let said: Vec<_> =
         provider.missing().iter().map(|d| format!("{} {:?}", d.summary, d.help)).collect();
-    insta::assert_snapshot!(said.join("\n"), @"");
+    insta::assert_snapshot!(said.join("\n"), @r#"there is no key for the provider acme Some("set the environment variable ACME_KEY")"#);
     let error = provider.list("thing").await.unwrap_err();
     assert_eq!(error.kind, Kind::Unauthenticated);
     assert!(provider.account().is_none());

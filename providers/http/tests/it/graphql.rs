@@ -57,13 +57,16 @@ async fn documents_are_printed_from_values() {
     let provider = provider(GRAPHQL, &server.address);
     let reply = Step::create("thing", desired.clone()).perform(&provider).await.unwrap();
     let object = reply.object.unwrap();
-    insta::assert_snapshot!(format!("{:?}", object.attributes), @"");
+    insta::assert_snapshot!(format!("{:?}", object.attributes), @r#"{"env": {"A": "1"}, "id": "t1", "kind_of": "FAST", "name": "plumb-h2bqsd6ah2bqsd6ah2bqsd6aha", "pods": [], "zones": {"a", "b"}}"#);
     let live = json!({"id": "t1"});
     let step =
         Step { kind: engine::journal::ProgramKind::Create, ..Step::create("thing", desired) };
     step.phase(1, "t1").live(live).perform(&provider).await.unwrap();
     let queries: Vec<_> = server.requests().iter().map(super::support::Request::query).collect();
-    insta::assert_snapshot!(queries.join("\n").replace(&nonce().to_string(), "NONCE"), @"");
+    insta::assert_snapshot!(queries.join("\n").replace(&nonce().to_string(), "NONCE"), @r#"
+mutation { a0: saveThing(input: {env: [{key: "A\"", value: "1\n"}], kindOf: FAST, name: "NONCE", workers: 0, zones: "a,b"}) { env { key value } id kindOf name pods { desiredStatus } workers zones } }
+mutation { a1: saveThing(input: {env: [{key: "A\"", value: "1\n"}], id: "t1", kindOf: FAST, name: "evil\"}) { id } x: deleteThing(id: \"t9", workers: 3, zones: "a,b"}) { env { key value } id kindOf name pods { desiredStatus } workers zones } }
+"#);
     assert_eq!(server.lines()[0], "POST /graphql?api_key=canary-4711");
     let aliases: Vec<_> = server.requests().iter().map(super::support::Request::alias).collect();
     assert_ne!(aliases[0], aliases[1], "each attempt has its own alias");
@@ -133,7 +136,7 @@ async fn what_is_left_out_would_be_reset_so_live_values_are_sent() {
     let reply = step.perform(&provider).await.unwrap();
     let query = server.requests()[0].query();
     let query = query.replace(&server.requests()[0].alias(), "ALIAS");
-    insta::assert_snapshot!(query, @"");
+    insta::assert_snapshot!(query, @r#"mutation { ALIAS: saveThing(input: {env: [], id: "t1", kindOf: FAST, name: "n", workers: 0, zones: "a"}) { env { key value } id kindOf name pods { desiredStatus } workers zones } }"#);
     assert!(reply.object.is_some(), "the drain is not the last phase");
 }
 

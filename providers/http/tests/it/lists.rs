@@ -27,7 +27,11 @@ async fn lists_are_joined_by_id() {
     })
     .await;
     let objects = provider(&text, &server.address).list("thing").await.unwrap();
-    insta::assert_snapshot!(shown(&objects), @"");
+    insta::assert_snapshot!(shown(&objects), @r#"
+t1 {"id": "t1", "name": "one", "size": 4}
+t2 {"id": "t2", "name": "two"}
+t3 {"id": "t3", "name": "three"}
+"#);
 }
 
 #[tokio::test]
@@ -37,7 +41,7 @@ async fn attributes_that_do_not_show_are_not_there() {
     })
     .await;
     let objects = provider(REST, &server.address).list("thing").await.unwrap();
-    insta::assert_snapshot!(shown(&objects), @"");
+    insta::assert_snapshot!(shown(&objects), @r#"t1 {"id": "t1", "size": null}"#);
 }
 
 #[tokio::test]

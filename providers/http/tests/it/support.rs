@@ -105,7 +105,9 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts a server that answers with what `answer` says; it is told the number of the request.
-    pub(crate) async fn start(answer: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        answer: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let log = Arc::new(Mutex::new(Vec::new()));
@@ -165,24 +167,24 @@ async fn serve<F: Fn(usize, &Request) -> Answer>(
             Answer::Cut => return,
             Answer::CutBody => {
                 let text = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{\"id\": \"x\"";
-                let _ = stream.write_all(text).await;
-                let _ = stream.flush().await;
+                stream.write_all(text).await.ok();
+                stream.flush().await.ok();
                 return;
             }
             Answer::Stuck => {
-                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{").await;
-                let _ = stream.flush().await;
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{").await.ok();
+                stream.flush().await.ok();
                 tokio::time::sleep(Duration::from_secs(30)).await;
                 return;
             }
             Answer::Endless => {
-                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n\"").await;
+                stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n\"").await.ok();
                 let part = [b'x'; 64 * 1024];
                 while stream.write_all(&part).await.is_ok() {}
                 return;
             }
         }
-        let _ = stream.flush().await;
+        stream.flush().await.ok();
     }
 }
 
