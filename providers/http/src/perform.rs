@@ -45,7 +45,33 @@ impl Subject<'_> {
                 Error::new(Kind::Rejected, message)
                     .help("the plan was made with another version of the provider: plan again")
             })?;
+        self.can_send(&programs[call.phase.program].phases, call)?;
         Act { subject: *self, phase, call }.run().await
+    }
+
+    /// Refuses what no phase of the program can send, instead of leaving it out without a word.
+    fn can_send(&self, phases: &[PhaseModel], call: &Call<'_>) -> Result<(), Error> {
+        let names: Vec<&Name> = match call.phase.kind {
+            ProgramKind::Create => call.desired.keys().collect(),
+            ProgramKind::Update => call.changed.iter().collect(),
+            ProgramKind::Delete => return Ok(()),
+        };
+        let apis: Vec<&Name> =
+            phases.iter().filter_map(|phase| phase.call.as_ref()).map(|call| &call.api).collect();
+        for name in names {
+            let Some(attribute) = self.model.attributes.get(name) else { continue };
+            let news = call.desired.get(name).is_some_and(|v| !v.is_null() && v.is_known());
+            let given = attribute.schema.presence != Presence::Computed;
+            let writable =
+                |api: &&Name| attribute.wires.get(*api).is_some_and(|wire| wire.write_at.is_some());
+            if news && given && !attribute.wires.is_empty() && !apis.iter().any(writable) {
+                let message = format!("this {} takes no `{name}`", self.schema.name);
+                return Err(Error::new(Kind::Rejected, message).help(format!(
+                    "leave `{name}` out: the API that is used here has no such thing"
+                )));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -151,15 +151,13 @@ async fn serve<F: Fn(usize, &Request) -> Answer>(
         };
         match answer(number, &request) {
             Answer::Whole { status, headers, body } => {
-                let mut text = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n", body.len());
-                if status == 204 {
-                    text = "HTTP/1.1 204 X\r\n".to_owned();
-                }
-                for (name, value) in headers {
-                    text.push_str(&format!("{name}: {value}\r\n"));
-                }
-                text.push_str("\r\n");
-                text.push_str(&body);
+                let length = match status {
+                    204 => String::new(),
+                    _ => format!("content-length: {}\r\n", body.len()),
+                };
+                let pairs = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+                let pairs: String = pairs.collect();
+                let text = format!("HTTP/1.1 {status} X\r\n{length}{pairs}\r\n{body}");
                 if stream.write_all(text.as_bytes()).await.is_err() {
                     return;
                 }
@@ -179,7 +177,7 @@ async fn serve<F: Fn(usize, &Request) -> Answer>(
             }
             Answer::Endless => {
                 stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n\"").await.ok();
-                let part = [b'x'; 64 * 1024];
+                let part = [b'x'; 8 * 1024];
                 while stream.write_all(&part).await.is_ok() {}
                 return;
             }

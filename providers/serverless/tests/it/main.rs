@@ -1,0 +1,9 @@
+//! The provider against the service on this machine: they meet on the wire alone.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod endpoints;
+mod quirks;
+mod refusals;
+mod suite;
+mod support;
