@@ -23,6 +23,8 @@ pub(super) struct Checker<'a> {
     pub(super) view: View<'a>,
     /// The resource that diagnostics are about.
     pub(super) address: Option<Address>,
+    /// What to underline instead of a line that holds a secret.
+    pub(super) instead: Option<Span>,
     /// What is wrong.
     pub(super) diagnostics: &'a mut Diagnostics,
 }
@@ -34,10 +36,13 @@ impl<'a> Checker<'a> {
         diagnostics: &'a mut Diagnostics,
     ) -> Self {
         let view = View { names, each: None, loose: &[] };
-        Self { document, view, address: None, diagnostics }
+        Self { document, view, address: None, instead: None, diagnostics }
     }
 
-    pub(super) fn push(&mut self, diagnostic: Diagnostic) {
+    pub(super) fn push(&mut self, mut diagnostic: Diagnostic) {
+        if let Some(instead) = self.instead {
+            diagnostic = diagnostic.at(instead);
+        }
         self.diagnostics.push(match &self.address {
             Some(address) => diagnostic.about(address),
             None => diagnostic,

@@ -9,6 +9,7 @@ use super::{Item, Lifecycle, RawBlock, ResourceConfig, SpecExpr, diagnostics as 
 use crate::address::{Address, Block, Name};
 use crate::diagnostics::Span;
 use crate::expression::Kind;
+use crate::expression::visit::walk;
 use crate::schema::{Attribute, Presence, TypeSchema};
 use crate::types::Type;
 use crate::value::Value;
@@ -97,11 +98,21 @@ fn attributes(
                 checker.push(say::computed_attribute(name, item.key));
             }
             Some(attribute) => {
+                let hidden = attribute.sensitive && holds_text(&item.value);
+                checker.instead = hidden.then_some(raw.header);
                 checker.expect(&item.value, &attribute.ty);
                 checker.constrain(name, attribute, &item.value, allow_unknown.contains(name));
+                checker.instead = None;
             }
         }
     }
+}
+
+/// Says whether a part of a value stands in the spec as it is.
+fn holds_text(value: &SpecExpr) -> bool {
+    let mut found = false;
+    walk(&value.expr, &mut |part| found |= matches!(part.kind, Kind::Literal(_)));
+    found
 }
 
 fn required(checker: &mut Checker<'_>, raw: &RawBlock, schema: &Arc<TypeSchema>) {

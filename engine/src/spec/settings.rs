@@ -143,3 +143,99 @@ pub fn state_settings(document: &Document) -> (StateSettings, Diagnostics) {
     let header = block.map(|block| block.header);
     (StateSettings { backend, values, header }, diagnostics)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::testing::{assert_lines, lines, sources};
+
+    fn document(text: &str) -> (crate::diagnostics::Sources, Document) {
+        let (sources, files) = sources(text);
+        let (document, diagnostics) = crate::spec::parse::parse(&sources, &files);
+        assert_lines(&lines(&sources, &diagnostics), "");
+        (sources, document)
+    }
+
+    #[test]
+    fn providers_see_variables_locals_and_files() {
+        let (_, document) = document(
+            "[variable.key]\ntype = 'string'\nsensitive = true\n[local]\nhost = '${local.name}.example'\nname = 'a'\n\
+             [provider.acme]\nkey = '${var.key}'\naddress = 'https://${local.host}/'\ntext = '${file(\"x\")}'\ncount = 3\n\
+             [provider.empty]\n",
+        );
+        let given = BTreeMap::from([("key".into(), Given::Text("secret".to_owned()))]);
+        let files = BTreeMap::from([("x".to_owned(), Ok("content".into()))]);
+        let (settings, diagnostics) = provider_settings(&document, &given, &files);
+        assert!(diagnostics.is_empty());
+        let values = &settings["acme"].values;
+        let value = |name: &str| format!("{:?}", values[name].value.value);
+        assert_eq!(
+            [value("address"), value("count"), value("text")],
+            ["\"https://a.example/\"", "3", "\"content\""]
+        );
+        assert!(values["key"].value.sensitive.covers(&crate::value::Path::root()));
+        assert!(settings["empty"].values.is_empty());
+    }
+
+    #[test]
+    fn mistakes_in_providers() {
+        let (sources, document) = document(
+            "[local]\nid = '${value.a.id}'\nown = '${local.own}'\n[resource.value.a]\n[provider.acme]\na = '${value.a.id}'\nb = '${local.id}'\n\
+             c = '${var.nothing}'\nd = '${each.key}'\ne = 'ok'\nf = '${local.own}'\n",
+        );
+        let (settings, diagnostics) =
+            provider_settings(&document, &BTreeMap::new(), &BTreeMap::new());
+        assert_eq!(settings["acme"].values.len(), 1);
+        assert_lines(
+            &lines(&sources, &diagnostics),
+            "plumb.toml:6:8 error: only `var` and `local` are known here, not the resource `value.a` [value.a]
+             plumb.toml:7:8 error: in `local.id`: only `var` and `local` are known here, not the resource `value.a` [local.id]
+             plumb.toml:8:8 error: there is no variable `nothing` [var.nothing]
+             plumb.toml:9:8 error: `each` means nothing here [each.key]
+             plumb.toml:11:8 error: in `local.own`: `local.own` refers to itself [local.own]",
+        );
+    }
+
+    #[test]
+    fn a_wrong_variable_stops_the_settings() {
+        let (_, document) = document("[variable.a]\ntype = 'string'\n[provider.acme]\na = 1\n");
+        let (settings, diagnostics) =
+            provider_settings(&document, &BTreeMap::new(), &BTreeMap::new());
+        assert!(diagnostics.has_errors() && settings["acme"].values.is_empty());
+    }
+
+    #[test]
+    fn a_long_chain_of_locals_needs_no_deep_stack() {
+        use std::fmt::Write;
+        let mut text = "[provider.p]\nx = '${local.l0}'\n[local]\nl3000 = 1\n".to_owned();
+        for index in 0..3000 {
+            writeln!(text, "l{index} = '${{local.l{}}}'", index + 1).unwrap();
+        }
+        let (_, document) = document(&text);
+        let (settings, diagnostics) =
+            provider_settings(&document, &BTreeMap::new(), &BTreeMap::new());
+        assert!(diagnostics.is_empty());
+        assert_eq!(format!("{:?}", settings["p"].values["x"].value.value), "1");
+    }
+
+    #[test]
+    fn where_state_lives() {
+        let state = |text: &str| {
+            let (sources, document) = document(text);
+            let (state, diagnostics) = state_settings(&document);
+            let values: Vec<String> =
+                state.values.iter().map(|(key, (value, _))| format!("{key} = {value:?}")).collect();
+            (format!("{}: {}", state.backend, values.join(", ")), lines(&sources, &diagnostics))
+        };
+        assert_eq!(state(""), ("file: ".to_owned(), String::new()));
+        let (text, diagnostics) =
+            state("[state]\nbackend = 'http'\nurl = 'x'\nretry = { max = 3 }\n");
+        assert_eq!((&*text, &*diagnostics), ("http: retry = {\"max\": 3}, url = \"x\"", ""));
+        let (_, diagnostics) = state("[state]\nbackend = 3\nurl = '${var.x}'\n");
+        assert_lines(
+            &diagnostics,
+            "plumb.toml:2:11 error: wrong type [3] expected string, found integer | put it in quotes
+             plumb.toml:3:7 error: expected a plain value ['${var.x}'] `url` of `[state]` cannot be computed | write the value itself, without `${…}`",
+        );
+    }
+}

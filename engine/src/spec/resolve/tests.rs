@@ -231,3 +231,176 @@ fn several_providers() {
     );
     assert_eq!(&*config.resources[&Block::new("value", "b")].provider, "two");
 }
+
+#[test]
+fn unknown_types_and_attributes() {
+    check(
+        "[resource.bix.a]\nname = '${var.nothing}'\n[resource.box.b]\nnmae = 'x'\nsize = 1\nid = 'x'\nfor_eech = []\nzzzzzz = 1\n",
+        "plumb.toml:1:1 error: unknown resource type [[resource.bix.a]] no provider has the type `bix` | did you mean `box`?
+         plumb.toml:2:11 error: there is no variable `nothing` [var.nothing] | declare it: `[variable.nothing]`
+         plumb.toml:3:1 error: missing attribute [[resource.box.b]] `box` needs `name` | add the missing lines to this block
+         plumb.toml:4:1 error: unknown attribute [nmae] `box` has no attribute `nmae` | did you mean `name`?
+         plumb.toml:6:1 error: a computed attribute cannot be given [id] the provider sets `id` | remove it; others can refer to it
+         plumb.toml:7:1 error: unknown attribute [for_eech] `box` has no attribute `for_eech` | did you mean `for_each`?
+         plumb.toml:8:1 error: unknown attribute [zzzzzz] `box` has no attribute `zzzzzz` | known are `key`, `kind`, `kinds`, `lid`, `name`, `open`, `parts`, `size`, `tags`, `depends_on`, `for_each`, `lifecycle`, 1 more",
+    );
+}
+
+#[test]
+fn ranges_and_lists() {
+    check(
+        "[resource.box.a]\nname = 'x'\nsize = 5000\nkind = 'gren'\nkinds = ['red', 'bleu', '${box.a.id}']\nkey = 'secret'\n",
+        "plumb.toml:1:1 error: a value that is not allowed [[resource.box.a]] the value of `key` breaks its limits
+         plumb.toml:3:8 error: a value that is not allowed [5000] size is 5000 and may be at most 4000 GB | write 4000 or less
+         plumb.toml:4:8 error: a value that is not allowed ['gren'] kind is \"gren\", which is none of the 2 known values | did you mean \"green\"?
+         plumb.toml:5:17 error: a value that is not allowed ['bleu'] kinds is \"bleu\", which is none of the 2 known values | write one of \"red\", \"green\"",
+    );
+    check_box(
+        "kind = 'grean'\nlifecycle.allow_unknown = ['kind']",
+        "plumb.toml:4:8 warning: a value that is not allowed ['grean'] kind is \"grean\", which is none of the 2 known values | did you mean \"green\"?",
+    );
+}
+
+#[test]
+fn references_to_nothing() {
+    check(
+        r#"[variable.region]
+        type = "string"
+        default = "eu"
+        [local]
+        zones = ["a"]
+        [resource.value.chat]
+        value = ["${var.regoin}", "${local.zone}", "${value.chatt.value}", "${vars.region}", "${vale.chat.id}"]
+        [resource.value.other]
+        value = "${region}${nothing.at.all}${data.x.y}${each.key}"
+        "#,
+        "plumb.toml:7:21 error: there is no variable `regoin` [var.regoin] | did you mean `var.region`?
+         plumb.toml:7:38 error: there is no local value `zone` [local.zone] | did you mean `local.zones`?
+         plumb.toml:7:55 error: there is no resource `value.chatt` [value.chatt] | did you mean `value.chat`?
+         plumb.toml:7:79 error: there is no resource `vars.region` [vars.region] | did you mean `var.region`?
+         plumb.toml:7:97 error: there is no resource `vale.chat` [vale.chat] | did you mean `value.chat`?
+         plumb.toml:9:46 error: `data` cannot be referred to [data.x] | refer to variables (`var.x`), locals (`local.x`) and resources (`type.name`)",
+    );
+}
+
+#[test]
+fn words_that_stand_for_nothing() {
+    check(
+        r#"[variable.region]
+        type = "string"
+        default = "eu"
+        [local]
+        zone = "${regionn}"
+        zones = "${region}"
+        [resource.value.a]
+        value = ["${zone}", "${each.key}", "${self}", "${[for x in [1] : y]}"]
+        "#,
+        "plumb.toml:5:19 error: `regionn` stands for nothing here [regionn] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
+         plumb.toml:6:20 error: `region` stands for nothing here [region] | did you mean `var.region`?
+         plumb.toml:8:21 error: `zone` stands for nothing here [zone] | did you mean `local.zone`?
+         plumb.toml:8:32 error: `each` means nothing here [each.key] | it stands for one entry of `for_each`, inside that resource
+         plumb.toml:8:47 error: `self` stands for nothing here [self] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
+         plumb.toml:8:74 error: `y` stands for nothing here [y] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes",
+    );
+}
+
+#[test]
+fn types_of_expressions() {
+    check(
+        r#"[variable.count]
+        type = "integer"
+        default = 1
+        [local]
+        names = ["a"]
+        [resource.box.b]
+        name = "${var.count}"
+        size = "${local.names}"
+        tags = { a = "${[1]}", b = "${box.c.name}" }
+        open = "${box.c.nothing}"
+        kind = "${box.many.id}"
+        kinds = "${var.count + 1}"
+        [resource.box.c]
+        name = '${box.many["x"].name}'
+        size = "${box.b.size + true}"
+        [resource.box.many]
+        for_each = ["x"]
+        name = "${each.key}"
+        size = "${box.many[each.key].size}"
+        "#,
+        "plumb.toml:7:19 error: wrong type [var.count] expected string, found integer
+         plumb.toml:8:19 error: wrong type [local.names] expected integer, found list(string)
+         plumb.toml:9:25 error: wrong type [[1]] expected string, found list(integer)
+         plumb.toml:10:25 error: `box.c` has no attribute `nothing` [nothing] | there are: id, key, kind, kinds, lid, name, open, parts, size, tags
+         plumb.toml:11:19 error: `box.many` has for_each, so it is a map of its instances [box.many.id] | write box.many[\"key\"].id for one, values(box.many)[*].id for all
+         plumb.toml:12:20 error: wrong type [var.count + 1] expected list(string), found integer
+         plumb.toml:15:32 error: expected a number, found a boolean [true]",
+    );
+}
+
+#[test]
+fn for_each() {
+    check(
+        "[resource.value.a]\nfor_each = 3\n[resource.value.b]\nfor_each = ['x', 'y', 'x']\n[resource.value.c]\nfor_each = [1, 2]\n\
+         [resource.value.d]\nfor_each = '${each.value}'\n[resource.value.e]\nfor_each = { a = 1 }\nvalue = '${each.value + 1}'\n",
+        "plumb.toml:2:12 error: wrong type [3] `for_each` takes a table or a list of strings, found integer | write `[\"a\", \"b\"]` or `{ a = …, b = … }`
+         plumb.toml:4:23 error: a key that is there twice ['x'] `x` is in the list already (plumb.toml:4:13: first here) | remove one of the two
+         plumb.toml:6:12 error: wrong type [[1, 2]] `for_each` takes a table or a list of strings, found list(integer) | write `[\"a\", \"b\"]` or `{ a = …, b = … }`
+         plumb.toml:8:15 error: `each` means nothing here [each.value] | it stands for one entry of `for_each`, inside that resource",
+    );
+}
+
+#[test]
+fn lifecycle() {
+    check(
+        r#"[resource.box.a]
+        name = "x"
+        size = 1
+        [resource.box.a.lifecycle]
+        enabled = "yes"
+        prevent_destory = true
+        ignore_changes = ["nmae", "size"]
+        allow_unknown = "kind"
+        replace_triggered_by = ["${box.b.name}", "${box.a}", "box.b", "${box.c.id}"]
+        [resource.box.b]
+        name = "x"
+        size = 1
+        lifecycle = 3
+        "#,
+        "plumb.toml:5:19 error: wrong type [\"yes\"] expected boolean, found string
+         plumb.toml:6:9 error: unknown key [prevent_destory] `lifecycle` has no `prevent_destory` | did you mean `prevent_destroy`?
+         plumb.toml:7:27 error: unknown attribute [\"nmae\"] `box` has no attribute `nmae` | did you mean `name`?
+         plumb.toml:8:25 error: expected a list of names [\"kind\"] `allow_unknown` is a list of plain texts | write `[\"…\", \"…\"]`, without `${…}`
+         plumb.toml:9:53 error: a resource cannot trigger itself [box.a] this is the resource that is to be replaced | name another resource, or remove it
+         plumb.toml:9:62 error: expected references [\"box.b\"] `replace_triggered_by` is a list of references to resources or their attributes | write `[\"${TYPE.NAME.ATTRIBUTE}\"]`
+         plumb.toml:9:74 error: there is no resource `box.c` [box.c] | did you mean `box.a`?
+         plumb.toml:13:21 error: expected a table [3] `lifecycle` is a table of keys | write `lifecycle = { KEY = VALUE }`",
+    );
+}
+
+#[test]
+fn outputs_and_checks() {
+    check(
+        r#"[output.a]
+        sensitive = "yes"
+        [output.b]
+        value = "${job.x}"
+        description = 3
+        [check.a]
+        assert = "1"
+        [check.b]
+        job = { endpoint = "${value.nothing.id}" }
+        [check.c]
+        assert = 'job.status == "X" && self.a.b && hppt.x'
+        message = 3
+        "#,
+        "plumb.toml:1:1 error: missing key [[output.a]] output `a` has no `value` | add `value = …`
+         plumb.toml:2:21 error: wrong type [\"yes\"] expected boolean, found string
+         plumb.toml:4:20 error: `job` stands for nothing here [job] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
+         plumb.toml:5:23 error: wrong type [3] expected string, found integer | put it in quotes
+         plumb.toml:7:19 error: wrong type [1] expected boolean, found integer
+         plumb.toml:8:9 error: missing key [[check.b]] check `b` has no `assert` | add `assert = …`
+         plumb.toml:9:31 error: there is no resource `value.nothing` [value.nothing] | declare it: `[resource.value.nothing]`
+         plumb.toml:11:52 error: there is no resource `hppt.x` [hppt.x] | declare it: `[resource.hppt.x]`
+         plumb.toml:12:19 error: wrong type [3] expected string, found integer | put it in quotes",
+    );
+}
