@@ -89,6 +89,13 @@ pub(crate) struct Mishap {
 }
 
 impl Fault {
+    /// The text form, for people who ask for help.
+    pub const HELP: &'static str = "\
+KEY=VALUE,… such as `op=POST /networkvolumes,nth=3,kind=lost`. Keys: op (*, mutating, list, \
+`POST /networkvolumes`, `saveEndpoint`, `POST /run`, several with |), nth, every, p and seed, \
+times, kind. Kinds: latency:MS, status429[:SECONDS], error500-before, error500-after, lost, cut, \
+stale-list:MS, hang.";
+
     fn chooses(&self, call: &Call) -> bool {
         self.operations.iter().any(|pattern| match pattern.as_str() {
             "*" => !call.internal,

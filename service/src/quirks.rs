@@ -98,6 +98,12 @@ fn known() -> String {
 }
 
 impl Quirk {
+    /// The text form, for people who ask for help.
+    pub const HELP: &'static str = "\
+A comma-separated list of shuffled-lists, null-as-empty, server-defaults, fb-suffix, \
+bound-templates-hidden, template-delay[=SECONDS], stale-lists[=MS], list-omits-one, \
+list-doubles-one, created-201, no-body, html-errors, gone-410.";
+
     /// Reads a comma-separated list of quirks; empty parts are ignored.
     pub fn parse_list(text: &str) -> Result<Vec<Quirk>, QuirkError> {
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::parse).collect()
@@ -193,6 +199,13 @@ mod tests {
             Quirk::parse_list(" stale-lists=50, ,template-delay=2"),
             Ok(vec![Quirk::StaleLists(50), Quirk::TemplateDelay(2000)])
         );
+    }
+
+    #[test]
+    fn the_help_names_every_quirk() {
+        for (name, _) in ALL {
+            assert!(Quirk::HELP.contains(name), "{name}");
+        }
     }
 
     #[test]

@@ -124,6 +124,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     let key = key(&options, &folder)?;
     let store = Store::open(&folder)
         .map_err(|source| StartError::Store { folder: folder.clone(), source })?;
+    raise_descriptor_limit();
     let listen_error = |source| StartError::Listen { address: options.listen, source };
     let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
     let bound = listener.local_addr().map_err(listen_error)?;
@@ -223,6 +224,15 @@ fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
         lists: AtomicU64::new(0),
         options,
     }))
+}
+
+/// Connections and workers need descriptors: as many as the system lets this process have.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Without more, accepting waits until connections close.
+    let _refused = setrlimit(Resource::Nofile, limit);
 }
 
 fn lock(folder: &Path) -> Result<File, StartError> {

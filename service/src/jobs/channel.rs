@@ -10,17 +10,30 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::queue::{Outcome, Taker};
-use super::record::{Job, State as JobState};
+use super::record::State as JobState;
 use crate::app::App;
 use crate::auth;
 use crate::problem::{Kind, Problem};
-use crate::rest::answer::json_response;
+use crate::rest::answer::{json_response, json_text};
 use crate::rest::ask;
 use crate::workers::worker::Worker;
+
+/// What a worker says about a job: a result, progress, or a part of a stream.
+#[derive(Deserialize)]
+struct Message {
+    output: Option<Box<RawValue>>,
+    metrics: Option<Box<RawValue>>,
+    error: Option<Value>,
+    status: Option<String>,
+    #[serde(rename = "stopPod")]
+    stop_pod: Option<bool>,
+}
 
 /// The largest result, and the largest part of a stream, that a worker may send.
 const RESULT_MAX: usize = 20 << 20;
@@ -35,6 +48,8 @@ const BATCH_MAX: i64 = 1000;
 const LEAVING_PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
 
 type Answer = Result<Response, Problem>;
+/// Ids of jobs with what the worker gets of them.
+type Assignments = Vec<(String, String)>;
 /// The running service, as handlers get it.
 type Running = State<Arc<App>>;
 
@@ -54,20 +69,19 @@ pub(super) async fn take(
     let count = batch.as_deref().and_then(|size| size.parse().ok()).unwrap_or(1);
     let count = i64::clamp(count, 1, BATCH_MAX);
     let jobs = wait_for_jobs(&app, &worker, count).await?;
-    let mut assignments = jobs.iter().map(Job::assignment);
-    let body = match (batch, assignments.len()) {
-        (_, 0) => return Ok(StatusCode::NO_CONTENT.into_response()),
-        (Some(_), _) => assignments.collect(),
-        (None, _) => assignments.next().unwrap_or_default(),
-    };
-    Ok(json_response(StatusCode::OK, &body))
+    let assignments: Vec<String> = jobs.into_iter().map(|(_, assignment)| assignment).collect();
+    Ok(match (batch, assignments.is_empty()) {
+        (_, true) => StatusCode::NO_CONTENT.into_response(),
+        (Some(_), false) => json_text(format!("[{}]", assignments.join(","))),
+        (None, false) => json_text(assignments.concat()),
+    })
 }
 
 async fn wait_for_jobs(
     app: &Arc<App>,
     worker: &Arc<Worker>,
     count: i64,
-) -> Result<Vec<Job>, Problem> {
+) -> Result<Assignments, Problem> {
     let deadline = Instant::now() + app.options.timing.take_hold;
     let lane = app.queue.board.lane(&worker.endpoint);
     loop {
@@ -93,7 +107,7 @@ async fn wait_for_jobs(
     }
 }
 
-async fn claim(app: &Arc<App>, worker: &Arc<Worker>, count: i64) -> Result<Vec<Job>, Problem> {
+async fn claim(app: &Arc<App>, worker: &Arc<Worker>, count: i64) -> Result<Assignments, Problem> {
     let taker = Taker {
         endpoint: worker.endpoint.clone(),
         worker: worker.id.clone(),
@@ -103,7 +117,7 @@ async fn claim(app: &Arc<App>, worker: &Arc<Worker>, count: i64) -> Result<Vec<J
     let (queue, worker) = (app.queue.clone(), Arc::clone(worker));
     let write = move |tx: &crate::store::Tx<'_>| {
         let jobs = queue.take(tx, &taker, count)?;
-        let ids: Vec<String> = jobs.iter().map(|job| job.id.clone()).collect();
+        let ids: Vec<String> = jobs.iter().map(|(id, _)| id.clone()).collect();
         // Noted even if the worker's request is gone by then: its silence about them tells.
         tx.after(move || worker.got(ids.iter().map(String::as_str)));
         Ok(jobs)
@@ -175,27 +189,25 @@ pub(super) async fn done(
         Err(problem) => return Err(problem),
     };
     // Its content type says form data; it is JSON all the same.
-    let Ok(Value::Object(mut message)) = serde_json::from_slice(&body) else {
+    let Ok(message) = serde_json::from_slice::<Message>(&body) else {
         let error = "the worker's result is not JSON".to_owned();
         finish(&app, &worker, &job, Outcome { output: None, error: Some(error) }).await?;
         return Err(Problem::invalid("the result must be a JSON object"));
     };
-    let output = message.remove("output").filter(|output| !output.is_null());
-    let output = output.map(|output| output.to_string());
-    if message.get("status").is_some_and(|status| status == "IN_PROGRESS") {
+    let output = message.output.map(|output| output.get().to_owned());
+    if message.status.is_some_and(|status| status == "IN_PROGRESS") {
         let (queue, by, of) = (app.queue.clone(), worker.id.clone(), job);
         let write =
             move |tx: &crate::store::Tx<'_>| queue.progress(tx, &by, &of, output.as_deref());
         app.store.write(write).await?;
         return Ok(ok());
     }
-    let error = message.remove("error").filter(|error| !error.is_null());
-    let error = error.map(|error| match error {
+    let error = message.error.map(|error| match error {
         Value::String(text) => text,
         other => other.to_string(),
     });
     finish(&app, &worker, &job, Outcome { output, error }).await?;
-    if message.get("stopPod").is_some_and(|stop| *stop == true) {
+    if message.stop_pod == Some(true) {
         worker.retire();
     }
     Ok(ok())
@@ -228,7 +240,7 @@ pub(super) async fn stream(
 ) -> Answer {
     let worker = known(&app, &endpoint, &id, request.uri(), request.headers())?;
     let body = ask::read(request.into_body(), RESULT_MAX).await?;
-    let message: Value = serde_json::from_slice(&body)
+    let message: Message = serde_json::from_slice(&body)
         .map_err(|_| Problem::invalid("a part of a stream must be JSON"))?;
     let chunks = split(&message);
     let (queue, by) = (app.queue.clone(), worker.id.clone());
@@ -238,19 +250,16 @@ pub(super) async fn stream(
 }
 
 /// One chunk for a part that fits; else the part as text, over as many chunks as it takes.
-fn split(message: &Value) -> Vec<String> {
-    let mut chunk = json!({ "output": message["output"] });
-    if let Some(metrics) = message.get("metrics") {
-        chunk["metrics"] = metrics.clone();
-    }
-    let whole = chunk.to_string();
+fn split(message: &Message) -> Vec<String> {
+    let output = message.output.as_deref().map_or("null", RawValue::get);
+    let whole = match message.metrics.as_deref() {
+        Some(metrics) => format!("{{\"output\":{output},\"metrics\":{}}}", metrics.get()),
+        None => format!("{{\"output\":{output}}}"),
+    };
     if whole.len() <= CHUNK_MAX {
         return vec![whole];
     }
-    let text = match &message["output"] {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let text = serde_json::from_str(output).unwrap_or_else(|_| output.to_owned());
     // Escapes can make a character six times as long.
     let (room, mut parts, mut part) = (CHUNK_MAX - 64, Vec::new(), String::new());
     let mut length = 0;
@@ -298,10 +307,11 @@ mod tests {
 
     #[test]
     fn large_parts_are_split_and_lose_nothing() {
-        let small = json!({ "output": { "a": 1 }, "metrics": { "running": 1 } });
-        assert_eq!(split(&small), [small.to_string()]);
+        let part = |value: Value| serde_json::from_value::<Message>(value).unwrap();
+        let small = r#"{"output":{"z":1.50,"a":1},"metrics":{"running":1}}"#;
+        assert_eq!(split(&serde_json::from_str(small).unwrap()), [small]);
         for text in ["x".repeat(CHUNK_MAX + 1), "\u{1}é\"".repeat(700_000)] {
-            let chunks = split(&json!({ "output": text }));
+            let chunks = split(&part(json!({ "output": text })));
             assert!(chunks.len() > 1 && chunks.iter().all(|chunk| chunk.len() <= CHUNK_MAX));
             let parsed = chunks.iter().map(|chunk| serde_json::from_str::<Value>(chunk).unwrap());
             let whole: String =

@@ -22,7 +22,7 @@ use crate::auth;
 use crate::options::StreamFormat;
 use crate::problem::{Kind, Problem};
 use crate::resources::endpoint::Endpoint;
-use crate::rest::answer::json_response;
+use crate::rest::answer::{json_response, json_text};
 use crate::rest::ask;
 use crate::store::objects;
 
@@ -65,8 +65,8 @@ pub(super) async fn runsync(
     let job = submit(&app, &endpoint, request, RUNSYNC_MAX, Some(retention)).await?;
     note(entry.as_ref(), &job.id);
     let job = settled(&app, &endpoint, &job.id, deadline).await?;
-    let shown = if job.state.is_final() { job.result() } else { job.reference() };
-    Ok(json_response(StatusCode::OK, &shown))
+    let shown = if job.state.is_final() { job.result() } else { job.reference().to_string() };
+    Ok(json_text(shown))
 }
 
 /// `GET /status/{id}`
@@ -82,7 +82,7 @@ pub(super) async fn status(
         app.store.write(move |tx| Queue::set_ttl(tx, &endpoint, &id, ttl_ms)).await?;
     }
     let job = read(&app, &endpoint, &id).await?;
-    Ok(json_response(StatusCode::OK, &job.result()))
+    Ok(json_text(job.result()))
 }
 
 /// `GET /status-sync/{id}`: the status once the job has ended, or after `wait`.
@@ -94,7 +94,7 @@ pub(super) async fn status_sync(
     let _permit = enter(&app, &endpoint, rates::STATUS)?;
     let wait_ms = submission::wait(auth::query(&uri, "wait").as_deref())?;
     let job = settled(&app, &endpoint, &id, Instant::now() + duration(wait_ms)).await?;
-    Ok(json_response(StatusCode::OK, &job.result()))
+    Ok(json_text(job.result()))
 }
 
 /// `GET /stream/{id}`: what has come since the last call; held back for a while when it is nothing.
@@ -128,10 +128,12 @@ pub(super) async fn stream(
             continue;
         }
         let shown = match app.options.stream_format {
-            StreamFormat::Array => Value::Array(chunks),
-            StreamFormat::Object => json!({ "status": state.name(), "stream": chunks }),
+            StreamFormat::Array => format!("[{}]", chunks.join(",")),
+            StreamFormat::Object => {
+                format!("{{\"status\":\"{}\",\"stream\":[{}]}}", state.name(), chunks.join(","))
+            }
         };
-        return Ok(json_response(StatusCode::OK, &shown));
+        return Ok(json_text(shown));
     }
 }
 

@@ -163,7 +163,7 @@ impl World {
         };
         let limit = i64::try_from(count).unwrap();
         let taken = self.write(move |queue, tx, _| queue.take(tx, &taker, limit)).await.unwrap();
-        let taken: Vec<String> = taken.into_iter().map(|job| job.id).collect();
+        let taken: Vec<String> = taken.into_iter().map(|(id, _)| id).collect();
         let expected: Vec<String> = self.queued().into_iter().take(count).collect();
         assert_eq!(taken, expected, "the oldest first");
         for job in self.jobs.iter_mut().flatten().filter(|job| taken.contains(&job.id)) {

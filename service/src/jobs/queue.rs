@@ -7,15 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use rusqlite::{Connection, OptionalExtension as _, Params, params};
-use serde_json::Value;
 
 use super::board::{Board, Move};
-use super::record::{COLUMNS, Job, State};
+use super::record::{COLUMN_COUNT, COLUMNS, Job, Request, State};
 use super::submission::Submission;
 use crate::clock::now_ms;
 use crate::ids;
 use crate::problem::Problem;
 use crate::store::Tx;
+
+/// The most jobs that one sweep ends, so that no write waits for long; the next sweep goes on.
+const SWEEP: usize = 5000;
 
 /// The queue with its board.
 #[derive(Clone)]
@@ -74,8 +76,14 @@ impl Queue {
         Ok(job)
     }
 
-    /// Gives the oldest queued jobs to a worker, at most `count`.
-    pub(crate) fn take(&self, tx: &Tx<'_>, taker: &Taker, count: i64) -> Result<Vec<Job>, Problem> {
+    /// Gives the oldest queued jobs to a worker, at most `count`: their ids, and what the worker
+    /// gets of them as JSON text.
+    pub(crate) fn take(
+        &self,
+        tx: &Tx<'_>,
+        taker: &Taker,
+        count: i64,
+    ) -> Result<Vec<(String, String)>, Problem> {
         if !taker.alive.load(SeqCst) {
             return Ok(Vec::new());
         }
@@ -83,20 +91,24 @@ impl Queue {
             "update jobs set state = 'IN_PROGRESS', worker = ?2, started_at = ?3, \
              deadline_at = ?3 + nullif(coalesce(timeout_ms, ?4), 0) \
              where seq in (select seq from jobs where endpoint = ?1 and state = 'IN_QUEUE' \
-             order by position limit ?5) returning {COLUMNS}, position"
+             order by position limit ?5) returning {COLUMNS}, position, request"
         );
         let mut statement = tx.conn.prepare_cached(&sql)?;
         let given = params![taker.endpoint, taker.worker, now_ms(), taker.timeout_ms, count];
-        let rows =
-            statement.query_map(given, |row| Ok((row.get::<_, i64>(13)?, Job::from_row(row)?)))?;
-        let mut taken = rows.collect::<Result<Vec<_>, _>>()?;
+        let rows = statement.query_map(given, |row| {
+            let (position, request) = (row.get(COLUMN_COUNT)?, row.get(COLUMN_COUNT + 1)?);
+            Ok((position, Job::from_row(row)?, request))
+        })?;
+        let mut taken = rows.collect::<Result<Vec<(i64, Job, String)>, _>>()?;
         // `returning` promises no order.
-        taken.sort_by_key(|(position, _)| *position);
-        let jobs: Vec<Job> = taken.into_iter().map(|(_, job)| job).collect();
-        for job in &jobs {
-            self.follow(tx, job, Some(State::InQueue), Some(State::InProgress), false);
+        taken.sort_by_key(|(position, _, _)| *position);
+        let mut assignments = Vec::with_capacity(taken.len());
+        for (_, job, request) in taken {
+            self.follow(tx, &job, Some(State::InQueue), Some(State::InProgress), false);
+            let assignment = Request::assignment(&request, &job.id);
+            assignments.push((job.id, assignment));
         }
-        Ok(jobs)
+        Ok(assignments)
     }
 
     /// Ends a job that this worker has. `None` when it does not have it any more.
@@ -166,20 +178,20 @@ impl Queue {
         endpoint: &str,
         id: &str,
         size: usize,
-    ) -> Result<(State, Vec<Value>), Problem> {
+    ) -> Result<(State, Vec<String>), Problem> {
         let job = get(tx.conn, endpoint, id)?;
         let sql = "select seq, body from chunks where job = ?1 order by seq";
         let mut statement = tx.conn.prepare_cached(sql)?;
         let mut rows = statement.query([id])?;
         let (mut chunks, mut last, mut total) = (Vec::new(), 0i64, 0);
         while let Some(row) = rows.next()? {
-            let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+            let body: String = row.get(1)?;
             total += body.len();
             if !chunks.is_empty() && total > size {
                 break;
             }
             last = row.get(0)?;
-            chunks.push(serde_json::from_str(body)?);
+            chunks.push(body);
         }
         if last > 0 {
             let sql = "delete from chunks where job = ?1 and seq <= ?2";
@@ -290,7 +302,8 @@ impl Queue {
         }
         let sql = format!(
             "select {COLUMNS} from jobs where expires_at <= ?1 \
-             union all select {COLUMNS} from jobs where keep_until <= ?1 and expires_at > ?1"
+             union all select {COLUMNS} from jobs where keep_until <= ?1 and expires_at > ?1 \
+             limit {SWEEP}"
         );
         let over = many(tx.conn, &sql, [now])?;
         self.remove(tx, &over)?;
@@ -350,7 +363,10 @@ impl Queue {
         if let (Some(url), false) = (&job.webhook, job.state == State::Cancelled) {
             let sql = "insert into webhooks(endpoint, job, url, body, tries, due_at) \
                        values(?1, ?2, ?3, ?4, 0, ?5)";
-            let body = job.notice().to_string();
+            let request = "select request from jobs where id = ?1";
+            let request: String =
+                tx.conn.prepare_cached(request)?.query_row([&job.id], |row| row.get(0))?;
+            let body = job.notice(&request);
             let given = params![job.endpoint, job.id, url, body, now_ms()];
             tx.conn.prepare_cached(sql)?.execute(given)?;
             let board = Arc::clone(&self.board);

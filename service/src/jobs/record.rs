@@ -1,7 +1,11 @@
 //! A job: its states, its row in the store, and how clients see it.
 
+use std::collections::BTreeMap;
+
 use rusqlite::Row;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 /// The states of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,29 +54,60 @@ impl State {
     }
 }
 
-/// A job as the store holds it.
+/// A job as the store holds it, without what was submitted: that may be large, and few need it.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) endpoint: String,
     pub(crate) state: State,
     pub(crate) low_priority: bool,
-    /// The submitted JSON object, all its keys.
-    pub(crate) request: String,
     pub(crate) webhook: Option<String>,
     pub(crate) submitted_at: i64,
     pub(crate) started_at: Option<i64>,
     pub(crate) finished_at: Option<i64>,
     pub(crate) worker: Option<String>,
     pub(crate) retries: i64,
-    /// JSON text.
+    /// JSON text, as the worker wrote it.
     pub(crate) output: Option<String>,
     pub(crate) error: Option<String>,
 }
 
 /// The columns that [`Job::from_row`] reads, in its order.
-pub(crate) const COLUMNS: &str = "id, endpoint, state, low_priority, request, webhook, \
-     submitted_at, started_at, finished_at, worker, retries, output, error";
+pub(crate) const COLUMNS: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
+     started_at, finished_at, worker, retries, output, error";
+
+/// The number of those columns: the next one has this index.
+pub(crate) const COLUMN_COUNT: usize = 12;
+
+/// The job result object. JSON of others is passed on as it came: its numbers and the order of
+/// its keys are not ours to change.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JobResult<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delay_time: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution_time: Option<i64>,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "is_zero")]
+    retries: i64,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhook: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worker_id: Option<&'a str>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
 
 impl Job {
     pub(crate) fn from_row(row: &Row<'_>) -> rusqlite::Result<Job> {
@@ -81,15 +116,14 @@ impl Job {
             endpoint: row.get(1)?,
             state: State::of(row.get_ref(2)?.as_str()?),
             low_priority: row.get(3)?,
-            request: row.get(4)?,
-            webhook: row.get(5)?,
-            submitted_at: row.get(6)?,
-            started_at: row.get(7)?,
-            finished_at: row.get(8)?,
-            worker: row.get(9)?,
-            retries: row.get(10)?,
-            output: row.get(11)?,
-            error: row.get(12)?,
+            webhook: row.get(4)?,
+            submitted_at: row.get(5)?,
+            started_at: row.get(6)?,
+            finished_at: row.get(7)?,
+            worker: row.get(8)?,
+            retries: row.get(9)?,
+            output: row.get(10)?,
+            error: row.get(11)?,
         })
     }
 
@@ -98,50 +132,85 @@ impl Job {
         json!({ "id": self.id, "status": self.state.name() })
     }
 
-    /// The job result object.
-    pub(crate) fn result(&self) -> Value {
-        Value::Object(self.result_fields())
+    /// The job result object, as JSON text.
+    pub(crate) fn result(&self) -> String {
+        self.result_with(None, None)
     }
 
-    /// What a webhook is told: the result with what was submitted.
-    pub(crate) fn notice(&self) -> Value {
-        let mut fields = self.result_fields();
-        let request: Value = serde_json::from_str(&self.request).unwrap_or_default();
-        fields.insert("input".to_owned(), request["input"].clone());
-        fields.insert("webhook".to_owned(), json!(self.webhook));
-        Value::Object(fields)
+    /// What a webhook is told, as JSON text: the result with what was submitted.
+    pub(crate) fn notice(&self, request: &str) -> String {
+        let request = Request::read(request);
+        let input = request.0.get("input").map(AsRef::as_ref);
+        self.result_with(input, self.webhook.as_deref())
     }
 
-    fn result_fields(&self) -> Map<String, Value> {
-        let mut fields = Map::new();
-        let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
-        put("id", json!(self.id));
-        put("status", json!(self.state.name()));
-        if let Some(started_at) = self.started_at {
-            put("delayTime", json!(started_at - self.submitted_at));
-            if let Some(finished_at) = self.finished_at {
-                put("executionTime", json!(finished_at - started_at));
-            }
-        }
-        if let Some(output) = &self.output {
-            put("output", serde_json::from_str(output).unwrap_or(Value::Null));
-        }
-        if let Some(error) = &self.error {
-            put("error", json!(error));
-        }
-        if self.retries > 0 {
-            put("retries", json!(self.retries));
-        }
-        if let Some(worker) = &self.worker {
-            put("workerId", json!(worker));
-        }
-        fields
+    fn result_with(&self, input: Option<&RawValue>, webhook: Option<&str>) -> String {
+        let output = self.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let started_at = self.started_at;
+        let result = JobResult {
+            delay_time: started_at.map(|started_at| started_at - self.submitted_at),
+            error: self.error.as_deref(),
+            execution_time: started_at.and_then(|at| self.finished_at.map(|end| end - at)),
+            id: &self.id,
+            input,
+            output,
+            retries: self.retries,
+            status: self.state.name(),
+            webhook,
+            worker_id: self.worker.as_deref(),
+        };
+        serde_json::to_string(&result).expect("texts and numbers can be written as JSON")
+    }
+}
+
+/// A submitted JSON object, its values as they came.
+#[derive(Serialize, Deserialize, Default)]
+pub(crate) struct Request(pub(crate) BTreeMap<String, Box<RawValue>>);
+
+impl Request {
+    /// Reads what was accepted once and stored.
+    fn read(text: &str) -> Request {
+        serde_json::from_str(text).unwrap_or_default()
     }
 
     /// What a worker gets: everything that was submitted, with the job's id.
-    pub(crate) fn assignment(&self) -> Value {
-        let mut request: Value = serde_json::from_str(&self.request).unwrap_or_default();
-        request["id"] = json!(self.id);
-        request
+    pub(crate) fn assignment(text: &str, id: &str) -> String {
+        let mut request = Request::read(text);
+        let id = serde_json::value::to_raw_value(id).expect("a text can be written as JSON");
+        request.0.insert("id".to_owned(), id);
+        serde_json::to_string(&request).expect("JSON can be written again")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_ours_is_passed_on_untouched() {
+        let request = r#"{"input":{"z":1,"a":12345678901234567890123,"f":1.50},"s3Config":{"b":1.0},"id":"x"}"#;
+        assert_eq!(
+            Request::assignment(request, "job"),
+            r#"{"id":"job","input":{"z":1,"a":12345678901234567890123,"f":1.50},"s3Config":{"b":1.0}}"#
+        );
+        let job = Job {
+            id: "job".to_owned(),
+            endpoint: "e".to_owned(),
+            state: State::Completed,
+            low_priority: false,
+            webhook: Some("http://w".to_owned()),
+            submitted_at: 10,
+            started_at: Some(15),
+            finished_at: Some(18),
+            worker: None,
+            retries: 0,
+            output: Some(r#"{"z":1e400,"a":[]}"#.to_owned()),
+            error: None,
+        };
+        assert_eq!(
+            job.result(),
+            r#"{"delayTime":5,"executionTime":3,"id":"job","output":{"z":1e400,"a":[]},"status":"COMPLETED"}"#
+        );
+        assert!(job.notice(request).contains(r#""input":{"z":1,"a":12345678901234567890123"#));
     }
 }

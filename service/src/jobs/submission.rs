@@ -1,9 +1,12 @@
 //! What a client submits: the body of `/run` and `/runsync`, checked.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+use super::record::Request;
 use crate::problem::Problem;
 
 /// The largest body of `/run`.
@@ -34,15 +37,19 @@ pub(crate) struct Submission {
 impl Submission {
     /// Reads and checks a body.
     pub(crate) fn parse(body: &[u8]) -> Result<Submission, Problem> {
-        let request: Value = serde_json::from_slice(body)
-            .map_err(|error| Problem::invalid(format!("the request body is not JSON: {error}")))?;
-        let Value::Object(fields) = &request else {
-            return Err(Problem::invalid("the request body must be a JSON object"));
-        };
-        if fields.get("input").is_none_or(Value::is_null) {
+        let text = std::str::from_utf8(body)
+            .map_err(|_| Problem::invalid("the request body is not UTF-8"))?;
+        let Request(fields) = serde_json::from_str(text).map_err(|error| {
+            // It is JSON if anything at all can be read out of it.
+            match serde_json::from_str::<&RawValue>(text) {
+                Ok(_) => Problem::invalid("the request body must be a JSON object"),
+                Err(_) => Problem::invalid(format!("the request body is not JSON: {error}")),
+            }
+        })?;
+        if fields.get("input").is_none_or(|input| input.get() == "null") {
             return Err(Problem::invalid("input is required"));
         }
-        let policy = &request["policy"];
+        let policy = &parsed(&fields, "policy")?;
         if !policy.is_null() && !policy.is_object() {
             return Err(Problem::invalid("policy must be an object"));
         }
@@ -53,12 +60,20 @@ impl Submission {
             Value::Bool(low) => *low,
             _ => return Err(Problem::invalid("policy.lowPriority must be true or false")),
         };
-        let webhook = webhook(&request["webhook"])?;
-        if !request["s3Config"].is_null() && !request["s3Config"].is_object() {
+        let webhook = webhook(&parsed(&fields, "webhook")?)?;
+        let s3_config = parsed(&fields, "s3Config")?;
+        if !s3_config.is_null() && !s3_config.is_object() {
             return Err(Problem::invalid("s3Config must be an object"));
         }
-        Ok(Submission { request: request.to_string(), webhook, timeout_ms, ttl_ms, low_priority })
+        Ok(Submission { request: text.to_owned(), webhook, timeout_ms, ttl_ms, low_priority })
     }
+}
+
+/// A field that the service itself looks at; null when it is missing.
+fn parsed(fields: &BTreeMap<String, Box<RawValue>>, name: &str) -> Result<Value, Problem> {
+    let Some(raw) = fields.get(name) else { return Ok(Value::Null) };
+    serde_json::from_str(raw.get())
+        .map_err(|error| Problem::invalid(format!("{name} cannot be read: {error}")))
 }
 
 /// The value of `wait`, in milliseconds.

@@ -84,8 +84,14 @@ impl IntoResponse for Problem {
 
 /// Any JSON with any status.
 pub(crate) fn json_response(status: StatusCode, value: &Value) -> Response {
-    let mut response = value.to_string().into_response();
+    let mut response = json_text(value.to_string());
     *response.status_mut() = status;
+    response
+}
+
+/// 200 with JSON that is text already.
+pub(crate) fn json_text(text: String) -> Response {
+    let mut response = text.into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

@@ -115,14 +115,44 @@ async fn workers_go_with_the_maximum_and_with_the_endpoint() {
     assert_eq!(status, 404);
 }
 
+#[tokio::test]
+async fn a_worker_does_not_outlive_its_guard() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({})).await;
+    let job = service.run(&endpoint, json!({ "sleep_ms": 1500 })).await;
+    service.until(&endpoint, &job, "IN_PROGRESS").await;
+    let worker = service.pods(&endpoint).await.remove(0);
+    let guard = marked(&worker).into_iter().find(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<_> = line.split(|byte| *byte == 0).collect();
+        words.contains(&&b"guard"[..]) && !words.contains(&&b"--exec"[..])
+    });
+    let killed = std::process::Command::new("kill").args(["-9", &guard.unwrap()]).status();
+    assert!(killed.unwrap().success());
+    for _ in 0..100 {
+        if processes(&worker) == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(processes(&worker), 0);
+    let done = service.until(&endpoint, &job, "COMPLETED").await;
+    assert_eq!(done["retries"], 1);
+}
+
 /// The processes whose environment bears the id of this worker.
 pub(crate) fn processes(worker: &str) -> usize {
+    marked(worker).len()
+}
+
+fn marked(worker: &str) -> Vec<String> {
     let mark = format!("RUNPOD_POD_ID={worker}").into_bytes();
     let marked = |entry: &std::fs::DirEntry| {
         let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == mark)
     };
-    std::fs::read_dir("/proc").unwrap().flatten().filter(marked).count()
+    let entries = std::fs::read_dir("/proc").unwrap().flatten().filter(marked);
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 #[tokio::test]
