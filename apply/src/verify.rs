@@ -103,7 +103,9 @@ fn moved(before: Option<&Attributes>, live: &Attributes, schema: &TypeSchema) ->
     let names = before.keys().chain(live.keys()).filter(|name| is_stable(schema, name));
     let mut texts: Vec<String> = Vec::new();
     for name in names.collect::<std::collections::BTreeSet<_>>() {
-        let was = before.get(name).unwrap_or(&Value::Null);
+        // A plan that comes from a file has lists where the schema says sets.
+        let was = before.get(name).map_or(Value::Null, |was| in_type(was, schema, name));
+        let was = &was;
         let is = live.get(name).unwrap_or(&Value::Null);
         if was.same(is) {
             continue;
@@ -115,6 +117,11 @@ fn moved(before: Option<&Attributes>, live: &Attributes, schema: &TypeSchema) ->
         });
     }
     texts.join(", ")
+}
+
+fn in_type(value: &Value, schema: &TypeSchema, name: &Name) -> Value {
+    let attribute = schema.attributes.get(name);
+    attribute.and_then(|a| value.convert(&a.ty).ok()).unwrap_or_else(|| value.clone())
 }
 
 fn shown(value: &Value) -> String {
