@@ -109,19 +109,29 @@ pub fn report(diagnostic: &Diagnostic, sources: &Sources, colour: Colour) -> Str
     let label = diagnostic.label.as_deref().map(safe::text);
     let windows = windows(diagnostic, sources, label.as_deref());
 
-    let mut group = level.primary_title(title).elements(windows.iter().map(Window::element));
-    if let Some(detail) = &detail {
-        group = group.element(Level::NOTE.message(detail.as_str()));
-    }
-    let mut groups: Vec<Group<'_>> = vec![group];
-    if let Some(help) = &help {
-        groups.push(Group::with_title(Level::HELP.secondary_title(help.as_str())));
-    }
     let renderer = match colour {
         Colour::On => Renderer::styled(),
         Colour::Off => Renderer::plain(),
     };
+    let mut group = level.primary_title(title).elements(windows.iter().map(Window::element));
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    match &detail {
+        Some(detail) if windows.is_empty() => groups.push(under(Level::NOTE, detail)),
+        Some(detail) => group = group.element(Level::NOTE.message(detail.as_str())),
+        None => {}
+    }
+    groups.extend(help.as_ref().map(|help| under(Level::HELP, help)));
+    groups.insert(0, group);
+    if windows.is_empty() {
+        // Nothing is underlined, so no line has to connect the parts.
+        return groups.into_iter().map(|group| renderer.render(&[group]) + "\n").collect();
+    }
     renderer.render(&groups) + "\n"
+}
+
+/// A part of a report that stands by itself.
+fn under<'a>(level: Level<'a>, text: &'a str) -> Group<'a> {
+    Group::with_title(level.secondary_title(text))
 }
 
 fn level(severity: Severity) -> Level<'static> {
@@ -306,6 +316,16 @@ mod tests {
           ]
         }
         "#);
+    }
+
+    #[test]
+    fn without_a_place() {
+        let diagnostic = Diagnostic::error("no key").detail("It is needed.").help("set it");
+        insta::assert_snapshot!(report(&diagnostic, &Sources::default(), Colour::Off), @r"
+        error: no key
+        note: It is needed.
+        help: set it
+        ");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use engine::state::Snapshot;
+use state::StoreError;
 
 use crate::error::{CommandError, Kind};
 use crate::output::Output;
@@ -26,25 +27,36 @@ pub(super) fn push(
     force: bool,
     output: &Output,
 ) -> Result<(), CommandError> {
-    let text = read(base, file)?;
-    let snapshot: Snapshot = serde_json::from_str(&text).map_err(|error| {
-        let place = file.display();
-        let (line, column) = (error.line(), error.column());
-        CommandError::new(format!(
-            "{place} is not what `plumb state pull` prints ({line}:{column})"
-        ))
-    })?;
+    let snapshot = parse(&read(base, file)?, file)?;
     let store = folder.store();
     let holder = System::holder("state push");
     session::runtime()?.block_on(async {
         if !force {
-            fits(&snapshot, store.load().await?.snapshot.as_ref())?;
+            match store.load().await {
+                Ok(loaded) => fits(&snapshot, loaded.snapshot.as_ref())?,
+                // What is there cannot be read: putting something else there is what push is for.
+                Err(StoreError::Suspicious { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         store.restore(&holder, &snapshot).await?;
         Ok::<(), CommandError>(())
     })?;
     output.talk(&format!("put the state in place: {} addresses\n", snapshot.entries.len()));
     Ok(())
+}
+
+/// Reads what `plumb state pull` printed, or a file of the state's own, such as a backup.
+fn parse(bytes: &[u8], file: &Path) -> Result<Snapshot, CommandError> {
+    if let Ok((_, snapshot)) = state::format::decode(bytes) {
+        return Ok(snapshot);
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        let place = file.display();
+        let (line, column) = (error.line(), error.column());
+        CommandError::new(format!("{place} is no state: it cannot be read at {line}:{column}"))
+            .help("give a file that `plumb state pull` printed, or a backup from .plumb/backups")
+    })
 }
 
 /// Whether a state may replace another without being forced to.
@@ -70,16 +82,16 @@ fn fits(new: &Snapshot, old: Option<&Snapshot>) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn read(base: &Path, file: &Path) -> Result<String, CommandError> {
+fn read(base: &Path, file: &Path) -> Result<Vec<u8>, CommandError> {
     let fail = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot read {}", file.display()), &error)
     };
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     if file == Path::new("-") {
-        std::io::stdin().take(BYTES_MAX).read_to_string(&mut text).map_err(fail)?;
-        return Ok(text);
+        std::io::stdin().take(BYTES_MAX).read_to_end(&mut bytes).map_err(fail)?;
+        return Ok(bytes);
     }
     let opened = std::fs::File::open(base.join(file)).map_err(fail)?;
-    opened.take(BYTES_MAX).read_to_string(&mut text).map_err(fail)?;
-    Ok(text)
+    opened.take(BYTES_MAX).read_to_end(&mut bytes).map_err(fail)?;
+    Ok(bytes)
 }
