@@ -63,7 +63,8 @@ pub fn from_toml(text: &str) -> Result<Value, String> {
     if syntax::scan(text).too_deep.is_some() {
         return Err("it is nested too deeply".to_owned());
     }
-    let value = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
+    let value = DeValue::parse(text)
+        .map_err(|error| format!("this is not a TOML value: {}", error.message()))?;
     plain(value.get_ref())
 }
 

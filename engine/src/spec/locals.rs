@@ -7,15 +7,21 @@ use super::names::Names;
 use super::{Document, diagnostics as say};
 use crate::address::Name;
 use crate::diagnostics::{Diagnostics, Span};
-use crate::expression::Root;
 use crate::expression::visit::roots;
+use crate::expression::{DEPTH_MAX, Root};
 use crate::graph::links::Links;
 use crate::types::Type;
+
+/// The most parts of the type of one local.
+const PARTS_MAX: usize = 10_000;
+/// The most parts of the types of all locals.
+const ALL_PARTS_MAX: usize = 1_000_000;
 
 /// Infers the types of all locals into `names`, each after those that it refers to.
 pub(super) fn infer(document: &Document, names: &mut Names<'_>, diagnostics: &mut Diagnostics) {
     let all: Vec<&Name> = document.locals.keys().collect();
     let links = links(document, &all);
+    let mut parts_left = ALL_PARTS_MAX;
     for group in links.groups() {
         if links.is_cycle(&group) {
             let cycle = links.cycle(&group);
@@ -29,8 +35,34 @@ pub(super) fn infer(document: &Document, names: &mut Names<'_>, diagnostics: &mu
             let value = &document.locals[all[node]].value;
             let mut checker = Checker::new(document, names, diagnostics);
             let ty = if checker.is_broken(value) { Type::Any } else { checker.infer(value) };
-            names.locals.insert(all[node].clone(), ty);
+            names.locals.insert(all[node].clone(), bounded(ty, &mut parts_left));
         }
+    }
+}
+
+/// The type, or `any` where it is so deep or large that locals could make it grow without end:
+/// each may nest the one before it, or hold it twice.
+fn bounded(ty: Type, parts_left: &mut usize) -> Type {
+    let parts_most = PARTS_MAX.min(*parts_left);
+    let mut left = parts_most;
+    if !is_within(&ty, DEPTH_MAX, &mut left) {
+        return Type::Any;
+    }
+    *parts_left -= parts_most - left;
+    ty
+}
+
+fn is_within(ty: &Type, depth_left: usize, parts_left: &mut usize) -> bool {
+    let (Some(depth), Some(parts)) = (depth_left.checked_sub(1), parts_left.checked_sub(1)) else {
+        return false;
+    };
+    *parts_left = parts;
+    match ty {
+        Type::List(item) | Type::Set(item) | Type::Map(item) => is_within(item, depth, parts_left),
+        Type::Object(fields) => {
+            fields.values().all(|field| is_within(&field.ty, depth, parts_left))
+        }
+        _ => true,
     }
 }
 

@@ -30,7 +30,7 @@ impl Checked {
     pub(super) fn into_config(self, block: Block, raw: RawBlock) -> ResourceConfig {
         let Self { provider, schema, depends_on, lifecycle } = self;
         let mut attributes = raw.items;
-        let for_each = attributes.remove("for_each").map(|item| item.value);
+        let for_each = attributes.get("for_each").map(|item| item.value.clone());
         let given = |a: &Attribute| a.presence != Presence::Computed;
         attributes.retain(|name| {
             !RESERVED.contains(&&**name) && schema.attributes.get(name).is_some_and(given)

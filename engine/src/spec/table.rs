@@ -1,6 +1,7 @@
 //! The keys of a block with their values.
 
 use std::ops::Index;
+use std::sync::Arc;
 
 use super::Item;
 use crate::address::Name;
@@ -8,9 +9,9 @@ use crate::address::Name;
 /// A table of a spec, by key.
 ///
 /// A sorted list: a spec has very many tables of very few keys, and a tree would reserve room for
-/// a dozen in each.
+/// a dozen in each. Shared, because the config says mostly what the document says.
 #[derive(Clone, Debug, Default)]
-pub struct Table(Vec<(Name, Item)>);
+pub struct Table(Arc<Vec<(Name, Item)>>);
 
 impl Table {
     /// A table without keys.
@@ -20,7 +21,7 @@ impl Table {
 
     /// A table without keys that has room for some.
     pub fn with_capacity(keys: usize) -> Self {
-        Self(Vec::with_capacity(keys))
+        Self(Arc::new(Vec::with_capacity(keys)))
     }
 
     /// The value of a key.
@@ -35,10 +36,12 @@ impl Table {
 
     /// Adds a key, or gives it another value; returns the value that it had.
     pub fn insert(&mut self, key: Name, item: Item) -> Option<Item> {
-        match self.find(&key) {
-            Ok(index) => Some(std::mem::replace(&mut self.0[index].1, item)),
+        let place = self.find(&key);
+        let entries = Arc::make_mut(&mut self.0);
+        match place {
+            Ok(index) => Some(std::mem::replace(&mut entries[index].1, item)),
             Err(index) => {
-                self.0.insert(index, (key, item));
+                entries.insert(index, (key, item));
                 None
             }
         }
@@ -47,12 +50,14 @@ impl Table {
     /// Takes a key out.
     pub fn remove(&mut self, key: &str) -> Option<Item> {
         let index = self.find(key).ok()?;
-        Some(self.0.remove(index).1)
+        Some(Arc::make_mut(&mut self.0).remove(index).1)
     }
 
     /// Keeps the keys for which `keep` holds.
-    pub fn retain(&mut self, mut keep: impl FnMut(&Name) -> bool) {
-        self.0.retain(|(key, _)| keep(key));
+    pub fn retain(&mut self, keep: impl Fn(&Name) -> bool) {
+        if !self.keys().all(&keep) {
+            Arc::make_mut(&mut self.0).retain(|(key, _)| keep(key));
+        }
     }
 
     /// The keys with their values, in order.

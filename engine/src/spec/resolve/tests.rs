@@ -149,7 +149,7 @@ fn variables() {
         sensitive = "no"
         "#,
         "plumb.toml:5:19 error: wrong type [\"1\"] `default` of `count`: expected integer, found string
-         plumb.toml:6:9 error: the value given for a variable does not fit [[variable.number]] `number` is declared as number: string values must be quoted, expected literal string | give a number as TOML writes it, such as --var 'number=3'
+         plumb.toml:6:9 error: the value given for a variable does not fit [[variable.number]] `number` is declared as number: this is not a TOML value: string values must be quoted, expected literal string | give a number as TOML writes it, such as --var 'number=3'
          plumb.toml:8:9 error: the value given for a variable does not fit [[variable.list]] `list` is declared as list(string): at [1]: expected string, found integer | give a list(string) as TOML writes it, such as --var 'list=[\"a\"]'
          plumb.toml:10:9 error: a variable has no value [[variable.missing-one]] `missing-one` has no default and none was given | give it with --var missing-one=VALUE, PLUMB_VAR_MISSING_ONE=VALUE in the environment, or --var-file FILE
          plumb.toml:13:16 error: unknown type [\"strnig\"] `strnig` is not a type | did you mean `string`?
@@ -403,4 +403,79 @@ fn outputs_and_checks() {
          plumb.toml:11:52 error: there is no resource `hppt.x` [hppt.x] | declare it: `[resource.hppt.x]`
          plumb.toml:12:19 error: wrong type [3] expected string, found integer | put it in quotes",
     );
+}
+
+#[test]
+fn types_of_locals_do_not_grow_without_end() {
+    use std::fmt::Write;
+    let mut text = "[local]\nl150 = 1\nm150 = 1\n".to_owned();
+    for index in 0..150 {
+        let next = index + 1;
+        writeln!(text, "l{index} = ['${{local.l{next}}}']").unwrap();
+        writeln!(text, "m{index} = {{ a = '${{local.m{next}}}', b = '${{local.m{next}}}' }}")
+            .unwrap();
+    }
+    check(&text, "");
+}
+
+#[test]
+fn very_many_mistakes_end_soon() {
+    use std::fmt::Write;
+    let mut text = String::new();
+    for index in 0..1000 {
+        writeln!(text, "[resource.value.a{index}]\nvalue = '${{value.b{index}.id}}'").unwrap();
+    }
+    let (sources, files) = sources(&text);
+    let (document, _) = crate::spec::parse::parse(&sources, &files);
+    let input = ResolveInput {
+        providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
+        ..ResolveInput::default()
+    };
+    assert_eq!(resolve(&document, &input).1.len(), 1000);
+}
+
+const GOOD: &str = r#"[variable.env]
+type = "string"
+default = "dev"
+[local]
+regions = { eu = "EU-1", us = "US-2" }
+name = "x-${var.env}"
+[resource.box.models]
+for_each = "${local.regions}"
+name = "models-${local.name}-${each.key}"
+size = 100
+kinds = ["red", "green"]
+lifecycle = { prevent_destroy = '${var.env == "prod"}', ignore_changes = ["tags"] }
+[resource.value.one]
+value = '${box.models["eu"].id}'
+depends_on = ['box.models["us"]']
+[output.id]
+value = "${[for k, v in local.regions : upper(k) if v != null]}"
+"#;
+
+proptest::proptest! {
+    #[test]
+    fn nothing_panics(
+        cut in 0..GOOD.len(),
+        length in 0_usize..12,
+        insert in r#"(\[|\]|\{|\}|"|'|=|\.|\$\{|var|local|each|box|a|1|\n|,|-|\?|:|for ){0,4}"#,
+    ) {
+        let end = (cut + length).min(GOOD.len());
+        let text = format!("{}{insert}{}", &GOOD[..cut], &GOOD[end..]);
+        let (sources, files) = sources(&text);
+        let (document, mut diagnostics) = crate::spec::parse::parse(&sources, &files);
+        let input = ResolveInput {
+            providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
+            ..ResolveInput::default()
+        };
+        let (config, more) = resolve_owned(document, &input);
+        diagnostics.extend(more);
+        diagnostics.extend(crate::graph::Graph::new(&config).1);
+        for diagnostic in diagnostics.iter() {
+            let spans = diagnostic.related.iter().map(|(span, _)| *span).chain(diagnostic.span);
+            for span in spans {
+                proptest::prop_assert!(sources.text(span).is_some(), "{:?}", diagnostic);
+            }
+        }
+    }
 }
