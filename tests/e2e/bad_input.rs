@@ -1,0 +1,188 @@
+//! Bad input: a clear error each, nothing lost, nothing called, no panic, no hang.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::{Project, Ran, Service, data};
+use crate::lifecycle::SPEC;
+
+fn refused(project: &Project, arguments: &[&str], code: i32, words: &[&str]) -> Ran {
+    let begin = Instant::now();
+    let ran = project.run(arguments).expect(code);
+    assert!(begin.elapsed() < Duration::from_secs(20), "{arguments:?} took {:?}", begin.elapsed());
+    let said = ran.said();
+    assert!(!said.contains("panicked"), "{said}");
+    for word in words {
+        assert!(said.contains(word), "`{word}` is not in\n{said}");
+    }
+    ran
+}
+
+#[test]
+fn specs_that_are_none() {
+    for (text, word) in [
+        (b"not = = toml".to_vec(), "plumb.toml"),
+        (b"\xff\xfe\x00".to_vec(), "UTF-8"),
+        (vec![b'#'; 33 * 1024 * 1024], "32 MiB"),
+        (format!("a = {}1{}", "[".repeat(10_000), "]".repeat(10_000)).into_bytes(), "nest"),
+        (
+            format!("[resource.value.a]\ninput = \"${{{}}}\"\n", "1+".repeat(40_000) + "1").into_bytes(),
+            "long",
+        ),
+        (
+            format!("[resource.value.a]\ninput = \"${{{}1{}}}\"\n", "(".repeat(10_000), ")".repeat(10_000))
+                .into_bytes(),
+            "deep",
+        ),
+    ] {
+        let project = Project::new("");
+        project.write("plumb.toml", &text);
+        for command in [&["validate"][..], &["plan"], &["apply", "-y"]] {
+            let ran = project.run(command).expect(1);
+            assert!(!ran.said().contains("panicked"), "{}", ran.said());
+            assert!(
+                ran.said().to_lowercase().contains(&word.to_lowercase()),
+                "`{word}` is not in\n{}",
+                ran.said().chars().take(2000).collect::<String>()
+            );
+        }
+        assert!(!project.path(".plumb/state.json").exists(), "nothing was written for {word}");
+    }
+}
+
+#[test]
+fn every_mistake_in_one_go() {
+    let spec = r#"
+[resource.network_volume.a]
+name = "a"
+sice = 100
+data_center_id = "EU-RO-2"
+
+[resource.endpoint.b]
+name = "b"
+template_id = "${template.nope.id}"
+gpu_ids = "ADA_25"
+workers_min = "many"
+workers_max = 3
+"#;
+    let project = Project::new(spec);
+    let ran = refused(
+        &project,
+        &["validate"],
+        1,
+        &["sice", "size", "EU-RO-2", "nope", "ADA_25", "ADA_24", "workers_min", "plumb.toml:4"],
+    );
+    assert!(ran.stdout.is_empty(), "{}", ran.stdout);
+}
+
+#[test]
+fn a_cycle_names_all_its_members() {
+    let project = Project::new(
+        "[resource.value.a]\ninput = \"${value.b.id}\"\n[resource.value.b]\ninput = \"${value.c.id}\"\n\
+         [resource.value.c]\ninput = \"${value.a.id}\"\n",
+    );
+    refused(&project, &["validate"], 1, &["value.a", "value.b", "value.c", "cycle"]);
+}
+
+#[test]
+fn states_that_are_none() {
+    let spec = "[resource.value.a]\ninput = 1\n";
+    for (damage, word) in [
+        (Damage::Empty, "state"),
+        (Damage::Half, "state"),
+        (Damage::Missing, "state"),
+        (Damage::Newer, "version"),
+        (Damage::Foreign, "state"),
+    ] {
+        let project = Project::new(spec);
+        project.run(&["apply", "-y"]).expect(0);
+        damage.inflict(&project);
+        for command in [&["plan"][..], &["apply", "-y"], &["state", "list"]] {
+            refused(&project, command, 8, &[word]);
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Damage {
+    Empty,
+    Half,
+    Missing,
+    Newer,
+    Foreign,
+}
+
+impl Damage {
+    fn inflict(self, project: &Project) {
+        let path = project.path(".plumb/state.json");
+        let text = std::fs::read_to_string(&path).unwrap();
+        match self {
+            Self::Empty => std::fs::write(path, "").unwrap(),
+            Self::Half => std::fs::write(path, &text[..text.len() / 2]).unwrap(),
+            Self::Missing => std::fs::remove_file(path).unwrap(),
+            Self::Newer => {
+                let newer = text.replacen("\"format\":1", "\"format\":99", 1);
+                assert_ne!(newer, text, "the format stands in the state");
+                std::fs::write(path, newer).unwrap();
+            }
+            Self::Foreign => std::fs::write(path, "{\"version\": 4, \"terraform_version\": \"1.9\"}").unwrap(),
+        }
+    }
+}
+
+#[test]
+fn keys_and_addresses_that_do_not_work() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let mut project = Project::with(SPEC, &service);
+    project.set("PLUMB_SERVERLESS_API_KEY", "wrong-key-9d2");
+    let ran = refused(&project, &["plan"], 1, &["key"]);
+    assert!(!ran.said().contains("wrong-key-9d2"), "{}", ran.said());
+    project.set("PLUMB_SERVERLESS_API_KEY", "");
+    refused(&project, &["plan"], 1, &["PLUMB_SERVERLESS_API_KEY"]);
+    let mut project = Project::with(SPEC, &service);
+    project.set("PLUMB_SERVERLESS_REST_URL", "http://127.0.0.1:1/v1");
+    refused(&project, &["plan"], 1, &["127.0.0.1:1"]);
+    for page in ["HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 14\r\nConnection: close\r\n\r\n<html>hi</html>",
+                 "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"] {
+        let address = answering(page);
+        let mut project = Project::with(SPEC, &service);
+        project.set("PLUMB_SERVERLESS_REST_URL", &format!("http://{address}/v1"));
+        refused(&project, &["plan"], 1, &[]);
+    }
+    assert!(service.mutations().is_empty());
+}
+
+/// A server that says one thing to everybody.
+fn answering(page: &'static str) -> std::net::SocketAddr {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            let mut socket = socket;
+            let mut buffer = [0; 4096];
+            let _read = socket.read(&mut buffer);
+            let _written = socket.write_all(page.as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn a_bad_flag_is_exit_1_on_every_command() {
+    let project = Project::new("");
+    for command in [
+        "init", "validate", "plan", "apply", "destroy", "drift", "show", "output", "resolve", "unlock",
+        "serve", "schema", "completions", "version",
+    ] {
+        let ran = project.run(&[command, "--no-such-flag"]).expect(1);
+        assert!(ran.stderr.contains("--no-such-flag"), "{command}: {}", ran.said());
+        let help = project.run(&[command, "--help"]).expect(0);
+        assert!(help.stdout.contains("Examples"), "{command} --help has no examples");
+    }
+    for command in ["list", "show", "mv", "rm", "pull", "push"] {
+        project.run(&["state", command, "--no-such-flag"]).expect(1);
+    }
+    let ran = project.run(&["aply"]).expect(1);
+    assert!(ran.stderr.contains("apply"), "{}", ran.said());
+}

@@ -1,0 +1,135 @@
+//! `kill -9` at random moments against a service that lives on: the next apply finishes exactly.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::harness::{Project, Service, data};
+
+/// Volumes, templates and endpoints that use both: 3 × `n` objects.
+fn spec(n: usize) -> String {
+    let keys: Vec<String> = (0..n).map(|i| format!("\"k{i:03}\"")).collect();
+    format!(
+        r#"
+[local]
+keys = [{}]
+
+[resource.network_volume.v]
+for_each = "${{local.keys}}"
+name = "v-${{each.key}}"
+size = 10
+data_center_id = "EU-RO-1"
+
+[resource.template.t]
+for_each = "${{local.keys}}"
+name = "t-${{each.key}}"
+image_name = "registry.example/worker:1"
+is_serverless = true
+
+[resource.endpoint.e]
+for_each = "${{local.keys}}"
+name = "e-${{each.key}}"
+template_id = "${{template.t[each.key].id}}"
+network_volume_id = "${{network_volume.v[each.key].id}}"
+gpu_ids = "ADA_24"
+workers_min = 0
+workers_max = 1
+"#,
+        keys.join(", ")
+    )
+}
+
+fn expect_exactly(service: &Service, n: usize, what: &str) {
+    for (collection, letter) in
+        [("/networkvolumes", 'v'), ("/templates", 't'), ("/endpoints", 'e')]
+    {
+        let names: Vec<String> = (0..n).map(|i| format!("{letter}-k{i:03}")).collect();
+        let mut found = service.names(collection);
+        found.retain(|name| name != "v-k000-stranger");
+        assert_eq!(found, names, "{what} {collection}");
+    }
+}
+
+/// How many kills: a slice here, more where PLUMB_LONG_TESTS says so.
+fn rounds() -> u64 {
+    std::env::var("PLUMB_LONG_TESTS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
+}
+
+#[test]
+fn killed_at_random_moments_it_loses_and_doubles_nothing() {
+    let n = 50;
+    for round in 0..rounds() {
+        let folder = data();
+        let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:3"]);
+        let project = Project::with(&spec(n), &service);
+        // A stranger's objects bear the names that ours will have.
+        let stranger = json!({"name": "v-k000", "size": 10, "dataCenterId": "EU-RO-1"});
+        let (status, body) = service.request("POST", "/networkvolumes", Some(&stranger));
+        assert!((200..300).contains(&status), "{body}");
+        let stranger: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let mut child = project.spawn(&["apply", "--yes"]);
+        // Spread over the life of the apply, from its first breath on.
+        std::thread::sleep(Duration::from_millis(40 + 1700 * round / rounds()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        project.run(&["apply", "--yes"]).expect(0);
+        let volumes = service.list("/networkvolumes");
+        let kept = volumes.iter().find(|volume| volume["id"] == stranger["id"]);
+        assert_eq!(kept, Some(&stranger), "the stranger's object is as it was");
+        let (status, _) = service.request(
+            "PATCH",
+            &format!("/networkvolumes/{}", stranger["id"].as_str().unwrap()),
+            Some(&json!({"name": "v-k000-stranger"})),
+        );
+        assert_eq!(status, 200);
+        expect_exactly(&service, n, &format!("round {round}"));
+        project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    }
+}
+
+#[test]
+fn lost_answers_and_errors_after_the_effect_double_nothing() {
+    let n = 6;
+    for fault in [
+        "op=mutating,p=0.3,seed=1,kind=lost",
+        "op=mutating,p=0.3,seed=2,kind=error500-after",
+        "op=mutating,p=0.3,seed=3,kind=error500-before",
+        "op=mutating,p=0.3,seed=4,kind=cut",
+    ] {
+        let folder = data();
+        let service = Service::start(folder.path(), &["--fault", fault]);
+        let project = Project::with(&spec(n), &service);
+        // A step that met three faults in a row gives up; the next apply goes on.
+        for _ in 0..6 {
+            if project.run(&["apply", "--yes"]).code == Some(0) {
+                break;
+            }
+        }
+        expect_exactly(&service, n, fault);
+        project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    }
+}
+
+#[test]
+fn interrupted_it_finishes_what_runs_and_says_what_remains() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:40"]);
+    let project = Project::with(&spec(30), &service);
+    let child = project
+        .command(&["apply", "--yes"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    crate::harness::wait_for("the first calls", || service.mutations().len() > 5);
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let ended = crate::harness::ran(&child.wait_with_output().unwrap());
+    let ended = ended.expect(130);
+    assert!(ended.said().contains("not begun") || ended.said().contains("remain"), "{}", ended.said());
+    project.run(&["apply", "--yes"]).expect(0);
+    expect_exactly(&service, 30, "after an interrupt");
+}

@@ -1,0 +1,253 @@
+//! A folder with a spec, a service of its own, and the `plumb` binary.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The key of every service in these tests: whatever prints it is caught.
+pub const KEY: &str = "canary-key-7f3a9";
+
+/// A running `plumb serve`; killed when dropped.
+pub struct Service {
+    child: Child,
+    pub data: PathBuf,
+    pub environment: BTreeMap<String, String>,
+}
+
+impl Service {
+    pub fn start(data: &Path, extra: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--key", KEY, "--data"])
+            .arg(data)
+            .args(extra)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let lines = BufReader::new(child.stdout.take().expect("stdout is a pipe")).lines();
+        let mut environment = BTreeMap::new();
+        for line in lines {
+            let line = line.expect("the service prints its addresses");
+            if let Some((name, value)) = line.split_once('=') {
+                environment.insert(name.to_owned(), value.to_owned());
+            }
+            if environment.len() == 4 {
+                break;
+            }
+        }
+        assert_eq!(environment.len(), 4, "the service said: {environment:?}");
+        Self { child, data: data.to_owned(), environment }
+    }
+
+    /// The operations of all mutating requests so far, in order.
+    pub fn mutations(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.data.join("access.log")).unwrap_or_default();
+        text.lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+            .filter(|entry| entry["mutating"] == true)
+            .map(|entry| entry["operation"].as_str().unwrap_or("").to_owned())
+            .collect()
+    }
+
+    /// Sends one request as a stranger would, with `curl`'s manners: returns status and body.
+    pub fn request(&self, method: &str, path: &str, body: Option<&serde_json::Value>) -> (u16, String) {
+        let rest = &self.environment["PLUMB_SERVERLESS_REST_URL"];
+        http(method, &format!("{rest}{path}"), body)
+    }
+
+    /// All objects of a REST collection.
+    pub fn list(&self, collection: &str) -> Vec<serde_json::Value> {
+        let (status, body) = self.request("GET", collection, None);
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).expect("a list")
+    }
+
+    /// The names of all objects of a REST collection, sorted.
+    pub fn names(&self, collection: &str) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .list(collection)
+            .iter()
+            .map(|object| object["name"].as_str().unwrap_or("").to_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _killed = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// One HTTP/1.1 request over a plain socket: the tests need no client of their own.
+pub fn http(method: &str, url: &str, body: Option<&serde_json::Value>) -> (u16, String) {
+    use std::io::{Read as _, Write as _};
+    let rest = url.strip_prefix("http://").expect("a plain address");
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let mut socket = std::net::TcpStream::connect(host).expect("the service listens");
+    let body = body.map(ToString::to_string).unwrap_or_default();
+    write!(
+        socket,
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {KEY}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .expect("the request goes out");
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).expect("the answer comes in");
+    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+    (status, if chunked { unchunk(body) } else { body.to_owned() })
+}
+
+fn unchunk(mut body: &str) -> String {
+    let mut whole = String::new();
+    while let Some((size, rest)) = body.split_once("\r\n") {
+        let size = usize::from_str_radix(size.trim(), 16).unwrap_or(0);
+        if size == 0 {
+            break;
+        }
+        whole.push_str(&rest[..size]);
+        body = &rest[size + 2..];
+    }
+    whole
+}
+
+/// A folder with a spec, and what commands there see of the world.
+pub struct Project {
+    folder: tempfile::TempDir,
+    environment: BTreeMap<String, String>,
+}
+
+/// How a command ended.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Everything it printed.
+    pub fn said(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr);
+        assert!(!self.said().contains(KEY), "the key was printed:\n{}", self.said());
+        self
+    }
+
+    /// Standard output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}:\n{}\n{}", self.stdout, self.stderr))
+    }
+}
+
+impl Project {
+    pub fn new(spec: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let project = Self { folder, environment: BTreeMap::new() };
+        project.write("plumb.toml", spec);
+        project
+    }
+
+    /// A project whose commands see this service.
+    pub fn with(spec: &str, service: &Service) -> Self {
+        let mut project = Self::new(spec);
+        project.environment = service.environment.clone();
+        project
+    }
+
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.environment.insert(name.to_owned(), value.to_owned());
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).expect("a folder in the test's folder");
+        }
+        std::fs::write(path, text).expect("a file in the test's folder");
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .envs(&self.environment)
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        ran(&self.command(arguments).output().expect("the binary runs"))
+    }
+
+    /// Starts a command without waiting for it.
+    pub fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs")
+    }
+
+    /// Every byte that commands wrote below `.plumb`, but for the service's own folder.
+    pub fn written(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut open = vec![self.path(".plumb")];
+        while let Some(folder) = open.pop() {
+            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            for entry in entries.flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    if path.file_name().is_none_or(|name| name != "service") {
+                        open.push(path);
+                    }
+                } else {
+                    bytes.extend(std::fs::read(path).unwrap_or_default());
+                }
+            }
+        }
+        bytes
+    }
+}
+
+pub fn ran(output: &Output) -> Ran {
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Waits for something to come true, for ten seconds.
+#[track_caller]
+pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < Duration::from_secs(10), "still waiting for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A folder for a service's data.
+pub fn data() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder for the service")
+}

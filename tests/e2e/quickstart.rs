@@ -1,0 +1,33 @@
+//! The README's first command, on the embedded service.
+
+use crate::harness::Project;
+
+fn quickstart() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/quickstart/plumb.toml");
+    std::fs::read_to_string(path).expect("the quickstart's spec")
+}
+
+#[test]
+fn the_quickstart_works_on_a_bare_laptop() {
+    let project = Project::new(&quickstart());
+    let first = project.run(&["apply", "--yes"]).expect(0);
+    assert!(first.stderr.lines().next().is_some_and(|line| line.contains("service")), "{}", first.stderr);
+    let again = project.run(&["apply", "--yes"]).expect(0);
+    assert!(again.said().contains("No changes"), "{}", again.said());
+    project.run(&["destroy", "--yes"]).expect(0);
+    let ignore = std::fs::read_to_string(project.path(".plumb/.gitignore")).unwrap();
+    assert_eq!(ignore.trim(), "*");
+}
+
+#[test]
+fn init_writes_a_spec_that_applies_and_never_overwrites() {
+    let project = Project::new("");
+    std::fs::remove_file(project.path("plumb.toml")).unwrap();
+    project.run(&["init"]).expect(0);
+    project.run(&["validate"]).expect(0);
+    project.run(&["apply", "--yes"]).expect(0);
+    let before = std::fs::read_to_string(project.path("plumb.toml")).unwrap();
+    project.run(&["init"]).expect(1);
+    assert_eq!(std::fs::read_to_string(project.path("plumb.toml")).unwrap(), before);
+    project.run(&["destroy", "--yes"]).expect(0);
+}

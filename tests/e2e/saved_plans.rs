@@ -1,0 +1,61 @@
+//! A saved plan is exact, or refuses.
+
+use serde_json::json;
+
+use crate::harness::{Project, Service, data};
+use crate::lifecycle::SPEC;
+
+#[test]
+fn a_saved_plan_runs_without_its_spec_and_makes_one_call_a_step() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let project = Project::with(SPEC, &service);
+    let plan = project.run(&["plan", "--out", "plan.json", "--json"]).expect(0).json();
+    std::fs::remove_file(project.path("plumb.toml")).unwrap();
+    let show = project.run(&["show", "plan.json"]).expect(0);
+    assert!(show.stdout.contains("endpoint.chat"), "{}", show.said());
+    project.run(&["apply", "plan.json", "--yes"]).expect(0);
+    assert_eq!(service.mutations().len(), plan["steps"].as_array().unwrap().len());
+    let before = service.mutations().len();
+    project.run(&["apply", "plan.json", "--yes"]).expect(3);
+    assert_eq!(service.mutations().len(), before, "a plan runs once");
+}
+
+#[test]
+fn a_plan_that_no_longer_fits_is_refused_and_unrelated_changes_are_not_minded() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let project = Project::with(SPEC, &service);
+    project.run(&["apply", "-y"]).expect(0);
+    project.write("plumb.toml", SPEC.replace("size = 100", "size = 200"));
+    project.run(&["plan", "--out", "plan.json"]).expect(0);
+    let before = service.mutations().len();
+    let id = service.list("/networkvolumes")[0]["id"].as_str().unwrap().to_owned();
+    service.request("PATCH", &format!("/networkvolumes/{id}"), Some(&json!({"size": 150})));
+    let refused = project.run(&["apply", "plan.json", "-y"]).expect(3);
+    let said = refused.said();
+    assert!(said.contains("network_volume.models") && said.contains("size"), "{said}");
+    assert_eq!(service.mutations().len(), before + 1, "only the stranger's own call");
+    project.run(&["plan", "--out", "plan.json"]).expect(0);
+    let endpoint = service.list("/endpoints")[0]["id"].as_str().unwrap().to_owned();
+    service.request("PATCH", &format!("/endpoints/{endpoint}"), Some(&json!({"workersMax": 9})));
+    project.run(&["apply", "plan.json", "-y"]).expect(0);
+    assert_eq!(service.list("/networkvolumes")[0]["size"], 200);
+}
+
+#[test]
+fn a_damaged_plan_is_refused() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let project = Project::with(SPEC, &service);
+    project.run(&["plan", "--out", "plan.json"]).expect(0);
+    let text = std::fs::read_to_string(project.path("plan.json")).unwrap();
+    project.write("changed.json", text.replacen("100", "101", 1));
+    project.write("half.json", &text[..text.len() / 2]);
+    project.write("other.json", "{\"format\": \"terraform\"}");
+    for name in ["changed.json", "half.json", "other.json"] {
+        let refused = project.run(&["apply", name, "-y"]);
+        assert!(matches!(refused.code, Some(1 | 3 | 8)), "{name}: {:?}", refused.code);
+    }
+    assert!(service.mutations().is_empty());
+}
