@@ -99,8 +99,8 @@ impl Reader {
                     if !scan.cuts.is_empty() {
                         return None;
                     }
-                    reader.document.torn = true;
-                    syntax::report(*id, source, &errors, &mut reader.diagnostics);
+                    reader.document.torn |=
+                        syntax::report(*id, source, &errors, &mut reader.diagnostics);
                 }
                 let file = File { id: *id, text: &source.text, start };
                 root.get_ref().iter().for_each(|pair| reader.top(file, pair));

@@ -7,7 +7,7 @@ use super::checker::{Checker, place};
 use super::lifecycle::lifecycle;
 use super::{Item, Lifecycle, RawBlock, ResourceConfig, SpecExpr, diagnostics as say};
 use crate::address::{Address, Block, Name};
-use crate::diagnostics::Span;
+use crate::diagnostics::{Span, nearest};
 use crate::expression::Kind;
 use crate::expression::visit::walk;
 use crate::schema::{Attribute, Presence, TypeSchema};
@@ -68,19 +68,23 @@ pub(super) fn resource(
         Some(item) => Arc::new(lifecycle(checker, block, item, schema)),
         None => Arc::clone(plain),
     };
-    attributes(checker, raw, schema, &lifecycle.allow_unknown);
+    let meant = attributes(checker, raw, schema, &lifecycle.allow_unknown);
+    if let Some(schema) = schema {
+        required(checker, raw, schema, &meant);
+    }
     let (provider, schema) = managed?;
-    required(checker, raw, &schema);
     let depends_on = depends_on.unwrap_or_default();
     Some(Checked { provider, schema, depends_on, lifecycle })
 }
 
-fn attributes(
+/// Checks the attributes that are given; says which ones the unknown among them may have meant.
+fn attributes<'s>(
     checker: &mut Checker<'_>,
     raw: &RawBlock,
-    schema: Option<&TypeSchema>,
+    schema: Option<&'s TypeSchema>,
     allow_unknown: &BTreeSet<Name>,
-) {
+) -> BTreeSet<&'s str> {
+    let mut meant = BTreeSet::new();
     for (name, item) in raw.items.iter().filter(|(name, _)| !RESERVED.contains(&&***name)) {
         let Some(schema) = schema else {
             checker.expect(&item.value, &Type::Any);
@@ -91,6 +95,7 @@ fn attributes(
                 let known = schema.attributes.iter();
                 let known = known.filter(|(_, a)| a.presence != Presence::Computed);
                 let known = known.map(|(name, _)| &**name).chain(RESERVED);
+                meant.extend(nearest(name, known.clone()));
                 checker.push(say::unknown_attribute(&schema.name, name, item.key, known));
                 checker.expect(&item.value, &Type::Any);
             }
@@ -106,6 +111,7 @@ fn attributes(
             }
         }
     }
+    meant
 }
 
 /// Says whether a part of a value stands in the spec as it is.
@@ -115,12 +121,19 @@ fn holds_text(value: &SpecExpr) -> bool {
     found
 }
 
-fn required(checker: &mut Checker<'_>, raw: &RawBlock, schema: &Arc<TypeSchema>) {
+fn required(
+    checker: &mut Checker<'_>,
+    raw: &RawBlock,
+    schema: &TypeSchema,
+    meant: &BTreeSet<&str>,
+) {
     let missing: Vec<&str> = schema
         .attributes
         .iter()
         .filter(|(name, attribute)| {
-            attribute.presence == Presence::Required && !raw.items.contains_key(name)
+            attribute.presence == Presence::Required
+                && !raw.items.contains_key(name)
+                && !meant.contains(&***name)
         })
         .map(|(name, _)| &**name)
         .collect();

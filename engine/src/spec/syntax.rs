@@ -3,6 +3,8 @@
 //! The parser names only the second place of a duplicate; the first is looked up here, in the
 //! text, because this is the rare path.
 
+use std::collections::BTreeSet;
+
 use super::diagnostics as say;
 use super::{NESTING_MAX, span};
 use crate::diagnostics::{Diagnostic, Diagnostics, FileId, Source, Span};
@@ -101,38 +103,52 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     at
 }
 
-/// Turns the parser's errors for one file into diagnostics.
+/// Turns the parser's errors for one file into diagnostics. Says whether something could not be
+/// read: what is only there twice was.
 pub(super) fn report(
     file: FileId,
     source: &Source,
     errors: &[toml::de::Error],
     diagnostics: &mut Diagnostics,
-) {
+) -> bool {
     let text = &*source.text;
-    let mut again = Vec::new();
+    let (mut torn, mut again, mut lines) = (false, None, BTreeSet::new());
+    // The parser reports what it found in several passes.
+    let mut errors: Vec<_> = errors.iter().collect();
+    errors.sort_by_key(|error| error.span().map(|range| range.start));
     for error in errors.iter().take(ERRORS_MAX) {
         let range = error.span().unwrap_or(0..0);
-        let at = span(file, range.clone());
-        diagnostics.push(match error.message() {
-            "duplicate key" if is_header(text, range.start) => {
-                again.push(range.start);
-                let (header, first) = first_header(text, range.start);
-                say::declared_twice(&format!("`{header}`"), at, first.map(|r| span(file, r)))
-            }
-            // The parser merges the two blocks and then finds their keys twice.
-            "duplicate key"
-                if again.last().is_some_and(|start| same_block(text, *start, range.start)) =>
-            {
-                continue;
-            }
-            "duplicate key" => duplicate_key(file, text, range),
-            "recursion limit" => say::key_too_deep(long_key(file, text)),
-            "cannot recurse further; max recursion depth met" => say::too_deep(at, NESTING_MAX),
-            message => say::syntax(error.span().is_some().then_some(at), message),
-        });
+        let is_duplicate = error.message() == "duplicate key";
+        torn |= !is_duplicate;
+        // One mistake in a line often is several to the parser.
+        if !is_duplicate && error.span().is_some() && !lines.insert(line_start(text, range.start)) {
+            continue;
+        }
+        if is_duplicate && is_header(text, range.start) {
+            again = Some(range.start);
+            diagnostics.push(duplicate_header(file, text, range));
+        } else if !is_duplicate {
+            diagnostics.push(mistake(file, text, error));
+        } else if !again.is_some_and(|start| same_block(text, start, range.start)) {
+            // Otherwise the parser has merged two blocks and finds their keys twice.
+            diagnostics.push(duplicate_key(file, text, range));
+        }
     }
     if errors.len() > ERRORS_MAX {
+        torn = true;
         diagnostics.push(say::more_errors(&source.path, errors.len() - ERRORS_MAX));
+    }
+    torn
+}
+
+fn mistake(file: FileId, text: &str, error: &toml::de::Error) -> Diagnostic {
+    let at = error.span().map(|range| span(file, range));
+    match (error.message(), at) {
+        ("recursion limit", _) => say::key_too_deep(long_key(file, text)),
+        ("cannot recurse further; max recursion depth met", Some(at)) => {
+            say::too_deep(at, NESTING_MAX)
+        }
+        (message, at) => say::syntax(at, message),
     }
 }
 
@@ -159,34 +175,45 @@ fn header_name(line: &str) -> Option<String> {
     Some(name.split('.').map(str::trim).collect::<Vec<_>>().join("."))
 }
 
-/// The name of the header at `at`, and the first place that declares the same.
-fn first_header(text: &str, at: usize) -> (String, Option<Place>) {
-    let start = line_start(text, at);
+/// A table that is there already; the parser says where the last part of its name stands.
+fn duplicate_header(file: FileId, text: &str, range: Place) -> Diagnostic {
+    let start = line_start(text, range.start);
     let line = text[start..].lines().next().unwrap_or_default();
-    let Some(name) = header_name(line) else { return (String::new(), None) };
-    let mut offset = 0;
-    for line in text[..start].split_inclusive('\n') {
-        if line.trim_start().starts_with('[') && header_name(line).as_ref() == Some(&name) {
-            let first = offset + (line.len() - line.trim_start().len());
-            let end = line.rfind(']').map_or(line.len(), |end| end + 1) + offset;
-            return (name, Some(first..end));
+    let name = header_name(line).unwrap_or_default();
+    let own = header_place(line, start);
+    let first = first_header(text, start, &name);
+    let first = first.map(|first| span(file, first));
+    say::declared_twice(&format!("`{}`", say::shown(&name)), span(file, own), first)
+}
+
+/// The place of the header in a line that begins at `start`.
+fn header_place(line: &str, start: usize) -> Place {
+    // Behind the bracket there may be a comment with others.
+    let end = line.find(']').map_or(line.len(), |end| end + 1);
+    start + (line.len() - line.trim_start().len())..start + end
+}
+
+/// The first place before `end` that declares the table `name`.
+fn first_header(text: &str, end: usize, name: &str) -> Option<Place> {
+    let mut start = 0;
+    for line in text[..end].split_inclusive('\n') {
+        if line.trim_start().starts_with('[') && header_name(line).as_deref() == Some(name) {
+            return Some(header_place(line, start));
         }
-        offset += line.len();
+        start += line.len();
     }
     // Not a table, then: a key of the table around it.
-    let first = name.rsplit_once('.').and_then(|(parent, key)| {
-        let (mut inside, mut offset) = (false, 0);
-        for line in text[..start].split_inclusive('\n') {
-            if line.trim_start().starts_with('[') {
-                inside = header_name(line).as_deref() == Some(parent);
-            } else if let Some(place) = key_of_line(line, key).filter(|_| inside) {
-                return Some(place.start + offset..place.end + offset);
-            }
-            offset += line.len();
+    let (parent, key) = name.rsplit_once('.')?;
+    let (mut inside, mut start) = (false, 0);
+    for line in text[..end].split_inclusive('\n') {
+        if line.trim_start().starts_with('[') {
+            inside = header_name(line).as_deref() == Some(parent);
+        } else if let Some(place) = key_of_line(line, key).filter(|_| inside) {
+            return Some(place.start + start..place.end + start);
         }
-        None
-    });
-    (name, first)
+        start += line.len();
+    }
+    None
 }
 
 /// A key that its table has already. The first is looked for in the lines before it.

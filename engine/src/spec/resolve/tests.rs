@@ -235,14 +235,14 @@ fn several_providers() {
 #[test]
 fn unknown_types_and_attributes() {
     check(
-        "[resource.bix.a]\nname = '${var.nothing}'\n[resource.box.b]\nnmae = 'x'\nsize = 1\nid = 'x'\nfor_eech = []\nzzzzzz = 1\n",
+        "[resource.bix.a]\nname = '${var.nothing}'\n[resource.box.b]\nnmae = 'x'\nsize = 1\nid = 'x'\nfor_eech = []\nzzzzzz = 1\n[resource.box.c]\n",
         "plumb.toml:1:1 error: unknown resource type [[resource.bix.a]] no provider has the type `bix` | did you mean `box`?
          plumb.toml:2:11 error: there is no variable `nothing` [var.nothing] | declare it: `[variable.nothing]`
-         plumb.toml:3:1 error: missing attribute [[resource.box.b]] `box` needs `name` | add the missing lines to this block
          plumb.toml:4:1 error: unknown attribute [nmae] `box` has no attribute `nmae` | did you mean `name`?
          plumb.toml:6:1 error: a computed attribute cannot be given [id] the provider sets `id` | remove it; others can refer to it
          plumb.toml:7:1 error: unknown attribute [for_eech] `box` has no attribute `for_eech` | did you mean `for_each`?
-         plumb.toml:8:1 error: unknown attribute [zzzzzz] `box` has no attribute `zzzzzz` | known are `key`, `kind`, `kinds`, `lid`, `name`, `open`, `parts`, `size`, `tags`, `depends_on`, `for_each`, `lifecycle`, 1 more",
+         plumb.toml:8:1 error: unknown attribute [zzzzzz] `box` has no attribute `zzzzzz` | known are `key`, `kind`, `kinds`, `lid`, `name`, `open`, `parts`, `size`, `tags`, `depends_on`, `for_each`, `lifecycle`, 1 more
+         plumb.toml:9:1 error: missing attribute [[resource.box.c]] `box` needs `name`, `size` | add the missing lines to this block",
     );
 }
 

@@ -1,0 +1,211 @@
+//! What is wrong with blocks: types, attributes, references and cycles.
+
+use super::{did_you_mean, listed, plainly, shown};
+use crate::address::{AddressError, Block};
+use crate::diagnostics::{Diagnostic, Span};
+use crate::types::Type;
+
+/// A key of an object that is computed.
+pub fn computed_key(at: Span) -> Diagnostic {
+    Diagnostic::error("expected a plain name")
+        .at(at)
+        .label("the attributes of an object have fixed names")
+}
+
+/// A nested attribute that an object does not have.
+pub fn unknown_nested_attribute<'a>(
+    name: &str,
+    at: Span,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+) -> Diagnostic {
+    Diagnostic::error("unknown attribute")
+        .at(at)
+        .label(format!("there is no attribute `{}` here", shown(name)))
+        .help(did_you_mean(name, known))
+}
+
+/// Nested attributes that are missing.
+pub fn missing_nested(names: &[&str], at: Span) -> Diagnostic {
+    let names = listed(names.iter().copied());
+    Diagnostic::error("missing attribute").at(at).label(format!("it needs {names}"))
+}
+
+/// An attribute that a type does not have.
+pub fn unknown_attribute<'a>(
+    ty: &str,
+    name: &str,
+    at: Span,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+) -> Diagnostic {
+    Diagnostic::error("unknown attribute")
+        .at(at)
+        .label(format!("`{ty}` has no attribute `{}`", shown(name)))
+        .help(did_you_mean(name, known))
+}
+
+/// An attribute that only the provider sets.
+pub fn computed_attribute(name: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("a computed attribute cannot be given")
+        .at(at)
+        .label(format!("the provider sets `{name}`"))
+        .help("remove it; others can refer to it")
+}
+
+/// Attributes that must be given and are not.
+pub fn missing_attributes(ty: &str, names: &[&str], at: Span) -> Diagnostic {
+    let names = listed(names.iter().copied());
+    Diagnostic::error("missing attribute")
+        .at(at)
+        .label(format!("`{ty}` needs {names}"))
+        .help("add the missing lines to this block")
+}
+
+/// A key that a block must have.
+pub fn missing_key(what: &str, key: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("missing key")
+        .at(at)
+        .label(format!("{what} has no `{key}`"))
+        .help(format!("add `{key} = …`"))
+}
+
+/// A resource type that no provider has.
+pub fn unknown_type<'a>(
+    ty: &str,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+    at: Span,
+) -> Diagnostic {
+    Diagnostic::error("unknown resource type")
+        .at(at)
+        .label(format!("no provider has the type `{}`", shown(ty)))
+        .help(did_you_mean(ty, known))
+}
+
+/// A resource type that several provider instances have.
+pub fn several_providers(ty: &str, instances: &[&str], at: Span) -> Diagnostic {
+    let first = instances.first().copied().unwrap_or("NAME");
+    Diagnostic::error("several providers have this type")
+        .at(at)
+        .label(format!("`{ty}` is a type of {}", listed(instances.iter().copied())))
+        .help(format!("choose one: `provider = \"{first}\"`"))
+}
+
+/// A provider instance that is not there.
+pub fn unknown_provider<'a>(
+    name: &str,
+    at: Span,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+) -> Diagnostic {
+    Diagnostic::error("unknown provider")
+        .at(at)
+        .label(format!("there is no provider `{}`", shown(name)))
+        .help(did_you_mean(name, known))
+}
+
+/// A type that the chosen provider instance does not have.
+pub fn not_of_provider<'a>(
+    ty: &str,
+    instance: &str,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+    at: Span,
+) -> Diagnostic {
+    Diagnostic::error("unknown resource type")
+        .at(at)
+        .label(format!("the provider `{instance}` has no type `{}`", shown(ty)))
+        .help(did_you_mean(ty, known))
+}
+
+/// A `for_each` that gives no keys.
+pub fn bad_for_each(found: &Type, at: Span) -> Diagnostic {
+    Diagnostic::error("wrong type")
+        .at(at)
+        .label(format!("`for_each` takes a table or a list of strings, found {}", plainly(found)))
+        .help("write `[\"a\", \"b\"]` or `{ a = …, b = … }`")
+}
+
+/// A key of `for_each` that is there already.
+pub fn repeated_key(key: &str, at: Span, first: Span) -> Diagnostic {
+    Diagnostic::error("a key that is there twice")
+        .at(at)
+        .label(format!("`{}` is in the list already", shown(key)))
+        .related(first, "first here")
+        .help("remove one of the two")
+}
+
+/// Something else where a list of texts must stand.
+pub fn not_a_list(what: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("expected a list of names")
+        .at(at)
+        .label(format!("{what} is a list of plain texts"))
+        .help("write `[\"…\", \"…\"]`, without `${…}`")
+}
+
+/// Something else where a table must stand.
+pub fn not_a_table(what: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("expected a table")
+        .at(at)
+        .label(format!("`{what}` is a table of keys"))
+        .help(format!("write `{what} = {{ KEY = VALUE }}`"))
+}
+
+/// Something else where references must stand.
+pub fn not_references(at: Span) -> Diagnostic {
+    Diagnostic::error("expected references")
+        .at(at)
+        .label("`replace_triggered_by` is a list of references to resources or their attributes")
+        .help("write `[\"${TYPE.NAME.ATTRIBUTE}\"]`")
+}
+
+/// A resource that is to be replaced when it changes itself.
+pub fn own_trigger(at: Span) -> Diagnostic {
+    Diagnostic::error("a resource cannot trigger itself")
+        .at(at)
+        .label("this is the resource that is to be replaced")
+        .help("name another resource, or remove it")
+}
+
+/// A text that is no address.
+pub fn bad_address(error: &AddressError, at: Span) -> Diagnostic {
+    Diagnostic::error("not an address").at(at).label(error.to_string())
+}
+
+/// The address of a resource that is not there.
+pub fn no_resource(block: &Block, help: String, at: Span) -> Diagnostic {
+    Diagnostic::error("reference to nothing")
+        .at(at)
+        .label(format!("there is no resource `{}`", shown(&block.to_string())))
+        .help(help)
+}
+
+/// The address of an instance of a resource that has no instances by key.
+pub fn no_instances(block: &Block, at: Span) -> Diagnostic {
+    Diagnostic::error("reference to nothing")
+        .at(at)
+        .label(format!("`{block}` has no `for_each`, so it has no keys"))
+        .help(format!("write `{block}`"))
+}
+
+/// Members of a cycle in order, each with the place where it refers to the next; `size` counts
+/// all that are caught in it.
+pub fn cycle(members: &[(String, Span)], size: usize) -> Diagnostic {
+    const SHOWN: usize = 20;
+    let mut names: Vec<&str> = members.iter().take(SHOWN).map(|(name, _)| &**name).collect();
+    let more = members.len().saturating_sub(SHOWN);
+    let rest = format!("{more} more");
+    if more > 0 {
+        names.push(&rest);
+    }
+    names.extend(members.first().map(|(name, _)| &**name));
+    let detail = format!("They need each other: {}.", names.join(" → "));
+    let diagnostic = Diagnostic::error("a cycle")
+        .at(members.first().map(|(_, at)| *at))
+        .label("this reference begins it")
+        .detail(if size > members.len() {
+            format!("{detail} {} more are caught in it.", size - members.len())
+        } else {
+            detail
+        })
+        .help("remove one of the references, or move what both need into a third");
+    members.iter().skip(1).take(SHOWN).fold(diagnostic, |diagnostic, (name, at)| {
+        diagnostic.related(*at, format!("`{name}` refers to the next here"))
+    })
+}

@@ -1,0 +1,148 @@
+//! What is wrong with the text of a spec: TOML, tables, keys and names.
+
+use super::{did_you_mean, shown};
+use crate::diagnostics::{Diagnostic, Span};
+use crate::expression::ExprError;
+
+/// Every file is within the limit, all of them together are not.
+pub fn too_large(bytes: usize, bytes_max: usize) -> Diagnostic {
+    let mebibytes = |bytes: usize| bytes.div_ceil(1024 * 1024);
+    Diagnostic::error("the spec is too large")
+        .detail(format!(
+            "Its files have {} MiB together; {} MiB are allowed.",
+            mebibytes(bytes),
+            mebibytes(bytes_max)
+        ))
+        .help("split it into several folders, or declare many alike resources with `for_each`")
+}
+
+/// Brackets inside brackets, too many.
+pub fn too_deep(at: Span, nesting_max: usize) -> Diagnostic {
+    Diagnostic::error("nested too deeply")
+        .at(at)
+        .label(format!("more than {nesting_max} levels"))
+        .help("name the inner parts in `[local]` and refer to them")
+}
+
+/// A table header or a dotted key with too many parts.
+pub fn key_too_deep(at: Option<Span>) -> Diagnostic {
+    Diagnostic::error("nested too deeply").at(at).label("this key has too many parts")
+}
+
+/// The TOML parser's own complaint.
+pub fn syntax(at: Option<Span>, message: &str) -> Diagnostic {
+    Diagnostic::error("invalid TOML").at(at).label(message)
+}
+
+/// There are more mistakes of the kind than anyone reads.
+pub fn more_errors(path: &str, omitted: usize) -> Diagnostic {
+    Diagnostic::note(format!("{omitted} more TOML errors in `{path}` are not shown"))
+}
+
+/// The rest of the spec was not looked at.
+pub fn not_checked() -> Diagnostic {
+    Diagnostic::error("the spec was not checked any further")
+        .detail("A file could not be read whole, so what seems missing may stand in it.")
+        .help("mend the TOML first")
+}
+
+/// A block or a key that is there already.
+pub fn declared_twice(what: &str, at: Span, first: Option<Span>) -> Diagnostic {
+    let diagnostic = Diagnostic::error("declared twice")
+        .at(at)
+        .label(format!("{what} is declared again here"))
+        .help("remove one of the two, or give it another name");
+    match first {
+        Some(first) => diagnostic.related(first, "first declared here"),
+        None => diagnostic,
+    }
+}
+
+/// A table at the top of a file that means nothing.
+pub fn unknown_table(name: &str, at: Span, known: &[&str]) -> Diagnostic {
+    Diagnostic::error("unknown table")
+        .at(at)
+        .label(format!("`{}` means nothing here", shown(name)))
+        .help(did_you_mean(name, known.iter().copied()))
+}
+
+/// A part of the language that a later version brings.
+pub fn not_supported_yet(name: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("not supported yet")
+        .at(at)
+        .label(format!("`{name}` is not supported by this version"))
+        .help("remove it, or use a version that supports it")
+}
+
+/// A value where a block must stand.
+pub fn not_a_block(path: &str, form: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("expected a table")
+        .at(at)
+        .label(format!("`{}` is not a table", shown(path)))
+        .help(format!("write `{form}`"))
+}
+
+/// A name that is none.
+pub fn bad_name(what: &str, name: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("not a name")
+        .at(at)
+        .label(format!("`{}` cannot name a {what}", shown(name)))
+        .help("begin with a small letter, then use small letters, digits, `_` and `-`")
+}
+
+/// A resource type that expressions could not refer to.
+pub fn reserved_type(name: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("not a resource type")
+        .at(at)
+        .label(format!("`{name}` means something else in expressions"))
+        .help("write `[resource.TYPE.NAME]` with a type of a provider")
+}
+
+/// A key that a block does not have.
+pub fn unknown_key(name: &str, block: &str, at: Span, known: &[&str]) -> Diagnostic {
+    Diagnostic::error("unknown key")
+        .at(at)
+        .label(format!("{block} has no `{}`", shown(name)))
+        .help(did_you_mean(name, known.iter().copied()))
+}
+
+/// A TOML date or time.
+pub fn date(at: Span) -> Diagnostic {
+    Diagnostic::error("dates are not values")
+        .at(at)
+        .label("TOML reads this as a date or time")
+        .help("put it in quotes")
+}
+
+/// A number outside what values can hold.
+pub fn bad_number(at: Span) -> Diagnostic {
+    Diagnostic::error("not a usable number")
+        .at(at)
+        .label("numbers are finite, and whole ones have 64 bits")
+        .help("write a smaller number, or put it in quotes if it is a name")
+}
+
+/// Something wrong inside an expression.
+pub fn expression(error: &ExprError, at: Span) -> Diagnostic {
+    let diagnostic = Diagnostic::error(error.message.clone()).at(at);
+    match &error.help {
+        Some(help) => diagnostic.help(help.clone()),
+        None => diagnostic,
+    }
+}
+
+/// `file(…)` of something that is only known later.
+pub fn file_not_literal(at: Span) -> Diagnostic {
+    Diagnostic::error("`file` takes a path in quotes")
+        .at(at)
+        .label("the path must stand here as it is")
+        .help("write file(\"some/path\"): files are read before expressions are computed")
+}
+
+/// `file(…)` outside the folder of the spec.
+pub fn file_outside(path: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("`file` stays in the folder of the spec")
+        .at(at)
+        .label(format!("`{}` leads out of it", shown(path)))
+        .help("write a path relative to the spec, without `..`")
+}

@@ -1,0 +1,163 @@
+//! What is wrong with values: variables, types, ranges and lists. None of them shows one.
+
+use super::{did_you_mean, listed, plainly, shown};
+use crate::constraint::Violation;
+use crate::diagnostics::{Diagnostic, Span, nearest};
+use crate::types::Type;
+use crate::value::Value;
+
+/// A file that `file(…)` names.
+pub fn unreadable_file(path: &str, reason: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("a file cannot be read").at(at).label(format!("`{}`: {reason}", shown(path)))
+}
+
+/// A value for a variable that the spec does not declare.
+pub fn unknown_variable<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+) -> Diagnostic {
+    Diagnostic::error("a value for an unknown variable")
+        .detail(format!("The spec declares no variable `{}`.", shown(name)))
+        .help(did_you_mean(name, known))
+}
+
+/// A variable without a value.
+pub fn missing_variable(name: &str, at: Span) -> Diagnostic {
+    let environment = crate::spec::variables::environment_name(name);
+    Diagnostic::error("a variable has no value")
+        .at(at)
+        .label(format!("`{name}` has no default and none was given"))
+        .help(format!(
+            "give it with --var {name}=VALUE, {environment}=VALUE in the environment, or --var-file FILE"
+        ))
+}
+
+/// A variable whose type nothing tells.
+pub fn no_type(name: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("a variable has no type")
+        .at(at)
+        .label(format!("`{name}` has neither a type nor a default"))
+        .help("add `type = \"string\"`, or the type that it has")
+}
+
+/// A text that names no type.
+pub fn unknown_value_type(text: &str, at: Span) -> Diagnostic {
+    let words = ["any", "boolean", "integer", "list(string)", "map(string)", "number", "string"];
+    let help = match nearest(text, words) {
+        Some(word) => format!("did you mean `{word}`?"),
+        None => "write string, integer, number, boolean, any, list(…), set(…), map(…) or \
+                 object{name = type, other? = type}"
+            .to_owned(),
+    };
+    Diagnostic::error("unknown type")
+        .at(at)
+        .label(format!("`{}` is not a type", shown(text)))
+        .help(help)
+}
+
+/// Something computed where a plain value must stand.
+pub fn not_constant(what: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("expected a plain value")
+        .at(at)
+        .label(format!("{what} cannot be computed"))
+        .help("write the value itself, without `${…}`")
+}
+
+/// A value of a variable's block that does not fit the variable's type.
+pub fn misfit(reason: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("wrong type").at(at).label(reason)
+}
+
+/// A value given for a variable that does not fit its type.
+pub fn bad_given(name: &str, ty: &Type, reason: &str, at: Span) -> Diagnostic {
+    let help = match ty {
+        Type::String => format!("give text: --var {name}=TEXT"),
+        ty => format!("give a {ty} as TOML writes it, such as --var '{name}={}'", example(ty)),
+    };
+    Diagnostic::error("the value given for a variable does not fit")
+        .at(at)
+        .label(format!("`{name}` is declared as {ty}: {reason}"))
+        .help(help)
+}
+
+/// A value outside a variable's `allowed`.
+pub fn not_allowed(name: &str, given: bool, choices: Option<Vec<&str>>, at: Span) -> Diagnostic {
+    let which = if given { "the value given for" } else { "the default of" };
+    let diagnostic = Diagnostic::error("a value that is not allowed")
+        .at(at)
+        .label(format!("{which} `{name}` is not among its `allowed` values"));
+    match choices {
+        Some(choices) => diagnostic.help(format!("choose one of {}", listed(choices))),
+        None => diagnostic,
+    }
+}
+
+/// A value in the spec that does not fit.
+pub fn wrong_type(want: &Type, value: Option<&Value>, at: Span) -> Diagnostic {
+    let found = value.map(|value| match value {
+        Value::Map(_) => "table".to_owned(),
+        value => value.type_of().to_string(),
+    });
+    let label = match found {
+        Some(found) => format!("expected {}, found {found}", plainly(want)),
+        None => format!("expected {}", plainly(want)),
+    };
+    let diagnostic = Diagnostic::error("wrong type").at(at).label(label);
+    match (want, value) {
+        (Type::Integer | Type::Number, Some(Value::String(text)))
+            if text.parse::<f64>().is_ok() =>
+        {
+            diagnostic.help("write the number without quotes")
+        }
+        (Type::Boolean, Some(Value::String(text))) if matches!(&**text, "true" | "false") => {
+            diagnostic.help("write it without quotes")
+        }
+        (Type::String, Some(Value::Integer(_) | Value::Float(_) | Value::Bool(_))) => {
+            diagnostic.help("put it in quotes")
+        }
+        (Type::Integer, Some(Value::Float(_))) => diagnostic.help("write a whole number"),
+        (Type::List(_) | Type::Set(_), Some(Value::String(_))) => {
+            diagnostic.help("put it in brackets: a list of one")
+        }
+        _ => diagnostic,
+    }
+}
+
+/// An expression of a type that does not fit.
+pub fn wrong_static_type(want: &Type, found: &Type, at: Span) -> Diagnostic {
+    Diagnostic::error("wrong type").at(at).label(format!(
+        "expected {}, found {}",
+        plainly(want),
+        plainly(found)
+    ))
+}
+
+/// A value outside its range or list.
+pub fn value_not_allowed(violation: &Violation, only_warn: bool, at: Span) -> Diagnostic {
+    let summary = "a value that is not allowed";
+    let diagnostic =
+        if only_warn { Diagnostic::warning(summary) } else { Diagnostic::error(summary) };
+    let diagnostic = diagnostic.at(at).label(violation.message.clone());
+    match &violation.help {
+        Some(help) => diagnostic.help(help.clone()),
+        None => diagnostic,
+    }
+}
+
+/// A sensitive value outside its range or list.
+pub fn secret_not_allowed(name: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("a value that is not allowed")
+        .at(at)
+        .label(format!("the value of `{name}` breaks its limits"))
+}
+
+/// A value of a type as TOML writes it.
+fn example(ty: &Type) -> &'static str {
+    match ty {
+        Type::Boolean => "true",
+        Type::Integer | Type::Number => "3",
+        Type::List(_) | Type::Set(_) => "[\"a\"]",
+        Type::Map(_) | Type::Object(_) => "{ key = \"a\" }",
+        Type::String | Type::Any | Type::Null => "\"text\"",
+    }
+}
