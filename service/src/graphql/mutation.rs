@@ -1,4 +1,5 @@
-//! The root of mutations. Each is one write of the store.
+//! The root of mutations. Each is one write of the store, and null when it fails: what the other
+//! fields of the same request did is shown beside the error.
 
 use juniper::{FieldResult, graphql_object};
 
@@ -28,13 +29,13 @@ fn noted(context: &Ctx, noun: &str, id: &str, what: &str) {
 }
 
 /// Changes what is named and keeps the rest: the sparse mutations of endpoints.
-async fn sparse(context: &Ctx, id: String, input: Endpoints) -> FieldResult<EndpointView> {
+async fn sparse(context: &Ctx, id: String, input: Endpoints) -> FieldResult<Option<EndpointView>> {
     let quota = context.app.options.worker_quota;
     let write = move |tx: &Tx<'_>| endpoint::update(tx, &id, input, Face::Rest, quota);
     let (_, endpoint) = context.app.store.write(write).await?;
     context.app.endpoints_changed();
     noted(context, "endpoint", &endpoint.id, "changed");
-    Ok(EndpointView(endpoint))
+    Ok(Some(EndpointView(endpoint)))
 }
 
 async fn save_template(context: &Ctx, input: SaveTemplateInput) -> FieldResult<Template> {
@@ -58,7 +59,10 @@ async fn save_template(context: &Ctx, input: SaveTemplateInput) -> FieldResult<T
 #[graphql_object(context = Ctx)]
 impl Mutation {
     /// Makes an endpoint, or changes the one with the given id.
-    async fn save_endpoint(context: &Ctx, input: EndpointInput) -> FieldResult<EndpointView> {
+    async fn save_endpoint(
+        context: &Ctx,
+        input: EndpointInput,
+    ) -> FieldResult<Option<EndpointView>> {
         let id = input.id.clone().filter(|id| !id.is_empty());
         let what = if id.is_some() { "changed" } else { "made" };
         let (quota, input) = (context.app.options.worker_quota, input.into_resource());
@@ -69,7 +73,7 @@ impl Mutation {
         let endpoint = context.app.store.write(write).await?;
         context.app.endpoints_changed();
         noted(context, "endpoint", &endpoint.id, what);
-        Ok(EndpointView(endpoint))
+        Ok(Some(EndpointView(endpoint)))
     }
 
     /// Deletes an endpoint that has been scaled to nothing.
@@ -87,7 +91,7 @@ impl Mutation {
     async fn update_endpoint_template(
         context: &Ctx,
         input: UpdateEndpointTemplateInput,
-    ) -> FieldResult<EndpointView> {
+    ) -> FieldResult<Option<EndpointView>> {
         let change = Endpoints { template_id: Some(input.template_id), ..Endpoints::default() };
         sparse(context, input.endpoint_id, change).await
     }
@@ -96,7 +100,7 @@ impl Mutation {
     async fn update_endpoint_workers_min(
         context: &Ctx,
         input: UpdateEndpointWorkersMinInput,
-    ) -> FieldResult<EndpointView> {
+    ) -> FieldResult<Option<EndpointView>> {
         let workers_min = Some(i64::from(input.worker_count));
         sparse(context, input.endpoint_id, Endpoints { workers_min, ..Endpoints::default() }).await
     }
@@ -105,17 +109,20 @@ impl Mutation {
     async fn update_endpoint_workers_max(
         context: &Ctx,
         input: UpdateEndpointWorkersMaxInput,
-    ) -> FieldResult<EndpointView> {
+    ) -> FieldResult<Option<EndpointView>> {
         let workers_max = Some(i64::from(input.worker_count));
         sparse(context, input.endpoint_id, Endpoints { workers_max, ..Endpoints::default() }).await
     }
 
     /// Makes a template, or replaces the one with the given id.
-    async fn save_template(context: &Ctx, input: SaveTemplateInput) -> FieldResult<TemplateView> {
+    async fn save_template(
+        context: &Ctx,
+        input: SaveTemplateInput,
+    ) -> FieldResult<Option<TemplateView>> {
         let template = save_template(context, input).await?;
         context.app.endpoints_changed();
         noted(context, "template", &template.id, "saved");
-        Ok(TemplateView(template))
+        Ok(Some(TemplateView(template)))
     }
 
     /// Deletes a template that no endpoint uses, by its name.
@@ -136,22 +143,22 @@ impl Mutation {
     async fn save_registry_auth(
         context: &Ctx,
         input: SaveRegistryAuthInput,
-    ) -> FieldResult<RegistryView> {
+    ) -> FieldResult<Option<RegistryView>> {
         let input = input.into_resource();
         let auth = context.app.store.write(move |tx| registry::create(tx, input)).await?;
         noted(context, "container registry auth", &auth.id, "made");
-        Ok(RegistryView(auth))
+        Ok(Some(RegistryView(auth)))
     }
 
     /// Replaces the username and password of a registry credential.
     async fn update_registry_auth(
         context: &Ctx,
         input: UpdateRegistryAuthInput,
-    ) -> FieldResult<RegistryView> {
+    ) -> FieldResult<Option<RegistryView>> {
         let (id, input) = (input.id.clone(), input.into_resource());
         let auth = context.app.store.write(move |tx| registry::rotate(tx, &id, &input)).await?;
         noted(context, "container registry auth", &auth.id, "rotated");
-        Ok(RegistryView(auth))
+        Ok(Some(RegistryView(auth)))
     }
 
     /// Deletes a registry credential.
@@ -169,7 +176,7 @@ impl Mutation {
     async fn create_network_volume(
         context: &Ctx,
         input: CreateNetworkVolumeInput,
-    ) -> FieldResult<VolumeView> {
+    ) -> FieldResult<Option<VolumeView>> {
         let input = VolumeInput {
             name: Some(input.name),
             size: Some(i64::from(input.size)),
@@ -177,20 +184,20 @@ impl Mutation {
         };
         let volume = context.app.store.write(move |tx| volume::create(tx, input)).await?;
         noted(context, "network volume", &volume.id, "made");
-        Ok(VolumeView(volume))
+        Ok(Some(VolumeView(volume)))
     }
 
     /// Changes a network volume.
     async fn update_network_volume(
         context: &Ctx,
         input: UpdateNetworkVolumeInput,
-    ) -> FieldResult<VolumeView> {
+    ) -> FieldResult<Option<VolumeView>> {
         let id = input.id;
         let input =
             VolumeInput { name: input.name, size: input.size.map(i64::from), data_center_id: None };
         let volume = context.app.store.write(move |tx| volume::update(tx, &id, input)).await?;
         noted(context, "network volume", &volume.id, "changed");
-        Ok(VolumeView(volume))
+        Ok(Some(VolumeView(volume)))
     }
 
     /// Deletes a network volume that nothing mounts.

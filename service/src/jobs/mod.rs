@@ -1,6 +1,6 @@
 //! The job API of queue-based endpoints, under `/v2/<endpoint>`, and the channel of their workers.
 //!
-//! [`queue`] is the life of a job in the store, [`board`] what others see of it between two looks
+//! [`queue`] and [`upkeep`] are the life of a job in the store, [`board`] what others see of it between two looks
 //! at the store; [`client`] answers those who submit jobs, [`channel`] those who do them; [`sweep`]
 //! ends what has lived too long, and [`webhooks`] tells those who wanted to be told.
 
@@ -15,6 +15,7 @@ pub(crate) mod rates;
 mod record;
 mod submission;
 pub(crate) mod sweep;
+pub(crate) mod upkeep;
 pub(crate) mod webhooks;
 
 use std::sync::Arc;

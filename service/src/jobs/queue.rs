@@ -16,9 +16,6 @@ use crate::ids;
 use crate::problem::Problem;
 use crate::store::Tx;
 
-/// The most jobs that one sweep ends, so that no write waits for long; the next sweep goes on.
-const SWEEP: usize = 5000;
-
 /// The queue with its board.
 #[derive(Clone)]
 pub(crate) struct Queue {
@@ -245,38 +242,6 @@ impl Queue {
         Ok(queued.len())
     }
 
-    /// Puts the jobs of a lost worker back where they were in the queue.
-    pub(crate) fn requeue(&self, tx: &Tx<'_>, worker: &str) -> Result<Vec<Job>, Problem> {
-        let sql = format!("select {COLUMNS} from jobs where worker = ?1 and state = 'IN_PROGRESS'");
-        let jobs = many(tx.conn, &sql, [worker])?;
-        for job in &jobs {
-            self.put_back(tx, job)?;
-        }
-        Ok(jobs)
-    }
-
-    /// Puts one job back that a worker does not know of.
-    pub(crate) fn requeue_one(&self, tx: &Tx<'_>, worker: &str, id: &str) -> Result<bool, Problem> {
-        let sql = format!(
-            "select {COLUMNS} from jobs where id = ?2 and worker = ?1 and state = 'IN_PROGRESS'"
-        );
-        let job = one(tx.conn, &sql, [worker, id])?;
-        if let Some(job) = &job {
-            self.put_back(tx, job)?;
-        }
-        Ok(job.is_some())
-    }
-
-    /// After a start no worker lives: everything in progress goes back into the queue.
-    pub(crate) fn recover(&self, tx: &Tx<'_>) -> Result<usize, Problem> {
-        let sql = format!("select {COLUMNS} from jobs where state = 'IN_PROGRESS'");
-        let jobs = many(tx.conn, &sql, [])?;
-        for job in &jobs {
-            self.put_back(tx, job)?;
-        }
-        Ok(jobs.len())
-    }
-
     /// Changes how long a job may live, counted from its submission.
     pub(crate) fn set_ttl(
         tx: &Tx<'_>,
@@ -291,52 +256,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Ends the jobs whose time is up; returns those that a worker still runs.
-    pub(crate) fn sweep(&self, tx: &Tx<'_>) -> Result<Vec<Job>, Problem> {
-        let now = now_ms();
-        let sql =
-            format!("select {COLUMNS} from jobs where state = 'IN_PROGRESS' and deadline_at <= ?1");
-        let mut running = many(tx.conn, &sql, [now])?;
-        for job in &running {
-            self.close(tx, job, State::TimedOut, Some("job timed out"))?;
-        }
-        let sql = format!(
-            "select {COLUMNS} from jobs where expires_at <= ?1 \
-             union all select {COLUMNS} from jobs where keep_until <= ?1 and expires_at > ?1 \
-             limit {SWEEP}"
-        );
-        let over = many(tx.conn, &sql, [now])?;
-        self.remove(tx, &over)?;
-        running.extend(over.into_iter().filter(|job| job.state == State::InProgress));
-        Ok(running)
-    }
-
-    /// Removes everything that belongs to an endpoint.
-    pub(crate) fn forget(&self, tx: &Tx<'_>, endpoint: &str) -> Result<(), Problem> {
-        let jobs = "select id from jobs where endpoint = ?1";
-        let mut statement = tx.conn.prepare_cached(jobs)?;
-        let ids = statement.query_map([endpoint], |row| row.get::<_, String>(0))?;
-        let ids = ids.collect::<Result<Vec<_>, _>>()?;
-        for sql in [
-            &format!("delete from chunks where job in ({jobs})"),
-            "delete from webhooks where endpoint = ?1",
-            "delete from tallies where endpoint = ?1",
-            "delete from jobs where endpoint = ?1",
-        ] {
-            tx.conn.prepare_cached(sql)?.execute([endpoint])?;
-        }
-        let (board, endpoint) = (Arc::clone(&self.board), endpoint.to_owned());
-        tx.after(move || {
-            board.forget(&endpoint);
-            for id in &ids {
-                board.wake(id);
-            }
-        });
-        Ok(())
-    }
-
     /// Ends a job from outside of its worker.
-    fn close(
+    pub(super) fn close(
         &self,
         tx: &Tx<'_>,
         before: &Job,
@@ -376,17 +297,7 @@ impl Queue {
         Ok(())
     }
 
-    fn put_back(&self, tx: &Tx<'_>, job: &Job) -> Result<(), Problem> {
-        let sql = "update jobs set state = 'IN_QUEUE', worker = null, started_at = null, \
-                   deadline_at = null, output = null, retries = retries + 1 where id = ?1";
-        tx.conn.prepare_cached(sql)?.execute([&job.id])?;
-        tx.conn.prepare_cached("delete from chunks where job = ?1")?.execute([&job.id])?;
-        tally(tx.conn, &job.endpoint, "retried")?;
-        self.follow(tx, job, Some(State::InProgress), Some(State::InQueue), true);
-        Ok(())
-    }
-
-    fn remove(&self, tx: &Tx<'_>, jobs: &[Job]) -> Result<(), Problem> {
+    pub(super) fn remove(&self, tx: &Tx<'_>, jobs: &[Job]) -> Result<(), Problem> {
         for job in jobs {
             tx.conn.prepare_cached("delete from jobs where id = ?1")?.execute([&job.id])?;
             tx.conn.prepare_cached("delete from chunks where job = ?1")?.execute([&job.id])?;
@@ -395,7 +306,7 @@ impl Queue {
         Ok(())
     }
 
-    fn follow(
+    pub(super) fn follow(
         &self,
         tx: &Tx<'_>,
         job: &Job,
@@ -444,14 +355,6 @@ pub(crate) fn head_waits(
     Ok(rows.into_iter().filter(|(_, low)| !low).map(|(queued_at, _)| now - queued_at).collect())
 }
 
-/// Whether any job's time is up.
-pub(crate) fn is_due(conn: &Connection) -> Result<bool, Problem> {
-    let sql = "select exists(select 1 from jobs where state = 'IN_PROGRESS' and deadline_at <= ?1) \
-               or exists(select 1 from jobs where expires_at <= ?1) \
-               or exists(select 1 from jobs where keep_until <= ?1)";
-    Ok(conn.prepare_cached(sql)?.query_row([now_ms()], |row| row.get(0))?)
-}
-
 /// Checks that there is such an endpoint and that it has a queue.
 fn check_endpoint(conn: &Connection, endpoint: &str) -> Result<(), Problem> {
     let sql = "select body ->> '$.type' from objects where id = ?1 and kind = 'endpoint'";
@@ -464,7 +367,7 @@ fn check_endpoint(conn: &Connection, endpoint: &str) -> Result<(), Problem> {
     }
 }
 
-fn tally(conn: &Connection, endpoint: &str, column: &str) -> Result<(), Problem> {
+pub(super) fn tally(conn: &Connection, endpoint: &str, column: &str) -> Result<(), Problem> {
     let sql = format!(
         "insert into tallies(endpoint, completed, failed, retried) \
          values(?1, '{column}' = 'completed', '{column}' = 'failed', '{column}' = 'retried') \
@@ -474,11 +377,15 @@ fn tally(conn: &Connection, endpoint: &str, column: &str) -> Result<(), Problem>
     Ok(())
 }
 
-fn one(conn: &Connection, sql: &str, given: impl Params) -> Result<Option<Job>, Problem> {
+pub(super) fn one(
+    conn: &Connection,
+    sql: &str,
+    given: impl Params,
+) -> Result<Option<Job>, Problem> {
     Ok(conn.prepare_cached(sql)?.query_row(given, Job::from_row).optional()?)
 }
 
-fn many(conn: &Connection, sql: &str, given: impl Params) -> Result<Vec<Job>, Problem> {
+pub(super) fn many(conn: &Connection, sql: &str, given: impl Params) -> Result<Vec<Job>, Problem> {
     let mut statement = conn.prepare_cached(sql)?;
     let rows = statement.query_map(given, Job::from_row)?;
     Ok(rows.collect::<Result<_, _>>()?)

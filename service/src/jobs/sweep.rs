@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::queue;
+use super::upkeep;
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -28,7 +28,7 @@ pub(crate) async fn run(app: Arc<App>) {
 
 /// Ends what has lived too long.
 pub(crate) async fn once(app: &Arc<App>) -> Result<(), Problem> {
-    if !app.store.read(queue::is_due).await? {
+    if !app.store.read(upkeep::is_due).await? {
         return Ok(());
     }
     let queue = app.queue.clone();

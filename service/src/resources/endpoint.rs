@@ -1,22 +1,20 @@
 //! Endpoints: where jobs go and how many workers serve them.
 
+mod rules;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::template::{Template, TemplateInput};
-use super::volume::Volume;
-use super::{
-    check_name, check_one_of, check_range, comma_list, gpu, non_empty, required, template,
-};
-use crate::catalog::{
-    CPU_FLAVORS, CUDA_VERSIONS, DATA_CENTERS, ENDPOINT_TYPES, REGIONS, SCALER_TYPES,
-};
+use super::{comma_list, gpu, non_empty, required, template};
+use crate::catalog::DATA_CENTERS;
 use crate::clock::now_ms;
 use crate::ids;
 use crate::problem::Problem;
 use crate::store::Tx;
 use crate::store::objects::{self, Record};
+use rules::check;
 
 /// How fast workers start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, juniper::GraphQLEnum)]
@@ -381,64 +379,4 @@ fn apply(endpoint: &mut Endpoint, input: EndpointInput) {
         endpoint.gpu_ids = gpu::pools_of(&gpu_type_ids);
         endpoint.gpu_type_ids = gpu_type_ids;
     }
-}
-
-fn check(tx: &Tx<'_>, endpoint: &Endpoint, face: Face, quota: Option<u32>) -> Result<(), Problem> {
-    check_values(endpoint, face)?;
-    if objects::find::<Template>(tx.conn, &endpoint.template_id)?.is_none() {
-        return Err(Problem::invalid(format!("template \"{}\" not found", endpoint.template_id)));
-    }
-    for id in endpoint.volumes() {
-        if objects::find::<Volume>(tx.conn, id)?.is_none() {
-            return Err(Problem::invalid(format!("network volume \"{id}\" not found")));
-        }
-    }
-    let Some(quota) = quota.map(i64::from) else { return Ok(()) };
-    let endpoints = objects::list::<Endpoint>(tx.conn, 0)?;
-    let others = endpoints.iter().filter(|other| other.id != endpoint.id);
-    if others.map(|other| other.workers_max).sum::<i64>() + endpoint.workers_max > quota {
-        return Err(Problem::invalid(format!(
-            "Your worker concurrency cannot go beyond the maximum limit of ({quota}). \
-             Please contact support to raise it."
-        )));
-    }
-    Ok(())
-}
-
-fn check_values(endpoint: &Endpoint, face: Face) -> Result<(), Problem> {
-    let any = i64::from(i32::MAX);
-    check_name(&endpoint.name)?;
-    if face == Face::GraphQl && endpoint.name.chars().count() < 3 {
-        return Err(Problem::invalid("name must have at least 3 characters"));
-    }
-    check_one_of("type", &endpoint.kind, ENDPOINT_TYPES)?;
-    check_one_of("computeType", &endpoint.compute_type, &["GPU", "CPU"])?;
-    gpu::check_pools(&endpoint.gpu_ids)?;
-    gpu::check_types(&endpoint.gpu_type_ids)?;
-    let flavors = &endpoint.cpu_flavor_ids;
-    flavors.iter().try_for_each(|id| check_one_of("cpuFlavorIds", id, CPU_FLAVORS))?;
-    check_range("gpuCount", endpoint.gpu_count, 1, any)?;
-    check_range("vcpuCount", endpoint.vcpu_count, 1, any)?;
-    check_range("workersMin", endpoint.workers_min, 0, any)?;
-    check_range("workersMax", endpoint.workers_max, 0, any)?;
-    check_range("workersStandby", endpoint.workers_standby, 0, any)?;
-    if endpoint.workers_min > endpoint.workers_max {
-        let (min, max) = (endpoint.workers_min, endpoint.workers_max);
-        return Err(Problem::invalid(format!(
-            "workersMin must not be greater than workersMax: {min} > {max}"
-        )));
-    }
-    check_range("idleTimeout", endpoint.idle_timeout, 1, 3600)?;
-    check_one_of("scalerType", &endpoint.scaler_type, SCALER_TYPES)?;
-    check_range("scalerValue", endpoint.scaler_value, 1, any)?;
-    check_range("executionTimeoutMs", endpoint.execution_timeout_ms.unwrap_or(0), 0, 604_800_000)?;
-    for location in comma_list(endpoint.locations.as_deref().unwrap_or("")) {
-        if !REGIONS.contains(&location.as_str()) {
-            let known = [REGIONS, DATA_CENTERS].concat();
-            check_one_of("locations", &location, &known)?;
-        }
-    }
-    let versions = &endpoint.allowed_cuda_versions;
-    let versions = versions.iter().chain(&endpoint.min_cuda_version);
-    versions.into_iter().try_for_each(|id| check_one_of("CUDA version", id, CUDA_VERSIONS))
 }

@@ -13,6 +13,7 @@ mod schema;
 mod writer;
 
 use std::cell::RefCell;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -37,9 +38,9 @@ pub enum StoreError {
         /// The newest format that this version knows.
         known: i64,
     },
-    /// The writer's thread could not start.
-    #[error("cannot start the writer")]
-    Thread(#[from] std::io::Error),
+    /// The file could not be made, or the writer's thread could not start.
+    #[error("cannot make the store")]
+    System(#[from] std::io::Error),
 }
 
 /// One write under way.
@@ -71,6 +72,8 @@ impl Store {
     /// Opens the store in this folder, and makes it when there is none.
     pub(crate) fn open(folder: &Path) -> Result<Store, StoreError> {
         let path = folder.join("service.db");
+        // Jobs and environments are nobody else's business; SQLite's other files follow this one.
+        std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
         let conn = Connection::open(&path)?;
         schema::prepare(&conn)?;
         Ok(Store { writer: Writer::start(conn)?, path, readers: Arc::default() })

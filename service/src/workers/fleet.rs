@@ -22,6 +22,9 @@ use crate::store::objects;
 /// The execution timeout of endpoints that set none.
 const TIMEOUT_DEFAULT_MS: i64 = 600_000;
 
+/// Reading the endpoints takes at most one part in so many of the time.
+const RELOAD_SHARE: u32 = 10;
+
 /// The longest pause after crashes, in units of the first.
 const PAUSE_MAX: u32 = 60;
 
@@ -40,6 +43,8 @@ pub(crate) struct Fleet {
     state: Mutex<State>,
     /// Set when endpoints or templates have changed.
     stale: AtomicBool,
+    /// Not before this the endpoints are read again: the more there are, the longer it takes.
+    next_reload: Mutex<Option<Instant>>,
     /// Rung whenever a worker has gone.
     gone: Notify,
 }
@@ -131,8 +136,15 @@ impl Fleet {
 
     /// Looks after all workers once: replaces, starts, retires, kills.
     pub(crate) async fn tick(&self, app: &Arc<App>) -> Result<(), Problem> {
-        if self.stale.swap(false, SeqCst) {
+        let due = self.next_reload.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let may_reload = due.is_none_or(|due| due <= Instant::now());
+        if may_reload && self.stale.swap(false, SeqCst) {
+            let started = Instant::now();
             self.reload(app).await.inspect_err(|_| self.endpoints_changed())?;
+            let due = Instant::now() + started.elapsed() * RELOAD_SHARE;
+            *self.next_reload.lock().unwrap_or_else(PoisonError::into_inner) = Some(due);
+        } else {
+            *self.next_reload.lock().unwrap_or_else(PoisonError::into_inner) = due;
         }
         self.look_after(app).await?;
         let wanted: Vec<_> = self.state().wanted.values().map(Arc::clone).collect();

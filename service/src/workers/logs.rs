@@ -20,7 +20,7 @@ pub(crate) async fn keep(output: impl AsyncRead + Unpin, path: PathBuf) {
 }
 
 async fn keep_at_most(mut output: impl AsyncRead + Unpin, path: PathBuf, most: usize) {
-    let mut file = File::options().create(true).append(true).open(&path).await.ok();
+    let mut file = File::options().create(true).append(true).mode(0o600).open(&path).await.ok();
     let mut buffer = vec![0u8; 16 << 10];
     let mut room = most;
     while let Ok(count @ 1..) = output.read(&mut buffer).await {

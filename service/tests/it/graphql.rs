@@ -126,8 +126,9 @@ async fn aliases_fragments_and_partial_failures_work() {
         fragment v on NetworkVolume { name size }";
     let (status, body) = service.graphql(query, json!({})).await;
     assert_eq!(status, 200, "{body}");
-    // A field that cannot be null takes its parent with it; what was done stands.
-    assert_eq!(body["errors"][0]["path"][0], "b", "{body}");
+    assert_eq!(body["errors"][0]["path"], json!(["b"]), "{body}");
+    assert_eq!(body["errors"][0]["extensions"]["code"], "RUNPOD");
+    assert_eq!(body["data"], json!({ "a": { "name": "a", "size": 1 }, "b": null }));
     assert_eq!(service.get("/networkvolumes").await.as_array().unwrap().len(), 1);
     let query = "query q($with: Boolean!) { myself { n: networkVolumes { name size @include(if: $with) } } }";
     let shown = service.data(query, json!({ "with": false })).await;

@@ -4,6 +4,7 @@
 
 mod graphql;
 mod harness;
+mod hostile;
 mod jobs;
 mod killed;
 mod management;

@@ -1,0 +1,111 @@
+//! What happens to jobs without their clients or workers asking: workers are lost, the service
+//! starts again, time runs out, an endpoint goes.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::queue::{Queue, many, one, tally};
+use super::record::{COLUMNS, Job, State};
+use crate::clock::now_ms;
+use crate::problem::Problem;
+use crate::store::Tx;
+
+/// The most jobs that one sweep ends, so that no write waits for long; the next sweep goes on.
+const SWEEP: usize = 5000;
+
+impl Queue {
+    /// Puts the jobs of a lost worker back where they were in the queue.
+    pub(crate) fn requeue(&self, tx: &Tx<'_>, worker: &str) -> Result<Vec<Job>, Problem> {
+        let sql = format!("select {COLUMNS} from jobs where worker = ?1 and state = 'IN_PROGRESS'");
+        let jobs = many(tx.conn, &sql, [worker])?;
+        for job in &jobs {
+            self.put_back(tx, job)?;
+        }
+        Ok(jobs)
+    }
+
+    /// Puts one job back that a worker does not know of.
+    pub(crate) fn requeue_one(&self, tx: &Tx<'_>, worker: &str, id: &str) -> Result<bool, Problem> {
+        let sql = format!(
+            "select {COLUMNS} from jobs where id = ?2 and worker = ?1 and state = 'IN_PROGRESS'"
+        );
+        let job = one(tx.conn, &sql, [worker, id])?;
+        if let Some(job) = &job {
+            self.put_back(tx, job)?;
+        }
+        Ok(job.is_some())
+    }
+
+    /// After a start no worker lives: everything in progress goes back into the queue.
+    pub(crate) fn recover(&self, tx: &Tx<'_>) -> Result<usize, Problem> {
+        let sql = format!("select {COLUMNS} from jobs where state = 'IN_PROGRESS'");
+        let jobs = many(tx.conn, &sql, [])?;
+        for job in &jobs {
+            self.put_back(tx, job)?;
+        }
+        Ok(jobs.len())
+    }
+
+    /// Ends the jobs whose time is up; returns those that a worker still runs.
+    pub(crate) fn sweep(&self, tx: &Tx<'_>) -> Result<Vec<Job>, Problem> {
+        let now = now_ms();
+        let sql =
+            format!("select {COLUMNS} from jobs where state = 'IN_PROGRESS' and deadline_at <= ?1");
+        let mut running = many(tx.conn, &sql, [now])?;
+        for job in &running {
+            self.close(tx, job, State::TimedOut, Some("job timed out"))?;
+        }
+        let sql = format!(
+            "select {COLUMNS} from jobs where expires_at <= ?1 \
+             union all select {COLUMNS} from jobs where keep_until <= ?1 and expires_at > ?1 \
+             limit {SWEEP}"
+        );
+        let over = many(tx.conn, &sql, [now])?;
+        self.remove(tx, &over)?;
+        running.extend(over.into_iter().filter(|job| job.state == State::InProgress));
+        Ok(running)
+    }
+
+    /// Removes everything that belongs to an endpoint.
+    pub(crate) fn forget(&self, tx: &Tx<'_>, endpoint: &str) -> Result<(), Problem> {
+        let jobs = "select id from jobs where endpoint = ?1";
+        let mut statement = tx.conn.prepare_cached(jobs)?;
+        let ids = statement.query_map([endpoint], |row| row.get::<_, String>(0))?;
+        let ids = ids.collect::<Result<Vec<_>, _>>()?;
+        for sql in [
+            &format!("delete from chunks where job in ({jobs})"),
+            "delete from webhooks where endpoint = ?1",
+            "delete from tallies where endpoint = ?1",
+            "delete from jobs where endpoint = ?1",
+        ] {
+            tx.conn.prepare_cached(sql)?.execute([endpoint])?;
+        }
+        let (board, endpoint) = (Arc::clone(&self.board), endpoint.to_owned());
+        tx.after(move || {
+            board.forget(&endpoint);
+            for id in &ids {
+                board.wake(id);
+            }
+        });
+        Ok(())
+    }
+
+    fn put_back(&self, tx: &Tx<'_>, job: &Job) -> Result<(), Problem> {
+        let sql = "update jobs set state = 'IN_QUEUE', worker = null, started_at = null, \
+                   deadline_at = null, output = null, retries = retries + 1 where id = ?1";
+        tx.conn.prepare_cached(sql)?.execute([&job.id])?;
+        tx.conn.prepare_cached("delete from chunks where job = ?1")?.execute([&job.id])?;
+        tally(tx.conn, &job.endpoint, "retried")?;
+        self.follow(tx, job, Some(State::InProgress), Some(State::InQueue), true);
+        Ok(())
+    }
+}
+
+/// Whether any job's time is up.
+pub(crate) fn is_due(conn: &Connection) -> Result<bool, Problem> {
+    let sql = "select exists(select 1 from jobs where state = 'IN_PROGRESS' and deadline_at <= ?1) \
+               or exists(select 1 from jobs where expires_at <= ?1) \
+               or exists(select 1 from jobs where keep_until <= ?1)";
+    Ok(conn.prepare_cached(sql)?.query_row([now_ms()], |row| row.get(0))?)
+}

@@ -1,0 +1,106 @@
+//! Clients that mean no good, or do not know better: nobody else suffers.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::harness::{Harness, KEY};
+
+fn host(service: &Harness) -> String {
+    let rest = service.addresses.rest.strip_prefix("http://").unwrap();
+    rest.split('/').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn thousands_of_half_open_connections_do_no_harm() {
+    let service = Harness::start().await;
+    let host = host(&service);
+    let mut open = Vec::new();
+    for number in 0..2000 {
+        let Ok(mut stream) = TcpStream::connect(&host).await else { break };
+        let part: &[u8] = match number % 3 {
+            0 => b"",
+            1 => b"POST /v1/networkvolumes HTTP/1.1\r\nHost: x\r\n",
+            _ => b"POST /v1/networkvolumes HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{",
+        };
+        drop(stream.write_all(part).await);
+        open.push(stream);
+    }
+    assert!(open.len() > 400, "{}", open.len());
+    let asked = Instant::now();
+    service.volume("v", 1).await;
+    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+}
+
+#[tokio::test]
+async fn what_is_not_http_is_answered_or_cut() {
+    let service = Harness::start().await;
+    for rubbish in [
+        &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..],
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /v1/templates HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST /v1/templates HTTP/1.1\r\nTransfer-Encoding: nonsense\r\n\r\n",
+    ] {
+        let mut stream = TcpStream::connect(host(&service)).await.unwrap();
+        stream.write_all(rubbish).await.unwrap();
+        let mut answer = Vec::new();
+        let read = timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await;
+        assert!(read.is_ok(), "the connection hangs");
+        let text = String::from_utf8_lossy(&answer);
+        assert!(text.is_empty() || text.starts_with("HTTP/1.1 4"), "{text}");
+    }
+    service.volume("v", 1).await;
+}
+
+#[tokio::test]
+async fn deep_and_wide_documents_are_refused_early() {
+    let service = Harness::start().await;
+    let deep =
+        format!("{{ myself {}{} }}", "{ endpoint(id: \"x\") ".repeat(5000), "}".repeat(5000));
+    let (status, _) = service.graphql(&deep, json!({})).await;
+    assert_eq!(status, 400);
+    let nested = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+    let url = format!("{}/templates", service.addresses.rest);
+    let body = format!("{{\"name\": {nested}}}");
+    let sent = service.client.post(&url).bearer_auth(KEY).body(body).send().await.unwrap();
+    assert_eq!(sent.status(), 400);
+    // An input is the worker's business: it may be as deep as it likes.
+    let endpoint = service.endpoint(json!({ "workersMax": 0 })).await;
+    let url = format!("{}/{endpoint}/run", service.addresses.queue);
+    let body = format!("{{\"input\": {nested}}}");
+    let sent = service.client.post(&url).bearer_auth(KEY).body(body).send().await.unwrap();
+    assert_eq!(sent.status(), 200);
+    let bomb = (0..40).map(|number| {
+        let next = number + 1;
+        format!("fragment f{number} on User {{ ...f{next} ...f{next} }} ")
+    });
+    let bomb: String = bomb.collect();
+    let query = format!("{{ myself {{ ...f0 }} }} {bomb} fragment f40 on User {{ id }}");
+    let asked = Instant::now();
+    let (status, _) = service.graphql(&query, json!({})).await;
+    assert_eq!(status, 400);
+    assert!(asked.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_early_is_served_all_the_same() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({})).await;
+    let body = json!({ "input": { "sleep_ms": 300 } }).to_string();
+    let head = format!(
+        "POST /v2/{endpoint}/runsync HTTP/1.1\r\nHost: x\r\nAuthorization: {KEY}\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(host(&service)).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    service.healthy(&endpoint, |health| health["jobs"]["inProgress"] == 1).await;
+    drop(stream);
+    service.healthy(&endpoint, |health| health["jobs"]["completed"] == 1).await;
+    let left = service.access_log().into_iter().find(|entry| entry["operation"] == "POST /runsync");
+    assert_eq!(left.expect("it is in the log")["status"], 0);
+}
