@@ -108,11 +108,6 @@ impl Caller {
         self.access.addresses.get(name)
     }
 
-    /// How many calls may be under way at once, to all addresses together.
-    pub(crate) fn concurrency(&self) -> usize {
-        self.apis.values().map(|api| api.concurrency).sum::<usize>().max(1)
-    }
-
     /// Makes a call, again where its failure allows that.
     pub(crate) async fn call(
         &self,

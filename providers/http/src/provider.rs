@@ -103,6 +103,6 @@ impl Provider for HttpProvider {
     }
 
     fn concurrency(&self) -> usize {
-        self.caller.concurrency()
+        self.descriptor.concurrency()
     }
 }

@@ -8,7 +8,7 @@ use engine::schema::{Identity, OnChange, Presence, RuleOn};
 use engine::types::{Field, Type};
 
 use super::diagnostics;
-use super::model::{Argument, CallModel, PhaseModel, ProgramModel, Request, SendsModel, TypeModel};
+use super::model::{Argument, CallModel, ProgramModel, Request, SendsModel, TypeModel};
 use super::reader::Reader;
 use crate::template::{ONE_TIME, names};
 
@@ -69,19 +69,20 @@ impl<'a> Check<'a> {
 
     /// Every name in a template is an attribute, and every sent name too.
     fn calls(&mut self) {
-        let mut used: Vec<Name> = Vec::new();
-        let phases: Vec<&PhaseModel> = self.all_programs().flat_map(|p| &p.phases).collect();
-        for phase in phases {
-            used.extend(phase.with.keys().cloned());
+        for phase in self.all_programs().flat_map(|program| &program.phases) {
+            let mut used: Vec<Name> = phase.with.keys().cloned().collect();
             used.extend(phase.with.values().flat_map(|template| names(&template.0)));
             if let SendsModel::These(sends) = &phase.sends {
                 used.extend(sends.keys().cloned());
                 used.extend(sends.values().flat_map(|template| names(&template.0)));
             }
             used.extend(phase.call.iter().flat_map(call_names));
+            self.known_all(used, "the phase", phase.span);
         }
-        used.extend(self.model.read.iter().flat_map(|read| call_names(&read.call)));
-        used.extend(self.all_programs().filter_map(|p| p.when.as_ref()).flat_map(names));
+        let read = self.model.read.iter().flat_map(|read| call_names(&read.call)).collect();
+        self.known_all(read, "`read`", self.span);
+        let when = self.all_programs().filter_map(|p| p.when.as_ref()).flat_map(names).collect();
+        self.known_all(when, "`when`", self.span);
         let lists = self.model.list.iter().flat_map(|list| call_names(&list.call));
         if let Some(name) = lists.into_iter().next() {
             self.say(
@@ -90,19 +91,22 @@ impl<'a> Check<'a> {
                 "list with a call that has no parts to fill in",
             );
         }
+    }
+
+    fn known_all(&mut self, mut used: Vec<Name>, user: &str, span: Span) {
         used.sort();
         used.dedup();
         for name in used.iter().filter(|name| &***name != ONE_TIME) {
-            self.known(name, "a call");
+            self.known(name, user, span);
         }
     }
 
-    fn known(&mut self, name: &Name, user: &str) {
+    fn known(&mut self, name: &Name, user: &str, span: Span) {
         if self.model.attributes.contains_key(name) {
             return;
         }
         let known: Vec<&str> = self.model.attributes.keys().map(|name| &**name).collect();
-        self.reader.push(diagnostics::unknown_attribute(self.span, self.name, user, name, &known));
+        self.reader.push(diagnostics::unknown_attribute(span, self.name, user, name, &known));
     }
 
     fn identity(&mut self) {
@@ -111,7 +115,7 @@ impl<'a> Check<'a> {
         else {
             return self.key();
         };
-        self.known(attribute, "its identity");
+        self.known(attribute, "its identity", self.span);
         if matches!(self.model.identity, Identity::OneTimeName { .. }) {
             let renames = |program: &ProgramModel| program.phases.len() > 1;
             if !self.model.create.iter().all(renames) {
@@ -127,7 +131,7 @@ impl<'a> Check<'a> {
 
     fn key(&mut self) {
         let key = self.model.key.clone();
-        self.known(&key, "its key");
+        self.known(&key, "its key", self.span);
     }
 
     fn attributes(&mut self) {
@@ -149,7 +153,7 @@ impl<'a> Check<'a> {
                 );
             }
             for used in names(derived).iter().filter(|used| &***used != "api") {
-                self.known(used, "a derivation");
+                self.known(used, "a derivation", self.span);
             }
         }
     }
@@ -159,42 +163,54 @@ impl<'a> Check<'a> {
             (name.clone(), Field { ty: attribute.schema.ty.clone(), optional: true })
         });
         let object = Type::Object(fields.collect());
-        for rule in &self.model.rules {
+        for (rule, span) in self.model.rules.iter().zip(&self.model.rule_spans) {
             let types = RuleTypes { object: &object, deletes: rule.on == RuleOn::Delete };
             let mut errors = Vec::new();
             let ty = check::check(&rule.assert, &types, &mut errors);
             if errors.is_empty() && !ty.fits(&Type::Boolean) {
-                errors.push(bad_type(&ty));
+                errors.push(bad_type("assert", &ty));
             }
             for expr in [Some(&rule.message), rule.help.as_ref()].into_iter().flatten() {
                 check::check(expr, &types, &mut errors);
             }
-            self.report(&errors);
+            self.report(&errors, *span);
             if let Some(attribute) = &rule.attribute {
-                self.known(attribute, "a rule");
+                self.known(attribute, "the rule", *span);
             }
         }
-        let phases: Vec<&PhaseModel> = self.all_programs().flat_map(|p| &p.phases).collect();
-        for wait in phases.iter().filter_map(|phase| phase.wait.as_ref()) {
+        for phase in self.all_programs().flat_map(|program| &program.phases) {
+            let Some(wait) = &phase.wait else { continue };
             let mut errors = Vec::new();
-            check::check(&wait.until, &SelfType(&object), &mut errors);
-            self.report(&errors);
+            let ty = check::check(&wait.until, &SelfType(&object), &mut errors);
+            if errors.is_empty() && !ty.fits(&Type::Boolean) {
+                errors.push(bad_type("until", &ty));
+            }
+            self.report(&errors, phase.span);
+        }
+        let whens = self.all_programs().filter_map(|program| program.when.as_ref());
+        for when in whens {
+            let mut errors = Vec::new();
+            let ty = check::check(when, &AttributeTypes(&object), &mut errors);
+            if errors.is_empty() && !ty.fits(&Type::Boolean) {
+                errors.push(bad_type("when", &ty));
+            }
+            self.report(&errors, self.span);
         }
     }
 
-    fn report(&mut self, errors: &[ExprError]) {
+    fn report(&mut self, errors: &[ExprError], span: Span) {
         for error in errors {
-            let mut diagnostic = diagnostics::bad_expression(self.span, error);
+            let mut diagnostic = diagnostics::bad_expression(span, error);
             diagnostic.summary = format!("type `{}`: an expression does not hold", self.name);
             self.reader.push(diagnostic);
         }
     }
 }
 
-fn bad_type(ty: &Type) -> ExprError {
+fn bad_type(key: &str, ty: &Type) -> ExprError {
     ExprError {
         range: engine::expression::Range::default(),
-        message: format!("`assert` is of type {ty}, not boolean"),
+        message: format!("`{key}` is of type {ty}, not boolean"),
         help: None,
     }
 }
@@ -228,6 +244,22 @@ impl check::Types for SelfType<'_> {
         match root {
             Root::Named(name) if &**name == "self" => Ok(self.0.clone()),
             other => Err(unresolved(&format!("{other:?}"), "`until` sees `self`, the object")),
+        }
+    }
+}
+
+/// What `when` sees: the attributes by name.
+struct AttributeTypes<'a>(&'a Type);
+
+impl check::Types for AttributeTypes<'_> {
+    fn root(&self, root: &Root) -> Result<Type, check::Unresolved> {
+        let (Root::Named(name), Type::Object(fields)) = (root, self.0) else {
+            return Err(unresolved(&format!("{root:?}"), "`when` sees the attributes"));
+        };
+        match fields.get(name) {
+            Some(field) => Ok(field.ty.clone()),
+            // The name alone is reported already.
+            None => Ok(Type::Any),
         }
     }
 }

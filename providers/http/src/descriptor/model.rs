@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use engine::address::Name;
+use engine::diagnostics::Span;
 use engine::digest::Digest;
 use engine::expression::Expr;
 use engine::schema::{Attribute, Identity, Operation, ReplaceOrder, Rule};
@@ -28,6 +29,27 @@ pub struct Descriptor {
     pub(crate) apis: BTreeMap<Name, Api>,
     /// Its resource types.
     pub(crate) types: BTreeMap<Name, TypeModel>,
+}
+
+impl Descriptor {
+    /// How many calls may be under way at once, to all APIs that its types call.
+    pub(crate) fn concurrency(&self) -> usize {
+        let called: BTreeSet<&Name> = self.types.values().flat_map(TypeModel::apis).collect();
+        let bounds = called.iter().filter_map(|name| self.apis.get(*name));
+        bounds.map(|api| api.concurrency).sum::<usize>().max(1)
+    }
+}
+
+impl TypeModel {
+    /// The APIs that it calls.
+    fn apis(&self) -> impl Iterator<Item = &Name> {
+        let programs = self.create.iter().chain(&self.update).chain(&self.delete);
+        let phases = programs.flat_map(|program| &program.phases);
+        let lists = self.list.iter().chain(&self.find).map(|list| &list.call);
+        let reads = self.read.iter().map(|read| &read.call);
+        let calls = phases.filter_map(|phase| phase.call.as_ref()).chain(lists).chain(reads);
+        calls.map(|call| &call.api)
+    }
 }
 
 /// Where a text comes from: the environment first, then the spec, then the descriptor.
@@ -142,6 +164,8 @@ pub(crate) struct TypeModel {
     pub(crate) name_attribute: Option<Name>,
     pub(crate) delete_effect: Option<String>,
     pub(crate) rules: Vec<Rule>,
+    /// Where each rule stands.
+    pub(crate) rule_spans: Vec<Span>,
 }
 
 /// An attribute and its shapes on the wire.
@@ -238,6 +262,8 @@ pub(crate) struct ProgramModel {
 /// One phase.
 #[derive(Clone, Debug)]
 pub(crate) struct PhaseModel {
+    /// Where it stands.
+    pub(crate) span: Span,
     pub(crate) operation: Operation,
     pub(crate) call: Option<CallModel>,
     pub(crate) sends: SendsModel,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::address::Name;
+use engine::diagnostics::Span;
 use engine::expression::Expr;
 use engine::expression::parse::{Dialect, expression, template};
 use engine::journal::ProgramKind;
@@ -91,6 +92,7 @@ fn phase(
         reader.push(diagnostics::bad_call(span, "a phase is a mutation, not a query"));
     }
     Some(PhaseModel {
+        span: reader.span(node.span()),
         operation: operation.unwrap_or(operation_of(kind)),
         call,
         sends: sends.unwrap_or(SendsModel::Nothing),
@@ -229,9 +231,12 @@ pub(super) fn variants(
 }
 
 /// Reads `[[type.<name>.rule]]`.
-pub(super) fn rules(reader: &mut Reader, node: Option<Node<'_>>) -> Vec<Rule> {
+pub(super) fn rules(reader: &mut Reader, node: Option<Node<'_>>) -> Vec<(Span, Rule)> {
     let nodes = node.map(Reader::items).unwrap_or_default();
-    nodes.into_iter().filter_map(|node| rule(reader, node)).collect()
+    nodes
+        .into_iter()
+        .filter_map(|node| Some((reader.span(node.span()), rule(reader, node)?)))
+        .collect()
 }
 
 fn rule(reader: &mut Reader, node: Node<'_>) -> Option<Rule> {

@@ -83,11 +83,11 @@ assert = "new.size"
 message = "${this}"
 "#;
     insta::assert_snapshot!(said(&text), @"
-10:7 type `thing`: a call names the attribute `nmae`, which it lacks -> did you mean `name`?
-10:7 type `thing`: a call names the attribute `siez`, which it lacks -> did you mean `size`?
-10:7 type `thing`: an expression does not hold [`new` has no attribute `sice`] -> did you mean `size`?
-10:7 type `thing`: an expression does not hold [`assert` is of type integer, not boolean]
-10:7 type `thing`: an expression does not hold [there is no `this` here] -> a rule sees `old`, `new` and `action`
+14:12 type `thing`: the phase names the attribute `siez`, which it lacks -> did you mean `size`?
+15:12 type `thing`: the phase names the attribute `nmae`, which it lacks -> did you mean `name`?
+24:1 type `thing`: an expression does not hold [`new` has no attribute `sice`] -> did you mean `size`?
+27:1 type `thing`: an expression does not hold [`assert` is of type integer, not boolean]
+27:1 type `thing`: an expression does not hold [there is no `this` here] -> a rule sees `old`, `new` and `action`
 ");
 }
 

@@ -40,6 +40,7 @@ pub(super) fn read(
         [("delete_first", ReplaceOrder::DeleteFirst), ("create_first", ReplaceOrder::CreateFirst)];
     let replace =
         keys.node("replace").and_then(|node| reader.word(node, "replace", &replace_words));
+    let (rule_spans, rules) = program::rules(reader, keys.node("rule")).into_iter().unzip();
     let name_attribute = keys.text(reader, "name_attribute").unwrap_or_else(|| "name".to_owned());
     let of = |kind| {
         let own = programs.iter().filter(|(own, _)| *own == kind);
@@ -60,7 +61,8 @@ pub(super) fn read(
         unique_name: keys.flag(reader, "unique_name"),
         name_attribute: attributes.get_key_value(name_attribute.as_str()).map(|(n, _)| n.clone()),
         delete_effect: keys.text(reader, "delete_effect"),
-        rules: program::rules(reader, keys.node("rule")),
+        rules,
+        rule_spans,
         attributes,
     };
     keys.finish(reader);
