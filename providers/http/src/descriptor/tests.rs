@@ -165,3 +165,15 @@ worse = { type = "string", codec = "coma", wire = { rset = "x" } }"#,
 26:53 there is no API `rset` -> did you mean `rest`?
 ");
 }
+
+/// Whatever is done to a descriptor, reading it ends and says something or nothing.
+#[test]
+fn damaged_descriptors_do_no_harm() {
+    for cut in (0..GOOD.len()).filter(|at| GOOD.is_char_boundary(*at)) {
+        said(&GOOD[..cut]);
+        said(&GOOD[cut..]);
+        let next = (cut + 7).min(GOOD.len());
+        said(&format!("{}{}", &GOOD[..cut], &GOOD[next..]));
+        said(&format!("{}${{{}", &GOOD[..cut], &GOOD[cut..]));
+    }
+}

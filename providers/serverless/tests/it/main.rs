@@ -4,6 +4,7 @@
 
 mod endpoints;
 mod quirks;
+mod rates;
 mod refusals;
 mod suite;
 mod support;
