@@ -167,7 +167,7 @@ impl<'s> Evaluator<'s> {
         for (part, (key, _)) in keys.iter().zip(entries) {
             names.push(key_text(part, key.range)?);
         }
-        let secret_key = keys.iter().any(Part::is_secret);
+        let secret_key = self.any_secret(&keys);
         let rebuild = |evaluator: &mut Self| {
             let mut rebuilt = Vec::with_capacity(parts.len());
             for (key, value) in keys.iter().zip(&parts) {
@@ -181,7 +181,7 @@ impl<'s> Evaluator<'s> {
             let residual = Expr { kind: rebuild(self)?, range };
             return Ok(Part::unknown(Type::map(ty), residual, secret));
         };
-        let source = if secret_key || parts.iter().any(Part::is_secret) {
+        let source = if secret_key || self.any_secret(&parts) {
             rebuild(self).map_or(Source::Barred, |kind| Source::built(Expr { kind, range }))
         } else {
             Source::None
@@ -201,7 +201,7 @@ impl<'s> Evaluator<'s> {
         range: Range,
         kind: impl FnOnce(Vec<Expr>) -> Kind,
     ) -> Source {
-        if !parts.iter().any(Part::is_secret) {
+        if !self.any_secret(parts) {
             return Source::None;
         }
         match self.reify_all(parts, range) {
@@ -220,8 +220,8 @@ impl<'s> Evaluator<'s> {
         kind: impl FnOnce(Vec<Expr>) -> Kind,
         compute: impl FnOnce(&mut Self) -> Result<Value, Stop>,
     ) -> Eval {
-        let secret = parts.iter().any(Part::is_secret);
-        if parts.iter().any(|part| !part::is_plain(&part.value)) {
+        let secret = self.any_secret(parts);
+        if parts.iter().any(|part| !self.plain(&part.value)) {
             let exprs = self.reify_all(parts, range)?;
             return Ok(Part::unknown(ty(), Expr { kind: kind(exprs), range }, secret));
         }
@@ -276,5 +276,7 @@ pub(super) fn word(value: &Value) -> &'static str {
     }
 }
 
+#[cfg(test)]
+mod soundness;
 #[cfg(test)]
 mod tests;

@@ -65,7 +65,7 @@ impl Evaluator<'_> {
             Value::String(text) => text.clone(),
             Value::Unknown(_) | Value::Sealed(_) => {
                 let residual = reference(self.reify(&key, index.range)?);
-                return Ok(Part::unknown(Type::Any, residual, key.is_secret()));
+                return Ok(Part::unknown(Type::Any, residual, self.secret(&key)));
             }
             other => {
                 let help = format!("write the instance's key as text: {block}[\"key\"]");
@@ -75,7 +75,7 @@ impl Evaluator<'_> {
         };
         let found = self.scope.resource(block, Some(&text));
         let datum = found.map_err(|message| stop(range, message, None))?;
-        if key.is_secret() {
+        if self.secret(&key) {
             let key = self.reify(&key, index.range)?;
             let source = Source::built(reference(key));
             return Ok(chosen(datum.value, source));
@@ -111,7 +111,9 @@ impl Evaluator<'_> {
                 Ok(picked(part, value, &part.sensitive.inside(&segment), range, step))
             }
             None if object => Ok(Part::plain(Value::Null)),
-            None => Err(missing(name, entries, part, typing::end_of(range, name.len()))),
+            None => {
+                Err(missing(name, entries, self.secret(part), typing::end_of(range, name.len())))
+            }
         }
     }
 
@@ -130,12 +132,12 @@ impl Evaluator<'_> {
             other => item_of(&other.type_of()),
         };
         let segment = segment_of(&key.value);
-        if segment.is_some() && !key.is_secret() {
+        if segment.is_some() && !self.secret(key) {
             let key = Expr::literal(key.value.clone());
             return self
                 .deferred(part, ty, segment, range, |base| Kind::Index(base, Box::new(key)));
         }
-        let secret = part.is_secret() || key.is_secret();
+        let secret = self.secret(part) || self.secret(key);
         let base = Box::new(self.reify(part, range)?);
         let key = Box::new(self.reify(key, place)?);
         Ok(Part::unknown(ty, Expr { kind: Kind::Index(base, key), range }, secret))
@@ -173,7 +175,7 @@ impl Evaluator<'_> {
             }
         };
         let (value, segment) = found;
-        if key.is_secret() {
+        if self.secret(key) {
             let source = match (self.reify(part, range), self.reify(key, place)) {
                 (Ok(base), Ok(key)) => {
                     let kind = Kind::Index(Box::new(base), Box::new(key));
@@ -220,7 +222,7 @@ impl Evaluator<'_> {
         };
         let mut list = self.splat_items(items, rest, range, is_object(base))?;
         // The items of a set have no place of their own: what is secret in one is in all.
-        if matches!(part.value, Value::Set(_)) && part.is_secret() {
+        if matches!(part.value, Value::Set(_)) && self.secret(&part) {
             list.sensitive = Paths::whole();
             list.source = self.splat_source(&part, rest, range);
         }
@@ -260,7 +262,7 @@ impl Evaluator<'_> {
         let base = Box::new(self.reify(part, range)?);
         let (rest, secret) = self.fold_rest(rest)?;
         let residual = Expr { kind: Kind::Splat(base, rest), range };
-        Ok(Part::unknown(Type::list(item), residual, secret || part.is_secret()))
+        Ok(Part::unknown(Type::list(item), residual, secret || self.secret(part)))
     }
 
     fn splat_source(&mut self, part: &Part, rest: &[Access], range: Range) -> Source {
@@ -281,7 +283,7 @@ impl Evaluator<'_> {
                 Access::Attribute(name) => Access::Attribute(name.clone()),
                 Access::Index(index) => {
                     let key = self.eval(index)?;
-                    secret |= key.is_secret();
+                    secret |= self.secret(&key);
                     Access::Index(self.reify(&key, index.range)?)
                 }
             });
@@ -350,8 +352,8 @@ fn null_base(name: &str, range: Range) -> Stop {
 }
 
 /// The names of what is sensitive are not said.
-fn missing(name: &str, entries: &Attributes, part: &Part, range: Range) -> Stop {
-    let known = if part.is_secret() { None } else { nearest(name, entries.keys().map(|k| &**k)) };
+fn missing(name: &str, entries: &Attributes, secret: bool, range: Range) -> Stop {
+    let known = if secret { None } else { nearest(name, entries.keys().map(|k| &**k)) };
     let help = known.map(|known| format!("did you mean `{known}`?"));
     stop(range, format!("there is no `{name}` here"), help.as_deref())
 }

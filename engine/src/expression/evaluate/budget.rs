@@ -1,11 +1,15 @@
 //! What an evaluation may use up, and how large its result may be.
 
+use std::cell::Cell;
+
 use super::{Stop, stop};
 use crate::expression::{DEPTH_MAX, Expr, ExprError, Kind, Range, TREE_DEPTH_MAX};
 use crate::value::Value;
 
 /// The most steps of one evaluation: expressions computed, and items walked.
 const STEPS_MAX: usize = 1_000_000;
+/// How many values are looked at for the price of one step.
+const LOOKS_PER_STEP: usize = 16;
 /// The most bytes that one evaluation produces.
 pub(in crate::expression) const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// What an item of a collection counts in bytes.
@@ -23,6 +27,8 @@ const VALUE_DEPTH_MAX: usize = 2 * DEPTH_MAX;
 pub(super) struct Budget {
     steps: usize,
     bytes: usize,
+    /// How many values were looked at since the last step.
+    looked: Cell<usize>,
 }
 
 impl Budget {
@@ -31,12 +37,17 @@ impl Budget {
     }
 
     pub(super) fn steps(&mut self, steps: usize, range: Range) -> Result<(), Stop> {
-        self.steps += steps;
+        self.steps += steps + self.looked.take() / LOOKS_PER_STEP;
         if self.steps <= STEPS_MAX {
             return Ok(());
         }
         let message = format!("the expression takes more than {STEPS_MAX} steps to compute");
         Err(fatal(range, message, "walk over fewer items, or compute parts of it in locals"))
+    }
+
+    /// Accounts for values that were looked at.
+    pub(super) fn looked(&self, values: usize) {
+        self.looked.set(self.looked.get().saturating_add(values));
     }
 
     pub(super) fn bytes(&mut self, bytes: usize, range: Range) -> Result<(), Stop> {

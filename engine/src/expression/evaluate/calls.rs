@@ -19,7 +19,7 @@ impl Evaluator<'_> {
         let mut parts = self.eval_all(&call.arguments)?;
         let mut places: Vec<Range> = call.arguments.iter().map(|expr| expr.range).collect();
         if call.spread && !self.spread(&mut parts, &mut places)? {
-            let secret = parts.iter().any(Part::is_secret);
+            let secret = self.any_secret(&parts);
             let arguments = self.reify_all(&parts, range)?;
             let kind = kind_of(function, arguments, true);
             let ty = (function.result)(&[]);
@@ -80,13 +80,13 @@ impl Evaluator<'_> {
             .collect();
         match compute(&data)? {
             Answer::Unknown => {
-                let secret = parts.iter().any(Part::is_secret);
+                let secret = self.any_secret(parts);
                 let arguments = self.reify_all(parts, range)?;
                 let residual = Expr { kind: kind_of(function, arguments, false), range };
                 Ok(Part::unknown(result_type(function, parts), residual, secret))
             }
             Answer::Known(datum) => {
-                let secret = !datum.sensitive.is_empty() || datum.value.holds_sealed();
+                let secret = !datum.sensitive.is_empty() || self.holds_sealed(&datum.value);
                 let source = if secret {
                     self.source_if(parts, range, |exprs| kind_of(function, exprs, false))
                 } else {
@@ -111,7 +111,7 @@ impl Evaluator<'_> {
             Value::List(items) => {
                 items.iter().enumerate().map(|(at, item)| item_at(last, at, item, place)).collect()
             }
-            Value::Set(items) if last.is_secret() => {
+            Value::Set(items) if self.secret(last) => {
                 let source = Source::Barred;
                 let secret = |item: &Value| Part {
                     value: item.clone(),
@@ -164,7 +164,7 @@ impl Evaluator<'_> {
                     continue;
                 }
             };
-            if part.value.is_known() {
+            if self.known(&part.value) {
                 return Ok(part);
             }
             return self.may_work(part, &arguments[index + 1..], range);
@@ -176,13 +176,13 @@ impl Evaluator<'_> {
     /// but for those that fail already.
     fn may_work(&mut self, first: Part, rest: &[Expr], range: Range) -> Eval {
         let mut ty = first.value.type_of();
-        let mut secret = first.is_secret();
+        let mut secret = self.secret(&first);
         let mut arguments = vec![self.reify(&first, range)?];
         for argument in rest {
             match self.eval(argument) {
                 Ok(part) => {
                     ty = ty.unify(&part.value.type_of());
-                    secret |= part.is_secret();
+                    secret |= self.secret(&part);
                     arguments.push(self.reify(&part, argument.range)?);
                 }
                 Err(stop) if stop.fatal => return Err(stop),
@@ -203,7 +203,7 @@ impl Evaluator<'_> {
             Err(stop) if stop.fatal => return Err(stop),
             Err(_) => return Ok(Part::plain(Value::Bool(false))),
         };
-        let secret = part.is_secret();
+        let secret = self.secret(&part);
         let works = Value::Bool(true);
         if part.value.is_known() && !secret {
             return Ok(Part::plain(works));

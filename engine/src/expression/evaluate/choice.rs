@@ -19,7 +19,7 @@ impl Evaluator<'_> {
             (&conditional.no, &conditional.yes)
         };
         let part = self.eval(taken)?;
-        if !condition.is_secret() {
+        if !self.secret(&condition) {
             return Ok(part);
         }
         // The residual names the condition and both arms, so that it does not tell which is taken.
@@ -42,11 +42,12 @@ impl Evaluator<'_> {
     fn both_arms(&mut self, conditional: &Conditional, condition: &Part, range: Range) -> Eval {
         let yes = self.eval(&conditional.yes)?;
         let no = self.eval(&conditional.no)?;
+        self.plain(&yes.value);
         if yes.value == no.value && yes.sensitive == no.sensitive {
             return Ok(yes);
         }
         let ty = yes.value.type_of().unify(&no.value.type_of());
-        let secret = [condition, &yes, &no].into_iter().any(Part::is_secret);
+        let secret = [condition, &yes, &no].into_iter().any(|part| self.secret(part));
         let kind = Kind::Conditional(Box::new(Conditional {
             condition: self.reify(condition, range)?,
             yes: self.reify(&yes, range)?,

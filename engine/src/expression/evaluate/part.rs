@@ -71,24 +71,53 @@ impl Part {
         };
         Self { value: datum.value, sensitive: datum.sensitive, source }
     }
-
-    /// Says whether something in it is sensitive: then what is computed from all of it is.
-    pub(super) fn is_secret(&self) -> bool {
-        !self.sensitive.is_empty() || self.value.holds_sealed()
-    }
 }
 
-/// Says whether all of a value is known and in clear.
-pub(super) fn is_plain(value: &Value) -> bool {
+/// Says whether all of a value is known and in clear, and counts what it looks at.
+fn is_plain(value: &Value, seen: &mut usize) -> bool {
+    *seen += 1;
     match value {
         Value::Unknown(_) | Value::Sealed(_) => false,
-        Value::List(items) | Value::Set(items) => items.iter().all(is_plain),
-        Value::Map(entries) => entries.values().all(is_plain),
+        Value::List(items) | Value::Set(items) => items.iter().all(|item| is_plain(item, seen)),
+        Value::Map(entries) => entries.values().all(|item| is_plain(item, seen)),
+        Value::String(text) => {
+            *seen += text.len() / 64;
+            true
+        }
         _ => true,
     }
 }
 
+/// Walks over values. Each is paid for at the next step, so that looking into large values again
+/// and again does not run long.
 impl Evaluator<'_> {
+    /// Says whether something in the part is sensitive: then what is computed from all of it is,
+    /// and the part cannot stand in a residual itself.
+    pub(super) fn secret(&self, part: &Part) -> bool {
+        !part.sensitive.is_empty() || self.holds_sealed(&part.value)
+    }
+
+    pub(super) fn any_secret(&self, parts: &[Part]) -> bool {
+        parts.iter().any(|part| self.secret(part))
+    }
+
+    /// Says whether all of a value is known and in clear.
+    pub(super) fn plain(&self, value: &Value) -> bool {
+        let mut seen = 0;
+        let plain = is_plain(value, &mut seen);
+        self.budget.looked(seen);
+        plain
+    }
+
+    /// Says whether nothing in a value is unknown.
+    pub(super) fn known(&self, value: &Value) -> bool {
+        self.plain(value) || value.is_known()
+    }
+
+    pub(super) fn holds_sealed(&self, value: &Value) -> bool {
+        !self.plain(value) && value.holds_sealed()
+    }
+
     /// The expression that stands for a part in a residual.
     pub(super) fn reify(&mut self, part: &Part, range: Range) -> Result<Expr, Stop> {
         self.reify_value(&part.value, &part.sensitive, &part.source, range)
@@ -114,7 +143,7 @@ impl Evaluator<'_> {
         if sensitive.covers(&Path::root()) || matches!(value, Value::Sealed(_)) {
             return self.resolve(source, range);
         }
-        if sensitive.is_empty() && is_plain(value) {
+        if sensitive.is_empty() && self.plain(value) {
             return Ok(Expr::literal(value.clone()));
         }
         match value {
@@ -138,7 +167,7 @@ impl Evaluator<'_> {
                 Ok(Expr::nowhere(Kind::Map(exprs)))
             }
             // The items of a set have no place of their own.
-            Value::Set(items) if sensitive.is_empty() && !value.holds_sealed() => {
+            Value::Set(items) if sensitive.is_empty() && !self.holds_sealed(value) => {
                 let list = items
                     .iter()
                     .map(|item| self.reify_value(item, &Paths::none(), &Source::None, range))

@@ -66,6 +66,7 @@ impl Scope for World {
                 value: json(r#"{"user": "me", "key": "hunter2", "ports": [1, 2]}"#),
                 sensitive: Paths::from_iter([Path::attribute("key")]),
             },
+            "long" => Value::list((0..100_000).map(Value::Integer).collect()).into(),
             "huge" => Value::string("x".repeat(1 << 20)).into(),
             _ => return Err(format!("there is no variable `{name}`")),
         })
@@ -486,6 +487,11 @@ fn evaluation_is_bounded() {
     assert!(show(&templates).contains("the expression makes more than 16 MiB of data"));
     let replaced = "replace(var.huge, \"x\", var.huge)";
     assert!(show(&format!("${{{replaced}}}")).contains("more than 16 MiB"));
+    // What is only looked at is paid for, too.
+    let looks = "[for x in range(60000) : contains(var.long, x)]";
+    assert!(show(&format!("${{{looks}}}")).contains("1000000 steps"));
+    let compares = "[for x in range(60000) : var.long == [var.long] || [var.long][0] == var.long]";
+    assert!(show(&format!("${{{compares}}}")).contains("1000000 steps"));
     // A bound is no failure that can be tried around.
     assert!(show(&format!("${{try({walks}, 1)}}")).contains("1000000 steps"));
 }
@@ -546,5 +552,52 @@ fn values_and_residuals_have_a_depth() {
             }
         }
         assert_eq!(end.as_deref(), Some(message), "{text}");
+    }
+}
+
+/// The deepest expressions that can be written, inside the deepest table that can hold them, on a
+/// thread with a small stack.
+#[test]
+fn the_deepest_expressions_fit_the_stack() {
+    let around = |open: &str, middle: &str, close: &str| {
+        let nested = |depth| format!("{}{middle}{}", open.repeat(depth), close.repeat(depth));
+        let fits = |text: &String| parse::expression(text, Dialect::Spec).is_ok();
+        (1..70).rev().map(nested).find(fits).unwrap()
+    };
+    let texts = [
+        around("[for x in value.a.ports : ", "x", "]"),
+        around("[for x in ", "value.a.ports", " : x]"),
+        around("{ a = ", "value.a.id", " }"),
+        around("try(upper(", "value.a.id", "))"),
+        around("\"a${", "value.a.id", "}\""),
+        around("!(value.a.id == \"x\" ? ", "true", " : false)"),
+        around("coalesce([", "value.a.id", "]...)"),
+        around("var.list[", "0", "] == \"a\" ? 0 : 1"),
+        format!("value.a.ports{}", "[0]".repeat(200)),
+        format!("1{}", " + value.a.ports[0]".repeat(120)),
+        format!("{}value.a.id", "var.flag ? 1 : ".repeat(50)),
+    ];
+    let run = move || {
+        for text in &texts {
+            let mut expr = parse::expression(text, Dialect::Spec).unwrap();
+            for _ in 0..64 {
+                expr = Expr::nowhere(Kind::List(vec![expr]));
+            }
+            // Whether it is allowed is another matter.
+            drop(evaluate(&expr, &World::default()));
+            drop(residual(&expr, &World::default()));
+            drop(super::super::check::check(&expr, &Anything, &mut Vec::new()));
+            assert!(!expr.to_string().is_empty());
+        }
+    };
+    std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
+}
+
+/// Every name is there, and nothing is known of it.
+struct Anything;
+
+impl super::super::check::Types for Anything {
+    fn root(&self, _: &Root) -> Result<Type, super::super::check::Unresolved> {
+        Ok(Type::Any)
     }
 }

@@ -50,7 +50,7 @@ impl Evaluator<'_> {
         // a set have no place of their own.
         let whole = found.secret
             || collection.sensitive.covers(&Path::root())
-            || (matches!(collection.value, Value::Set(_)) && collection.is_secret());
+            || (matches!(collection.value, Value::Set(_)) && self.secret(&collection));
         let kept = found.kept;
         let mut part = match &walk.key {
             None => self.list_of(kept.into_iter().map(|kept| kept.value).collect(), range),
@@ -83,7 +83,7 @@ impl Evaluator<'_> {
         if let Some(condition) = &walk.condition {
             let part = self.eval(condition)?;
             expect(&part.value, &Type::Boolean, condition.range)?;
-            found.secret |= part.is_secret();
+            found.secret |= self.secret(&part);
             match part.value {
                 Value::Bool(true) => {}
                 Value::Bool(false) => return Ok(()),
@@ -95,7 +95,7 @@ impl Evaluator<'_> {
         }
         let key = walk.key.as_ref().map(|key| self.eval(key)).transpose()?;
         if let (Some(part), Some(key)) = (&key, &walk.key) {
-            found.secret |= part.is_secret();
+            found.secret |= self.secret(part);
             if key_text(part, key.range)?.is_none() {
                 found.undecided = true;
                 return Ok(());
@@ -206,7 +206,7 @@ impl Evaluator<'_> {
                 condition,
                 grouped: walk.grouped,
             }));
-            return Ok((Expr { kind, range }, secret || collection.is_secret()));
+            return Ok((Expr { kind, range }, secret || self.secret(collection)));
         }
     }
 
@@ -214,7 +214,7 @@ impl Evaluator<'_> {
         let mut secret = false;
         let mut fold = |evaluator: &mut Self, expr: &Expr| {
             let part = evaluator.eval(expr)?;
-            secret |= part.is_secret();
+            secret |= evaluator.secret(&part);
             evaluator.reify(&part, expr.range)
         };
         let key = walk.key.as_ref().map(|key| fold(self, key)).transpose()?;

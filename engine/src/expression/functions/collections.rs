@@ -23,19 +23,19 @@ fn known(value: Value, secret: bool) -> Parted {
     Ok(Answer::Known(Datum { value, sensitive }))
 }
 
-/// The items of a list or set with their sensitive places; those of a set have none of their own.
+/// The items of a list or set with their sensitive places.
 fn items(datum: &Datum) -> Vec<Datum> {
+    let count = datum.value.as_items().unwrap_or_default().len();
+    (0..count).map(|index| item(datum, index)).collect()
+}
+
+/// One item of a list or set; those of a set have no place of their own.
+fn item(datum: &Datum, index: usize) -> Datum {
     let items = datum.value.as_items().unwrap_or_default();
     let set = matches!(datum.value, Value::Set(_)) && !datum.sensitive.is_empty();
-    items
-        .iter()
-        .enumerate()
-        .map(|(index, value)| {
-            let sensitive =
-                if set { Paths::whole() } else { datum.sensitive.inside(&Segment::Index(index)) };
-            Datum { value: value.clone(), sensitive }
-        })
-        .collect()
+    let sensitive =
+        if set { Paths::whole() } else { datum.sensitive.inside(&Segment::Index(index)) };
+    Datum { value: items.get(index).cloned().unwrap_or(Value::Null), sensitive }
 }
 
 /// The items with which `secret` lists are secret as a whole: how many there are tells of it.
@@ -192,18 +192,18 @@ pub(super) fn slice(a: &[Datum]) -> Parted {
     if a.iter().any(|datum| hidden(&datum.value)) {
         return Ok(Answer::Unknown);
     }
-    let items = items(&a[0]);
+    let count = a[0].value.as_items().unwrap_or_default().len();
     let secret = a.iter().any(whole_secret);
     let bound = |at: usize| {
-        usize::try_from(whole_number(&a[at])).ok().filter(|bound| *bound <= items.len()).ok_or_else(
-            || Fault::new(at, format!("this is outside the list, which has {} items", items.len())),
-        )
+        let bound = usize::try_from(whole_number(&a[at])).ok().filter(|bound| *bound <= count);
+        let outside = || format!("this is outside the list, which has {count} items");
+        bound.ok_or_else(|| Fault::new(at, outside()))
     };
     let (start, end) = (bound(1)?, bound(2)?);
     if start > end {
         return Err(Fault::new(2, "the end stands before the start"));
     }
-    list(items[start..end].to_vec(), secret)
+    list((start..end).map(|index| item(&a[0], index)).collect(), secret)
 }
 
 /// The index wraps around, so every index names an item.
@@ -211,15 +211,12 @@ pub(super) fn element(a: &[Datum]) -> Parted {
     if hidden(&a[0].value) || hidden(&a[1].value) {
         return Ok(Answer::Unknown);
     }
-    let items = items(&a[0]);
-    let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
+    let count = a[0].value.as_items().unwrap_or_default().len();
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
     let Some(at) = whole_number(&a[1]).checked_rem_euclid(count) else {
         return Err(Fault::new(0, "an empty list has no element"));
     };
-    let mut datum = usize::try_from(at)
-        .ok()
-        .and_then(|at| items.into_iter().nth(at))
-        .unwrap_or_else(|| Datum::plain(Value::Null));
+    let mut datum = item(&a[0], usize::try_from(at).unwrap_or(0));
     if !a[1].sensitive.is_empty() {
         datum.sensitive = Paths::whole();
     }
