@@ -10,7 +10,7 @@ use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::event::Event;
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Options, Target};
-use engine::plan::{Plan, lint, saved};
+use engine::plan::{Plan, saved};
 use engine::spec::resolve::{ResolveInput, resolve};
 use engine::spec::settings::provider_settings;
 use engine::spec::{Config, Document};
@@ -106,6 +106,13 @@ pub(crate) struct Made {
 }
 
 impl Made {
+    /// With the plan's digest in its view. It costs as much as writing the plan, so only formats
+    /// that show it ask for it.
+    pub(crate) fn with_digest(mut self) -> Self {
+        self.view.digest = self.plan.as_ref().map(|plan| saved::digest(plan).to_string());
+        self
+    }
+
     /// What is made of a spec that cannot be planned.
     pub(crate) fn refused(resolved: Resolved) -> Self {
         let Resolved { sources, mut diagnostics, .. } = resolved;
@@ -150,7 +157,7 @@ pub(crate) async fn plan(
     let emit = |_: Event| {};
     recover_in_memory(&mut snapshot, &request, &System, &emit).await?;
     let (plan, found) = make(&snapshot, &request).await?;
-    finish(resolved, &configured, plan, found)
+    Ok(finish(resolved, &configured, plan, found))
 }
 
 /// What stands in the way of the calls that a request needs.
@@ -161,28 +168,23 @@ pub(crate) fn refuse_unreachable(
     (request.refresh && configured.missing.has_errors()).then(|| configured.missing.clone())
 }
 
-/// Lints a plan and makes its view.
+/// Makes the view of a plan. The planner has linted it: what is wrong with it is a diagnostic.
 pub(crate) fn finish(
     resolved: Resolved,
     configured: &Configured,
     plan: Plan,
     found: Diagnostics,
-) -> Result<Made, CommandError> {
+) -> Made {
     let Resolved { sources, mut diagnostics, .. } = resolved;
     diagnostics.extend(found);
     diagnostics.sort();
     if diagnostics.has_errors() {
         let view = PlanView::refused(&sources, &diagnostics);
-        return Ok(Made { plan: None, view, sources, diagnostics });
+        return Made { plan: None, view, sources, diagnostics };
     }
-    if let Some(note) = lint::lint(&plan).into_iter().next() {
-        return Err(CommandError::new(format!("this plan must not be run: {note}"))
-            .help("this is a mistake in Plumb, not in the spec: please report it"));
-    }
-    let digest = saved::digest(&plan);
-    let mut view = PlanView::new(&plan, &sources, &diagnostics, Some(&digest));
+    let mut view = PlanView::new(&plan, &sources, &diagnostics, None);
     add_units(&mut view, configured);
-    Ok(Made { plan: Some(plan), view, sources, diagnostics })
+    Made { plan: Some(plan), view, sources, diagnostics }
 }
 
 /// Adds the units of numbers, which schemas know.

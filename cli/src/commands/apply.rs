@@ -94,7 +94,10 @@ async fn of_spec(
         Ok((session, plan, found))
     };
     let (session, plan, found) = unless_stopped(&stop, opening).await?;
-    let made = planning::finish(resolved, &configured, plan, found)?;
+    let mut made = planning::finish(resolved, &configured, plan, found);
+    if teller.is_json() {
+        made = made.with_digest();
+    }
     let Some(plan) = &made.plan else {
         session.close().await?;
         return Ok(refuse(&made, &teller, output));

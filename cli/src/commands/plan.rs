@@ -22,7 +22,10 @@ pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Stat
         let diagnostics = planning::as_diagnostics(error);
         output.data(&render::json::pretty(&PlanView::refused(&Sources::default(), &diagnostics)));
     }
-    let made = made?;
+    let mut made = made?;
+    if args.format() != PlanFormat::Text || args.out.is_some() {
+        made = made.with_digest();
+    }
     if let (Some(path), Some(plan)) = (&args.out, &made.plan) {
         save(&base.join(path), plan, &made.view)?;
     }
