@@ -131,7 +131,7 @@ fn strip_version(path: &str) -> &str {
 
 /// The operations of the job API on one job; they also go by their name without the id.
 pub(crate) fn is_job_operation(operation: &str) -> bool {
-    const NAMES: &[&str] = &["/status/", "/status-sync/", "/stream/", "/job-take/", "/job-stop/"];
+    const NAMES: &[&str] = &["/status/", "/status-sync/", "/stream/"];
     NAMES.iter().any(|name| operation.contains(name))
 }
 

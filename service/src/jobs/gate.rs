@@ -39,7 +39,12 @@ fn call(request: &Request, internal: bool) -> (Call, String) {
     let path = request.uri().path();
     let matched = request.extensions().get::<MatchedPath>().map_or(path, MatchedPath::as_str);
     let method = request.method();
-    let operation = format!("{method} {}", matched.strip_prefix(PREFIX).unwrap_or(matched));
+    let mut operation = format!("{method} {}", matched.strip_prefix(PREFIX).unwrap_or(matched));
+    if internal {
+        // Those of workers go by their first word: `GET /job-take`.
+        let end = operation.find("/{").unwrap_or(operation.len());
+        operation.truncate(end);
+    }
     let original = gate::whole_path(request);
     let call = Call {
         operations: vec![operation],

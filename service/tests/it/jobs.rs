@@ -300,12 +300,25 @@ async fn results_that_are_too_large_or_binary_talk_fail_alone() {
 }
 
 #[tokio::test]
+async fn a_result_that_never_arrives_is_worked_for_again() {
+    let service = Harness::with(|options| {
+        options.timing.silence = Duration::from_millis(2500);
+        // As often as a worker tries: three times, and once more where a kept connection fails.
+        options.faults = vec!["op=POST /job-done,times=4,kind=cut".parse().unwrap()];
+    })
+    .await;
+    let endpoint = service.endpoint(json!({})).await;
+    let job = service.run(&endpoint, json!({ "n": 1 })).await;
+    let done = service.until(&endpoint, &job, "COMPLETED").await;
+    assert_eq!(done["retries"], 1, "{done}");
+}
+
+#[tokio::test]
 async fn faults_and_the_access_log_reach_the_job_api() {
     let service = Harness::with(|options| {
         options.faults = vec![
             "op=POST /run,nth=1,kind=lost".parse().unwrap(),
             "op=POST /cancel,kind=error500-before".parse().unwrap(),
-            "op=GET /job-take,nth=1,kind=cut".parse().unwrap(),
         ];
     })
     .await;
