@@ -13,10 +13,13 @@ mod codec;
 mod descriptor;
 mod graphql;
 mod limits;
+mod objects;
+mod paging;
 mod perform;
 mod provider;
 mod reading;
 mod secret;
+mod sending;
 mod template;
 mod wire;
 

@@ -1,6 +1,5 @@
 //! Doing: one phase of one object. At most one mutating call, then at most one wait.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use engine::address::Name;
@@ -12,21 +11,19 @@ use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Notice, Object, Reply};
 use serde_json::Value as Json;
 
-use crate::calls::{Payload, Prepared, Shown, unwritable};
+use crate::calls::Shown;
 use crate::classify::Failure;
-use crate::codec;
-use crate::descriptor::model::{Argument, CallModel, PhaseModel, Request, SendsModel, Wait};
-use crate::descriptor::schema::takes_sends;
-use crate::graphql::Selection;
-use crate::reading::{Subject, id_text, unreadable, what};
-use crate::template::{CallScope, Given, Unfilled};
-use crate::wire::{Unwritable, Wire, at, encode, put};
+use crate::descriptor::model::{CallModel, PhaseModel, Wait};
+use crate::objects::id_text;
+use crate::reading::{Subject, unreadable};
+use crate::template::{CallScope, Given};
+use crate::wire::at;
 
 /// One phase of one object, about to be performed.
-struct Act<'a> {
-    subject: Subject<'a>,
-    phase: &'a PhaseModel,
-    call: &'a Call<'a>,
+pub(crate) struct Act<'a> {
+    pub(crate) subject: Subject<'a>,
+    pub(crate) phase: &'a PhaseModel,
+    pub(crate) call: &'a Call<'a>,
 }
 
 impl Subject<'_> {
@@ -100,7 +97,7 @@ impl Act<'_> {
         self.call.phase.kind == ProgramKind::Delete
     }
 
-    fn creates(&self) -> bool {
+    pub(crate) fn creates(&self) -> bool {
         self.call.phase.kind == ProgramKind::Create && self.call.phase.phase == 0
     }
 
@@ -109,7 +106,7 @@ impl Act<'_> {
         self.deletes() && failure.error.kind == Kind::NotFound
     }
 
-    fn scope(&self) -> CallScope<'_> {
+    pub(crate) fn scope(&self) -> CallScope<'_> {
         CallScope {
             desired: Some(self.call.desired),
             live: self.call.live,
@@ -150,132 +147,6 @@ impl Act<'_> {
             failure.row.as_ref().is_some_and(|row| retry.errors.contains(row))
                 && began.elapsed() + pause < retry.within
         })
-    }
-
-    fn prepare<'m>(&self, model: &'m CallModel) -> Result<Prepared<'m>, Failure> {
-        let words = what(model);
-        let body = if takes_sends(&model.request) { self.body(model, &words)? } else { None };
-        let scope = self.scope();
-        let caller = self.subject.caller;
-        let naming = caller.api(&model.api).naming;
-        let payload = match &model.request {
-            Request::Rest { method, path } => Payload::Rest {
-                method: *method,
-                path: path.fill(&scope).map_err(|reason| unfilled(&words, &reason))?,
-                body: body.map(|body| body.to_json()),
-            },
-            Request::Graphql { fields, arguments, .. } => Payload::Graphql {
-                fields,
-                arguments: arguments
-                    .iter()
-                    .map(|(name, argument)| {
-                        let wire = match argument {
-                            Argument::Sends => {
-                                body.clone().unwrap_or_else(|| Wire::Object(BTreeMap::new()))
-                            }
-                            Argument::Value(template) => {
-                                let value = template.fill(&scope);
-                                let value = value.map_err(|reason| unfilled(&words, &reason))?;
-                                encode(&value, &engine::types::Type::Any, naming)
-                                    .map_err(|reason| unwritable(&words, &reason))?
-                            }
-                        };
-                        Ok((name.clone(), wire))
-                    })
-                    .collect::<Result<_, Failure>>()?,
-                selection: self
-                    .phase
-                    .item
-                    .as_ref()
-                    .map(|_| Selection::of(self.subject.model, &model.api, naming)),
-            },
-        };
-        let header = self.subject.model.idempotency_header.clone().filter(|_| self.creates());
-        let live = self.call.live.cloned().unwrap_or_default();
-        Ok(Prepared {
-            api: &model.api,
-            what: words,
-            payload,
-            mutation: true,
-            names_object: self.call.id.is_some() && matches!(model.request, Request::Rest { .. }),
-            header: header.zip(self.call.nonce.map(ToString::to_string)),
-            mask: caller
-                .mask
-                .with_object(self.subject.model, self.call.desired)
-                .with_object(self.subject.model, &live),
-        })
-    }
-
-    /// What the phase sends; none where it sends nothing at all.
-    fn body(&self, model: &CallModel, words: &str) -> Result<Option<Wire>, Failure> {
-        let mut body = BTreeMap::new();
-        for (name, value) in self.sends(words)? {
-            self.write(&mut body, &model.api, &name, &value)
-                .map_err(|reason| with_attribute(unwritable(words, &reason), &name))?;
-        }
-        if body.is_empty() && matches!(self.phase.sends, SendsModel::Nothing) {
-            return Ok(None);
-        }
-        let body = Wire::Object(body);
-        Ok(Some(match &self.phase.inside {
-            Some(key) => Wire::Object([(key.clone(), body)].into()),
-            None => body,
-        }))
-    }
-
-    /// The attributes that are sent, with their values.
-    fn sends(&self, words: &str) -> Result<Attributes, Failure> {
-        let scope = self.scope();
-        let mut sends = Attributes::new();
-        match &self.phase.sends {
-            SendsModel::Nothing => {}
-            SendsModel::All | SendsModel::Changed => {
-                let all = matches!(self.phase.sends, SendsModel::All);
-                for (name, attribute) in &self.subject.model.attributes {
-                    let changed = self.call.changed.contains(name);
-                    let given = attribute.schema.presence != Presence::Computed;
-                    let Some(value) = scope.attribute(name) else { continue };
-                    // What the server will choose is not ours to send.
-                    if attribute.schema.server_default && !value.is_known() {
-                        continue;
-                    }
-                    // Null is sent where it is news: elsewhere it is what the API has anyway.
-                    let tells = !value.is_null() || (changed && !self.creates());
-                    if given && tells && (all || changed) {
-                        sends.insert(name.clone(), value.clone());
-                    }
-                }
-            }
-            SendsModel::These(templates) => {
-                for (name, template) in templates {
-                    let value = template.fill(&scope).map_err(|e| unfilled(words, &e))?;
-                    if !value.is_null() || self.call.changed.contains(name) && !self.creates() {
-                        sends.insert(name.clone(), value);
-                    }
-                }
-            }
-        }
-        for (name, template) in &self.phase.with {
-            let value = template.fill(&scope).map_err(|reason| unfilled(words, &reason))?;
-            sends.insert(name.clone(), value);
-        }
-        Ok(sends)
-    }
-
-    fn write(
-        &self,
-        body: &mut BTreeMap<String, Wire>,
-        api: &Name,
-        name: &Name,
-        value: &Value,
-    ) -> Result<(), Unwritable> {
-        let Some(attribute) = self.subject.model.attributes.get(name) else { return Ok(()) };
-        let Some(shape) = attribute.wires.get(api) else { return Ok(()) };
-        let Some(path) = &shape.write_at else { return Ok(()) };
-        let naming = self.subject.caller.api(api).naming;
-        let wire = encode(value, &attribute.schema.ty, naming)?;
-        put(body, path, codec::write(&shape.write, wire)?);
-        Ok(())
     }
 
     /// The object of a successful answer, once it is sure that it answers this call.
@@ -375,13 +246,4 @@ fn holds(wait: &Wait, object: &Object) -> Result<bool, String> {
         Ok(datum) => Ok(datum.value == Value::Bool(true)),
         Err(error) => Err(error.message),
     }
-}
-
-fn unfilled(words: &str, Unfilled(reason): &Unfilled) -> Failure {
-    Failure::new(Kind::Rejected, format!("{words} cannot be filled in: {reason}"))
-}
-
-fn with_attribute(mut failure: Failure, name: &Name) -> Failure {
-    failure.error.message = format!("{} (`{name}`)", failure.error.message);
-    failure
 }

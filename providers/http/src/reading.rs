@@ -1,9 +1,7 @@
-//! Looking: lists, reads and look-ups, and answers turned into objects.
+//! Looking: lists, reads and look-ups.
 
 use std::collections::BTreeMap;
 
-use engine::address::Name;
-use engine::expression::evaluate;
 use engine::schema::{Identity, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
@@ -13,13 +11,14 @@ use serde_json::Value as Json;
 
 use crate::calls::{Caller, Payload, Prepared, Shown};
 use crate::classify::Failure;
-use crate::codec;
 use crate::descriptor::model::{
-    Argument, CallModel, ListCall, Method, Naming, Paging, ReadCall, Request, TypeModel,
+    Argument, CallModel, ListCall, Method, Paging, ReadCall, Request, TypeModel,
 };
 use crate::graphql::Selection;
-use crate::template::{CallScope, Unfilled, query_pair};
-use crate::wire::{at, decode, encode};
+use crate::objects::{id_text, join};
+use crate::paging::Page;
+use crate::template::{CallScope, Unfilled};
+use crate::wire::{at, encode};
 
 /// No list has more pages: a server that always names another would be read for ever.
 const PAGES_MAX: usize = 10_000;
@@ -236,54 +235,6 @@ impl<'a> Subject<'a> {
         }
         Err(unreadable(&list.call, "its pages do not end"))
     }
-
-    /// Reads an object out of an answer. The error says what does not fit, without values.
-    pub(crate) fn object(
-        &self,
-        api: &Name,
-        json: &Json,
-        id: Option<&ObjectId>,
-    ) -> Result<Object, String> {
-        if !json.is_object() {
-            return Err("it shows no object where one was expected".to_owned());
-        }
-        let attributes = self.attributes(api, json)?;
-        let shown = attributes.get(&self.model.key).and_then(id_text).map(ObjectId);
-        match shown.or_else(|| id.cloned()) {
-            Some(id) => Ok(Object { id, attributes }),
-            None => Err(format!("it shows no `{}`", self.model.key)),
-        }
-    }
-
-    fn attributes(&self, api: &Name, json: &Json) -> Result<Attributes, String> {
-        let naming: Naming = self.caller.api(api).naming;
-        let mut attributes = Attributes::new();
-        for (name, model) in &self.model.attributes {
-            let Some(shape) = model.wires.get(api) else { continue };
-            let Some(path) = &shape.read_at else { continue };
-            let Some(part) = at(json, path) else { continue };
-            let part = codec::read(&shape.read, part.clone());
-            let value = decode(&part, &model.schema.ty, naming).convert(&model.schema.ty);
-            let value = value.map_err(|misfit| format!("`{name}`: {misfit}"))?;
-            attributes.insert(name.clone(), value);
-        }
-        Ok(attributes)
-    }
-
-    /// The object with its derived attributes, as far as what they derive from is there.
-    pub(crate) fn derived(&self, id: ObjectId, mut attributes: Attributes) -> Object {
-        for (name, attribute) in &self.schema.attributes {
-            let Some(derived) = &attribute.derived else { continue };
-            let there = crate::template::names(derived)
-                .iter()
-                .all(|name| attributes.get(name).is_some_and(|value| !value.is_null()));
-            let scope = CallScope { desired: Some(&attributes), ..CallScope::default() };
-            if let (true, Ok(datum)) = (there, evaluate::evaluate(derived, &scope)) {
-                attributes.insert(name.clone(), datum.value);
-            }
-        }
-        Object { id, attributes }
-    }
 }
 
 /// An answer that cannot be taken for what it should be.
@@ -298,22 +249,6 @@ fn items_of(list: &ListCall, shown: &Shown) -> Result<Vec<Json>, Failure> {
     match at(json, &list.items) {
         Some(Json::Array(items)) => Ok(items.clone()),
         _ => Err(unreadable(&list.call, "it shows no list where one was expected")),
-    }
-}
-
-/// Adds what is not known yet.
-fn join(known: &mut Attributes, more: Attributes) {
-    for (name, value) in more {
-        known.entry(name).or_insert(value);
-    }
-}
-
-/// An id as text; APIs use numbers too.
-pub(crate) fn id_text(value: &Value) -> Option<Name> {
-    match value {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Integer(number) => Some(number.to_string().into()),
-        _ => None,
     }
 }
 
@@ -337,89 +272,8 @@ fn method_word(method: Method) -> &'static str {
     }
 }
 
-/// Where a list that comes in pages is.
-struct Page {
-    number: u64,
-    cursor: Option<String>,
-}
-
-impl Page {
-    fn first(paging: Option<&Paging>) -> Self {
-        let number = if let Some(Paging::Page { first, .. }) = paging { *first } else { 0 };
-        Self { number, cursor: None }
-    }
-
-    fn path(&self, first: &str, paging: &Paging) -> String {
-        let mut pairs = Vec::new();
-        match paging {
-            Paging::Page { page, size, .. } => {
-                pairs.push(query_pair(page, &self.number.to_string()));
-                pairs.extend(size.iter().map(|(name, size)| query_pair(name, &size.to_string())));
-            }
-            Paging::Cursor { cursor, .. } => {
-                pairs.extend(self.cursor.iter().map(|value| query_pair(cursor, value)));
-            }
-            Paging::Link => {}
-        }
-        let mut path = first.to_owned();
-        for pair in pairs {
-            path.push(if path.contains('?') { '&' } else { '?' });
-            path.push_str(&pair);
-        }
-        path
-    }
-
-    /// Goes to the next page; says whether there is one.
-    fn next(&mut self, paging: &Paging, count: usize, json: Option<&Json>) -> bool {
-        match paging {
-            Paging::Page { size, .. } => {
-                self.number += 1;
-                let full = size.as_ref().is_none_or(|(_, size)| count as u64 >= *size);
-                count > 0 && full
-            }
-            Paging::Cursor { next, .. } => {
-                let found = json.and_then(|json| at(json, next)).and_then(|next| match next {
-                    Json::String(text) if !text.is_empty() => Some(text.clone()),
-                    Json::Number(number) => Some(number.to_string()),
-                    _ => None,
-                });
-                // A cursor that stays where it is would be followed for ever.
-                let moves = found.is_some() && found != self.cursor;
-                self.cursor = found;
-                moves
-            }
-            Paging::Link => false,
-        }
-    }
-}
-
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         failure.error
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn pages() {
-        let paging = Paging::Page { page: "p".into(), first: 1, size: Some(("n".into(), 2)) };
-        let mut page = Page::first(Some(&paging));
-        assert_eq!(page.path("/x?a=b", &paging), "/x?a=b&p=1&n=2");
-        assert!(page.next(&paging, 2, None));
-        assert_eq!(page.path("/x", &paging), "/x?p=2&n=2");
-        assert!(!page.next(&paging, 1, None));
-
-        let paging = Paging::Cursor { cursor: "c".into(), next: vec!["next".into()] };
-        let mut page = Page::first(Some(&paging));
-        assert_eq!(page.path("/x", &paging), "/x");
-        assert!(page.next(&paging, 0, Some(&json!({"next": "a/b"}))));
-        assert_eq!(page.path("/x", &paging), "/x?c=a%2Fb");
-        assert!(!page.next(&paging, 5, Some(&json!({"next": "a/b"}))), "it does not move");
-        assert!(!page.next(&paging, 5, Some(&json!({"next": null}))));
     }
 }

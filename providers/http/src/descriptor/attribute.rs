@@ -52,8 +52,9 @@ pub(super) fn read(
     schema.effect = keys.text(reader, "effect");
     schema.unit = keys.text(reader, "unit");
     let wires = wires(reader, context, name, &schema, &mut keys);
+    let follows = keys.text(reader, "follows").map(Name::from);
     keys.finish(reader);
-    Some(AttributeModel { schema, wires })
+    Some(AttributeModel { schema, wires, follows })
 }
 
 fn type_of(reader: &mut Reader, node: Node<'_>) -> Option<Type> {

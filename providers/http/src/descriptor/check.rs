@@ -144,6 +144,9 @@ impl<'a> Check<'a> {
                     "use `min` and `max` for numbers",
                 );
             }
+            if let Some(followed) = &attribute.follows {
+                self.known(followed, "`follows`", self.span);
+            }
             let Some(derived) = &attribute.schema.derived else { continue };
             if attribute.schema.presence != Presence::Computed {
                 self.say(

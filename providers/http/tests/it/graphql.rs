@@ -39,7 +39,7 @@ name = { type = "string", required = true, codec = { suffixes = [" -fb"] } }
 kind_of = { type = "string", codec = "enum" }
 workers = { type = "integer", default = 3 }
 env = { type = "map(string)", codec = "pairs" }
-zones = { type = "set(string)", codec = "comma" }
+zones = { type = "set(string)", codec = "comma", follows = "kind_of" }
 pods = { type = "list(object{desired_status = string})", computed = true, volatile = true }
 "#;
 
@@ -190,4 +190,17 @@ async fn names_with_the_nonce_are_found_whatever_is_appended() {
     assert_eq!(found[0].attributes["name"].as_str(), Some(&*nonce.0));
     let error = provider.read("thing", &engine::state::ObjectId("t9".into())).await.unwrap_err();
     assert_eq!(error.kind, Kind::NotFound);
+}
+
+#[tokio::test]
+async fn what_follows_a_change_is_left_to_the_api() {
+    let server = Server::start(|_, request| request.data(&json!({"id": "t1", "name": "n"}))).await;
+    let provider = provider(GRAPHQL, &server.address);
+    for (changed, sent) in [(vec!["kind_of"], false), (vec!["kind_of", "zones"], true)] {
+        let desired = json!({"name": "n", "kind_of": "SLOW", "zones": ["a"]});
+        let step = Step { changed, ..Step::update("thing", "t1", desired) };
+        step.perform(&provider).await.unwrap();
+        let query = server.requests().last().unwrap().query();
+        assert_eq!(query.contains("zones: "), sent, "{query}");
+    }
 }

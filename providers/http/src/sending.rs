@@ -1,0 +1,161 @@
+//! What a phase sends: its call with every part filled in, and the body made of attributes.
+
+use std::collections::BTreeMap;
+
+use engine::address::Name;
+use engine::schema::Presence;
+use engine::value::{Attributes, Value};
+use provider_port::Kind;
+
+use crate::calls::{Payload, Prepared, unwritable};
+use crate::classify::Failure;
+use crate::codec;
+use crate::descriptor::model::{Argument, CallModel, Request, SendsModel};
+use crate::descriptor::schema::takes_sends;
+use crate::graphql::Selection;
+use crate::perform::Act;
+use crate::reading::what;
+use crate::template::Unfilled;
+use crate::wire::{Unwritable, Wire, encode, put};
+
+impl Act<'_> {
+    /// The phase's call, ready to be made.
+    pub(crate) fn prepare<'m>(&self, model: &'m CallModel) -> Result<Prepared<'m>, Failure> {
+        let words = what(model);
+        let body = if takes_sends(&model.request) { self.body(model, &words)? } else { None };
+        let scope = self.scope();
+        let caller = self.subject.caller;
+        let naming = caller.api(&model.api).naming;
+        let payload = match &model.request {
+            Request::Rest { method, path } => Payload::Rest {
+                method: *method,
+                path: path.fill(&scope).map_err(|reason| unfilled(&words, &reason))?,
+                body: body.map(|body| body.to_json()),
+            },
+            Request::Graphql { fields, arguments, .. } => Payload::Graphql {
+                fields,
+                arguments: arguments
+                    .iter()
+                    .map(|(name, argument)| {
+                        let wire = match argument {
+                            Argument::Sends => {
+                                body.clone().unwrap_or_else(|| Wire::Object(BTreeMap::new()))
+                            }
+                            Argument::Value(template) => {
+                                let value = template.fill(&scope);
+                                let value = value.map_err(|reason| unfilled(&words, &reason))?;
+                                encode(&value, &engine::types::Type::Any, naming)
+                                    .map_err(|reason| unwritable(&words, &reason))?
+                            }
+                        };
+                        Ok((name.clone(), wire))
+                    })
+                    .collect::<Result<_, Failure>>()?,
+                selection: self
+                    .phase
+                    .item
+                    .as_ref()
+                    .map(|_| Selection::of(self.subject.model, &model.api, naming)),
+            },
+        };
+        let header = self.subject.model.idempotency_header.clone().filter(|_| self.creates());
+        let live = self.call.live.cloned().unwrap_or_default();
+        Ok(Prepared {
+            api: &model.api,
+            what: words,
+            payload,
+            mutation: true,
+            names_object: self.call.id.is_some() && matches!(model.request, Request::Rest { .. }),
+            header: header.zip(self.call.nonce.map(ToString::to_string)),
+            mask: caller
+                .mask
+                .with_object(self.subject.model, self.call.desired)
+                .with_object(self.subject.model, &live),
+        })
+    }
+
+    /// What the phase sends; none where it sends nothing at all.
+    fn body(&self, model: &CallModel, words: &str) -> Result<Option<Wire>, Failure> {
+        let mut body = BTreeMap::new();
+        for (name, value) in self.sends(words)? {
+            self.write(&mut body, &model.api, &name, &value)
+                .map_err(|reason| with_attribute(unwritable(words, &reason), &name))?;
+        }
+        if body.is_empty() && matches!(self.phase.sends, SendsModel::Nothing) {
+            return Ok(None);
+        }
+        let body = Wire::Object(body);
+        Ok(Some(match &self.phase.inside {
+            Some(key) => Wire::Object([(key.clone(), body)].into()),
+            None => body,
+        }))
+    }
+
+    /// The attributes that are sent, with their values.
+    fn sends(&self, words: &str) -> Result<Attributes, Failure> {
+        let scope = self.scope();
+        let mut sends = Attributes::new();
+        match &self.phase.sends {
+            SendsModel::Nothing => {}
+            SendsModel::All | SendsModel::Changed => {
+                let all = matches!(self.phase.sends, SendsModel::All);
+                for (name, attribute) in &self.subject.model.attributes {
+                    let changed = self.call.changed.contains(name);
+                    let given = attribute.schema.presence != Presence::Computed;
+                    let follows = attribute.follows.as_ref();
+                    if !changed && follows.is_some_and(|name| self.call.changed.contains(name)) {
+                        continue;
+                    }
+                    let Some(value) = scope.attribute(name) else { continue };
+                    // What the server will choose is not ours to send.
+                    if attribute.schema.server_default && !value.is_known() {
+                        continue;
+                    }
+                    // Null is sent where it is news: elsewhere it is what the API has anyway.
+                    let tells = !value.is_null() || (changed && !self.creates());
+                    if given && tells && (all || changed) {
+                        sends.insert(name.clone(), value.clone());
+                    }
+                }
+            }
+            SendsModel::These(templates) => {
+                for (name, template) in templates {
+                    let value = template.fill(&scope).map_err(|e| unfilled(words, &e))?;
+                    if !value.is_null() || self.call.changed.contains(name) && !self.creates() {
+                        sends.insert(name.clone(), value);
+                    }
+                }
+            }
+        }
+        for (name, template) in &self.phase.with {
+            let value = template.fill(&scope).map_err(|reason| unfilled(words, &reason))?;
+            sends.insert(name.clone(), value);
+        }
+        Ok(sends)
+    }
+
+    fn write(
+        &self,
+        body: &mut BTreeMap<String, Wire>,
+        api: &Name,
+        name: &Name,
+        value: &Value,
+    ) -> Result<(), Unwritable> {
+        let Some(attribute) = self.subject.model.attributes.get(name) else { return Ok(()) };
+        let Some(shape) = attribute.wires.get(api) else { return Ok(()) };
+        let Some(path) = &shape.write_at else { return Ok(()) };
+        let naming = self.subject.caller.api(api).naming;
+        let wire = encode(value, &attribute.schema.ty, naming)?;
+        put(body, path, codec::write(&shape.write, wire)?);
+        Ok(())
+    }
+}
+
+fn unfilled(words: &str, Unfilled(reason): &Unfilled) -> Failure {
+    Failure::new(Kind::Rejected, format!("{words} cannot be filled in: {reason}"))
+}
+
+fn with_attribute(mut failure: Failure, name: &Name) -> Failure {
+    failure.error.message = format!("{} (`{name}`)", failure.error.message);
+    failure
+}
