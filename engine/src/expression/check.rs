@@ -19,6 +19,12 @@ use crate::value::Value;
 pub trait Types {
     /// The type of what `root` names: for a resource with `for_each`, a map of objects.
     fn root(&self, root: &Root) -> Result<Type, Unresolved>;
+
+    /// The type of `base.name` where that can be told without making the type of all of `base`.
+    fn attribute(&self, base: &Expr, name: &Name) -> Option<Type> {
+        let _ = (base, name);
+        None
+    }
 }
 
 /// A name that stands for nothing.
@@ -55,6 +61,9 @@ impl Checker<'_> {
             Kind::Template(parts) => self.template(parts),
             Kind::Root(root) => self.root(root, expr.range),
             Kind::Attribute(base, name) => {
+                if let Some(ty) = self.types.attribute(base, name) {
+                    return ty;
+                }
                 let ty = self.expr(base);
                 self.attribute(&ty, Some(base), name, end_of(expr.range, name.len()))
             }

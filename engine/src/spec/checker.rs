@@ -10,8 +10,8 @@ use crate::address::{Address, Name};
 use crate::constraint;
 use crate::diagnostics::{Diagnostic, Diagnostics, FileId, Span};
 use crate::expression::Kind;
-use crate::expression::{Expr, Range};
-use crate::schema::Attribute;
+use crate::expression::{Expr, Range, check};
+use crate::schema::{Attribute, Constraint};
 use crate::types::{Field, Type};
 use crate::value::Value;
 
@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
 
     fn infer_part(&mut self, expr: &Expr, file: FileId) -> Type {
         let mut errors = Vec::new();
-        let ty = self.view.type_of(expr, &mut errors);
+        let ty = check::check(expr, &self.view, &mut errors);
         for error in errors {
             let range = if error.range == Range::default() { expr.range } else { error.range };
             self.push(say::expression(&error, place(file, range)));
@@ -145,6 +145,9 @@ impl<'a> Checker<'a> {
         value: &SpecExpr,
         allow_unknown: bool,
     ) {
+        if attribute.constraint == Constraint::default() {
+            return;
+        }
         let Some(known) = known_parts(&value.expr).filter(|_| !self.is_broken(value)) else {
             return;
         };

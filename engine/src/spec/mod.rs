@@ -39,6 +39,8 @@ pub use table::Table;
 
 /// The largest spec, in bytes, all files together.
 pub const BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The most values of a spec, all files together.
+pub const VALUES_MAX: usize = 5_000_000;
 /// The deepest nesting of TOML arrays and inline tables: what an expression may be nested, too.
 pub const NESTING_MAX: usize = 64;
 

@@ -11,8 +11,8 @@ use super::{Document, RawBlock};
 use crate::address::{Block, Name};
 use crate::diagnostics::nearest;
 use crate::expression::check::{Types, Unresolved};
-use crate::expression::{Expr, ExprError, Kind, Root, check};
-use crate::schema::{Attribute, TypeSchema};
+use crate::expression::{Expr, Kind, Root};
+use crate::schema::TypeSchema;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -105,41 +105,6 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The type of an expression. The common forms of references are looked up without making
-    /// the type of a whole object.
-    pub(super) fn type_of(&self, expr: &Expr, errors: &mut Vec<ExprError>) -> Type {
-        match &expr.kind {
-            Kind::Literal(value) => value.type_of(),
-            Kind::Attribute(base, name) => match self.attribute(base, name) {
-                Some(attribute) => attribute.ty.clone(),
-                None => check::check(expr, self, errors),
-            },
-            _ => check::check(expr, self, errors),
-        }
-    }
-
-    /// The attribute that `base.name` is, where base is one instance and plainly so.
-    fn attribute(&self, base: &Expr, name: &Name) -> Option<&Attribute> {
-        let (block, keyed) = match &base.kind {
-            Kind::Root(Root::Resource(block)) => (block, false),
-            Kind::Index(base, key) => match (&base.kind, &key.kind) {
-                (Kind::Root(Root::Resource(block)), Kind::Literal(Value::String(_))) => {
-                    (block, true)
-                }
-                (Kind::Root(Root::Resource(block)), Kind::Root(Root::EachKey))
-                    if self.each.is_some() =>
-                {
-                    (block, true)
-                }
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let known = self.names.resources.get(block)?;
-        let (_, schema) = known.managed.as_ref()?;
-        schema.attributes.get(name).filter(|_| known.keyed == keyed)
-    }
-
     fn resource(&self, block: &Block) -> Result<Type, Unresolved> {
         match self.names.resources.get(block) {
             Some(Known { managed: None, .. }) => Ok(Type::Any),
@@ -202,5 +167,26 @@ impl Types for View<'_> {
             Root::Resource(block) => self.resource(block),
             Root::Named(name) => self.word(name),
         }
+    }
+    /// The attribute of one instance, where base is plainly that: what nearly all references are.
+    fn attribute(&self, base: &Expr, name: &Name) -> Option<Type> {
+        let (block, keyed) = match &base.kind {
+            Kind::Root(Root::Resource(block)) => (block, false),
+            Kind::Index(base, key) => match (&base.kind, &key.kind) {
+                (Kind::Root(Root::Resource(block)), Kind::Literal(Value::String(_))) => {
+                    (block, true)
+                }
+                (Kind::Root(Root::Resource(block)), Kind::Root(Root::EachKey))
+                    if self.each.is_some() =>
+                {
+                    (block, true)
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let known = self.names.resources.get(block)?;
+        let (_, schema) = known.managed.as_ref().filter(|_| known.keyed == keyed)?;
+        Some(schema.attributes.get(name)?.ty.clone())
     }
 }

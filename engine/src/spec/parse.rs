@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::convert::{Converter, File, Text};
-use super::{BYTES_MAX, Document, Item, RawBlock, Table, diagnostics as say, syntax};
+use super::{BYTES_MAX, Document, Item, RawBlock, Table, VALUES_MAX, diagnostics as say, syntax};
 use crate::address::{Block, Name, RESERVED_TYPES, is_name};
 use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
 
@@ -79,37 +79,47 @@ impl Reader {
     /// most of its time. None when pieces are not enough to judge a file by.
     fn read(texts: &[(FileId, &Source)], in_pieces: bool) -> Option<Self> {
         let mut reader = Self::default();
+        let mut values = 0;
         for (id, source) in texts {
             let mut scan = syntax::scan(&source.text);
-            if let Some(at) = scan.too_deep {
+            values += scan.values;
+            let refused = if let Some(at) = scan.too_deep {
+                Some(say::too_deep(syntax::place(*id, at), super::NESTING_MAX))
+            } else if values > VALUES_MAX {
+                Some(say::too_many_values(&source.path, VALUES_MAX))
+            } else {
+                None
+            };
+            if let Some(diagnostic) = refused {
                 reader.document.torn = true;
-                let at = syntax::place(*id, at);
-                reader.diagnostics.push(say::too_deep(at, super::NESTING_MAX));
+                reader.diagnostics.push(diagnostic);
                 continue;
             }
             if !in_pieces {
                 scan.cuts.clear();
             }
-            let ends = scan.cuts.iter().copied().chain([source.text.len()]);
-            let starts = std::iter::once(0).chain(scan.cuts.iter().copied());
-            for (start, end) in starts.zip(ends) {
-                let piece = &source.text[start..end];
-                let (root, errors) = DeTable::parse_recoverable(piece);
-                if !errors.is_empty() {
-                    if !scan.cuts.is_empty() {
-                        return None;
-                    }
-                    reader.document.torn |=
-                        syntax::report(*id, source, &errors, &mut reader.diagnostics);
-                }
-                let file = File { id: *id, text: &source.text, start };
-                root.get_ref().iter().for_each(|pair| reader.top(file, pair));
-            }
-            if !scan.cuts.is_empty() && reader.repeated {
-                return None;
-            }
+            reader.pieces(*id, source, &scan.cuts)?;
         }
         Some(reader)
+    }
+
+    /// Reads a file that is cut at some places; none when that is not enough to judge it by.
+    fn pieces(&mut self, id: FileId, source: &Source, cuts: &[usize]) -> Option<()> {
+        let ends = cuts.iter().copied().chain([source.text.len()]);
+        let starts = std::iter::once(0).chain(cuts.iter().copied());
+        for (start, end) in starts.zip(ends) {
+            let (root, errors) = DeTable::parse_recoverable(&source.text[start..end]);
+            if !errors.is_empty() {
+                if !cuts.is_empty() {
+                    return None;
+                }
+                let torn = syntax::report(id, source, &errors, &mut self.diagnostics);
+                self.document.torn |= torn;
+            }
+            let file = File { id, text: &source.text, start };
+            root.get_ref().iter().for_each(|pair| self.top(file, pair));
+        }
+        (cuts.is_empty() || !self.repeated).then_some(())
     }
 
     /// Remembers the header of a table above blocks.

@@ -100,6 +100,7 @@ fn manage<'a>(
     diagnostics: &mut Diagnostics,
 ) {
     let types = types(&input.providers);
+    names.resources.reserve(document.resources.len());
     for (block, raw) in &document.resources {
         let chosen = chosen(document, names, raw, diagnostics);
         let managed = match chosen {

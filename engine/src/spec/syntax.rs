@@ -22,6 +22,8 @@ const PIECE_MIN: usize = 64 * 1024;
 pub(super) struct Scan {
     /// The first place where brackets are nested deeper than [`NESTING_MAX`].
     pub(super) too_deep: Option<usize>,
+    /// How many values there are, about: each costs far more memory than its text.
+    pub(super) values: usize,
     /// Where the file may be cut: at headers of blocks, some way apart.
     pub(super) cuts: Vec<usize>,
 }
@@ -29,7 +31,7 @@ pub(super) struct Scan {
 /// Walks over a file: a hostile text costs no more than that.
 pub(super) fn scan(text: &str) -> Scan {
     let bytes = text.as_bytes();
-    let mut scan = Scan { too_deep: None, cuts: Vec::new() };
+    let mut scan = Scan { too_deep: None, values: 0, cuts: Vec::new() };
     let (mut at, mut depth, mut last_cut, mut only_headers) = (0, 0_usize, 0, None);
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -46,7 +48,11 @@ pub(super) fn scan(text: &str) -> Scan {
             b'#' => at = comment_end(bytes, at),
             b'"' | b'\'' => at = string_end(bytes, at),
             // A key before any header may open any table, so no piece stands for itself.
-            b'=' => _ = only_headers.get_or_insert(false),
+            b'=' => {
+                only_headers.get_or_insert(false);
+                scan.values += 1;
+            }
+            b',' => scan.values += 1,
             _ => {}
         }
         if depth > NESTING_MAX {

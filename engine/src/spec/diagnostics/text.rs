@@ -16,6 +16,15 @@ pub fn too_large(bytes: usize, bytes_max: usize) -> Diagnostic {
         .help("split it into several folders, or declare many alike resources with `for_each`")
 }
 
+/// The files hold more values than memory should be spent on.
+pub fn too_many_values(path: &str, values_max: usize) -> Diagnostic {
+    Diagnostic::error("the spec is too large")
+        .detail(format!(
+            "With `{path}` its files hold more than {values_max} values, which are not read."
+        ))
+        .help("split it into several folders, or declare many alike resources with `for_each`")
+}
+
 /// Brackets inside brackets, too many.
 pub fn too_deep(at: Span, nesting_max: usize) -> Diagnostic {
     Diagnostic::error("nested too deeply")

@@ -234,6 +234,11 @@ fn limits_are_clear_errors_at_once() {
         &lines(&sources, &diagnostics),
         "error: the spec is too large Its files have 33 MiB together; 32 MiB are allowed. | split it into several folders, or declare many alike resources with `for_each`",
     );
+    let values = format!("[local]\na = [{}]\n", "1,".repeat(VALUES_MAX));
+    check(
+        &values,
+        "error: the spec is too large With `plumb.toml` its files hold more than 5000000 values, which are not read. | split it into several folders, or declare many alike resources with `for_each`",
+    );
     let errors = "[a\n".repeat(1000);
     let (sources, files) = super::super::testing::sources(&errors);
     assert!(parse(&sources, &files).1.len() < 60);
