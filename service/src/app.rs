@@ -18,6 +18,7 @@ use crate::quirks::{Quirk, Quirks};
 use crate::resources::endpoint::{self, Endpoint, Face, FlashBoot};
 use crate::store::{Store, Tx};
 use crate::workers::fleet::Fleet;
+use crate::workers::logs;
 
 /// The running service.
 pub(crate) struct App {
@@ -75,12 +76,18 @@ impl App {
     /// Removes an endpoint with its jobs.
     pub(crate) fn delete_endpoint(&self, tx: &Tx<'_>, id: &str, face: Face) -> Result<(), Problem> {
         endpoint::delete(tx, id, face)?;
-        self.queue.forget(tx, id)
+        let mut workers = self.fleet.ever(id);
+        workers.extend(self.queue.forget(tx, id)?);
+        let data = self.options.data.clone();
+        tx.after(move || workers.iter().for_each(|worker| logs::remove(&data, worker)));
+        Ok(())
     }
 
     /// Removes the folder of a volume that is no more.
-    pub(crate) fn volume_removed(&self, id: &str) {
-        drop(std::fs::remove_dir_all(self.options.data.join("volumes").join(id)));
+    pub(crate) async fn volume_removed(&self, id: &str) {
+        let folder = self.options.data.join("volumes").join(id);
+        let remove = move || drop(std::fs::remove_dir_all(folder));
+        drop(tokio::task::spawn_blocking(remove).await);
         self.say(&format!("network volume {id} removed"));
     }
 

@@ -25,6 +25,7 @@ use crate::options::Options;
 use crate::quirks::Quirks;
 use crate::store::{Store, StoreError};
 use crate::workers::fleet::Fleet;
+use crate::workers::logs;
 use crate::{ids, listen, routes};
 
 /// Where a running service is found, and its key.
@@ -124,6 +125,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     let key = key(&options, &folder)?;
     let store = Store::open(&folder)
         .map_err(|source| StartError::Store { folder: folder.clone(), source })?;
+    logs::prune(&folder);
     raise_descriptor_limit();
     let listen_error = |source| StartError::Listen { address: options.listen, source };
     let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;

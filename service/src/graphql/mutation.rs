@@ -208,7 +208,7 @@ impl Mutation {
         let id = input.id.clone();
         context.app.store.write(move |tx| volume::delete(tx, &id)).await?;
         context.entry.object(&input.id);
-        context.app.volume_removed(&input.id);
+        context.app.volume_removed(&input.id).await;
         Ok(None)
     }
 }

@@ -108,6 +108,13 @@ impl Board {
         lanes.get(endpoint).map(|lane| lane.tally()).unwrap_or_default()
     }
 
+    /// The endpoints with queued jobs.
+    pub(crate) fn pressed(&self) -> Vec<String> {
+        let lanes = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        let queued = lanes.iter().filter(|(_, lane)| lane.tally().in_queue > 0);
+        queued.map(|(endpoint, _)| endpoint.clone()).collect()
+    }
+
     /// Forgets an endpoint that is no more.
     pub(crate) fn forget(&self, endpoint: &str) {
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).remove(endpoint);

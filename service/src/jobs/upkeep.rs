@@ -67,8 +67,12 @@ impl Queue {
         Ok(running)
     }
 
-    /// Removes everything that belongs to an endpoint.
-    pub(crate) fn forget(&self, tx: &Tx<'_>, endpoint: &str) -> Result<(), Problem> {
+    /// Removes everything that belongs to an endpoint; returns the workers that had its jobs.
+    pub(crate) fn forget(&self, tx: &Tx<'_>, endpoint: &str) -> Result<Vec<String>, Problem> {
+        let workers = "select distinct worker from jobs where endpoint = ?1 and worker is not null";
+        let mut statement = tx.conn.prepare_cached(workers)?;
+        let workers = statement.query_map([endpoint], |row| row.get::<_, String>(0))?;
+        let workers = workers.collect::<Result<Vec<_>, _>>()?;
         let jobs = "select id from jobs where endpoint = ?1";
         let mut statement = tx.conn.prepare_cached(jobs)?;
         let ids = statement.query_map([endpoint], |row| row.get::<_, String>(0))?;
@@ -88,7 +92,7 @@ impl Queue {
                 board.wake(id);
             }
         });
-        Ok(())
+        Ok(workers)
     }
 
     fn put_back(&self, tx: &Tx<'_>, job: &Job) -> Result<(), Problem> {

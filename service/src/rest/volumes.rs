@@ -41,7 +41,7 @@ pub(super) async fn update(ask: Ask) -> Result<Response, Problem> {
 pub(super) async fn delete(ask: Ask) -> Result<Response, Problem> {
     let id = ask.id.clone();
     ask.app.store.write(move |tx| volume::delete(tx, &id)).await?;
-    ask.app.volume_removed(&ask.id);
+    ask.app.volume_removed(&ask.id).await;
     Ok(answer::deleted())
 }
 

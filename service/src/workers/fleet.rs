@@ -1,6 +1,6 @@
 //! All workers of the service: which there are, which there should be, and what is done about it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 
+use super::logs;
 use super::process::supervise;
 use super::scale::{Load, wanted};
 use super::worker::{Phase, Worker};
@@ -24,6 +25,9 @@ const TIMEOUT_DEFAULT_MS: i64 = 600_000;
 
 /// Reading the endpoints takes at most one part in so many of the time.
 const RELOAD_SHARE: u32 = 10;
+
+/// The most logs that are kept of the workers of one endpoint.
+const LOGS_MAX: usize = 50;
 
 /// The longest pause after crashes, in units of the first.
 const PAUSE_MAX: u32 = 60;
@@ -54,6 +58,10 @@ struct State {
     wanted: BTreeMap<String, Arc<Wanted>>,
     workers: BTreeMap<String, Arc<Worker>>,
     crashes: HashMap<String, Crashes>,
+    /// The endpoints that always have workers.
+    manned: Vec<String>,
+    /// The latest workers of each endpoint, those that are gone too: their logs remain.
+    ever: HashMap<String, VecDeque<String>>,
 }
 
 /// What went wrong lately with the workers of an endpoint.
@@ -129,6 +137,11 @@ impl Fleet {
         counts
     }
 
+    /// The latest workers of an endpoint that is going away.
+    pub(crate) fn ever(&self, endpoint: &str) -> Vec<String> {
+        self.state().ever.remove(endpoint).unwrap_or_default().into()
+    }
+
     /// A job of a worker went well: earlier crashes count no more.
     pub(crate) fn well(&self, endpoint: &str) {
         self.state().crashes.remove(endpoint);
@@ -147,8 +160,15 @@ impl Fleet {
             *self.next_reload.lock().unwrap_or_else(PoisonError::into_inner) = due;
         }
         self.look_after(app).await?;
-        let wanted: Vec<_> = self.state().wanted.values().map(Arc::clone).collect();
-        for wanted in wanted {
+        let active: Vec<_> = {
+            let pressed = app.queue.board.pressed();
+            let state = self.state();
+            let staffed = state.workers.values().map(|worker| &worker.endpoint);
+            // Most endpoints of a large account have neither workers nor jobs.
+            let ids: BTreeSet<&String> = staffed.chain(&state.manned).chain(&pressed).collect();
+            ids.into_iter().filter_map(|id| state.wanted.get(id)).map(Arc::clone).collect()
+        };
+        for wanted in active {
             self.scale(app, wanted).await?;
         }
         Ok(())
@@ -217,6 +237,11 @@ impl Fleet {
         let wanted = app.store.read(read).await?;
         let mut state = self.state();
         state.crashes.retain(|endpoint, _| wanted.contains_key(endpoint));
+        state.manned = wanted
+            .values()
+            .filter(|wanted| wanted.endpoint.workers_min > 0)
+            .map(|wanted| wanted.endpoint.id.clone())
+            .collect();
         state.wanted = wanted;
         Ok(())
     }
@@ -292,9 +317,6 @@ impl Fleet {
         let endpoint = &wanted_here.endpoint;
         let workers = self.of(&endpoint.id);
         let tally = app.queue.board.tally(&endpoint.id);
-        if workers.is_empty() && tally.pressing == 0 && endpoint.workers_min == 0 {
-            return Ok(());
-        }
         let stays = |worker: &&Arc<Worker>| !worker.is_leaving();
         for worker in workers.iter().filter(|worker| worker.version < endpoint.version) {
             worker.retire();
@@ -327,7 +349,15 @@ impl Fleet {
         let (orders, inbox) = mpsc::unbounded_channel();
         let worker = Arc::new(Worker::new(&wanted.endpoint.id, wanted.endpoint.version, orders));
         app.say(&format!("worker {} starts for endpoint {}", worker.id, worker.endpoint));
-        self.state().workers.insert(worker.id.clone(), Arc::clone(&worker));
+        let mut state = self.state();
+        state.workers.insert(worker.id.clone(), Arc::clone(&worker));
+        let ever = state.ever.entry(worker.endpoint.clone()).or_default();
+        ever.push_back(worker.id.clone());
+        let forgotten = if ever.len() > LOGS_MAX { ever.pop_front() } else { None };
+        drop(state);
+        if let Some(forgotten) = forgotten {
+            logs::remove(&app.options.data, &forgotten);
+        }
         tokio::spawn(supervise(Arc::clone(app), Arc::clone(wanted), worker, inbox));
     }
 

@@ -8,9 +8,31 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 /// The most bytes of output that are kept of one worker.
 const LOG_MAX: usize = 64 << 20;
 
+/// The most logs of earlier runs that are kept.
+const LOGS_MAX: usize = 500;
+
 /// The file that holds the output of a worker.
 pub(crate) fn path(data: &Path, worker: &str) -> PathBuf {
     data.join("logs").join(format!("{worker}.log"))
+}
+
+/// Removes the log of a worker.
+pub(crate) fn remove(data: &Path, worker: &str) {
+    // A worker that never started has none.
+    drop(std::fs::remove_file(path(data, worker)));
+}
+
+/// Removes the oldest logs of earlier runs of the service, so that they do not pile up.
+pub(crate) fn prune(data: &Path) {
+    let entries = std::fs::read_dir(data.join("logs")).into_iter().flatten().flatten();
+    let mut logs: Vec<_> = entries
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    logs.sort();
+    let surplus = logs.len().saturating_sub(LOGS_MAX);
+    for (_, path) in logs.into_iter().take(surplus) {
+        drop(std::fs::remove_file(path));
+    }
 }
 
 /// Writes everything that comes out of a worker into its log until the worker is gone. What goes
@@ -41,6 +63,21 @@ async fn keep_at_most(mut output: impl AsyncRead + Unpin, path: PathBuf, most: u
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_newest_logs_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("logs")).unwrap();
+        for number in 0..super::LOGS_MAX + 3 {
+            std::fs::write(super::path(folder.path(), &format!("w{number}")), "x").unwrap();
+        }
+        let old = std::fs::File::open(super::path(folder.path(), "w7")).unwrap();
+        old.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        super::prune(folder.path());
+        let left = std::fs::read_dir(folder.path().join("logs")).unwrap().count();
+        assert_eq!(left, super::LOGS_MAX);
+        assert!(!super::path(folder.path(), "w7").exists());
+    }
+
     #[tokio::test]
     async fn a_log_is_bounded_and_the_rest_is_read() {
         let folder = tempfile::tempdir().unwrap();

@@ -193,6 +193,7 @@ async fn templates_say_what_runs_and_volumes_are_folders() {
     assert_eq!(processes(worker), 0, "what it had detached went with it");
     let path = format!("/endpoints/{endpoint}");
     service.rest(Method::DELETE, &path, None).await;
+    assert!(!service.data.join("logs").join(format!("{worker}.log")).exists());
     service.rest(Method::DELETE, &format!("/networkvolumes/{volume}"), None).await;
     assert!(!out.exists());
 }
