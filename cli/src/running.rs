@@ -1,6 +1,7 @@
 //! Running a plan: asking, telling what happens, stopping when asked to, and the exit status.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use apply::execute::{Execution, Report, execute};
@@ -20,6 +21,9 @@ use tokio_util::sync::CancellationToken;
 use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
 use crate::session::System;
+
+/// How many steps that remain are named.
+const REMAINING_MAX: usize = 10;
 
 /// Where the events of a run go: lines for people on stderr, or JSON lines on stdout.
 #[derive(Clone)]
@@ -68,6 +72,26 @@ impl Teller {
         }
         self.output.talk(&closing);
         self.output.data(&render::state::outputs_text(outputs));
+    }
+}
+
+impl Teller {
+    /// Tells what a run that was stopped left undone.
+    fn remaining(&self, report: &Report) {
+        let count = report.remaining.len();
+        if count == 0 {
+            return;
+        }
+        let (steps, remain) = if count == 1 { ("step", "remains") } else { ("steps", "remain") };
+        let mut text = format!("{count} {steps} {remain}; `plumb apply` goes on from here:\n");
+        for step in report.remaining.iter().take(REMAINING_MAX) {
+            let address = render::safe::text(&step.address.to_string());
+            let _ = writeln!(text, "    {} {address}", step.operation.word());
+        }
+        if count > REMAINING_MAX {
+            let _ = writeln!(text, "    and {} more", count - REMAINING_MAX);
+        }
+        self.output.talk(&text);
     }
 }
 
@@ -166,6 +190,7 @@ pub(crate) async fn run(
     let report = execute(&mut session, &execution).await?;
     let closed = session.close().await;
     teller.close(&outputs(&report));
+    teller.remaining(&report);
     closed?;
     Ok(status(&report))
 }

@@ -228,12 +228,18 @@ impl apply::Host for System {
     }
 }
 
-/// The runtime for commands that wait.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
-    tokio::runtime::Builder::new_multi_thread()
+/// Runs what has to wait for something. Nothing that it left running in the background, such as a
+/// question that nobody answered, keeps the process.
+pub(crate) fn wait_for<T>(
+    work: impl Future<Output = Result<T, CommandError>>,
+) -> Result<T, CommandError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| CommandError::caused("cannot start", &error))
+        .map_err(|error| CommandError::caused("cannot start", &error))?;
+    let result = runtime.block_on(work);
+    runtime.shutdown_background();
+    result
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(crate) struct Stored {
 /// Reads the state of a folder, without a lock.
 pub(crate) fn read(folder: &Folder) -> Result<Stored, CommandError> {
     let store = folder.store();
-    let loaded = session::runtime()?.block_on(store.load())?;
+    let loaded = session::wait_for(async { Ok(store.load().await?) })?;
     folded(loaded)
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn edit(
 ) -> Result<(), CommandError> {
     let store = folder.store();
     let holder = System::holder(command);
-    session::runtime()?.block_on(async {
+    session::wait_for(async {
         // Taking a lock makes the folder; a folder without a state shall stay as it is.
         if store.load().await?.snapshot.is_none() {
             return Err(nothing_applied(&folder.plumb()));

@@ -32,10 +32,10 @@ pub(crate) fn apply(
 ) -> Result<Status, CommandError> {
     let file = args.path.as_ref().map(|path| base.join(path)).filter(|path| path.is_file());
     if let Some(file) = file {
-        return session::runtime()?.block_on(of_file(base, &file, args, output));
+        return session::wait_for(of_file(base, &file, args, output));
     }
     let folder = Folder::new(base, args.path.as_deref())?;
-    session::runtime()?.block_on(of_spec(&folder, base, &args.running, &args.planning, output))
+    session::wait_for(of_spec(&folder, base, &args.running, &args.planning, output))
 }
 
 pub(crate) fn destroy(
@@ -45,7 +45,7 @@ pub(crate) fn destroy(
 ) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
     let planning = Planning { destroy: true, ..args.planning.clone() };
-    session::runtime()?.block_on(of_spec(&folder, base, &args.running, &planning, output))
+    session::wait_for(of_spec(&folder, base, &args.running, &planning, output))
 }
 
 /// Plans under the lock, shows, asks, runs.

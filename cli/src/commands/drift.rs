@@ -15,7 +15,7 @@ use crate::session::{self, Folder};
 pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
     let planning = Planning { refresh_only: true, ..args.planning.clone() };
-    let made = session::runtime()?.block_on(async {
+    let made = session::wait_for(async {
         let stop = stop_on_signal(output)?;
         unless_stopped(&stop, planning::plan(&folder, base, &planning, output)).await
     })?;

@@ -35,7 +35,7 @@ pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Stat
 
 fn make(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Made, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
-    session::runtime()?.block_on(async {
+    session::wait_for(async {
         let stop = stop_on_signal(output)?;
         unless_stopped(&stop, planning::plan(&folder, base, &args.planning, output)).await
     })

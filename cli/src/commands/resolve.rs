@@ -25,7 +25,7 @@ pub(crate) fn run(
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
     let folder = Folder::new(base, None)?;
-    session::runtime()?.block_on(async {
+    session::wait_for(async {
         match &args.address {
             None => show(&folder, output).await,
             Some(address) => decide(&folder, &parse(address)?, args, output).await,

@@ -20,7 +20,7 @@ pub(crate) const WORKER_GUARD: &str = "__worker-guard";
 
 pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, CommandError> {
     let options = options(base, args, output)?;
-    session::runtime()?.block_on(serve(options, args.listen.is_none(), output))
+    session::wait_for(serve(options, args.listen.is_none(), output))
 }
 
 fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, CommandError> {

@@ -30,7 +30,7 @@ pub(super) fn push(
     let snapshot = parse(&read(base, file)?, file)?;
     let store = folder.store();
     let holder = System::holder("state push");
-    session::runtime()?.block_on(async {
+    session::wait_for(async {
         if !force {
             match store.load().await {
                 Ok(loaded) => fits(&snapshot, loaded.snapshot.as_ref())?,
