@@ -53,15 +53,18 @@ impl Subject<'_> {
             ProgramKind::Update => call.changed.iter().collect(),
             ProgramKind::Delete => return Ok(()),
         };
-        let apis: Vec<&Name> =
-            phases.iter().filter_map(|phase| phase.call.as_ref()).map(|call| &call.api).collect();
+        let calls: Vec<&CallModel> =
+            phases.iter().filter_map(|phase| phase.call.as_ref()).collect();
+        let in_address: Vec<Name> = calls.iter().flat_map(|call| call.names()).collect();
         for name in names {
             let Some(attribute) = self.model.attributes.get(name) else { continue };
             let news = call.desired.get(name).is_some_and(|v| !v.is_null() && v.is_known());
             let given = attribute.schema.presence != Presence::Computed;
-            let writable =
-                |api: &&Name| attribute.wires.get(*api).is_some_and(|wire| wire.write_at.is_some());
-            if news && given && !attribute.wires.is_empty() && !apis.iter().any(writable) {
+            let writable = |call: &&CallModel| {
+                attribute.wires.get(&call.api).is_some_and(|wire| wire.write_at.is_some())
+            };
+            let sent = calls.iter().any(writable) || in_address.contains(name);
+            if news && given && !attribute.wires.is_empty() && !sent {
                 let message = format!("this {} takes no `{name}`", self.schema.name);
                 return Err(Error::new(Kind::Rejected, message).help(format!(
                     "leave `{name}` out: the API that is used here has no such thing"

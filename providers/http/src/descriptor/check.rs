@@ -2,13 +2,13 @@
 
 use engine::address::Name;
 use engine::diagnostics::Span;
-use engine::expression::{Expr, check};
+use engine::expression::check;
 use engine::expression::{ExprError, Root};
 use engine::schema::{Identity, OnChange, Presence, RuleOn};
 use engine::types::{Field, Type};
 
 use super::diagnostics;
-use super::model::{Argument, CallModel, ProgramModel, Request, SendsModel, TypeModel};
+use super::model::{CallModel, ProgramModel, SendsModel, TypeModel};
 use super::reader::Reader;
 use crate::template::{ONE_TIME, names};
 
@@ -76,14 +76,14 @@ impl<'a> Check<'a> {
                 used.extend(sends.keys().cloned());
                 used.extend(sends.values().flat_map(|template| names(&template.0)));
             }
-            used.extend(phase.call.iter().flat_map(call_names));
+            used.extend(phase.call.iter().flat_map(CallModel::names));
             self.known_all(used, "the phase", phase.span);
         }
-        let read = self.model.read.iter().flat_map(|read| call_names(&read.call)).collect();
+        let read = self.model.read.iter().flat_map(|read| read.call.names()).collect();
         self.known_all(read, "`read`", self.span);
         let when = self.all_programs().filter_map(|p| p.when.as_ref()).flat_map(names).collect();
         self.known_all(when, "`when`", self.span);
-        let lists = self.model.list.iter().flat_map(|list| call_names(&list.call));
+        let lists = self.model.list.iter().flat_map(|list| list.call.names());
         if let Some(name) = lists.into_iter().next() {
             self.say(
                 "a list cannot depend on an object",
@@ -276,23 +276,5 @@ fn holds_text(ty: &Type) -> bool {
         Type::String | Type::Any => true,
         Type::List(item) | Type::Set(item) | Type::Map(item) => holds_text(item),
         _ => false,
-    }
-}
-
-fn call_names(call: &CallModel) -> Vec<Name> {
-    let of = |expr: &Expr| names(expr);
-    match &call.request {
-        Request::Rest { path, .. } => {
-            let query = path.query.iter().map(|(_, value)| value);
-            path.segments.iter().chain(query).flat_map(|template| of(&template.0)).collect()
-        }
-        Request::Graphql { arguments, .. } => arguments
-            .iter()
-            .filter_map(|(_, argument)| match argument {
-                Argument::Value(template) => Some(of(&template.0)),
-                Argument::Sends => None,
-            })
-            .flatten()
-            .collect(),
     }
 }

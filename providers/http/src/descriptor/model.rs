@@ -12,7 +12,7 @@ use engine::expression::Expr;
 use engine::schema::{Attribute, Identity, Operation, ReplaceOrder, Rule};
 
 use crate::codec::Codec;
-use crate::template::{PathTemplate, ValueTemplate};
+use crate::template::{PathTemplate, ValueTemplate, names};
 
 /// A provider as its descriptor describes it.
 #[derive(Clone, Debug)]
@@ -197,6 +197,26 @@ pub(crate) struct WireShape {
 pub(crate) struct CallModel {
     pub(crate) api: Name,
     pub(crate) request: Request,
+}
+
+impl CallModel {
+    /// The names that its templates use.
+    pub(crate) fn names(&self) -> Vec<Name> {
+        match &self.request {
+            Request::Rest { path, .. } => {
+                let query = path.query.iter().map(|(_, value)| value);
+                path.segments.iter().chain(query).flat_map(|value| names(&value.0)).collect()
+            }
+            Request::Graphql { arguments, .. } => arguments
+                .iter()
+                .filter_map(|(_, argument)| match argument {
+                    Argument::Value(template) => Some(names(&template.0)),
+                    Argument::Sends => None,
+                })
+                .flatten()
+                .collect(),
+        }
+    }
 }
 
 /// What a call sends.

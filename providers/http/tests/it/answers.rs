@@ -126,7 +126,7 @@ async fn throttled_calls_are_sent_again_with_the_same_nonce() {
 #[tokio::test]
 async fn an_api_that_only_refuses_is_given_up() {
     let (result, requests) =
-        create_against(|_, _| Answer::json(429, json!({})).header("retry-after", "0.03")).await;
+        create_against(|_, _| Answer::json(429, json!({})).header("retry-after", "0.2")).await;
     let error = result.unwrap_err();
     assert!(matches!(error.kind, Kind::Throttled { .. }), "{error}");
     assert!((2..12).contains(&requests.len()), "{} tries", requests.len());

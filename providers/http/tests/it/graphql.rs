@@ -29,7 +29,7 @@ create = [
 ]
 update = [ { call = "graphql: mutation saveThing(input: ${sends})", sends = "all", with = { id = "${id}" } } ]
 delete = [
-  { name = "drain", call = "graphql: mutation saveThing(input: ${sends})", sends = "all", with = { id = "${id}", workers = 0 }, until = "length(self.pods) == 0", within = "100ms", waits_for = "no pods are left" },
+  { name = "drain", call = "graphql: mutation saveThing(input: ${sends})", sends = "all", with = { id = "${id}", workers = 0 }, until = "length(self.pods) == 0", within = "20s", waits_for = "no pods are left" },
   { call = "graphql: mutation deleteThing(id: ${id})" },
 ]
 

@@ -207,12 +207,12 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
 /// Times that let tests end soon.
 pub(crate) fn timing() -> Timing {
     Timing {
-        total: Duration::from_millis(400),
-        connect: Duration::from_millis(400),
+        total: Duration::from_secs(2),
+        connect: Duration::from_secs(2),
         answer_bytes_max: 1024 * 1024,
         read_tries: 3,
         connect_tries: 2,
-        throttle_patience: Duration::from_millis(150),
+        throttle_patience: Duration::from_secs(1),
         pause_first: Duration::from_millis(2),
         pause_max: Duration::from_millis(10),
         poll_first: Duration::from_millis(2),

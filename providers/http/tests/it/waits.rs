@@ -8,11 +8,12 @@ use serde_json::json;
 use crate::REST;
 use crate::support::{Answer, Server, Step, provider, texts};
 
-fn text() -> String {
+fn text(within: &str) -> String {
     REST.replace(
         "update = [ { call = \"rest: PATCH /things/${id}\", sends = \"changed\" } ]",
-        "update = [ { call = \"rest: PATCH /things/${id}\", sends = \"changed\", until = \"self.size > 2\", within = \"100ms\", waits_for = \"it is large\" } ]",
+        "update = [ { call = \"rest: PATCH /things/${id}\", sends = \"changed\", until = \"self.size > 2\", within = \"WITHIN\", waits_for = \"it is large\" } ]",
     )
+    .replace("WITHIN", within)
 }
 
 fn update() -> Step {
@@ -32,7 +33,8 @@ async fn until_it_holds() {
     .await;
     let notices = std::sync::Mutex::new(Vec::new());
     let note = |notice: Notice| notices.lock().unwrap().push(notice);
-    let reply = update().perform_noting(&provider(&text(), &server.address), &note).await.unwrap();
+    let reply =
+        update().perform_noting(&provider(&text("20s"), &server.address), &note).await.unwrap();
     assert_eq!(reply.object.unwrap().attributes["size"], engine::value::Value::Integer(3));
     assert_eq!(*notices.lock().unwrap(), [Notice::Waiting("it is large".to_owned())]);
     assert_eq!(server.lines()[0], "PATCH /things/t1");
@@ -43,7 +45,7 @@ async fn until_it_holds() {
 async fn not_for_ever() {
     let server =
         Server::start(|_, _| Answer::json(200, json!({"id": "t1", "name": "n", "size": 0}))).await;
-    let error = update().perform(&provider(&text(), &server.address)).await.unwrap_err();
+    let error = update().perform(&provider(&text("100ms"), &server.address)).await.unwrap_err();
     assert_eq!(error.kind, Kind::StillWaiting);
     assert!(texts(&error).contains("it is large"), "{error}");
     let mutations = server.lines().iter().filter(|line| line.starts_with("PATCH")).count();
@@ -57,6 +59,6 @@ async fn trouble_while_waiting_is_no_doubt_about_the_call() {
         _ => Answer::json(401, json!({})),
     })
     .await;
-    let error = update().perform(&provider(&text(), &server.address)).await.unwrap_err();
+    let error = update().perform(&provider(&text("20s"), &server.address)).await.unwrap_err();
     assert_eq!(error.kind, Kind::StillWaiting);
 }
