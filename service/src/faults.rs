@@ -36,7 +36,7 @@ use std::time::Duration;
 
 pub use parse::FaultError;
 
-/// One fault: which calls, when, and what happens to them.
+/// One fault: which calls, when, and what happens to them. Read from text, see [`Fault::HELP`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
     operations: Vec<String>,

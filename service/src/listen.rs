@@ -19,8 +19,10 @@ use tokio_util::task::TaskTracker;
 use crate::app::App;
 use crate::gate::Cut;
 
-/// How long a client may take to send the head of a request, idle time between two included.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
+/// How long a client may take to send the head of a request, idle time between two included. It
+/// is longer than clients keep idle connections (90 seconds is usual): the one that closes first
+/// should be the one that sends.
+const HEAD_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The pause after the system refused a connection, for want of descriptors most likely.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

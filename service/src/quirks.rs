@@ -26,7 +26,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// One way in which the real service departs from its documents.
+/// One way in which the real service departs from its documents. Read from text, see
+/// [`Quirk::HELP`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quirk {
     /// Lists come in a random order.

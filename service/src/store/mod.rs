@@ -118,8 +118,9 @@ impl Store {
 
     /// Ends the writer after what it was given so far. Later writes fail.
     pub(crate) fn close(&self) {
-        self.writer.stop();
+        // The last connection to close brings everything into the one file.
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.writer.stop();
     }
 }
 

@@ -49,6 +49,7 @@ async fn a_data_folder_serves_once_and_keeps_everything() {
     let listed = client().get(&url).bearer_auth(&key).send().await.unwrap();
     assert_eq!(listed.json::<Value>().await.unwrap(), json!([made]));
     second.stop().await;
+    assert!(!folder.path().join("service.db-wal").exists(), "everything is in one file");
 }
 
 #[tokio::test]
