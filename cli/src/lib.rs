@@ -7,6 +7,8 @@
 mod args;
 mod child_service;
 mod commands;
+#[cfg(debug_assertions)]
+mod dying;
 mod error;
 mod output;
 mod planning;

@@ -54,7 +54,10 @@ impl Folder {
 
     /// The store of the state.
     pub(crate) fn store(&self) -> Arc<dyn Store> {
-        Arc::new(FileStore::new(self.plumb()))
+        let store: Arc<dyn Store> = Arc::new(FileStore::new(self.plumb()));
+        #[cfg(debug_assertions)]
+        let store = crate::dying::around(store);
+        store
     }
 }
 

@@ -25,12 +25,17 @@ fn specs_that_are_none() {
         (vec![b'#'; 33 * 1024 * 1024], "32 MiB"),
         (format!("a = {}1{}", "[".repeat(10_000), "]".repeat(10_000)).into_bytes(), "nest"),
         (
-            format!("[resource.value.a]\ninput = \"${{{}}}\"\n", "1+".repeat(40_000) + "1").into_bytes(),
+            format!("[resource.value.a]\ninput = \"${{{}}}\"\n", "1+".repeat(40_000) + "1")
+                .into_bytes(),
             "long",
         ),
         (
-            format!("[resource.value.a]\ninput = \"${{{}1{}}}\"\n", "(".repeat(10_000), ")".repeat(10_000))
-                .into_bytes(),
+            format!(
+                "[resource.value.a]\ninput = \"${{{}1{}}}\"\n",
+                "(".repeat(10_000),
+                ")".repeat(10_000)
+            )
+            .into_bytes(),
             "deep",
         ),
     ] {
@@ -124,7 +129,9 @@ impl Damage {
                 assert_ne!(newer, text, "the format stands in the state");
                 std::fs::write(path, newer).unwrap();
             }
-            Self::Foreign => std::fs::write(path, "{\"version\": 4, \"terraform_version\": \"1.9\"}").unwrap(),
+            Self::Foreign => {
+                std::fs::write(path, "{\"version\": 4, \"terraform_version\": \"1.9\"}").unwrap()
+            }
         }
     }
 }
@@ -142,8 +149,10 @@ fn keys_and_addresses_that_do_not_work() {
     let mut project = Project::with(SPEC, &service);
     project.set("PLUMB_SERVERLESS_REST_URL", "http://127.0.0.1:1/v1");
     refused(&project, &["plan"], 1, &["127.0.0.1:1"]);
-    for page in ["HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 14\r\nConnection: close\r\n\r\n<html>hi</html>",
-                 "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"] {
+    for page in [
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 14\r\nConnection: close\r\n\r\n<html>hi</html>",
+        "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    ] {
         let address = answering(page);
         let mut project = Project::with(SPEC, &service);
         project.set("PLUMB_SERVERLESS_REST_URL", &format!("http://{address}/v1"));
@@ -172,8 +181,20 @@ fn answering(page: &'static str) -> std::net::SocketAddr {
 fn a_bad_flag_is_exit_1_on_every_command() {
     let project = Project::new("");
     for command in [
-        "init", "validate", "plan", "apply", "destroy", "drift", "show", "output", "resolve", "unlock",
-        "serve", "schema", "completions", "version",
+        "init",
+        "validate",
+        "plan",
+        "apply",
+        "destroy",
+        "drift",
+        "show",
+        "output",
+        "resolve",
+        "unlock",
+        "serve",
+        "schema",
+        "completions",
+        "version",
     ] {
         let ran = project.run(&[command, "--no-such-flag"]).expect(1);
         assert!(ran.stderr.contains("--no-such-flag"), "{command}: {}", ran.said());

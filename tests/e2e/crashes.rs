@@ -40,8 +40,7 @@ workers_max = 1
 }
 
 fn expect_exactly(service: &Service, n: usize, what: &str) {
-    for (collection, letter) in
-        [("/networkvolumes", 'v'), ("/templates", 't'), ("/endpoints", 'e')]
+    for (collection, letter) in [("/networkvolumes", 'v'), ("/templates", 't'), ("/endpoints", 'e')]
     {
         let names: Vec<String> = (0..n).map(|i| format!("{letter}-k{i:03}")).collect();
         let mut found = service.names(collection);
@@ -84,6 +83,26 @@ fn killed_at_random_moments_it_loses_and_doubles_nothing() {
         assert_eq!(status, 200);
         expect_exactly(&service, n, &format!("round {round}"));
         project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    }
+}
+
+#[test]
+fn killed_at_journal_records_it_loses_and_doubles_nothing() {
+    let n = 4;
+    // The apply of 12 objects makes some 20 writes; beyond the last one it simply ends.
+    for when in ["before", "after"] {
+        for write in (1..=20).step_by(if rounds() > 8 { 1 } else { 3 }) {
+            let folder = data();
+            let service = Service::start(folder.path(), &[]);
+            let mut project = Project::with(&spec(n), &service);
+            project.set("PLUMB_TEST_DIE", &format!("{when}:{write}"));
+            let died = project.run(&["apply", "--yes"]);
+            assert!(matches!(died.code, None | Some(0)), "{:?} {}", died.code, died.said());
+            project.set("PLUMB_TEST_DIE", "");
+            project.run(&["apply", "--yes"]).expect(0);
+            expect_exactly(&service, n, &format!("{when} write {write}"));
+            project.run(&["plan", "--detailed-exitcode"]).expect(0);
+        }
     }
 }
 

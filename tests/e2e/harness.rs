@@ -52,7 +52,12 @@ impl Service {
     }
 
     /// Sends one request as a stranger would, with `curl`'s manners: returns status and body.
-    pub fn request(&self, method: &str, path: &str, body: Option<&serde_json::Value>) -> (u16, String) {
+    pub fn request(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&serde_json::Value>,
+    ) -> (u16, String) {
         let rest = &self.environment["PLUMB_SERVERLESS_REST_URL"];
         http(method, &format!("{rest}{path}"), body)
     }
@@ -139,7 +144,13 @@ impl Ran {
 
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr);
+        assert_eq!(
+            self.code,
+            Some(code),
+            "--- stdout\n{}\n--- stderr\n{}",
+            self.stdout,
+            self.stderr
+        );
         assert!(!self.said().contains(KEY), "the key was printed:\n{}", self.said());
         self
     }

@@ -11,7 +11,11 @@ fn quickstart() -> String {
 fn the_quickstart_works_on_a_bare_laptop() {
     let project = Project::new(&quickstart());
     let first = project.run(&["apply", "--yes"]).expect(0);
-    assert!(first.stderr.lines().next().is_some_and(|line| line.contains("service")), "{}", first.stderr);
+    assert!(
+        first.stderr.lines().next().is_some_and(|line| line.contains("service")),
+        "{}",
+        first.stderr
+    );
     let again = project.run(&["apply", "--yes"]).expect(0);
     assert!(again.said().contains("No changes"), "{}", again.said());
     project.run(&["destroy", "--yes"]).expect(0);

@@ -144,7 +144,7 @@ impl<'a> Planner<'a> {
             self.handled.insert(address);
             return;
         };
-        let object = self.decide(resource, &address, wanted, flags);
+        let object = self.decide(resource, &address, &wanted, flags);
         self.planned.insert(&address, object);
         self.handled.insert(address);
     }
@@ -153,7 +153,7 @@ impl<'a> Planner<'a> {
         &mut self,
         resource: &'a ResourceConfig,
         address: &Address,
-        wanted: Wanted,
+        wanted: &Wanted,
         flags: decide::Flags,
     ) -> crate::value::Datum {
         let live = self.live(address, &resource.schema);
@@ -161,11 +161,11 @@ impl<'a> Planner<'a> {
         let case = decide::Case {
             resource,
             address,
-            wanted: &wanted,
+            wanted,
             live: live.as_ref(),
             vanished: live.is_none() && self.has_current(address),
             flags,
-            held: self.hold_reason(address, &wanted),
+            held: self.hold_reason(address, wanted),
             asked: self.input.options.replace.contains(address),
             key: &self.input.snapshot.seal_key,
         };

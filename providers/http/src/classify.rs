@@ -136,7 +136,8 @@ fn refused(context: &Context<'_>, answer: &Incoming) -> Failure {
 
 fn by_status(context: &Context<'_>, answer: &Incoming, message: String) -> Failure {
     match answer.status {
-        401 | 403 => Failure::new(Kind::Unauthenticated, message).help(context.key_hint),
+        401 | 403 => Failure::new(Kind::Unauthenticated, message)
+            .help(format!("the key is wrong or lacks a right: {}", context.key_hint)),
         404 if context.names_object => Failure::new(Kind::NotFound, message),
         404 => Failure::new(Kind::Rejected, message)
             .help("nothing was changed; check the address and the ids that the object refers to"),
