@@ -92,6 +92,24 @@ pub(crate) fn no_state() -> Snapshot {
     Snapshot::new(String::new(), engine::digest::SealKey::from_random([0; 32]))
 }
 
+/// Runs the rules that need neither what is there nor a call: as if everything were to be made.
+pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, CommandError> {
+    if resolved.diagnostics.has_errors() {
+        return Ok(Diagnostics::new());
+    }
+    let configured = resolved.described.configure(&session::variable)?;
+    let request = Request {
+        config: &resolved.config,
+        graph: &resolved.graph,
+        providers: &configured.providers,
+        options: &Options::default(),
+        refresh: false,
+        running: false,
+    };
+    let (_, found) = make(&no_state(), &request).await?;
+    Ok(found)
+}
+
 /// The state of a folder as it is right now, with the journal folded in.
 pub(crate) async fn load(folder: &Folder) -> Result<Folded, CommandError> {
     Ok(fold(&folder.store().load().await?, &System)?)

@@ -154,7 +154,7 @@ pub(crate) fn change(page: &mut Page, change: &ChangeView) {
     page.push(Line::new(1).then(safe::text(&change.reason), Label::Faint));
     if let Some(loss) = &change.loss {
         let line = Line::new(1).mark("!", Label::Danger);
-        page.push(line.then(format!("lost for good: {}", safe::text(loss)), Label::Danger));
+        page.push(line.then(safe::text(loss), Label::Danger));
     }
     for effect in &change.effects {
         page.push(Line::new(1).mark("!", Label::Caution).then(safe::text(effect), Label::Caution));

@@ -8,12 +8,15 @@ use crate::args::Validate;
 use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::planning;
-use crate::session::Folder;
+use crate::session::{self, Folder};
 
 pub(crate) fn run(base: &Path, args: &Validate, output: &Output) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
     let resolved = planning::read(&folder, base, &args.variables, &planning::no_state())?;
-    let planning::Resolved { sources, diagnostics, config, .. } = resolved;
+    let found = session::wait_for(planning::check_rules(&resolved))?;
+    let planning::Resolved { sources, mut diagnostics, config, .. } = resolved;
+    diagnostics.extend(found);
+    diagnostics.sort();
     let valid = !diagnostics.has_errors();
     if args.json {
         let all = DiagnosticView::all(&diagnostics, &sources);

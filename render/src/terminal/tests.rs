@@ -234,7 +234,7 @@ fn everything_at_once() {
 
       ± disk.a["x"] will be replaced: the old one is deleted first  (id d1)
             place cannot be changed in place
-          ! lost for good: its data
+          ! its data
             place  "eu" → "us"  # forces the replace   plumb.toml:3
             (known after apply: id)
             (1 attribute is unchanged)
@@ -251,7 +251,7 @@ fn everything_at_once() {
 
       - disk.old will be deleted  (id d3)
             the spec no longer has it
-          ! lost for good: its data
+          ! its data
             id    "d3"
             size  5 GB
 
