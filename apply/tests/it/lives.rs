@@ -375,3 +375,41 @@ s1 = update value.v (plumb-caaaaaaaaaaaaaaaaaaaaaaaaa)",
     )
     .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_trigger_replaces_when_what_it_names_changes() {
+    let world = World::new();
+    let spec = r#"
+[resource.value.version]
+input = 1
+
+[resource.value.other]
+input = "a"
+
+[resource.value.built]
+input = "built"
+lifecycle = { replace_triggered_by = ["${value.version.input}"] }
+"#;
+    world.apply(spec).await.unwrap();
+    let id = |plan: &engine::plan::Plan| {
+        let built = "value.built".parse().unwrap();
+        plan.change(&built).unwrap().object.clone().unwrap()
+    };
+    let (before, ..) = world.plan(spec).await;
+    check(
+        &world,
+        &spec.replace("input = \"a\"", "input = \"b\""),
+        &format!("update value.other [input]\ns0 = update value.other ({})", {
+            let other = "value.other".parse().unwrap();
+            before.change(&other).unwrap().object.clone().unwrap()
+        }),
+    )
+    .await;
+    let bumped = spec.replace("input = 1", "input = 2");
+    let text = world.plan_text(&bumped).await;
+    assert!(text.starts_with("replace value.built []\nupdate value.version [input]\n"), "{text}");
+    world.apply(&bumped).await.unwrap();
+    let (after, ..) = world.plan(&bumped).await;
+    assert!(after.is_empty());
+    assert_ne!(id(&before), id(&after));
+}

@@ -22,6 +22,8 @@ pub(super) struct Flags {
     pub(super) prevent_destroy: bool,
     pub(super) allow_data_loss: bool,
     pub(super) create_first: Option<bool>,
+    /// Whether something in `replace_triggered_by` changes.
+    pub(super) triggered: bool,
 }
 
 /// Evaluates them.
@@ -39,6 +41,7 @@ pub(super) fn flags(
         allow_data_loss: flag(lifecycle.allow_data_loss.as_ref(), "allow_data_loss")
             .unwrap_or(false),
         create_first: flag(lifecycle.create_before_destroy.as_ref(), "create_before_destroy"),
+        triggered: false,
     }
 }
 
@@ -115,6 +118,8 @@ fn verdict(case: &Case<'_>) -> Verdict {
         (Action::Replace, Reason::Asked)
     } else if !replacing.is_empty() {
         (Action::Replace, Reason::CannotUpdate)
+    } else if case.flags.triggered {
+        (Action::Replace, Reason::Triggered)
     } else if is_unfinished(case, live) {
         (Action::Update, Reason::Unfinished)
     } else if changed.is_empty() {

@@ -21,6 +21,7 @@ pub mod saved;
 mod scope;
 mod selection;
 pub mod text;
+mod triggers;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};

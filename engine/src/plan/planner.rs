@@ -11,7 +11,9 @@ use super::live::{overlay, stored_attributes};
 use super::scope::{LocalCache, Planned, SpecScope, object};
 use super::wanted::{self, Instance, Wanted};
 use super::{Action, Base, Change, Doubt, Drift, Plan, Reason};
-use super::{compare, decide, diagnostics, guards, lint, lower, outputs, removal, selection};
+use super::{
+    compare, decide, diagnostics, guards, lint, lower, outputs, removal, selection, triggers,
+};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
@@ -49,6 +51,8 @@ pub(super) struct Planner<'a> {
     pub(super) blocked: BTreeMap<Address, Doubt>,
     /// Those, and what depends on them.
     pub(super) held: BTreeSet<Address>,
+    /// What changes of objects that exist, for `replace_triggered_by`.
+    pub(super) changing: triggers::Changing,
 }
 
 /// A change with what lowering needs beside it.
@@ -84,6 +88,7 @@ impl<'a> Planner<'a> {
             selection: selection::Selection::default(),
             blocked: BTreeMap::new(),
             held: BTreeSet::new(),
+            changing: triggers::Changing::default(),
         }
     }
 
@@ -130,7 +135,8 @@ impl<'a> Planner<'a> {
         let disabled = enabled == Some(false);
         let wanted =
             if disabled { None } else { wanted::wanted(resource, &address, &scope, &mut found) };
-        let flags = decide::flags(resource, &scope, &address, &mut found);
+        let mut flags = decide::flags(resource, &scope, &address, &mut found);
+        flags.triggered = triggers::fires(resource, &scope, &self.changing);
         self.diagnostics.extend(found);
         if disabled {
             self.planned.insert(&address, object_of_null());
@@ -177,6 +183,7 @@ impl<'a> Planner<'a> {
         self.mark_drifted_causes(&mut draft.change);
         self.note_seen(address, &draft, live.as_ref());
         guards::check(self.input, resource, &draft, flags, &mut self.diagnostics);
+        self.changing.note(&draft.change, &draft.changed);
         let sensitive = draft.change.sensitive.clone();
         self.drafts.push(draft);
         object(decision.planned, sensitive)
