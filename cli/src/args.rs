@@ -30,18 +30,28 @@ pub(crate) struct Cli {
         global = true,
         value_name = "DIR",
         default_value = ".",
-        hide_default_value = true
+        hide_default_value = true,
+        help_heading = "Everywhere"
     )]
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) base: PathBuf,
     /// When to colour; the variable `NO_COLOR` is respected
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "auto|always|never",
+        default_value_t = Color::Auto,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Everywhere"
+    )]
     pub(crate) color: Color,
     /// Say less: only errors, and data
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub(crate) quiet: bool,
     /// Say more
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Everywhere")]
     pub(crate) verbose: u8,
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -188,11 +198,11 @@ pub(crate) struct Planning {
 pub(crate) struct Validate {
     #[command(flatten)]
     pub(crate) folder: FolderArg,
-    #[command(flatten)]
-    pub(crate) variables: VariableArgs,
     /// Print the diagnostics as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
 }
 
 /// How a plan is printed.

@@ -9,6 +9,8 @@ mod child_service;
 mod commands;
 #[cfg(debug_assertions)]
 mod dying;
+#[cfg(test)]
+mod docs;
 mod error;
 mod output;
 mod planning;

@@ -52,16 +52,27 @@ pub(crate) fn read(
     let mut diagnostics = std::mem::take(&mut text.diagnostics);
     diagnostics.extend(found);
     let say = (&mut text.sources, &mut diagnostics);
-    let described = Described::of(folder, &text.document, &settings, state, say)?;
+    let mut described = Described::of(folder, &text.document, &settings, state, say)?;
+    described.check(&environment, &mut diagnostics);
     let providers = schemas(&described.configure(&environment)?.providers);
     let input = ResolveInput { variables: given, providers, files };
-    let (config, found) = resolve(&text.document, &input);
-    diagnostics.extend(found);
-    let (graph, found) = Graph::new(&config);
+    let (config, mut found) = resolve(&text.document, &input);
+    let (graph, cycles) = Graph::new(&config);
+    found.extend(cycles);
+    if described.is_broken() {
+        // Every resource of a provider that cannot be used would be of an unknown type.
+        found = Diagnostics::from_iter([unchecked()]);
+    }
     diagnostics.extend(found);
     diagnostics.sort();
     let (sources, document) = (text.sources, text.document);
     Ok(Resolved { sources, diagnostics, config, graph, described, document, input })
+}
+
+fn unchecked() -> Diagnostic {
+    Diagnostic::note("the resources of the spec were not checked")
+        .detail("Which types there are is not known while a provider cannot be used.")
+        .help("mend the provider first")
 }
 
 impl Resolved {

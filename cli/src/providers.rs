@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use apply::Providers;
 use engine::address::Name;
-use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
+use engine::diagnostics::{Diagnostic, Diagnostics, Sources, Span, nearest};
 use engine::schema::ProviderSchema;
 use engine::spec::Document;
 use engine::spec::settings::ProviderSettings;
@@ -30,10 +30,14 @@ const ADDRESSES: [&str; 3] =
 #[derive(Default)]
 pub(crate) struct Described {
     instances: BTreeMap<Name, Instance>,
+    /// Whether one of them cannot be used, so that types may be missing that the spec uses.
+    broken: bool,
 }
 
 struct Instance {
     descriptor: Descriptor,
+    /// Where the spec declares it.
+    header: Option<Span>,
     /// What the spec says, by key.
     settings: BTreeMap<String, String>,
     /// Whether it is the serverless provider.
@@ -52,7 +56,7 @@ pub(crate) struct Configured {
 /// The schemas of the providers that come with Plumb, by instance name.
 pub(crate) fn known_schemas() -> Result<BTreeMap<Name, Arc<ProviderSchema>>, CommandError> {
     let mut described = Described::default();
-    described.add_serverless(BTreeMap::new())?;
+    described.add_serverless()?;
     Ok(apply::planning::schemas(&described.configure(&|_| None)?.providers))
 }
 
@@ -73,7 +77,7 @@ impl Described {
         let serverless = Name::from(provider_serverless::NAME);
         let missing = !described.instances.contains_key(&serverless);
         if missing && (described.leaves_types(document) || names(state).contains(&serverless)) {
-            described.add_serverless(BTreeMap::new())?;
+            described.add_serverless()?;
         }
         Ok(described)
     }
@@ -84,7 +88,7 @@ impl Described {
         for name in names {
             match &**name {
                 provider_builtin::NAME => {}
-                provider_serverless::NAME => described.add_serverless(BTreeMap::new())?,
+                provider_serverless::NAME => described.add_serverless()?,
                 other => {
                     return Err(CommandError::new(format!(
                         "the plan needs the provider `{other}`, whose descriptor is not in it"
@@ -96,17 +100,35 @@ impl Described {
         Ok(described)
     }
 
+    /// Leaves those out that cannot be configured as the spec says, and says why.
+    pub(crate) fn check(&mut self, environment: Environment<'_>, diagnostics: &mut Diagnostics) {
+        self.instances.retain(|_, instance| {
+            let Err(found) = instance.configure(environment) else { return true };
+            for diagnostic in found.iter() {
+                diagnostics.push(diagnostic.clone().at(instance.header));
+            }
+            self.broken = true;
+            false
+        });
+    }
+
+    /// Whether a type that nobody has may be one of a provider that cannot be used.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.instances.is_empty()
     }
 
-    fn add_serverless(&mut self, settings: BTreeMap<String, String>) -> Result<(), CommandError> {
-        let descriptor = provider_serverless::read().map_err(|diagnostics| {
-            // It comes with Plumb, so a test reads it; this is for whoever changed it.
-            CommandError::new(first(&diagnostics))
-        })?;
-        let instance = Instance { descriptor, settings, serverless: true };
+    fn add_serverless(&mut self) -> Result<(), CommandError> {
+        let instance = Instance {
+            descriptor: serverless()?,
+            header: None,
+            settings: BTreeMap::new(),
+            serverless: true,
+        };
         self.instances.insert(provider_serverless::NAME.into(), instance);
         Ok(())
     }
@@ -140,26 +162,26 @@ impl Described {
                 ),
             }
         }
-        let Some(path) = values.remove("descriptor") else {
-            return match &**name {
-                provider_builtin::NAME => Ok(()),
-                provider_serverless::NAME => self.add_serverless(values),
-                _ => {
-                    diagnostics.push(no_descriptor(name, settings));
-                    Ok(())
-                }
-            };
+        let descriptor = match values.remove("descriptor") {
+            Some(path) => load(folder, &path, settings, (sources, diagnostics)),
+            None if &**name == provider_builtin::NAME => return Ok(()),
+            None if &**name == provider_serverless::NAME => Some(serverless()?),
+            None => {
+                diagnostics.push(no_descriptor(name, settings));
+                None
+            }
         };
-        let text = crate::session::read_file(folder, &path).map_err(|why| {
-            CommandError::new(format!("the descriptor {path} of provider `{name}`: {why}"))
-        })?;
-        let file = sources.add(folder.join(&path).display().to_string(), text.clone());
-        let (descriptor, found) = provider_http::load(&text, file);
-        diagnostics.extend(found);
-        if let Some(descriptor) = descriptor {
-            let instance = Instance { descriptor, settings: values, serverless: false };
-            self.instances.insert(name.clone(), instance);
-        }
+        let Some(descriptor) = descriptor else {
+            self.broken = true;
+            return Ok(());
+        };
+        report_unknown(&descriptor, settings, diagnostics);
+        values.retain(|key, _| descriptor.settings().contains(key.as_str()));
+        let serverless =
+            &**name == provider_serverless::NAME && !settings.values.contains_key("descriptor");
+        let instance =
+            Instance { descriptor, header: Some(settings.header), settings: values, serverless };
+        self.instances.insert(name.clone(), instance);
         Ok(())
     }
 
@@ -173,11 +195,8 @@ impl Described {
         let mut missing = Diagnostics::new();
         providers.insert(provider_builtin::NAME.into(), Arc::new(Builtin::new()));
         for (name, instance) in &self.instances {
-            let mut settings = Settings::new(environment);
-            for (key, value) in &instance.settings {
-                settings = settings.set(key, value);
-            }
-            let provider = HttpProvider::configure(instance.descriptor.clone(), &settings)
+            let provider = instance
+                .configure(environment)
                 .map_err(|diagnostics| CommandError::new(first(&diagnostics)))?;
             missing.extend(provider.missing().clone());
             providers.insert(name.clone(), Arc::new(provider));
@@ -212,6 +231,70 @@ impl Described {
         let given = |name: &&str| environment(name).is_some_and(|value| !value.trim().is_empty());
         self.instances.values().any(|instance| instance.serverless && instance.settings.is_empty())
             && !ADDRESSES.iter().any(given)
+    }
+}
+
+impl Instance {
+    fn configure(&self, environment: Environment<'_>) -> Result<HttpProvider, Diagnostics> {
+        let mut settings = Settings::new(environment);
+        for (key, value) in &self.settings {
+            settings = settings.set(key, value);
+        }
+        HttpProvider::configure(self.descriptor.clone(), &settings)
+    }
+}
+
+/// The descriptor that comes with Plumb.
+fn serverless() -> Result<Descriptor, CommandError> {
+    // A test reads it, so what is wrong with it is for whoever changed it.
+    provider_serverless::read().map_err(|diagnostics| CommandError::new(first(&diagnostics)))
+}
+
+/// Reads a descriptor of the spec's folder; what is wrong with it is said.
+fn load(
+    folder: &Folder,
+    path: &str,
+    settings: &ProviderSettings,
+    (sources, diagnostics): (&mut Sources, &mut Diagnostics),
+) -> Option<Descriptor> {
+    let text = match crate::session::read_file(folder, path) {
+        Ok(text) => text,
+        Err(why) => {
+            let span = settings.values.get("descriptor").map_or(settings.header, |s| s.span);
+            let summary = format!("the descriptor {path} cannot be used");
+            diagnostics.push(
+                Diagnostic::error(summary)
+                    .at(span)
+                    .label(why)
+                    .help("give a path below the spec's folder, such as \"./acme.provider.toml\""),
+            );
+            return None;
+        }
+    };
+    let file = sources.add(folder.join(path).display().to_string(), text.clone());
+    let (descriptor, found) = provider_http::load(&text, file);
+    diagnostics.extend(found);
+    descriptor
+}
+
+/// Says which settings the provider does not have.
+fn report_unknown(
+    descriptor: &Descriptor,
+    settings: &ProviderSettings,
+    diagnostics: &mut Diagnostics,
+) {
+    let known = descriptor.settings();
+    for (key, setting) in &settings.values {
+        if &**key == "descriptor" || known.contains(&**key) {
+            continue;
+        }
+        let provider = descriptor.name();
+        let unknown = Diagnostic::error(format!("the provider {provider} has no setting `{key}`"));
+        let words = known.iter().copied().collect::<Vec<_>>().join(", ");
+        diagnostics.push(unknown.at(setting.key).help(match nearest(key, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("it has {words}"),
+        }));
     }
 }
 

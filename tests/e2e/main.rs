@@ -1,7 +1,9 @@
 //! End to end: the real binary against the real service, as a user would run them.
 
+mod acme;
 mod bad_input;
 mod crashes;
+mod examples;
 mod harness;
 mod lifecycle;
 mod quickstart;

@@ -29,6 +29,9 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
     let path = folder.join("plumb.toml");
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(fail)?;
     file.write_all(SPEC.as_bytes()).map_err(fail)?;
-    output.talk(&format!("wrote {}; look at it, then run `plumb plan`\n", path.display()));
+    let shown = path.strip_prefix(".").unwrap_or(&path).display();
+    let next = args.folder.as_ref().map(|folder| format!(" {}", folder.display()));
+    let next = next.unwrap_or_default();
+    output.talk(&format!("wrote {shown}; look at it, then run `plumb plan{next}`\n"));
     Ok(Status::Done)
 }

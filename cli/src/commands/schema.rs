@@ -1,6 +1,7 @@
 //! `plumb schema`: which resource types there are, and what one of them is made of.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use engine::diagnostics::nearest;
 use engine::schema::{Attribute, OnChange, Presence, TypeSchema};
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &Schema, output: &Output) -> Result<Status, CommandError
         let text = if args.form.is_json() {
             json::pretty(&types().map(|ty| type_json(ty)).collect::<Vec<_>>())
         } else {
-            types().fold(String::new(), |text, ty| text + &ty.name + "  " + &ty.description + "\n")
+            list(types())
         };
         output.data(&text);
         return Ok(Status::Done);
@@ -37,6 +38,15 @@ pub(crate) fn run(args: &Schema, output: &Output) -> Result<Status, CommandError
         type_text(found)
     });
     Ok(Status::Done)
+}
+
+/// The types, one a line.
+fn list<'a>(types: impl Iterator<Item = &'a Arc<TypeSchema>> + Clone) -> String {
+    let width = types.clone().map(|ty| ty.name.len()).max().unwrap_or(0);
+    types.fold(String::new(), |mut text, ty| {
+        let _ = writeln!(text, "{:width$}  {}", ty.name, ty.description);
+        text
+    })
 }
 
 fn type_text(ty: &TypeSchema) -> String {

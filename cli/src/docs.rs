@@ -1,0 +1,348 @@
+//! The reference pages that follow from the code, and the test that keeps them true.
+//!
+//! `docs/commands.md` holds, below its mark, every command and option as clap knows them;
+//! `docs/types.md` every resource type as the schemas know it. `UPDATE_DOCS=1 cargo test -p cli`
+//! writes them anew. What people write stands above the mark and is never touched.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::{Arg, ArgAction, Command, CommandFactory as _};
+use engine::schema::{
+    Attribute, Identity, OnChange, Presence, Program, ReplaceOrder, RuleOn, SeenIn, TypeSchema,
+};
+use engine::stored::to_json;
+
+use crate::args::Cli;
+use crate::providers;
+
+/// What stands above is written by people.
+const MARK: &str = "<!-- generated below: UPDATE_DOCS=1 cargo test -p cli -->\n";
+
+/// Values that are listed in the table of attributes; longer lists stand below it.
+const VALUES_MAX: usize = 6;
+
+#[test]
+fn the_page_of_commands_is_up_to_date() {
+    compare("commands.md", &commands());
+}
+
+#[test]
+fn the_page_of_types_is_up_to_date() {
+    compare("types.md", &types());
+}
+
+#[track_caller]
+fn compare(name: &str, generated: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+    let kept = std::fs::read_to_string(&path).expect("the page can be read");
+    let (written, old) = kept.split_once(MARK).expect("the page has the mark");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let text = format!("{written}{MARK}\n{}\n", generated.trim());
+        std::fs::write(&path, text).expect("the page can be written");
+        return;
+    }
+    assert_eq!(
+        old.trim(),
+        generated.trim(),
+        "docs/{name} is out of date: UPDATE_DOCS=1 cargo test -p cli writes it anew"
+    );
+}
+
+fn commands() -> String {
+    let mut root = Cli::command();
+    root.build();
+    let mut page = Page::default();
+    page.sections(&root, "plumb");
+    let mut text = String::from("## Options of every command\n\n");
+    table(&mut text, root.get_arguments().filter(|arg| arg.is_global_set()));
+    for (heading, rows) in &page.shared {
+        let _ = write!(text, "\n## {heading} options\n\n| option | meaning |\n|---|---|\n{rows}");
+    }
+    text + &page.text
+}
+
+/// The page of commands as it grows.
+#[derive(Default)]
+struct Page {
+    text: String,
+    /// Options that several commands take, by heading.
+    shared: BTreeMap<String, String>,
+}
+
+impl Page {
+    fn sections(&mut self, command: &Command, name: &str) {
+        for sub in command.get_subcommands() {
+            if sub.is_hide_set() || sub.get_name() == "help" {
+                continue;
+            }
+            let name = format!("{name} {}", sub.get_name());
+            if sub.has_subcommands() {
+                self.sections(sub, &name);
+            } else {
+                self.section(sub, &name);
+            }
+        }
+    }
+
+    fn section(&mut self, command: &Command, name: &str) {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let positional: String = command
+            .get_positionals()
+            .map(|arg| {
+                if arg.is_required_set() {
+                    format!(" {}", value(arg))
+                } else {
+                    format!(" [{}]", value(arg))
+                }
+            })
+            .collect();
+        let _ = write!(self.text, "\n## `{name}{positional}`\n\n{about}.\n");
+        let own: Vec<&Arg> = command
+            .get_arguments()
+            .filter(|arg| !arg.is_global_set() && arg.get_help_heading().is_none() && shown(arg))
+            .collect();
+        if !own.is_empty() {
+            self.text.push('\n');
+            table(&mut self.text, own.into_iter());
+        }
+        let mut takes = Vec::new();
+        for arg in command.get_arguments().filter(|arg| !arg.is_global_set() && shown(arg)) {
+            // "Variables" in a help text are variable options in a sentence.
+            let Some(heading) = arg.get_help_heading().map(|text| text.trim_end_matches('s'))
+            else {
+                continue;
+            };
+            if !takes.contains(&heading) {
+                takes.push(heading);
+            }
+            let rows = self.shared.entry(heading.to_owned()).or_default();
+            let row = row(arg);
+            if !rows.contains(&row) {
+                rows.push_str(&row);
+            }
+        }
+        for heading in takes {
+            let anchor = heading.to_lowercase();
+            let _ = write!(self.text, "\nTakes the [{anchor} options](#{anchor}-options).\n");
+        }
+        if let Some(help) = command.get_after_help() {
+            let help = help.to_string();
+            let (examples, rest) = help.split_once("\n\n").unwrap_or((&help, ""));
+            let lines = examples.lines().skip(1).map(str::trim_start);
+            let examples = lines.collect::<Vec<_>>().join("\n");
+            let _ = write!(self.text, "\n```sh\n{examples}\n```\n");
+            if !rest.is_empty() {
+                let _ = write!(self.text, "\n{rest}\n");
+            }
+        }
+    }
+}
+
+fn shown(arg: &Arg) -> bool {
+    !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str())
+}
+
+fn table<'a>(text: &mut String, args: impl Iterator<Item = &'a Arg>) {
+    text.push_str("| option | meaning |\n|---|---|\n");
+    for arg in args.filter(|arg| shown(arg)) {
+        text.push_str(&row(arg));
+    }
+}
+
+fn row(arg: &Arg) -> String {
+    let mut names = Vec::new();
+    names.extend(arg.get_short().map(|short| format!("-{short}")));
+    names.extend(arg.get_long().map(|long| format!("--{long}")));
+    let mut option = names.join(", ");
+    if arg.is_positional() {
+        option = value(arg);
+    } else if arg.get_action().takes_values() {
+        let _ = write!(option, " {}", value(arg));
+    }
+    let mut meaning = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let spelled = value(arg).contains('|');
+    let words: Vec<String> =
+        arg.get_possible_values().iter().map(|word| format!("`{}`", word.get_name())).collect();
+    if arg.get_action().takes_values() && !words.is_empty() && !spelled {
+        let _ = write!(meaning, "; one of {}", words.join(", "));
+    }
+    let defaults = arg.get_default_values().iter().map(|text| text.to_string_lossy());
+    let defaults: Vec<_> = defaults.filter(|text| !text.is_empty()).collect();
+    if !defaults.is_empty() && arg.get_action().takes_values() && !arg.is_hide_default_value_set() {
+        let _ = write!(meaning, "; default `{}`", defaults.join(" "));
+    }
+    if matches!(arg.get_action(), ArgAction::Append) {
+        meaning.push_str("; may be given often");
+    }
+    format!("| `{}` | {} |\n", option.replace('|', "\\|"), meaning.replace('|', "\\|"))
+}
+
+fn value(arg: &Arg) -> String {
+    let names = arg.get_value_names().unwrap_or_default();
+    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn types() -> String {
+    let providers = providers::known_schemas().expect("the descriptors that come with Plumb");
+    let mut text = String::new();
+    for (instance, provider) in &providers {
+        for schema in provider.types.values() {
+            let _ = write!(text, "\n## {}\n\n{}", schema.name, schema.description);
+            let _ = write!(text, " Provider: `{instance}`.\n\n");
+            type_page(&mut text, schema);
+        }
+    }
+    text
+}
+
+fn type_page(text: &mut String, schema: &TypeSchema) {
+    for (title, presence) in [
+        ("Required", Presence::Required),
+        ("Optional", Presence::Optional),
+        ("Computed", Presence::Computed),
+    ] {
+        let attributes: Vec<_> =
+            schema.attributes.iter().filter(|(_, a)| a.presence == presence).collect();
+        if attributes.is_empty() {
+            continue;
+        }
+        let _ = write!(text, "| {title} | type | meaning |\n|---|---|---|\n");
+        for (name, attribute) in attributes {
+            let meaning = meaning(attribute).replace('|', "\\|");
+            let _ = writeln!(text, "| `{name}` | {} | {meaning} |", attribute.ty);
+        }
+        text.push('\n');
+    }
+    for (name, attribute) in &schema.attributes {
+        let values = allowed(attribute);
+        if values.len() > VALUES_MAX {
+            let _ = write!(text, "Values of `{name}`: {}.\n\n", values.join(", "));
+        }
+    }
+    for line in conduct(schema) {
+        let _ = writeln!(text, "- {line}");
+    }
+    if !schema.rules.is_empty() {
+        text.push_str("\nRules, checked while planning and again before the call where a value is known only then:\n\n");
+    }
+    for rule in &schema.rules {
+        let on = match rule.on {
+            RuleOn::Any => "On every create and change",
+            RuleOn::Create => "On a create",
+            RuleOn::Update => "On an update",
+            RuleOn::Delete => "On a delete",
+        };
+        let assert = rule.assert.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = writeln!(
+            text,
+            "- {on}: `{assert}`. Else: {}.",
+            rule.message.to_string().trim_matches('"')
+        );
+    }
+}
+
+/// What there is to say about an attribute, in sentences.
+fn meaning(attribute: &Attribute) -> String {
+    let constraint = &attribute.constraint;
+    let unit = attribute.unit.as_ref().map(|unit| format!(" {unit}")).unwrap_or_default();
+    let mut parts = vec![attribute.description.trim_end_matches('.').to_owned()];
+    parts.retain(|part| !part.is_empty());
+    match (constraint.min, constraint.max) {
+        (Some(min), Some(max)) => parts.push(format!("{min} to {max}{unit}")),
+        (Some(min), None) => parts.push(format!("At least {min}{unit}")),
+        (None, Some(max)) => parts.push(format!("At most {max}{unit}")),
+        (None, None) => parts.extend(attribute.unit.as_ref().map(|unit| format!("In {unit}"))),
+    }
+    let what = match attribute.ty {
+        engine::types::Type::String => "characters",
+        _ => "items",
+    };
+    match (constraint.length_min, constraint.length_max) {
+        (Some(min), Some(max)) => parts.push(format!("{min} to {max} {what}")),
+        (Some(1), None) => parts.push("Not empty".to_owned()),
+        (Some(min), None) => parts.push(format!("At least {min} {what}")),
+        (None, Some(max)) => parts.push(format!("At most {max} {what}")),
+        (None, None) => {}
+    }
+    let values = allowed(attribute);
+    if !values.is_empty() && values.len() <= VALUES_MAX {
+        parts.push(format!("One of {}", values.join(", ")));
+    } else if !values.is_empty() {
+        parts.push("From the list below".to_owned());
+    }
+    parts.extend(attribute.default.as_ref().map(|value| format!("Default `{}`", to_json(value))));
+    if attribute.server_default {
+        parts.push("Left out: the service chooses".to_owned());
+    }
+    if attribute.on_change == OnChange::Replace && attribute.presence != Presence::Computed {
+        let loss = if attribute.data_loss { ", which loses its data" } else { "" };
+        parts.push(format!("A change replaces the object{loss}"));
+    }
+    parts.extend(attribute.effect.as_ref().map(|effect| format!("A change {effect}")));
+    if attribute.sensitive {
+        parts.push("Sensitive".to_owned());
+    }
+    if attribute.seen_in == SeenIn::Never && attribute.presence != Presence::Computed {
+        parts.push("The service never shows it, so a change outside is not seen".to_owned());
+    }
+    if attribute.volatile {
+        parts.push("Changes by itself, which is no drift".to_owned());
+    }
+    parts.join(". ") + "."
+}
+
+fn allowed(attribute: &Attribute) -> Vec<String> {
+    let one_of = attribute.constraint.one_of.as_ref();
+    one_of.into_iter().flat_map(|list| &list.values).map(|value| format!("`{value}`")).collect()
+}
+
+/// How objects of the type are made and ended.
+fn conduct(schema: &TypeSchema) -> Vec<String> {
+    let mut lines = vec![format!(
+        "Steps: create is {}; delete is {}.",
+        phases(&schema.create),
+        phases(&schema.delete)
+    )];
+    if schema.unique_name {
+        lines.push("No two objects bear one name.".to_owned());
+    }
+    lines.push(match schema.replace {
+        ReplaceOrder::CreateFirst => "A replace creates the new object first.".to_owned(),
+        ReplaceOrder::DeleteFirst => "A replace deletes the old object first.".to_owned(),
+    });
+    lines.extend(schema.delete_effect.as_ref().map(|effect| format!("With a delete {effect}.")));
+    lines.extend(match &schema.identity {
+        Identity::OneTimeName { .. } => Some(
+            "A create whose answer was lost is found by the one-time name that it was sent under.",
+        ),
+        Identity::UniqueName { .. } => {
+            Some("A create whose answer was lost is found by its name, which is unique.")
+        }
+        Identity::IdempotencyKey => Some("A create whose answer was lost is sent again with its key."),
+        Identity::ClientId => Some("A create whose answer was lost is found by its id."),
+        Identity::Ask => Some("A create whose answer was lost must be decided by a person."),
+        Identity::Local => None,
+    }.map(str::to_owned));
+    lines
+}
+
+fn phases(programs: &[Program]) -> String {
+    let mut ways: Vec<String> = Vec::new();
+    for program in programs {
+        let words: Vec<String> = program
+            .phases
+            .iter()
+            .map(|phase| match &phase.waits_for {
+                Some(wait) => format!("{} (waits until {wait})", phase.operation.word()),
+                None => phase.operation.word().to_owned(),
+            })
+            .collect();
+        let way = words.join(", then ");
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    ways.join("; or ")
+}

@@ -1,0 +1,149 @@
+//! The examples: each one is valid, its plan is the text beside it, and it can be applied and taken
+//! away again.
+//!
+//! `plan.txt` is the plan without options, `plan-NAME.txt` the one with `--var-file NAME.vars.toml`.
+//! `UPDATE_EXAMPLES=1 cargo test` writes them anew. The example of a provider of one's own has a
+//! server, and a test, of its own.
+
+use std::path::{Path, PathBuf};
+
+use crate::harness::{Project, Service, data};
+
+/// What stands in the texts for the address of the service, whose port is another each time.
+const ADDRESS: &str = "http://127.0.0.1:8080";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
+}
+
+/// The names in a folder, sorted.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("the folder can be read");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A copy of an example, so that nothing is left behind beside it.
+fn copy(example: &str, service: &Service) -> Project {
+    let from = folder().join(example);
+    let text = |name: &str| std::fs::read_to_string(from.join(name)).expect("a file of an example");
+    let mut project = Project::with(&text("plumb.toml"), service);
+    for name in names(&from).iter().filter(|name| name.ends_with(".toml")) {
+        project.write(name, text(name));
+    }
+    project.set("PLUMB_VAR_REGISTRY_PASSWORD", "canary-registry-password");
+    project
+}
+
+/// Each plan of an example: the file with its text, and the options that lead to it.
+fn plans(example: &str) -> Vec<(String, Vec<String>)> {
+    let of_variables = names(&folder().join(example)).into_iter().filter_map(|name| {
+        let plan = format!("plan-{}.txt", name.strip_suffix(".vars.toml")?);
+        Some((plan, vec!["--var-file".to_owned(), name]))
+    });
+    [("plan.txt".to_owned(), Vec::new())].into_iter().chain(of_variables).collect()
+}
+
+fn with<'a>(command: &[&'a str], options: &'a [String]) -> Vec<&'a str> {
+    command.iter().copied().chain(options.iter().map(String::as_str)).collect()
+}
+
+fn check(example: &str) {
+    for (golden, options) in plans(example) {
+        let folder = data();
+        let service = Service::start(folder.path(), &[]);
+        let project = copy(example, &service);
+        project.run(&with(&["validate"], &options[..])).expect(0);
+        let plan = project.run(&with(&["plan"], &options[..])).expect(0);
+        compare(example, &golden, &readable(&plan.stdout, &service));
+        project.run(&with(&["apply", "--yes"], &options[..])).expect(0);
+        let again = project.run(&with(&["plan", "--detailed-exitcode"], &options[..])).expect(0);
+        assert!(again.stdout.contains("No changes"), "{example}: {}", again.stdout);
+        assert!(!String::from_utf8_lossy(&project.written()).contains("canary-registry-password"));
+    }
+}
+
+/// The plan with an address that stays.
+fn readable(plan: &str, service: &Service) -> String {
+    let rest = &service.environment["PLUMB_SERVERLESS_REST_URL"];
+    let base = rest.strip_suffix("/v1").expect("the address ends with the version");
+    plan.replace(base, ADDRESS)
+}
+
+/// Compares a plan with the text that an example keeps.
+#[track_caller]
+pub fn compare(example: &str, file: &str, text: &str) {
+    let golden = folder().join(example).join(file);
+    if std::env::var_os("UPDATE_EXAMPLES").is_some() {
+        std::fs::write(&golden, text).expect("the example can be written");
+        return;
+    }
+    let kept = std::fs::read_to_string(&golden).unwrap_or_default();
+    assert_eq!(
+        kept, text,
+        "the plan of {example} is another; UPDATE_EXAMPLES=1 writes {file} anew"
+    );
+}
+
+#[test]
+fn every_example_has_a_test() {
+    let examples = names(&folder());
+    assert_eq!(examples, ["acme", "environments", "glue", "quickstart", "regions"]);
+}
+
+#[test]
+fn quickstart() {
+    check("quickstart");
+}
+
+#[test]
+fn regions() {
+    check("regions");
+}
+
+#[test]
+fn environments() {
+    check("environments");
+}
+
+/// `prevent_destroy` holds in prod, and in dev it does not.
+#[test]
+fn environments_protects_prod_alone() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let dev = copy("environments", &service);
+    dev.run(&["apply", "--yes"]).expect(0);
+    dev.run(&["destroy", "--yes"]).expect(0);
+    let prod = copy("environments", &service);
+    prod.run(&["apply", "--yes", "--var-file", "prod.vars.toml"]).expect(0);
+    let before = service.mutations().len();
+    let refused = prod.run(&["destroy", "--yes", "--var-file", "prod.vars.toml"]).expect(1);
+    for word in ["endpoint.chat is protected", "network_volume.models is protected"] {
+        assert!(refused.stderr.contains(word), "{}", refused.stderr);
+    }
+    assert_eq!(service.mutations().len(), before, "nothing was called");
+}
+
+#[test]
+fn glue() {
+    check("glue");
+}
+
+/// Another release replaces the stamp and updates what follows from it.
+#[test]
+fn glue_replaces_with_a_release() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let project = copy("glue", &service);
+    project.run(&["apply", "--yes"]).expect(0);
+    let plan = project.run(&["plan", "--var", "release=2026-12"]).expect(0);
+    assert!(plan.stdout.contains("value.stamp will be replaced"), "{}", plan.stdout);
+    assert!(
+        plan.stdout.contains("0 to create, 3 to update, 1 to replace, 0 to delete"),
+        "{}",
+        plan.stdout
+    );
+}
