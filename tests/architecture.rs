@@ -88,7 +88,10 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
                 if name != "tests" && name != "target" {
                     open.push(path);
                 }
-            } else if name.ends_with(".rs") && name != "tests.rs" && name != "testing.rs" {
+            } else if path.extension().is_some_and(|end| end == "rs")
+                && name != "tests.rs"
+                && name != "testing.rs"
+            {
                 found.push(path);
             }
         }

@@ -7,10 +7,10 @@
 mod args;
 mod child_service;
 mod commands;
-#[cfg(debug_assertions)]
-mod dying;
 #[cfg(test)]
 mod docs;
+#[cfg(debug_assertions)]
+mod dying;
 mod error;
 mod output;
 mod planning;

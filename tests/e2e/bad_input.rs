@@ -130,7 +130,7 @@ impl Damage {
                 std::fs::write(path, newer).unwrap();
             }
             Self::Foreign => {
-                std::fs::write(path, "{\"version\": 4, \"terraform_version\": \"1.9\"}").unwrap()
+                std::fs::write(path, "{\"version\": 4, \"terraform_version\": \"1.9\"}").unwrap();
             }
         }
     }

@@ -49,7 +49,7 @@ fn expect_exactly(service: &Service, n: usize, what: &str) {
     }
 }
 
-/// How many kills: a slice here, more where PLUMB_LONG_TESTS says so.
+/// How many kills: a slice here, more where `PLUMB_LONG_TESTS` says so.
 fn rounds() -> u64 {
     std::env::var("PLUMB_LONG_TESTS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
 }

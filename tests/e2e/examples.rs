@@ -31,7 +31,10 @@ fn copy(example: &str, service: &Service) -> Project {
     let from = folder().join(example);
     let text = |name: &str| std::fs::read_to_string(from.join(name)).expect("a file of an example");
     let mut project = Project::with(&text("plumb.toml"), service);
-    for name in names(&from).iter().filter(|name| name.ends_with(".toml")) {
+    for name in names(&from)
+        .iter()
+        .filter(|name| Path::new(name).extension().is_some_and(|end| end == "toml"))
+    {
         project.write(name, text(name));
     }
     project.set("PLUMB_VAR_REGISTRY_PASSWORD", "canary-registry-password");
@@ -75,7 +78,7 @@ fn readable(plan: &str, service: &Service) -> String {
 
 /// Compares a plan with the text that an example keeps.
 #[track_caller]
-pub fn compare(example: &str, file: &str, text: &str) {
+pub(crate) fn compare(example: &str, file: &str, text: &str) {
     let golden = folder().join(example).join(file);
     if std::env::var_os("UPDATE_EXAMPLES").is_some() {
         std::fs::write(&golden, text).expect("the example can be written");

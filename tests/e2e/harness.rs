@@ -7,17 +7,17 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// The key of every service in these tests: whatever prints it is caught.
-pub const KEY: &str = "canary-key-7f3a9";
+pub(crate) const KEY: &str = "canary-key-7f3a9";
 
 /// A running `plumb serve`; killed when dropped.
-pub struct Service {
+pub(crate) struct Service {
     child: Child,
-    pub data: PathBuf,
-    pub environment: BTreeMap<String, String>,
+    pub(crate) data: PathBuf,
+    pub(crate) environment: BTreeMap<String, String>,
 }
 
 impl Service {
-    pub fn start(data: &Path, extra: &[&str]) -> Self {
+    pub(crate) fn start(data: &Path, extra: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_plumb"))
             .args(["serve", "--listen", "127.0.0.1:0", "--key", KEY, "--data"])
             .arg(data)
@@ -42,7 +42,7 @@ impl Service {
     }
 
     /// The operations of all mutating requests so far, in order.
-    pub fn mutations(&self) -> Vec<String> {
+    pub(crate) fn mutations(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.data.join("access.log")).unwrap_or_default();
         text.lines()
             .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
@@ -52,7 +52,7 @@ impl Service {
     }
 
     /// Sends one request as a stranger would, with `curl`'s manners: returns status and body.
-    pub fn request(
+    pub(crate) fn request(
         &self,
         method: &str,
         path: &str,
@@ -63,14 +63,14 @@ impl Service {
     }
 
     /// All objects of a REST collection.
-    pub fn list(&self, collection: &str) -> Vec<serde_json::Value> {
+    pub(crate) fn list(&self, collection: &str) -> Vec<serde_json::Value> {
         let (status, body) = self.request("GET", collection, None);
         assert_eq!(status, 200, "{body}");
         serde_json::from_str(&body).expect("a list")
     }
 
     /// The names of all objects of a REST collection, sorted.
-    pub fn names(&self, collection: &str) -> Vec<String> {
+    pub(crate) fn names(&self, collection: &str) -> Vec<String> {
         let mut names: Vec<String> = self
             .list(collection)
             .iter()
@@ -89,7 +89,7 @@ impl Drop for Service {
 }
 
 /// One HTTP/1.1 request over a plain socket: the tests need no client of their own.
-pub fn http(method: &str, url: &str, body: Option<&serde_json::Value>) -> (u16, String) {
+pub(crate) fn http(method: &str, url: &str, body: Option<&serde_json::Value>) -> (u16, String) {
     use std::io::{Read as _, Write as _};
     let rest = url.strip_prefix("http://").expect("a plain address");
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -124,26 +124,26 @@ fn unchunk(mut body: &str) -> String {
 }
 
 /// A folder with a spec, and what commands there see of the world.
-pub struct Project {
+pub(crate) struct Project {
     folder: tempfile::TempDir,
     environment: BTreeMap<String, String>,
 }
 
 /// How a command ended.
-pub struct Ran {
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Ran {
     /// Everything it printed.
-    pub fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 
     #[track_caller]
-    pub fn expect(self, code: i32) -> Self {
+    pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(
             self.code,
             Some(code),
@@ -157,14 +157,14 @@ impl Ran {
 
     /// Standard output as JSON.
     #[track_caller]
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error}:\n{}\n{}", self.stdout, self.stderr))
     }
 }
 
 impl Project {
-    pub fn new(spec: &str) -> Self {
+    pub(crate) fn new(spec: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let project = Self { folder, environment: BTreeMap::new() };
         project.write("plumb.toml", spec);
@@ -172,21 +172,21 @@ impl Project {
     }
 
     /// A project whose commands see this service.
-    pub fn with(spec: &str, service: &Service) -> Self {
+    pub(crate) fn with(spec: &str, service: &Service) -> Self {
         let mut project = Self::new(spec);
         project.environment = service.environment.clone();
         project
     }
 
-    pub fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.environment.insert(name.to_owned(), value.to_owned());
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         let path = self.path(name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).expect("a folder in the test's folder");
@@ -194,7 +194,7 @@ impl Project {
         std::fs::write(path, text).expect("a file in the test's folder");
     }
 
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         command
             .args(arguments)
@@ -206,12 +206,12 @@ impl Project {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         ran(&self.command(arguments).output().expect("the binary runs"))
     }
 
     /// Starts a command without waiting for it.
-    pub fn spawn(&self, arguments: &[&str]) -> Child {
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
         self.command(arguments)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -220,7 +220,7 @@ impl Project {
     }
 
     /// Every byte that commands wrote below `.plumb`, but for the service's own folder.
-    pub fn written(&self) -> Vec<u8> {
+    pub(crate) fn written(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut open = vec![self.path(".plumb")];
         while let Some(folder) = open.pop() {
@@ -240,7 +240,7 @@ impl Project {
     }
 }
 
-pub fn ran(output: &Output) -> Ran {
+pub(crate) fn ran(output: &Output) -> Ran {
     Ran {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -250,7 +250,7 @@ pub fn ran(output: &Output) -> Ran {
 
 /// Waits for something to come true, for ten seconds.
 #[track_caller]
-pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !condition() {
         assert!(begin.elapsed() < Duration::from_secs(10), "still waiting for {what}");
@@ -259,6 +259,6 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 /// A folder for a service's data.
-pub fn data() -> tempfile::TempDir {
+pub(crate) fn data() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder for the service")
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::harness::{Project, Service, data};
 
-pub const SPEC: &str = r#"
+pub(crate) const SPEC: &str = r#"
 [plumb]
 name = "inference"
 

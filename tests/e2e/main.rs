@@ -1,5 +1,7 @@
 //! End to end: the real binary against the real service, as a user would run them.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod acme;
 mod bad_input;
 mod crashes;
