@@ -33,7 +33,7 @@ pub(crate) fn desired(
 ) -> Result<Attributes, Unfit> {
     let mut desired = Attributes::new();
     let Some(after) = &change.after else { return Ok(desired) };
-    for (name, value) in after {
+    for (name, value) in after.iter() {
         let Some(attribute) = schema.attributes.get(name) else { continue };
         let filled = match change.secrets.get(name) {
             Some(expr) => known(expr, scope).map(|datum| datum.value),
@@ -90,7 +90,7 @@ fn check_rules(change: &Change, schema: &TypeSchema, desired: &Attributes) -> Re
     }
     let sensitive = crate::observe::sensitive(schema, &change.sensitive);
     let old = match &change.before {
-        Some(before) => Datum { value: Value::map(before.clone()), sensitive: sensitive.clone() },
+        Some(before) => Datum { value: Value::Map(before.clone()), sensitive: sensitive.clone() },
         None => Datum::plain(Value::Null),
     };
     let new = Datum { value: Value::map(desired.clone()), sensitive };

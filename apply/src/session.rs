@@ -27,16 +27,16 @@ pub struct Folded {
 }
 
 /// Folds what was loaded. A first run gets a state with a lineage and a key of its own.
-pub fn fold(loaded: &Loaded, host: &dyn Host) -> Result<Folded, ApplyError> {
+pub fn fold(loaded: Loaded, host: &dyn Host) -> Result<Folded, ApplyError> {
     let first_run = loaded.snapshot.is_none();
-    let mut snapshot = match &loaded.snapshot {
-        Some(snapshot) => snapshot.clone(),
+    let mut snapshot = match loaded.snapshot {
+        Some(snapshot) => snapshot,
         None => Snapshot::new(lineage(host), SealKey::from_random(host.random())),
     };
     for record in &loaded.records {
         snapshot.fold(record)?;
     }
-    Ok(Folded { snapshot, first_run, holder: loaded.holder.clone() })
+    Ok(Folded { snapshot, first_run, holder: loaded.holder })
 }
 
 /// A random lineage: 32 hexadecimal digits.
@@ -68,16 +68,16 @@ impl Session {
     ) -> Result<Self, ApplyError> {
         let mut held = store.lock(holder, wait).await?;
         let loaded = held.loaded().clone();
-        let folded = fold(&loaded, host)?;
+        let mut version = loaded.version.clone();
+        let dirty = !loaded.records.is_empty();
+        let folded = fold(loaded, host)?;
         let mut snapshot = folded.snapshot;
-        let mut version = loaded.version;
         if folded.first_run {
             if let Some((lineage, key)) = origin {
                 snapshot = Snapshot::new(lineage, key);
             }
             version = held.initialise(&snapshot).await?;
         }
-        let dirty = !loaded.records.is_empty();
         Ok(Self { held, version, snapshot, dirty, outbox: Vec::new(), snapshot_bytes: 0 })
     }
 

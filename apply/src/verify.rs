@@ -84,7 +84,7 @@ fn verify_change(
     if fitness_digest(&schema, &live) == *expected {
         return Ok(());
     }
-    let moved = moved(change.before.as_ref(), &live, &schema);
+    let moved = moved(change.before.as_deref(), &live, &schema);
     stale(format!("{address} changed since then: {moved}"))
 }
 

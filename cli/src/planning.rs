@@ -123,7 +123,7 @@ pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, Comm
 
 /// The state of a folder as it is right now, with the journal folded in.
 pub(crate) async fn load(folder: &Folder) -> Result<Folded, CommandError> {
-    Ok(fold(&folder.store().load().await?, &System)?)
+    Ok(fold(folder.store().load().await?, &System)?)
 }
 
 /// A plan and what is to be said about it; none where there are errors.
@@ -186,6 +186,8 @@ pub(crate) async fn plan(
     let emit = |_: Event| {};
     recover_in_memory(&mut snapshot, &request, &System, &emit).await?;
     let (plan, found) = make(&snapshot, &request).await?;
+    // The process ends soon: taking a large state apart would only take time.
+    std::mem::forget(snapshot);
     Ok(finish(resolved, &configured, plan, found))
 }
 

@@ -368,8 +368,8 @@ fn first_operations(plan: &Plan) -> Vec<Option<Operation>> {
 
 fn change_view(change: &Change, sources: &Sources, first: Option<Operation>) -> ChangeView {
     let show = |attributes| shown::object(attributes, &change.sensitive);
-    let before = change.before.as_ref().map(show);
-    let after = change.after.as_ref().map(show);
+    let before = change.before.as_deref().map(show);
+    let after = change.after.as_deref().map(show);
     ChangeView {
         address: change.address.to_string(),
         ty: change.address.block.ty.to_string(),

@@ -96,7 +96,7 @@ impl World {
     pub async fn plan_with(&self, spec: &str, options: &Options) -> (Plan, Diagnostics, Sources) {
         let prepared = self.prepare(spec);
         let loaded = self.store.load().await.unwrap();
-        let mut snapshot = fold(&loaded, &self.host).unwrap().snapshot;
+        let mut snapshot = fold(loaded, &self.host).unwrap().snapshot;
         let providers = self.providers();
         let request = Request {
             config: &prepared.config,

@@ -30,7 +30,10 @@ pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Stat
         save(&base.join(path), plan, &made.view)?;
     }
     print(&made, args.format(), args.steps || output.verbose(), output);
-    Ok(status(&made, args.detailed_exitcode))
+    let status = status(&made, args.detailed_exitcode);
+    // The process ends here: taking a large plan apart would only take time.
+    std::mem::forget(made);
+    Ok(status)
 }
 
 fn make(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Made, CommandError> {

@@ -1,6 +1,7 @@
 //! What to do about one instance: wanted and live compared, nothing looked up.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::planner::{Draft, Live};
 use super::scope::SpecScope;
@@ -65,7 +66,7 @@ pub(super) struct Case<'a> {
 pub(super) struct Decision {
     pub(super) draft: Draft,
     /// The planned object, in clear where it is known.
-    pub(super) planned: Attributes,
+    pub(super) planned: Arc<Attributes>,
 }
 
 /// Decides.
@@ -73,7 +74,7 @@ pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let verdict = verdict(case);
     warn_unmanaged(case, &verdict, found);
     let mut sensitive = case.wanted.sensitive.clone();
-    let planned = planned(case, &verdict, &mut sensitive);
+    let planned = Arc::new(planned(case, &verdict, &mut sensitive));
     let deferred = rules::check(case, verdict.action, &planned, found);
     let change = change(case, &verdict, (&planned, sensitive), deferred);
     let create_first = case
@@ -241,12 +242,16 @@ pub(super) fn all_unknown(schema: &TypeSchema, address: &Address) -> Attributes 
 fn change(
     case: &Case<'_>,
     verdict: &Verdict,
-    (planned, sensitive): (&Attributes, Paths),
+    (planned, sensitive): (&Arc<Attributes>, Paths),
     deferred: usize,
 ) -> Change {
     let schema = &case.resource.schema;
     let replaces = verdict.action == Action::Replace;
-    let after = stored::seal_attributes(planned, &sensitive, case.key);
+    let after = if sensitive.is_empty() {
+        planned.clone()
+    } else {
+        Arc::new(stored::seal_attributes(planned, &sensitive, case.key))
+    };
     let loss = replaces.then(|| loss(schema, &verdict.replacing)).flatten();
     Change {
         address: case.address.clone(),

@@ -105,6 +105,7 @@ fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
     {
         firsts.entry(step.change).or_insert(step);
     }
+    let mut budget = LOOKS_MAX;
     for (index, step) in firsts {
         let Some(change) = plan.changes.get(index) else { continue };
         for address in slots(change.after.iter().flat_map(|after| after.values())) {
@@ -112,7 +113,7 @@ fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
                 continue;
             }
             if let Some(&producer) = producers.get(&address)
-                && !reaches(plan, step.id, producer)
+                && !reaches(plan, step.id, producer, &mut budget)
             {
                 notes.push(format!("step {} uses {address} and does not wait for it", step.id));
             }
@@ -120,10 +121,20 @@ fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
     }
 }
 
-fn reaches(plan: &Plan, from: StepId, to: StepId) -> bool {
+/// How many steps the check of slots looks at in one plan. In a chain where each step uses what the
+/// first one makes, looking at all of them would cost the square of its length; beyond the bound
+/// the check says nothing, and the executor still refuses a slot that nobody has filled.
+const LOOKS_MAX: usize = 1_000_000;
+
+/// Whether a step waits for another, directly or through others; true where the budget is used up.
+fn reaches(plan: &Plan, from: StepId, to: StepId, budget: &mut usize) -> bool {
     let mut open = vec![from];
     let mut seen = BTreeSet::new();
     while let Some(id) = open.pop() {
+        if *budget == 0 {
+            return true;
+        }
+        *budget -= 1;
         if id == to {
             return true;
         }

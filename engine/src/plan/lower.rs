@@ -160,7 +160,7 @@ impl Lowering {
         deposes: bool,
         found: &mut Diagnostics,
     ) -> Vec<NodeId> {
-        let after = draft.change.after.as_ref();
+        let after = draft.change.after.as_deref();
         let Some(program) = choose(&draft.schema.create, after) else {
             found.push(diagnostics::no_program(&draft.change.address, "create"));
             return Vec::new();
@@ -194,7 +194,7 @@ impl Lowering {
                 return nodes;
             }
         }
-        let Some(program) = choose(&draft.schema.update, change.after.as_ref()) else {
+        let Some(program) = choose(&draft.schema.update, change.after.as_deref()) else {
             found.push(diagnostics::no_program(&change.address, "update"));
             return nodes;
         };
@@ -208,7 +208,7 @@ impl Lowering {
     }
 
     fn delete(&mut self, index: usize, draft: &Draft, found: &mut Diagnostics) -> Vec<NodeId> {
-        let Some(program) = choose(&draft.schema.delete, draft.change.before.as_ref()) else {
+        let Some(program) = choose(&draft.schema.delete, draft.change.before.as_deref()) else {
             found.push(diagnostics::no_program(&draft.change.address, "delete"));
             return Vec::new();
         };

@@ -25,6 +25,7 @@ mod triggers;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 pub use compare::{agree, fitness_digest, is_stable};
 pub use planner::plan;
@@ -96,9 +97,9 @@ pub struct Change {
     /// Why, for people.
     pub reason: Reason,
     /// The live object, secrets sealed; none when there is none.
-    pub before: Option<Attributes>,
+    pub before: Option<Arc<Attributes>>,
     /// The planned object, secrets sealed, with residuals; none when there will be none.
-    pub after: Option<Attributes>,
+    pub after: Option<Arc<Attributes>>,
     /// The attributes that make the action necessary, each with what caused it.
     pub causes: Vec<Cause>,
     /// The id of the object that is there now.

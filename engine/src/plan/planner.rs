@@ -69,9 +69,9 @@ pub(super) struct Draft {
 pub(super) struct Live<'a> {
     pub(super) object: &'a Object,
     /// The state's attributes, overlaid with what refresh saw; secrets sealed.
-    pub(super) attributes: Attributes,
-    /// The state's attributes alone.
-    pub(super) stored: Attributes,
+    pub(super) attributes: Arc<Attributes>,
+    /// The state's attributes alone; the same where refresh did not look.
+    pub(super) stored: Arc<Attributes>,
 }
 
 impl<'a> Planner<'a> {
@@ -221,7 +221,7 @@ impl<'a> Planner<'a> {
         schema: &TypeSchema,
     ) -> Option<Live<'a>> {
         let stored = match stored_attributes(&object.attributes, schema) {
-            Ok(stored) => stored,
+            Ok(stored) => Arc::new(stored),
             Err(error) => {
                 self.diagnostics.push(diagnostics::state_is_damaged(address, &error));
                 return None;
@@ -235,7 +235,7 @@ impl<'a> Planner<'a> {
                 None
             }
             Some(Observed::Live(observed)) => {
-                let attributes = overlay(&stored, observed);
+                let attributes = Arc::new(overlay(&stored, observed));
                 Some(Live { object, attributes, stored })
             }
             None => Some(Live { object, attributes: stored.clone(), stored }),
@@ -268,8 +268,8 @@ impl<'a> Planner<'a> {
         }
         self.drift.push(Drift {
             address: address.clone(),
-            before: live.stored.clone(),
-            after: Some(live.attributes.clone()),
+            before: (*live.stored).clone(),
+            after: Some((*live.attributes).clone()),
             proposal: decide::proposal(resource, &attributes, &live.attributes),
             attributes,
         });
@@ -295,30 +295,25 @@ impl<'a> Planner<'a> {
         if change.action != Action::NoOp || change.reason == Reason::InDoubt {
             return;
         }
-        let held = change.reason == Reason::Untargeted;
         let Some(entry) = self.input.snapshot.entries.get(address) else { return };
-        let record = if held {
+        let record = if change.reason == Reason::Untargeted {
             accepted(address, live, entry)
         } else {
-            Record::Seen {
-                address: address.clone(),
-                object: live.object.id.clone(),
-                progress: Progress::Ready,
-                attributes: Stored::of_sealed(&Value::map(live.attributes.clone())),
-                managed: change.managed.clone(),
-                sensitive: change.sensitive.clone(),
-                dependencies: change.dependencies.clone(),
-            }
+            let next = Next {
+                progress: &Progress::Ready,
+                managed: &change.managed,
+                sensitive: &change.sensitive,
+                dependencies: &change.dependencies,
+            };
+            next.record(address, live, entry)
         };
-        if differs_from_state(&record, live.object, entry) {
-            self.seen.push(record);
-        }
+        self.seen.extend(record);
     }
 
     fn finish(mut self) -> (Plan, Diagnostics) {
         self.drafts.sort_by(|a, b| {
-            let key = |d: &Draft| (d.change.address.clone(), d.change.deposed);
-            key(a).cmp(&key(b)).then_with(|| a.change.object.cmp(&b.change.object))
+            let (a, b) = (&a.change, &b.change);
+            (&a.address, a.deposed, &a.object).cmp(&(&b.address, b.deposed, &b.object))
         });
         self.drift.sort_by(|a, b| a.address.cmp(&b.address));
         let steps = lower::lower(&self.drafts, self.input.snapshot, &mut self.diagnostics);
@@ -388,26 +383,51 @@ fn drifted(live: &Live<'_>, schema: &TypeSchema, key: &crate::digest::SealKey) -
     compare::differing(managed, &live.stored, &live.attributes, key).into_iter().collect()
 }
 
-/// The record that accepts what is live and changes nothing else.
-pub(super) fn accepted(address: &Address, live: &Live<'_>, entry: &Entry) -> Record {
-    Record::Seen {
-        address: address.clone(),
-        object: live.object.id.clone(),
-        progress: live.object.progress.clone(),
-        attributes: Stored::of_sealed(&Value::map(live.attributes.clone())),
-        managed: live.object.managed.clone(),
-        sensitive: live.object.sensitive.clone(),
-        dependencies: entry.dependencies.clone(),
-    }
+/// The record that accepts what is live and changes nothing else; none when nothing moved.
+pub(super) fn accepted(address: &Address, live: &Live<'_>, entry: &Entry) -> Option<Record> {
+    let next = Next {
+        progress: &live.object.progress,
+        managed: &live.object.managed,
+        sensitive: &live.object.sensitive,
+        dependencies: &entry.dependencies,
+    };
+    next.record(address, live, entry)
 }
 
-fn differs_from_state(record: &Record, object: &Object, entry: &Entry) -> bool {
-    let Record::Seen { progress, attributes, managed, sensitive, dependencies, .. } = record else {
-        return true;
-    };
-    *progress != object.progress
-        || *attributes != object.attributes
-        || *managed != object.managed
-        || *sensitive != object.sensitive
-        || *dependencies != entry.dependencies
+/// What the state is to say of an object beside its attributes.
+struct Next<'a> {
+    progress: &'a Progress,
+    managed: &'a BTreeSet<Name>,
+    sensitive: &'a Paths,
+    dependencies: &'a BTreeSet<Address>,
+}
+
+impl Next<'_> {
+    /// The record that says it; none when the state says it already.
+    fn record(&self, address: &Address, live: &Live<'_>, entry: &Entry) -> Option<Record> {
+        let object = live.object;
+        let moved = !Arc::ptr_eq(&live.attributes, &live.stored) && live.attributes != live.stored;
+        let same = !moved
+            && *self.progress == object.progress
+            && *self.managed == object.managed
+            && *self.sensitive == object.sensitive
+            && *self.dependencies == entry.dependencies;
+        if same {
+            return None;
+        }
+        let attributes = if moved {
+            Stored::of_sealed(&Value::Map(live.attributes.clone()))
+        } else {
+            object.attributes.clone()
+        };
+        Some(Record::Seen {
+            address: address.clone(),
+            object: object.id.clone(),
+            progress: self.progress.clone(),
+            attributes,
+            managed: self.managed.clone(),
+            sensitive: self.sensitive.clone(),
+            dependencies: self.dependencies.clone(),
+        })
+    }
 }

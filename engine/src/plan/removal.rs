@@ -77,11 +77,7 @@ fn remove_current(
         change.after.clone_from(&change.before);
         change.reason = held;
         if change.reason == Reason::Untargeted {
-            let record = accepted(address, &live, entry);
-            let same = matches!(&record, Record::Seen { attributes, .. } if *attributes == current.attributes);
-            if !same {
-                planner.seen.push(record);
-            }
+            planner.seen.extend(accepted(address, &live, entry));
         }
     } else if retained(planner, address, config) {
         change.action = Action::Forget;
@@ -158,7 +154,7 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
             deposed: Vec::new(),
             dependencies: BTreeSet::new(),
         };
-        let attributes = leftover.attributes.clone();
+        let attributes = Arc::new(leftover.attributes.clone());
         let live = Live { object: &object, stored: attributes.clone(), attributes };
         let mut change = ending(&watched.address, &entry, &object, &live);
         change.deposed = true;

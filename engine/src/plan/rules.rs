@@ -1,6 +1,7 @@
 //! Rules of a type, checked on a planned change: true, false, or not known yet.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::decide::Case;
 use super::scope::{RuleScope, object};
@@ -17,7 +18,7 @@ use crate::value::{Attributes, Datum, Value};
 pub(super) fn check(
     case: &Case<'_>,
     action: Action,
-    planned: &Attributes,
+    planned: &Arc<Attributes>,
     found: &mut Diagnostics,
 ) -> usize {
     // An object that changes nothing keeps no rule waiting; a held one is not looked at.

@@ -5,6 +5,7 @@
 //! again name variables. Spans stay outside; a rendered view travels beside the plan for `show`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -242,8 +243,8 @@ impl From<&Change> for ChangeFile {
             provider: change.provider.clone(),
             action: change.action,
             reason: change.reason.clone(),
-            before: change.before.as_ref().map(store),
-            after: change.after.as_ref().map(store),
+            before: change.before.as_deref().map(store),
+            after: change.after.as_deref().map(store),
             causes: change
                 .causes
                 .iter()
@@ -392,8 +393,8 @@ impl ChangeFile {
             provider: self.provider,
             action: self.action,
             reason: self.reason,
-            before: optional(self.before.as_ref(), attributes)?,
-            after: optional(self.after.as_ref(), attributes)?,
+            before: optional(self.before.as_ref(), attributes)?.map(Arc::new),
+            after: optional(self.after.as_ref(), attributes)?.map(Arc::new),
             causes: self.causes.into_iter().map(cause).collect(),
             object: self.object,
             progress: self.progress,

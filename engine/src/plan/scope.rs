@@ -60,8 +60,8 @@ impl Planned {
 }
 
 /// Builds the datum of an object from its attributes.
-pub(super) fn object(attributes: Attributes, sensitive: Paths) -> Datum {
-    Datum { value: Value::Map(Arc::new(attributes)), sensitive }
+pub(super) fn object(attributes: impl Into<Arc<Attributes>>, sensitive: Paths) -> Datum {
+    Datum { value: Value::Map(attributes.into()), sensitive }
 }
 
 /// The scope of one spec. It remembers which resources were looked at.

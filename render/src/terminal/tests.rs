@@ -19,6 +19,10 @@ fn address(text: &str) -> Address {
     text.parse().unwrap()
 }
 
+fn shared(json: &serde_json::Value) -> std::sync::Arc<Attributes> {
+    attributes(json).into()
+}
+
 fn attributes(json: &serde_json::Value) -> Attributes {
     from_json(json).as_map().unwrap().clone()
 }
@@ -84,29 +88,29 @@ pub(crate) fn plan() -> (Plan, Sources) {
     );
     after.insert("id".into(), slot("app.chat", Type::String));
     after.insert("disk_id".into(), slot("disk.eu", Type::String));
-    create.after = Some(after);
+    create.after = Some(after.into());
     create.deferred_rules = 1;
 
     let mut replace = change(r#"disk.a["x"]"#, Action::Replace, Reason::CannotUpdate);
-    replace.before = Some(attributes(&json!({"id": "d1", "place": "eu", "size": 10})));
+    replace.before = Some(shared(&json!({"id": "d1", "place": "eu", "size": 10})));
     let mut after = attributes(&json!({"place": "us", "size": 10}));
     after.insert("id".into(), slot(r#"disk.a["x"]"#, Type::String));
-    replace.after = Some(after);
+    replace.after = Some(after.into());
     replace.object = Some(ObjectId("d1".into()));
     replace.causes = vec![cause("place", true, line(30, 41))];
     replace.loss = Some("its data".to_owned());
 
     let mut update = change("disk.eu", Action::Update, Reason::Differs);
     update.before =
-        Some(attributes(&json!({"id": "d2", "size": 100, "name": "m", "tags": {"a": 1, "b": 2}})));
+        Some(shared(&json!({"id": "d2", "size": 100, "name": "m", "tags": {"a": 1, "b": 2}})));
     update.after =
-        Some(attributes(&json!({"id": "d2", "size": 200, "name": "n", "tags": {"a": 1, "b": 3}})));
+        Some(shared(&json!({"id": "d2", "size": 200, "name": "n", "tags": {"a": 1, "b": 3}})));
     update.object = Some(ObjectId("d2".into()));
     update.causes = vec![cause("size", false, line(19, 29)), cause("name", false, None)];
     update.effects = vec!["replaces workers".to_owned()];
 
     let mut delete = change("disk.old", Action::Delete, Reason::NotInSpec);
-    delete.before = Some(attributes(&json!({"id": "d3", "size": 5, "name": null})));
+    delete.before = Some(shared(&json!({"id": "d3", "size": 5, "name": null})));
     delete.object = Some(ObjectId("d3".into()));
     delete.loss = Some("its data".to_owned());
 
@@ -618,7 +622,7 @@ fn colour_changes_no_word() {
 #[test]
 fn hostile_names_never_begin_a_line() {
     let mut hostile = change(r#"app.x["\n::add-mask::k"]"#, Action::Create, Reason::NotInState);
-    hostile.after = Some(attributes(&json!({
+    hostile.after = Some(shared(&json!({
         "name": "\u{1b}]52;c;x\u{7}", "text": "##vso[x]\n::error::y", "list": ["\r\n-- "],
     })));
     let plan = Plan { complete: true, changes: vec![hostile], ..Plan::default() };
