@@ -8,6 +8,7 @@ use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
 use engine::plan::{Action, Change, Plan, fitness_digest, is_stable};
 use engine::schema::TypeSchema;
+use engine::spec::variables::environment_name;
 use engine::state::Snapshot;
 use engine::value::{Attributes, Datum, Value};
 
@@ -142,7 +143,8 @@ pub fn verify_secrets(
         let Some(datum) = variables.get(name) else {
             return Err(ApplyError::Secret(format!(
                 "the plan needs the sensitive variable `{name}` again, which it does not hold: \
-                 give it with --var, --var-file or PLUMB_VAR_{name}"
+                 give it with --var, --var-file or {}",
+                environment_name(name)
             )));
         };
         let given = engine::digest::Fingerprint::of(&datum.value, &snapshot.seal_key);

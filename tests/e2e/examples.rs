@@ -150,3 +150,20 @@ fn glue_replaces_with_a_release() {
         plan.stdout
     );
 }
+
+/// Each TOML block of the page about the language is a spec of its own, and can be applied.
+#[test]
+fn the_specs_of_the_language_page_are_valid() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/spec.md");
+    let page = std::fs::read_to_string(page).expect("the page of the language");
+    let blocks: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() > 5, "{}", blocks.len());
+    for block in blocks {
+        let project = Project::new(block);
+        project.write("prompt.txt", "say hello\n");
+        project.run(&["validate"]).expect(0);
+        project.run(&["plan", "--no-refresh"]).expect(0);
+        project.run(&["apply", "--yes", "--no-refresh"]).expect(0);
+    }
+}

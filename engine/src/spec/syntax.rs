@@ -154,8 +154,21 @@ fn mistake(file: FileId, text: &str, error: &toml::de::Error) -> Diagnostic {
         ("cannot recurse further; max recursion depth met", Some(at)) => {
             say::too_deep(at, NESTING_MAX)
         }
+        (message, Some(at)) if cuts_expression(text, at) => {
+            say::syntax(Some(at), message).help(say::QUOTES_HELP)
+        }
         (message, at) => say::syntax(at, message),
     }
+}
+
+/// Whether an expression was begun in the line and a quote has ended its string.
+fn cuts_expression(text: &str, at: Span) -> bool {
+    let at = at.start as usize;
+    let before = text.get(line_start(text, at)..at).unwrap_or_default();
+    before.rfind("${").is_some_and(|start| {
+        let rest = &before[start..];
+        rest.contains('"') && !rest.contains('}')
+    })
 }
 
 fn line_start(text: &str, at: usize) -> usize {

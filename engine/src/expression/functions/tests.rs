@@ -239,3 +239,13 @@ fn what_is_unknown_stays_unknown_with_its_type() {
     check("format(\"%s\", id)", "unknown(format(\"%s\", value.a.id): string)");
     check("upper(unknown)", "`unknown`: `text` of upper() is a string, found a list");
 }
+
+#[test]
+fn the_page_of_the_language_has_every_function() {
+    let page = include_str!("../../../../docs/spec.md");
+    let (_, rows) = page.split_once("| function | gives |\n|---|---|\n").unwrap();
+    let rows = rows.lines().take_while(|line| line.starts_with('|'));
+    let documented: Vec<&str> = rows.map(|row| row.split('`').nth(1).unwrap()).collect();
+    let known: Vec<String> = table::FUNCTIONS.iter().map(Function::usage).collect();
+    assert_eq!(documented, known);
+}

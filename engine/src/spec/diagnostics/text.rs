@@ -43,6 +43,10 @@ pub fn syntax(at: Option<Span>, message: &str) -> Diagnostic {
     Diagnostic::error("invalid TOML").at(at).label(message)
 }
 
+/// What to do where a quote inside an expression ends the string around it.
+pub const QUOTES_HELP: &str = "a double quote ends the string: write '${…}' with single quotes \
+     around an expression that holds double quotes";
+
 /// There are more mistakes of the kind than anyone reads.
 pub fn more_errors(path: &str, omitted: usize) -> Diagnostic {
     Diagnostic::note(format!("{omitted} more TOML errors in `{path}` are not shown"))

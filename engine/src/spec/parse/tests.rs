@@ -79,6 +79,15 @@ fn a_broken_line_does_not_hide_the_next_block() {
 }
 
 #[test]
+fn a_quote_that_ends_the_string_of_an_expression() {
+    check(
+        "[output.a]\nvalue = \"${lower(\"A\")}\"\n",
+        "plumb.toml:2:17 error: this is no expression: expected `}` [(]
+         plumb.toml:2:19 error: invalid TOML [] unexpected key or value, expected newline, `#` | a double quote ends the string: write '${…}' with single quotes around an expression that holds double quotes",
+    );
+}
+
+#[test]
 fn a_block_declared_twice_names_both_places_once() {
     let document = check(
         "[resource.value.a]\nx = 1\nname=2\n\n[resource.value.b]\n[resource.value.a] # again\nx = 2\nname=2\n",
