@@ -3,22 +3,41 @@
 use super::scope::AttributeScope;
 use crate::expression::evaluate;
 use crate::schema::TypeSchema;
-use crate::stored::Stored;
+use crate::stored::{Stored, from_json};
+use crate::types::Type;
 use crate::value::{Attributes, Path, Paths, Value};
 
 /// Reads attributes back from the state, in the schema's types. What the schema no longer has is
 /// left out; what it has with another type is left as it is.
 pub fn stored_attributes(stored: &Stored, schema: &TypeSchema) -> Result<Attributes, String> {
+    let mut attributes = Attributes::new();
+    // Most objects hold nothing sealed: those are read straight from their JSON, sharing the
+    // schema's names.
+    if let (serde_json::Value::Object(entries), true) =
+        (&stored.json, stored.sealed.is_empty() && stored.unknown.is_empty())
+    {
+        for (name, json) in entries {
+            let Some((name, attribute)) = schema.attributes.get_key_value(name.as_str()) else {
+                continue;
+            };
+            attributes.insert(name.clone(), typed(from_json(json), &attribute.ty));
+        }
+        return Ok(attributes);
+    }
     let value = stored.value().map_err(|error| error.to_string())?;
-    let Value::Map(entries) = value else { return Ok(Attributes::new()) };
-    Ok(entries
-        .iter()
-        .filter_map(|(name, value)| {
-            let attribute = schema.attributes.get(name)?;
-            let value = value.convert(&attribute.ty).unwrap_or_else(|_| value.clone());
-            Some((name.clone(), value))
-        })
-        .collect())
+    for (name, value) in value.as_map().into_iter().flatten() {
+        if let Some(attribute) = schema.attributes.get(name) {
+            attributes.insert(name.clone(), typed(value.clone(), &attribute.ty));
+        }
+    }
+    Ok(attributes)
+}
+
+fn typed(value: Value, ty: &Type) -> Value {
+    match ty {
+        Type::Any | Type::String | Type::Boolean => value,
+        _ => value.convert(ty).unwrap_or(value),
+    }
 }
 
 /// What the state knows, overlaid with what was seen: a key that is missing in an answer is not
