@@ -735,6 +735,7 @@ impl<'a> Run<'a> {
             }
             match change.action {
                 Action::Create => summary.created += 1,
+                Action::Import => summary.imported += 1,
                 Action::Update => summary.updated += 1,
                 Action::Replace => summary.replaced += 1,
                 Action::Delete => summary.deleted += 1,

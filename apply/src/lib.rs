@@ -10,6 +10,7 @@
 pub mod error;
 pub mod execute;
 mod fill;
+pub mod import;
 mod lookup;
 pub mod observe;
 pub mod planning;

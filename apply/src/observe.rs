@@ -55,6 +55,46 @@ pub async fn observe(
     Ok(observations)
 }
 
+/// Reads the objects that are to be taken over, and adds what was seen: each an address, the
+/// provider instance that manages it, and an id.
+pub async fn observe_imports<'a>(
+    snapshot: &Snapshot,
+    providers: &Providers,
+    imports: impl Iterator<Item = (&'a Address, &'a Name, &'a ObjectId)>,
+    observations: &mut Observations,
+) -> Result<(), ApplyError> {
+    let mut open = Vec::new();
+    for (address, instance, id) in imports {
+        let key = (instance.clone(), address.block.ty.clone());
+        let Some(schema) = schema(providers, &key).filter(|schema| schema.remote) else { continue };
+        let entry = snapshot.entries.get(address);
+        if entry.is_none_or(|entry| entry.current.is_none()) {
+            open.push((address, id, key, schema));
+        }
+    }
+    let seen: Vec<_> = stream::iter(open)
+        .map(|(address, id, key, schema)| async move {
+            let provider: &Arc<dyn Provider> = &providers[&key.0];
+            let seen = match provider.read(&key.1, id).await {
+                // An answer about another object, whatever made it one, is none about this.
+                Ok(live) if live.id != *id => Observed::Gone,
+                Ok(live) => Observed::Live(seal_attributes(
+                    &live.attributes,
+                    &schema.sensitive(),
+                    &snapshot.seal_key,
+                )),
+                Err(error) if error.kind == Kind::NotFound => Observed::Gone,
+                Err(error) => return Err(refresh(&key.1, error)),
+            };
+            Ok(((address.clone(), id.clone()), seen))
+        })
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await?;
+    observations.objects.extend(seen);
+    Ok(())
+}
+
 /// An object of the state with what is needed to look at it.
 struct Known<'a> {
     address: &'a Address,

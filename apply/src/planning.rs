@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use engine::address::Name;
+use engine::address::{Address, Name};
 use engine::diagnostics::Diagnostics;
 use engine::digest::Digest;
 use engine::event::Event;
@@ -15,9 +15,9 @@ use engine::plan::input::{Mode, Observations, Options, PlanInput};
 use engine::plan::{Plan, plan};
 use engine::schema::ProviderSchema;
 use engine::spec::Config;
-use engine::state::Snapshot;
+use engine::state::{ObjectId, Snapshot};
 
-use crate::observe::observe;
+use crate::observe::{observe, observe_imports};
 use crate::recover::recover;
 use crate::{ApplyError, Host, Providers};
 
@@ -43,11 +43,12 @@ pub async fn make(
     snapshot: &Snapshot,
     request: &Request<'_>,
 ) -> Result<(Plan, Diagnostics), ApplyError> {
-    let mut observations = if request.refresh {
-        observe(snapshot, request.providers, &wanted(request)).await?
-    } else {
-        Observations::default()
-    };
+    let mut observations = Observations::default();
+    if request.refresh {
+        observations = observe(snapshot, request.providers, &wanted(request)).await?;
+        let imports = imports(request);
+        observe_imports(snapshot, request.providers, imports, &mut observations).await?;
+    }
     if request.running {
         observations.running = snapshot.pending.keys().copied().collect();
     }
@@ -91,6 +92,18 @@ fn accounts(providers: &Providers) -> BTreeMap<Name, Digest> {
         .iter()
         .filter_map(|(name, provider)| Some((name.clone(), provider.account()?)))
         .collect()
+}
+
+/// The objects that the spec asks to take over.
+fn imports<'a>(
+    request: &Request<'a>,
+) -> impl Iterator<Item = (&'a Address, &'a Name, &'a ObjectId)> {
+    let config = request.config;
+    let wanted = request.options.mode == Mode::Apply;
+    config.imports.iter().filter(move |_| wanted).filter_map(|(address, import)| {
+        let resource = config.resources.get(&address.block)?;
+        Some((address, &resource.provider, &import.id))
+    })
 }
 
 /// The types to list beside those of the state: a plan warns of names that are taken.

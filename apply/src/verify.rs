@@ -10,8 +10,10 @@ use engine::plan::{Action, Change, Plan, fitness_digest, is_stable};
 use engine::schema::TypeSchema;
 use engine::spec::variables::environment_name;
 use engine::state::Snapshot;
+use engine::stored::seal_attributes;
 use engine::value::{Attributes, Datum, Value};
 
+use crate::observe::sensitive;
 use crate::{ApplyError, Providers};
 
 /// Says what moved, if something did.
@@ -59,6 +61,9 @@ fn verify_change(
     let stale = |why: String| Err(ApplyError::Stale(why));
     let entry = snapshot.entries.get(address);
     let current = entry.and_then(|entry| entry.current.as_ref());
+    if change.action == Action::Import {
+        return verify_import(plan, change, snapshot, observations, providers);
+    }
     if change.object.is_none() {
         let vanished = current.is_some_and(|object| is_gone(observations, address, &object.id));
         return match current {
@@ -83,6 +88,40 @@ fn verify_change(
         None => stored_attributes(&object.attributes, &schema).unwrap_or_default(),
     };
     if fitness_digest(&schema, &live) == *expected {
+        return Ok(());
+    }
+    let moved = moved(change.before.as_deref(), &live, &schema);
+    stale(format!("{address} changed since then: {moved}"))
+}
+
+/// What is to be taken over belongs to nobody, and is as it was.
+fn verify_import(
+    plan: &Plan,
+    change: &Change,
+    snapshot: &Snapshot,
+    observations: &Observations,
+    providers: &Providers,
+) -> Result<(), ApplyError> {
+    let Change { address, object: Some(id), .. } = change else { return Ok(()) };
+    let stale = |why: String| Err(ApplyError::Stale(why));
+    if snapshot.entries.get(address).is_some_and(|entry| entry.current.is_some()) {
+        return stale(format!("{address} exists since then"));
+    }
+    let owner = snapshot.entries.iter().find(|(other, entry)| {
+        other.block.ty == address.block.ty
+            && entry.provider == change.provider
+            && entry.object(id).is_some()
+    });
+    if let Some((owner, _)) = owner {
+        return stale(format!("{owner} stands for {id} since then"));
+    }
+    let Some(schema) = type_schema(providers, change) else { return Ok(()) };
+    let seen = observations.objects.get(&(address.clone(), id.clone()));
+    let Some(Observed::Live(seen)) = seen else {
+        return stale(format!("{id} is gone since then"));
+    };
+    let live = seal_attributes(seen, &sensitive(&schema, &change.sensitive), &snapshot.seal_key);
+    if plan.base.objects.get(address) == Some(&fitness_digest(&schema, &live)) {
         return Ok(());
     }
     let moved = moved(change.before.as_deref(), &live, &schema);

@@ -92,6 +92,11 @@ pub(crate) enum Command {
     /// Take everything away again
     #[command(after_help = "Examples:\n  plumb destroy\n  plumb destroy --yes environments/dev")]
     Destroy(Destroy),
+    /// Take an object that exists over into the state
+    #[command(
+        after_help = "Examples:\n  plumb import network_volume.models agv6w2qcg7\n  plumb import 'endpoint.chat[eu]' jpnw0v75y3qoql\n\nThe spec must have the resource. Nothing is called that changes anything; what the next plan\nwould change is shown. For review first, write an [[import]] block into the spec instead."
+    )]
+    Import(Import),
     /// Show what changed outside
     #[command(
         after_help = "Examples:\n  plumb drift\n  plumb drift --json\n\nExit status 2 when something changed."
@@ -282,6 +287,20 @@ pub(crate) struct Destroy {
     pub(crate) running: Running,
     #[command(flatten)]
     pub(crate) planning: Planning,
+}
+
+/// `plumb import`.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// Which resource of the spec it becomes
+    pub(crate) address: String,
+    /// Its id, as the API shows it
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
+    /// How long to wait for another run to end, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", hide_default_value = true)]
+    pub(crate) lock_timeout: Duration,
 }
 
 /// `plumb drift`.

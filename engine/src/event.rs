@@ -127,6 +127,9 @@ pub enum Event {
 pub struct Summary {
     /// Resources created.
     pub created: usize,
+    /// Resources taken over.
+    #[serde(default)]
+    pub imported: usize,
     /// Resources updated.
     pub updated: usize,
     /// Resources replaced.

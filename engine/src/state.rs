@@ -20,6 +20,31 @@ use crate::value::Paths;
 #[serde(transparent)]
 pub struct ObjectId(pub Name);
 
+impl ObjectId {
+    /// The longest id that a person may give.
+    const LENGTH_MAX: usize = 256;
+
+    /// Takes an id that a person typed. What would be another address when it stands in one is
+    /// refused, with the reason.
+    pub fn typed(text: &str) -> Result<Self, &'static str> {
+        if text.is_empty() {
+            return Err("it is empty");
+        }
+        if text.len() > Self::LENGTH_MAX {
+            return Err("it is longer than 256 bytes");
+        }
+        if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+            return Err("a space or a control character is in it");
+        }
+        if text.contains(['/', '\\', '?', '#', '%']) || text.contains("..") || text == "." {
+            return Err(
+                "it could lead to another address: `/`, `\\`, `?`, `#`, `%` and `..` are refused",
+            );
+        }
+        Ok(Self(text.into()))
+    }
+}
+
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -188,4 +213,23 @@ pub struct OutputValue {
     /// Whether it is sensitive.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typed_ids_are_one_segment_of_an_address() {
+        for good in ["abc123", "a.b", "a_b-c:d@e", "ü"] {
+            assert_eq!(ObjectId::typed(good).unwrap().0.as_ref(), good);
+        }
+        let long = "a".repeat(257);
+        for bad in [
+            "", "a/b", "..", ".", "a..b", "a?b=c", "a#b", "%2e", "a\\b", "a\nb", "a b", "a\0",
+            &long,
+        ] {
+            assert!(ObjectId::typed(bad).is_err(), "{bad:?}");
+        }
+    }
 }

@@ -217,6 +217,7 @@ pub fn sentence(summary: &Summary) -> String {
         summary.created, summary.updated, summary.replaced, summary.deleted
     );
     for (count, word) in [
+        (summary.imported, "imported"),
         (summary.forgotten, "forgotten"),
         (summary.failed, "failed"),
         (summary.in_doubt, "in doubt"),

@@ -25,6 +25,7 @@ pub(crate) fn sentence(change: &Change) -> String {
         Reason::Retained => "its `lifecycle.retain` says to leave the object alone",
         Reason::Untargeted => "it is outside `--target`, or in `--exclude`",
         Reason::InDoubt => "a call of an earlier run is in doubt",
+        Reason::Imported => "the object exists, and an import names it",
     };
     fixed.to_owned()
 }

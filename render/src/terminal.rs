@@ -192,7 +192,8 @@ fn verdict(change: &ChangeView) -> &'static str {
         (Action::Replace, None) => "will be replaced",
         (Action::Delete, _) => "will be deleted",
         (Action::Forget, _) => "will leave the state, and stays where it is",
-        (Action::Import, _) => "will be taken over",
+        (Action::Import, _) if change.causes.is_empty() => "will be taken over",
+        (Action::Import, _) => "will be taken over, and updated in place",
         (Action::Move, _) => "gets this address",
         (Action::Read, _) => "will be read",
     }

@@ -7,6 +7,7 @@ mod bad_input;
 mod crashes;
 mod examples;
 mod harness;
+mod import;
 mod lifecycle;
 mod quickstart;
 mod saved_plans;

@@ -2,5 +2,6 @@
 
 mod cloud;
 mod crashes;
+mod imports;
 mod lives;
 mod world;

@@ -6,11 +6,14 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use apply::observe::observe;
+use apply::observe::{observe, observe_imports};
 use apply::planning::{Request, make};
 use apply::session::Session;
 use apply::verify::{verify, verify_secrets};
+use engine::address::{Address, Name};
+use engine::plan::Action;
 use engine::plan::saved::SavedPlan;
+use engine::state::ObjectId;
 use tokio_util::sync::CancellationToken;
 
 use super::{plan, saved_plan};
@@ -225,12 +228,20 @@ async fn open_checked(
     let mut session = Session::open(&*store, &holder, wait, &System, origin).await?;
     recover_open(&mut session, &configured.providers, teller).await?;
     let snapshot = session.snapshot();
-    let seen = observe(snapshot, &configured.providers, &BTreeSet::new()).await?;
+    let mut seen = observe(snapshot, &configured.providers, &BTreeSet::new()).await?;
+    let imports = imports(&saved.plan);
+    observe_imports(snapshot, &configured.providers, imports, &mut seen).await?;
     if let Err(error) = verify(&saved.plan, snapshot, &seen, &configured.providers) {
         session.close().await?;
         return Err(error.into());
     }
     Ok((session, holder.run))
+}
+
+/// The objects that a plan takes over.
+fn imports(plan: &engine::plan::Plan) -> impl Iterator<Item = (&Address, &Name, &ObjectId)> {
+    let imports = plan.changes.iter().filter(|change| change.action == Action::Import);
+    imports.filter_map(|change| Some((&change.address, &change.provider, change.object.as_ref()?)))
 }
 
 /// A saved plan is what it is: options that would make another one are mistakes.

@@ -3,6 +3,7 @@
 mod apply;
 mod completions;
 mod drift;
+mod import;
 mod init;
 mod output;
 pub(crate) mod plan;
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: &Cli, output: &Arc<Output>) -> Result<Status, CommandErro
         Command::Plan(args) => plan::run(base, args, output),
         Command::Apply(args) => apply::apply(base, args, output),
         Command::Destroy(args) => apply::destroy(base, args, output),
+        Command::Import(args) => import::run(base, args, output),
         Command::Drift(args) => drift::run(base, args, output),
         Command::Show(args) => show::run(base, args, output),
         Command::Output(args) => output::run(base, args, output),

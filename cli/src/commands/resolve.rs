@@ -7,7 +7,7 @@ use std::time::Duration;
 use apply::session::Session;
 use engine::address::Address;
 use engine::journal::{CallId, Pending, Record, Resolution, Seen};
-use engine::state::{ObjectId, Snapshot};
+use engine::state::Snapshot;
 use engine::stored::Stored;
 use engine::value::{Datum, Path as ValuePath, Value};
 
@@ -119,7 +119,7 @@ async fn adopt(
     output: &Output,
 ) -> Result<Resolution, CommandError> {
     let started = &pending.started;
-    let id = ObjectId(id.into());
+    let id = super::import::id(id)?;
     if started.object.as_ref().is_some_and(|own| *own != id) {
         return Err(CommandError::new(format!("{} stands for another object", started.address)));
     }

@@ -4,8 +4,9 @@ use crate::address::{Address, Name};
 use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
-use crate::plan::Doubt;
+use crate::plan::{Change, Doubt};
 use crate::spec::ResourceConfig;
+use crate::state::ObjectId;
 use crate::value::Misfit;
 
 pub(super) fn bad_for_each(span: Span, why: &str) -> Diagnostic {
@@ -159,6 +160,49 @@ pub(super) fn name_is_taken(
         .detail(format!("Its id is {ids}, and it is not in the state: Plumb will not touch it."))
         .about(address)
         .help(format!("if it is this one, take it over: plumb import '{address}' {ids}"))
+}
+
+pub(super) fn cannot_import(
+    span: Option<Span>,
+    address: &Address,
+    id: &ObjectId,
+    why: &str,
+) -> Diagnostic {
+    let diagnostic = Diagnostic::error(format!("{id} cannot be taken over as {address}"));
+    // Without a line to show there is no place for a label.
+    let diagnostic = match span {
+        Some(span) => diagnostic.at(span).label(why),
+        None => diagnostic.detail(why),
+    };
+    diagnostic.about(address)
+}
+
+pub(super) fn import_would_replace(span: Option<Span>, change: &Change) -> Diagnostic {
+    let names: Vec<String> = change
+        .causes
+        .iter()
+        .filter(|cause| cause.replaces)
+        .map(|cause| format!("`{}`", cause.attribute))
+        .collect();
+    let differ = match names.len() {
+        0 => "it is asked for".to_owned(),
+        1 => format!("{} differs and cannot be changed in place", names.join(", ")),
+        _ => format!("{} differ and cannot be changed in place", names.join(", ")),
+    };
+    Diagnostic::error(format!("taking over {} would replace the object", change.address))
+        .at(span)
+        .label("another object would be put in the place of this one")
+        .detail(format!("Why: {differ}."))
+        .about(&change.address)
+        .help("write the values of the object into the spec; change them after it was taken over")
+}
+
+pub(super) fn import_of_no_instance(span: Option<Span>, address: &Address) -> Diagnostic {
+    Diagnostic::error(format!("the spec has no {address} to import to"))
+        .at(span)
+        .label("the key is not in the block's for_each")
+        .about(address)
+        .help("add the key to for_each, or remove the import")
 }
 
 pub(super) fn provider_is_missing(provider: &str, address: &Address) -> Diagnostic {

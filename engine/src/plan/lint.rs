@@ -56,8 +56,11 @@ fn changes_have_steps(plan: &Plan, notes: &mut Vec<String>) {
         }
     }
     for (change, count) in plan.changes.iter().zip(counts) {
-        let stateful =
-            matches!(change.action, Action::NoOp | Action::Import | Action::Move | Action::Read);
+        // An import has the steps that its differences need, and none without.
+        let stateful = match change.action {
+            Action::Import => change.causes.is_empty(),
+            action => matches!(action, Action::NoOp | Action::Move | Action::Read),
+        };
         if stateful != (count == 0) {
             let action = change.action.word();
             notes.push(format!("the {action} of {} has {count} steps", change.address));

@@ -83,7 +83,8 @@ impl Lowering {
                     ..Role::default()
                 }
             }
-            Action::Update => {
+            Action::Import if draft.changed.is_empty() => Role::default(),
+            Action::Update | Action::Import => {
                 let updated = self.update(index, draft, found);
                 let last = updated.last().copied();
                 let first_up = updated.first().copied();
@@ -100,7 +101,7 @@ impl Lowering {
                 let node = self.push(index, Operation::Forget, None, draft.change.object.clone());
                 Role { release: Some(node), ..Role::default() }
             }
-            Action::NoOp | Action::Import | Action::Move | Action::Read => Role::default(),
+            Action::NoOp | Action::Move | Action::Read => Role::default(),
         }
     }
 

@@ -9,6 +9,7 @@ mod compare;
 mod decide;
 mod diagnostics;
 mod guards;
+mod imports;
 pub mod input;
 pub mod lint;
 pub mod live;
@@ -152,7 +153,7 @@ pub enum Action {
     Delete,
     /// Take it out of the state and leave it alone.
     Forget,
-    /// Take it over into the state.
+    /// Take it over into the state; its steps, if it has any, change it in place.
     Import,
     /// Keep the object under another address.
     Move,
@@ -232,6 +233,8 @@ pub enum Reason {
     Untargeted,
     /// A call of an earlier run is in doubt.
     InDoubt,
+    /// The object exists, and an import names it.
+    Imported,
 }
 
 /// An attribute that makes a change necessary.

@@ -12,7 +12,8 @@ use super::scope::{LocalCache, Planned, SpecScope, object};
 use super::wanted::{self, Instance, Wanted};
 use super::{Action, Base, Change, Doubt, Drift, Plan, Reason};
 use super::{
-    compare, decide, diagnostics, guards, lint, lower, outputs, removal, selection, triggers,
+    compare, decide, diagnostics, guards, imports, lint, lower, outputs, removal, selection,
+    triggers,
 };
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
@@ -30,7 +31,10 @@ pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
     planner.selection = selection::select(input, &mut planner.diagnostics);
     match input.options.mode {
         Mode::Destroy => removal::destroy(&mut planner),
-        Mode::Apply | Mode::RefreshOnly => planner.walk(),
+        Mode::Apply | Mode::RefreshOnly => {
+            planner.walk();
+            imports::report_unused(&mut planner);
+        }
     }
     removal::remove(&mut planner);
     planner.finish()
@@ -150,7 +154,12 @@ impl<'a> Planner<'a> {
             self.handled.insert(address);
             return;
         };
-        let object = self.decide(resource, &address, &wanted, flags);
+        let object = match self.decide(resource, &address, &wanted, flags) {
+            Ok(object) => object,
+            Err(imports::Refused) => {
+                object(decide::all_unknown(&resource.schema, &address), Paths::none())
+            }
+        };
         self.planned.insert(&address, object);
         self.handled.insert(address);
     }
@@ -160,9 +169,19 @@ impl<'a> Planner<'a> {
         resource: &'a ResourceConfig,
         address: &Address,
         wanted: &Wanted,
-        flags: decide::Flags,
-    ) -> crate::value::Datum {
-        let live = self.live(address, &resource.schema);
+        mut flags: decide::Flags,
+    ) -> Result<crate::value::Datum, imports::Refused> {
+        let held = self.hold_reason(address, wanted);
+        let imported = match &held {
+            Some(_) => None,
+            None => imports::imported(self, resource, address, wanted)?,
+        };
+        let live = match &imported {
+            Some(imported) => Some(imported.live()),
+            None => self.live(address, &resource.schema),
+        };
+        // There was nothing before that it could have been made with.
+        flags.triggered &= imported.is_none();
         self.note_drift(address, resource, live.as_ref());
         let case = decide::Case {
             resource,
@@ -171,11 +190,16 @@ impl<'a> Planner<'a> {
             live: live.as_ref(),
             vanished: live.is_none() && self.has_current(address),
             flags,
-            held: self.hold_reason(address, wanted),
+            held,
             asked: self.input.options.replace.contains(address),
             key: &self.input.snapshot.seal_key,
         };
-        let decision = decide::decide(&case, &mut self.diagnostics);
+        let mut decision = decide::decide(&case, &mut self.diagnostics);
+        let import = self.input.config.imports.get(address);
+        if let (Some(imported), Some(import)) = (&imported, import) {
+            let taken = imported.take_over(&mut decision, import, &mut self.diagnostics);
+            self.seen.extend(taken);
+        }
         let mut draft = decision.draft;
         if draft.change.reason == Reason::InDoubt {
             self.held.insert(address.clone());
@@ -186,7 +210,7 @@ impl<'a> Planner<'a> {
         self.changing.note(&draft.change, &draft.changed);
         let sensitive = draft.change.sensitive.clone();
         self.drafts.push(draft);
-        object(decision.planned, sensitive)
+        Ok(object(decision.planned, sensitive))
     }
 
     /// Why an instance is left alone, if it is.

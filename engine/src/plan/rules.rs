@@ -75,6 +75,8 @@ pub fn broken_before_call(
     old: &Datum,
     new: &Datum,
 ) -> Option<(String, Option<String>)> {
+    // What changes of an object that is taken over is an update of it.
+    let action = if action == Action::Import { Action::Update } else { action };
     let scope = RuleScope { old, new, action: action.word() };
     rules.iter().filter(|rule| applies(rule.on, action)).find_map(|rule| {
         match verdict(rule, &scope) {

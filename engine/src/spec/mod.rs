@@ -10,6 +10,7 @@ mod checker;
 pub mod constant;
 mod convert;
 pub mod diagnostics;
+mod imports;
 mod lifecycle;
 mod locals;
 mod names;
@@ -33,6 +34,7 @@ use crate::address::{Address, Block, Name};
 use crate::diagnostics::{FileId, Span};
 use crate::expression::{Expr, Range};
 use crate::schema::TypeSchema;
+use crate::state::ObjectId;
 use crate::types::Type;
 use crate::value::Datum;
 pub use table::Table;
@@ -100,6 +102,8 @@ pub struct Document {
     pub outputs: BTreeMap<Name, RawBlock>,
     /// `[check.<name>]`.
     pub checks: BTreeMap<Name, RawBlock>,
+    /// `[[import]]`, in the order of the text.
+    pub imports: Vec<RawBlock>,
     /// The paths that `file("…")` names, relative to the spec's folder.
     pub files: BTreeSet<String>,
     /// The values of which a part could not be read: reported, and not checked any further.
@@ -125,6 +129,8 @@ pub struct Config {
     pub outputs: BTreeMap<Name, OutputConfig>,
     /// The checks.
     pub checks: BTreeMap<Name, CheckConfig>,
+    /// The objects to take over, by the address that they get.
+    pub imports: BTreeMap<Address, ImportConfig>,
 }
 
 /// A variable and the value it has in this run.
@@ -191,6 +197,15 @@ pub struct OutputConfig {
     pub sensitive: bool,
     /// Its header's place.
     pub header: Span,
+}
+
+/// An object that exists and is to be taken over into the state.
+#[derive(Clone, Debug)]
+pub struct ImportConfig {
+    /// Its id.
+    pub id: ObjectId,
+    /// Where the spec says so; none for the command.
+    pub span: Option<Span>,
 }
 
 /// A check: an assertion over what is live.

@@ -16,14 +16,15 @@ use crate::address::{Block, Name, RESERVED_TYPES, is_name};
 use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
 
 /// What may stand at the top of a file.
-const TABLES: [&str; 8] =
-    ["check", "local", "output", "plumb", "provider", "resource", "state", "variable"];
+const TABLES: [&str; 9] =
+    ["check", "import", "local", "output", "plumb", "provider", "resource", "state", "variable"];
 /// What later versions bring.
-const LATER: [&str; 6] = ["data", "import", "module", "moved", "policy", "removed"];
+const LATER: [&str; 5] = ["data", "module", "moved", "policy", "removed"];
 /// The keys of blocks that do not depend on a provider or a backend.
 const PLUMB_KEYS: [&str; 2] = ["description", "name"];
 const VARIABLE_KEYS: [&str; 5] = ["allowed", "default", "description", "sensitive", "type"];
 const OUTPUT_KEYS: [&str; 3] = ["description", "sensitive", "value"];
+const IMPORT_KEYS: [&str; 2] = ["id", "to"];
 const CHECK_KEYS: [&str; 5] = ["assert", "description", "http", "job", "message"];
 
 /// Parses the files of one spec into one document.
@@ -144,6 +145,9 @@ impl Reader {
             let at = file.header(pair);
             return self.diagnostics.push(say::unknown_table(name, at, &TABLES));
         }
+        if name == "import" {
+            return self.imports(file, pair);
+        }
         let DeValue::Table(table) = value.get_ref() else {
             let form = match name {
                 "local" | "plumb" | "state" => format!("[{name}]"),
@@ -173,6 +177,23 @@ impl Reader {
             self.twice(&format!("`[{kind}]`"), block.header, first);
         } else {
             *slot = Some(block);
+        }
+    }
+
+    /// `[[import]]`, as often as there are objects to take over.
+    fn imports(&mut self, file: File<'_>, pair: Pair<'_, '_>) {
+        let form = "[[import]]";
+        let DeValue::Array(blocks) = pair.1.get_ref() else {
+            return self.diagnostics.push(say::not_a_block("import", form, file.header(pair)));
+        };
+        for block in blocks {
+            let at = file.span(block.span());
+            let DeValue::Table(table) = block.get_ref() else {
+                self.diagnostics.push(say::not_a_block("import", form, at));
+                continue;
+            };
+            let block = self.block(file, "import", at, table);
+            self.document.imports.push(block);
         }
     }
 
@@ -275,6 +296,7 @@ impl Reader {
             "variable" => Some(("a variable", &VARIABLE_KEYS)),
             "output" => Some(("an output", &OUTPUT_KEYS)),
             "check" => Some(("a check", &CHECK_KEYS)),
+            "import" => Some(("an import", &IMPORT_KEYS)),
             _ => None,
         };
         let mut items = Table::with_capacity(table.len());

@@ -11,7 +11,9 @@ use super::checker::{Checker, place};
 use super::convert::file_argument;
 use super::names::{Known, Names};
 use super::resource::{Checked, resource};
-use super::{Config, Document, Item, RawBlock, diagnostics as say, locals, outputs, variables};
+use super::{
+    Config, Document, Item, RawBlock, diagnostics as say, imports, locals, outputs, variables,
+};
 use crate::address::{Block, Name, is_name};
 use crate::diagnostics::Diagnostics;
 use crate::expression::Kind;
@@ -80,6 +82,7 @@ fn check(document: &Document, input: &ResolveInput) -> (Config, Vec<Option<Check
         files: files(&input.files),
         outputs: outputs::outputs(document, &names, &mut diagnostics),
         checks: outputs::checks(document, &names, &mut diagnostics),
+        imports: imports::imports(document, &names, &mut diagnostics),
         ..Config::default()
     };
     let plain = Arc::default();
@@ -243,7 +246,7 @@ fn items(document: &Document) -> impl Iterator<Item = &Item> {
     let named = [&document.variables, &document.providers, &document.outputs, &document.checks];
     let blocks = named.into_iter().flat_map(BTreeMap::values);
     let blocks = blocks.chain(document.resources.values());
-    let blocks = blocks.chain(&document.plumb).chain(&document.state);
+    let blocks = blocks.chain(&document.plumb).chain(&document.state).chain(&document.imports);
     blocks.flat_map(|block| block.items.values()).chain(document.locals.values())
 }
 

@@ -1,7 +1,7 @@
 //! What is wrong with blocks: types, attributes, references and cycles.
 
 use super::{did_you_mean, listed, plainly, shown};
-use crate::address::{AddressError, Block};
+use crate::address::{Address, AddressError, Block};
 use crate::diagnostics::{Diagnostic, Span};
 use crate::types::Type;
 
@@ -66,6 +66,44 @@ pub fn missing_key(what: &str, key: &str, at: Span) -> Diagnostic {
         .at(at)
         .label(format!("{what} has no `{key}`"))
         .help(format!("add `{key} = …`"))
+}
+
+/// An import of an object, or to an address, that another import names.
+pub fn imported_twice(at: Span) -> Diagnostic {
+    Diagnostic::error("imported twice")
+        .at(at)
+        .label("another import names the same object or the same address")
+        .help("keep one of them")
+}
+
+/// An id that cannot be one.
+pub fn bad_id(why: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("not an id")
+        .at(at)
+        .label(why.to_owned())
+        .help("write the id as the API shows it")
+}
+
+/// An import to a resource that the spec does not have.
+pub fn import_of_nothing(block: &Block, help: String, at: Span) -> Diagnostic {
+    Diagnostic::error("import to a resource that is not there")
+        .at(at)
+        .label(format!("there is no resource `{}`", shown(&block.to_string())))
+        .help(help)
+}
+
+/// An import with a key where there are none, or without one.
+pub fn import_key(address: &Address, keyed: bool, at: Span) -> Diagnostic {
+    let block = &address.block;
+    let diagnostic = Diagnostic::error("an import names one instance").at(at);
+    if keyed {
+        return diagnostic
+            .label(format!("`{block}` has for_each, and this names all its instances"))
+            .help(format!("write the key, too: `{block}[KEY]`"));
+    }
+    diagnostic
+        .label(format!("`{block}` has no for_each, so it has no keys"))
+        .help(format!("write `{block}`"))
 }
 
 /// A resource type that no provider has.

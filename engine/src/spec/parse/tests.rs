@@ -59,11 +59,11 @@ fn headers_of_tables_without_one() {
 fn several_mistakes_in_one_go() {
     let document = check(
         "a = \nb = 1\nb = 2\n[x\n",
-        "plumb.toml:1:1 error: unknown table [a] `a` means nothing here | known are `check`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`
+        "plumb.toml:1:1 error: unknown table [a] `a` means nothing here | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`
          plumb.toml:1:5 error: invalid TOML [] string values must be quoted, expected literal string
-         plumb.toml:2:1 error: unknown table [b] `b` means nothing here | known are `check`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`
+         plumb.toml:2:1 error: unknown table [b] `b` means nothing here | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`
          plumb.toml:3:1 error: declared twice [b] `b` is declared again here (plumb.toml:2:1: first declared here) | remove one of the two, or give it another name
-         plumb.toml:4:1 error: unknown table [[] `x` means nothing here | known are `check`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`
+         plumb.toml:4:1 error: unknown table [[] `x` means nothing here | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`
          plumb.toml:4:3 error: invalid TOML [] unclosed table, expected `]`",
     );
     assert!(document.torn);
@@ -145,12 +145,12 @@ fn blocks_of_the_wrong_shape() {
 #[test]
 fn tables_that_mean_nothing_or_come_later() {
     check(
-        "[ressource.value.a]\n[locals]\n[module.x]\n[[import]]\n[zzz]\n",
+        "[ressource.value.a]\n[locals]\n[module.x]\n[[moved]]\n[zzz]\n",
         "plumb.toml:1:2 error: unknown table [ressource] `ressource` means nothing here | did you mean `resource`?
          plumb.toml:2:1 error: unknown table [[locals]] `locals` means nothing here | did you mean `local`?
          plumb.toml:3:2 error: not supported yet [module] `module` is not supported by this version | remove it, or use a version that supports it
-         plumb.toml:4:3 error: not supported yet [import] `import` is not supported by this version | remove it, or use a version that supports it
-         plumb.toml:5:1 error: unknown table [[zzz]] `zzz` means nothing here | known are `check`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`",
+         plumb.toml:4:3 error: not supported yet [moved] `moved` is not supported by this version | remove it, or use a version that supports it
+         plumb.toml:5:1 error: unknown table [[zzz]] `zzz` means nothing here | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`",
     );
 }
 

@@ -479,3 +479,72 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn imports_name_an_instance_and_an_id() {
+    let config = check(
+        r#"[resource.box.a]
+        name = "a"
+        size = 1
+        [resource.box.b]
+        for_each = ["x"]
+        name = "b"
+        size = 1
+        [[import]]
+        to = "box.a"
+        id = "abc"
+        [[import]]
+        to = 'box.b["x"]'
+        id = "def""#,
+        "",
+    );
+    let found: Vec<String> =
+        config.imports.iter().map(|(to, import)| format!("{to} {}", import.id)).collect();
+    assert_eq!(found, ["box.a abc", "box.b[\"x\"] def"]);
+}
+
+#[test]
+fn wrong_imports_are_shown_where_they_stand() {
+    check(
+        "import = 3",
+        "plumb.toml:1:1 error: expected a table [import] `import` is not a table | write `[[import]]`",
+    );
+    check(
+        r#"[resource.box.a]
+        name = "a"
+        size = 1
+        [resource.box.b]
+        for_each = ["x"]
+        name = "b"
+        size = 1
+        [[import]]
+        to = "box.c"
+        id = "a"
+        [[import]]
+        to = "box.b"
+        id = "b"
+        [[import]]
+        to = "box.a[x]"
+        id = "c"
+        [[import]]
+        to = "box.a"
+        id = "../x"
+        [[import]]
+        to = "box.a"
+        idd = "x"
+        [[import]]
+        to = "box.a"
+        id = "y"
+        [[import]]
+        to = "box.a"
+        id = "z""#,
+        r#"
+        plumb.toml:9:14 error: import to a resource that is not there ["box.c"] there is no resource `box.c` | did you mean `box.a`?
+        plumb.toml:12:14 error: an import names one instance ["box.b"] `box.b` has for_each, and this names all its instances | write the key, too: `box.b[KEY]`
+        plumb.toml:15:14 error: an import names one instance ["box.a[x]"] `box.a` has no for_each, so it has no keys | write `box.a`
+        plumb.toml:19:14 error: not an id ["../x"] it could lead to another address: `/`, `\`, `?`, `#`, `%` and `..` are refused | write the id as the API shows it
+        plumb.toml:20:9 error: missing key [[[import]]] this import has no `id` | add `id = …`
+        plumb.toml:22:9 error: unknown key [idd] an import has no `idd` | did you mean `id`?
+        plumb.toml:26:9 error: imported twice [[[import]]] another import names the same object or the same address | keep one of them"#,
+    );
+}

@@ -1,0 +1,189 @@
+//! Objects of strangers that are taken over: by a block of the spec, and by id.
+
+use std::time::Duration;
+
+use apply::planning::Request;
+use apply::session::{Session, fold};
+use engine::plan::input::Options;
+use engine::state::ObjectId;
+use engine::value::Value;
+use state::Store as _;
+
+use crate::world::{World, holder, show};
+
+const SPEC: &str = r#"
+[resource.disk.d]
+name = "data"
+size = 20
+zone = "eu"
+
+[resource.unit.u]
+name = "u"
+disk_id = "${disk.d.id}"
+secret = "s3cret"
+"#;
+
+fn block(to: &str, id: &str) -> String {
+    format!("{SPEC}\n[[import]]\nto = '{to}'\nid = '{id}'\n")
+}
+
+fn disk(world: &World, size: i64, zone: &str) -> ObjectId {
+    let attributes = [
+        ("name", Value::string("data")),
+        ("size", Value::Integer(size)),
+        ("zone", Value::string(zone)),
+    ];
+    world.cloud.put("disk", &attributes)
+}
+
+/// Imports as `plumb import` does, and says what was wrong.
+async fn import(world: &World, spec: &str, address: &str, id: &str) -> String {
+    let prepared = world.prepare(spec);
+    let providers = world.providers();
+    let request = Request {
+        config: &prepared.config,
+        graph: &prepared.graph,
+        providers: &providers,
+        options: &Options::default(),
+        refresh: true,
+        running: false,
+    };
+    let mut session =
+        Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap();
+    let (to, id) = (address.parse().unwrap(), ObjectId(id.into()));
+    let found = apply::import::import(&mut session, &request, &to, &id).await.unwrap();
+    session.close().await.unwrap();
+    found
+        .iter()
+        .filter(|d| d.severity == engine::diagnostics::Severity::Error)
+        .map(|d| format!("{}: {}\n", d.summary, d.label.as_ref().or(d.detail.as_ref()).unwrap()))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_takes_an_object_over_as_it_is() {
+    let world = World::new();
+    let id = disk(&world, 20, "eu");
+    let spec = block("disk.d", &id.0);
+    let text = world.plan_text(&spec).await;
+    assert_eq!(
+        text,
+        "import disk.d []\ncreate unit.u []\ns0 = create unit.u\ns1 = activate unit.u after s0\n"
+    );
+    world.apply(&spec).await.unwrap();
+    assert_eq!(world.cloud.take_log(), ["create unit", "activate unit"]);
+    assert_eq!(world.cloud.names("disk"), ["data"]);
+    // The block may stay, and may go.
+    assert_eq!(world.plan_text(&spec).await, "");
+    assert_eq!(world.plan_text(SPEC).await, "");
+    world.destroy(SPEC).await.unwrap();
+    assert!(world.cloud.names("disk").is_empty(), "what was taken over is ours");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_differs_is_updated_in_the_same_plan() {
+    let world = World::new();
+    let id = disk(&world, 10, "eu");
+    let spec = block("disk.d", &id.0);
+    let text = world.plan_text(&spec).await;
+    assert!(text.starts_with("import disk.d [size]\n"), "{text}");
+    assert!(text.contains(&format!("update disk.d ({id})")), "{text}");
+    let report = world.apply(&spec).await.unwrap();
+    assert_eq!((report.summary.imported, report.summary.created), (1, 1));
+    assert_eq!(world.plan_text(&spec).await, "");
+    assert_eq!(world.cloud.take_log(), ["update disk", "create unit", "activate unit"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_holds_for_an_import_too() {
+    let world = World::new();
+    let id = disk(&world, 30, "eu");
+    let text = world.plan_text(&block("disk.d", &id.0)).await;
+    assert!(text.contains("disk size must increase"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_write_of_an_import_is_finished() {
+    let mut writes = 0;
+    loop {
+        let world = World::new();
+        let id = disk(&world, 10, "eu");
+        let spec = block("disk.d", &id.0);
+        world.store.fail_after(Some(writes));
+        let died = world.apply(&spec).await.is_err();
+        world.store.fail_after(None);
+        world.apply(&spec).await.unwrap();
+        assert_eq!(world.plan_text(&spec).await, "", "{writes}");
+        assert_eq!(world.cloud.names("disk"), ["data"], "{writes}");
+        if !died {
+            break;
+        }
+        writes += 1;
+    }
+    assert!(writes > 2, "the loop saw only {writes} writes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn blocks_that_cannot_be() {
+    let world = World::new();
+    let (far, id) = (disk(&world, 20, "us"), disk(&world, 20, "eu"));
+    let text = world.plan_text(&block("disk.d", "disk-77")).await;
+    assert!(text.contains("error:14: disk-77 cannot be taken over as disk.d"), "{text}");
+    let text = world.plan_text(&block("disk.d", &far.0)).await;
+    assert!(text.contains("error:14: taking over disk.d would replace the object"), "{text}");
+    world.apply(&block("disk.d", &id.0)).await.unwrap();
+    let text = world.plan_text(&block("disk.d", &far.0)).await;
+    assert!(text.contains("error:14: disk-1 cannot be taken over as disk.d"), "{text}");
+    let second = format!(
+        "{SPEC}\n[resource.disk.e]\nname = 'data'\nsize = 20\nzone = 'eu'\n\
+         [[import]]\nto = 'disk.e'\nid = '{id}'\n"
+    );
+    let text = world.plan_text(&second).await;
+    assert!(text.contains("cannot be taken over as disk.e"), "{text}");
+    let local = "[resource.value.v]\ninput = 1\n[[import]]\nto = 'value.v'\nid = 'x'\n";
+    let text = World::new().plan_text(local).await;
+    assert!(text.contains("error:5: x cannot be taken over as value.v"), "{text}");
+    let keyed = "[resource.disk.d]\nfor_each = ['a']\nname = 'd'\nsize = 1\nzone = 'eu'\n\
+                 [[import]]\nto = 'disk.d[b]'\nid = 'x'\n";
+    let text = World::new().plan_text(keyed).await;
+    assert!(text.contains("the spec has no disk.d[\"b\"] to import to"), "{text}");
+    assert!(world.cloud.take_log().iter().all(|call| !call.contains("disk")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn by_id_nothing_is_called_and_the_next_plan_says_the_rest() {
+    let world = World::new();
+    let id = disk(&world, 10, "eu");
+    assert_eq!(
+        import(&world, SPEC, "disk.d", "disk-9").await,
+        "disk-9 cannot be taken over as disk.d: there is no disk with the id disk-9\n"
+    );
+    assert_eq!(import(&world, SPEC, "disk.d", &id.0).await, "");
+    assert!(world.cloud.take_log().is_empty());
+    let text = world.plan_text(SPEC).await;
+    assert!(text.starts_with("update disk.d [size]\ncreate unit.u []\n"), "{text}");
+    let unit = world
+        .cloud
+        .put("unit", &[("name", Value::string("u")), ("disk_id", Value::String(id.0.clone()))]);
+    assert_eq!(import(&world, SPEC, "unit.u", &unit.0).await, "");
+    let text = world.plan_text(SPEC).await;
+    assert!(text.starts_with("update disk.d [size]\nupdate unit.u [secret workers]\n"), "{text}");
+    world.apply(SPEC).await.unwrap();
+    assert_eq!(world.plan_text(SPEC).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_spec_calls_secret_is_sealed_when_it_is_taken_over() {
+    let mut world = World::new();
+    world.variables.insert("zone".to_owned(), "canary-zone".to_owned());
+    let spec = "[variable.zone]\ntype = 'string'\nsensitive = true\n\
+                [resource.disk.d]\nname = 'data'\nsize = 20\nzone = '${var.zone}'\n";
+    let id = disk(&world, 20, "canary-zone");
+    assert_eq!(import(&world, spec, "disk.d", &id.0).await, "");
+    let loaded = world.store.load().await.unwrap();
+    let snapshot = fold(loaded.clone(), &world.host).unwrap().snapshot;
+    let text = format!("{:?} {}", loaded.records, serde_json::to_string(&snapshot).unwrap());
+    assert!(!text.contains("canary-zone"), "{text}");
+    let (plan, diagnostics, sources) = world.plan(spec).await;
+    assert_eq!(show(&plan, &diagnostics, &sources), "");
+}

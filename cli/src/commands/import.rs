@@ -1,0 +1,117 @@
+//! `plumb import`: takes an object that exists over into the state, and shows what is left to do.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use apply::planning::{Request, make};
+use apply::session::Session;
+use engine::address::Address;
+use engine::plan::input::Options;
+use engine::state::ObjectId;
+
+use super::plan;
+use super::state::parse;
+use crate::args::{Import, PlanFormat};
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+use crate::planning::{self, Made, Resolved};
+use crate::running::{Teller, recover_open};
+use crate::session::{self, Folder, System};
+
+pub(crate) fn run(
+    base: &Path,
+    args: &Import,
+    output: &Arc<Output>,
+) -> Result<Status, CommandError> {
+    let folder = Folder::new(base, None)?;
+    let (address, id) = (parse(&args.address)?, id(&args.id)?);
+    session::wait_for(import(&folder, base, (&address, &id), args, output))
+}
+
+/// Reads an id as it was typed.
+pub(crate) fn id(text: &str) -> Result<ObjectId, CommandError> {
+    ObjectId::typed(text).map_err(|why| {
+        let shown = render::safe::text(text);
+        CommandError::new(format!("`{shown}` is no id: {why}")).help("give it as the API shows it")
+    })
+}
+
+async fn import(
+    folder: &Folder,
+    base: &Path,
+    (address, id): (&Address, &ObjectId),
+    args: &Import,
+    output: &Arc<Output>,
+) -> Result<Status, CommandError> {
+    let folded = planning::load(folder).await?;
+    let mut resolved = planning::read(folder, base, &args.variables, &folded.snapshot)?;
+    if resolved.diagnostics.has_errors() {
+        return Ok(refuse(&Made::refused(resolved), output));
+    }
+    check_in_spec(&resolved, address)?;
+    let configured = resolved.connect(folder, output).await?;
+    let options = Options::default();
+    let request = Request {
+        config: &resolved.config,
+        graph: &resolved.graph,
+        providers: &configured.providers,
+        options: &options,
+        refresh: true,
+        running: false,
+    };
+    if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
+        return Ok(refuse(&Made::refused_for(resolved, diagnostics), output));
+    }
+    let (store, holder) = (folder.store(), System::holder("import"));
+    let mut session = Session::open(&*store, &holder, args.lock_timeout, &System, None).await?;
+    recover_open(&mut session, &configured.providers, &Teller::new(output, false)).await?;
+    let taken = take_over(&mut session, &request, address, id).await;
+    let next = match &taken {
+        Ok(found) if !found.has_errors() => Some(make(session.snapshot(), &request).await),
+        _ => None,
+    };
+    session.close().await?;
+    let Some(next) = next else {
+        return Ok(refuse(&Made::refused_for(resolved, taken?), output));
+    };
+    output.talk(&format!("{address} stands for {id} now\n"));
+    let (plan, found) = next?;
+    let made = planning::finish(resolved, &configured, plan, found);
+    plan::print(&made, PlanFormat::Text, output.verbose(), output);
+    Ok(Status::Done)
+}
+
+async fn take_over(
+    session: &mut Session,
+    request: &Request<'_>,
+    address: &Address,
+    id: &ObjectId,
+) -> Result<engine::diagnostics::Diagnostics, CommandError> {
+    let entry = session.snapshot().entries.get(address);
+    if let Some(current) = entry.and_then(|entry| entry.current.as_ref()) {
+        let address_text = address.to_string();
+        return Err(CommandError::new(format!(
+            "{address_text} is in the state already, as {}",
+            render::safe::text(&current.id.to_string())
+        ))
+        .help(format!(
+            "to let go of that object first, without deleting it: plumb state rm '{address_text}'"
+        )));
+    }
+    Ok(apply::import::import(session, request, address, id).await?)
+}
+
+/// An object that the spec does not have would be deleted by the next apply.
+fn check_in_spec(resolved: &Resolved, address: &Address) -> Result<(), CommandError> {
+    if resolved.config.resources.contains_key(&address.block) {
+        return Ok(());
+    }
+    let block = &address.block;
+    Err(CommandError::new(format!("the spec has no `{block}`"))
+        .help(format!("write `[resource.{block}]` into it first: the next apply deletes what the spec does not have")))
+}
+
+fn refuse(made: &Made, output: &Output) -> Status {
+    output.diagnostics(&made.diagnostics, &made.sources);
+    Status::Failed
+}

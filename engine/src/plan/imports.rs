@@ -1,0 +1,159 @@
+//! Objects that exist and that the spec asks to take over: whether that may be, and as what.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::decide::Decision;
+use super::input::Observed;
+use super::planner::{Draft, Live, Planner};
+use super::wanted::Wanted;
+use super::{Action, Change, Reason, diagnostics};
+use crate::address::Address;
+use crate::diagnostics::Diagnostics;
+use crate::journal::Record;
+use crate::spec::{ImportConfig, ResourceConfig};
+use crate::state::{Object, Progress};
+use crate::stored::{Stored, seal_attributes};
+use crate::value::{Attributes, Value};
+
+/// An object that is to be taken over, as the state will hold it.
+pub(super) struct Imported {
+    pub(super) object: Object,
+    pub(super) attributes: Arc<Attributes>,
+}
+
+/// An import that may not be; it was said why.
+pub(super) struct Refused;
+
+/// The object that is to be taken over for an instance, if one is. What the spec says is secret is
+/// sealed in it, beside what the schema does.
+pub(super) fn imported(
+    planner: &mut Planner<'_>,
+    resource: &ResourceConfig,
+    address: &Address,
+    wanted: &Wanted,
+) -> Result<Option<Imported>, Refused> {
+    let input = planner.input;
+    let Some(import) = input.config.imports.get(address) else { return Ok(None) };
+    let entry = input.snapshot.entries.get(address);
+    let current = entry.and_then(|entry| entry.current.as_ref());
+    if current.is_some_and(|object| object.id == import.id) {
+        return Ok(None);
+    }
+    let observed = input.observations.objects.get(&(address.clone(), import.id.clone()));
+    let refused = if let Some(object) = current {
+        Err(Cow::Owned(format!("it is in the state already, as {}", object.id)))
+    } else {
+        refusal(planner, resource, import).map_or(Ok(()), Err)
+    };
+    let observed = refused.and_then(|()| match observed {
+        Some(Observed::Live(observed)) => Ok(observed),
+        Some(Observed::Gone) => {
+            Err(Cow::Owned(format!("there is no {} with the id {}", address.block.ty, import.id)))
+        }
+        None => Err(Cow::Borrowed("it was not looked at: leave out --no-refresh")),
+    });
+    match observed {
+        Ok(observed) => Ok(Some(Imported::new(planner, import, observed, wanted))),
+        Err(why) => {
+            let diagnostic = diagnostics::cannot_import(import.span, address, &import.id, &why);
+            planner.diagnostics.push(diagnostic);
+            Err(Refused)
+        }
+    }
+}
+
+/// Why an object may not be taken over, whatever is live.
+fn refusal(
+    planner: &Planner<'_>,
+    resource: &ResourceConfig,
+    import: &ImportConfig,
+) -> Option<Cow<'static, str>> {
+    if !resource.schema.remote {
+        let ty = &resource.block.ty;
+        return Some(format!("a {ty} lives in the state only: no API has it").into());
+    }
+    let mut entries = planner.input.snapshot.entries.iter();
+    let owner = entries.find(|(address, entry)| {
+        address.block.ty == resource.block.ty
+            && entry.provider == resource.provider
+            && entry.object(&import.id).is_some()
+    });
+    if let Some((owner, _)) = owner {
+        return Some(format!("{owner} stands for this object already").into());
+    }
+    let leftovers = &planner.input.observations.leftovers;
+    if leftovers.iter().any(|leftover| leftover.id == import.id) {
+        return Some("a create that was given up made it, and this plan deletes it".into());
+    }
+    None
+}
+
+impl Imported {
+    fn new(
+        planner: &Planner<'_>,
+        import: &ImportConfig,
+        observed: &Attributes,
+        wanted: &Wanted,
+    ) -> Self {
+        let key = &planner.input.snapshot.seal_key;
+        let attributes = seal_attributes(observed, &wanted.sensitive, key);
+        let object = Object {
+            id: import.id.clone(),
+            progress: Progress::Ready,
+            attributes: Stored::of_sealed(&Value::map(attributes.clone())),
+            managed: wanted.attributes.keys().cloned().collect(),
+            sensitive: wanted.sensitive.clone(),
+        };
+        Self { object, attributes: Arc::new(attributes) }
+    }
+
+    /// It, as it is now.
+    pub(super) fn live(&self) -> Live<'_> {
+        Live {
+            object: &self.object,
+            attributes: self.attributes.clone(),
+            stored: self.attributes.clone(),
+        }
+    }
+
+    /// Makes an import of what was decided about the object, and returns the record that takes it
+    /// over. An object that would have to be replaced is not the one that the spec means.
+    pub(super) fn take_over(
+        &self,
+        decision: &mut Decision,
+        import: &ImportConfig,
+        found: &mut Diagnostics,
+    ) -> Option<Record> {
+        let Draft { change, .. } = &mut decision.draft;
+        if change.action == Action::Replace {
+            found.push(diagnostics::import_would_replace(import.span, change));
+            return None;
+        }
+        change.action = Action::Import;
+        change.reason = Reason::Imported;
+        Some(adopted(change, self.object.clone()))
+    }
+}
+
+fn adopted(change: &Change, object: Object) -> Record {
+    Record::Adopted {
+        address: change.address.clone(),
+        provider: change.provider.clone(),
+        object,
+        dependencies: change.dependencies.clone(),
+        deposed: false,
+    }
+}
+
+/// Says which imports name an instance that its block does not have.
+pub(super) fn report_unused(planner: &mut Planner<'_>) {
+    let imports = &planner.input.config.imports;
+    let unused: BTreeSet<&Address> =
+        imports.keys().filter(|address| !planner.planned.has(address)).collect();
+    for address in unused {
+        let span = imports[address].span;
+        planner.diagnostics.push(diagnostics::import_of_no_instance(span, address));
+    }
+}
