@@ -1,6 +1,6 @@
 //! From a folder to a plan: what `plan`, `apply`, `destroy` and `drift` have in common.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use apply::planning::{Request, make, recover_in_memory, schemas};
@@ -11,7 +11,7 @@ use engine::event::Event;
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Options, Target};
 use engine::plan::{Plan, saved};
-use engine::spec::resolve::{ResolveInput, resolve};
+use engine::spec::resolve::{Files, Given, ResolveInput, resolve};
 use engine::spec::settings::provider_settings;
 use engine::spec::{Config, Document};
 use engine::state::Snapshot;
@@ -22,7 +22,7 @@ use crate::args::{Planning, VariableArgs};
 use crate::error::CommandError;
 use crate::output::Output;
 use crate::providers::{Configured, Described};
-use crate::session::{self, Folder, System};
+use crate::session::{self, Folder, SpecText, System};
 use crate::variables;
 
 /// A spec that was read and resolved, as far as that could be done.
@@ -43,18 +43,9 @@ pub(crate) fn read(
     variables: &VariableArgs,
     state: &Snapshot,
 ) -> Result<Resolved, CommandError> {
-    let mut text = session::read_spec(folder)?;
-    let environment = session::variable;
-    let declared = text.document.variables.keys();
-    let given = variables::given(declared, variables, base, &environment)?;
-    let files = session::read_files(folder, &text.document);
-    let (settings, found) = provider_settings(&text.document, &given, &files);
-    let mut diagnostics = std::mem::take(&mut text.diagnostics);
-    diagnostics.extend(found);
-    let say = (&mut text.sources, &mut diagnostics);
-    let mut described = Described::of(folder, &text.document, &settings, state, say)?;
-    described.check(&environment, &mut diagnostics);
-    let providers = schemas(&described.configure(&environment)?.providers);
+    let declared = declare(folder, base, variables, state)?;
+    let Declared { text, described, mut diagnostics, given, files } = declared;
+    let providers = schemas(&described.configure(&session::variable)?.providers);
     let input = ResolveInput { variables: given, providers, files };
     let (config, mut found) = resolve(&text.document, &input);
     let (graph, cycles) = Graph::new(&config);
@@ -67,6 +58,48 @@ pub(crate) fn read(
     diagnostics.sort();
     let (sources, document) = (text.sources, text.document);
     Ok(Resolved { sources, diagnostics, config, graph, described, document, input })
+}
+
+/// A spec of which only variables and providers were looked at.
+struct Declared {
+    text: SpecText,
+    described: Described,
+    diagnostics: Diagnostics,
+    given: BTreeMap<Name, Given>,
+    files: Files,
+}
+
+fn declare(
+    folder: &Folder,
+    base: &Path,
+    variables: &VariableArgs,
+    state: &Snapshot,
+) -> Result<Declared, CommandError> {
+    let mut text = session::read_spec(folder)?;
+    let environment = session::variable;
+    let declared = text.document.variables.keys();
+    let given = variables::given(declared, variables, base, &environment)?;
+    let files = session::read_files(folder, &text.document);
+    let (settings, found) = provider_settings(&text.document, &given, &files);
+    let mut diagnostics = std::mem::take(&mut text.diagnostics);
+    diagnostics.extend(found);
+    let say = (&mut text.sources, &mut diagnostics);
+    let mut described = Described::of(folder, &text.document, &settings, state, say)?;
+    described.check(&environment, &mut diagnostics);
+    Ok(Declared { text, described, diagnostics, given, files })
+}
+
+/// The providers of these names, for commands that go by a state or a saved plan and not by the
+/// spec. How they are described and where they are stands in the provider blocks of the spec, if
+/// there is one; nothing else of it counts.
+pub(crate) fn named_providers(
+    names: &BTreeSet<Name>,
+    folder: &Folder,
+    base: &Path,
+    variables: &VariableArgs,
+) -> Result<Described, CommandError> {
+    let declared = declare(folder, base, variables, &no_state()).ok();
+    Described::named(names, declared.map(|declared| declared.described))
 }
 
 fn unchecked() -> Diagnostic {

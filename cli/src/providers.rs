@@ -82,18 +82,29 @@ impl Described {
         Ok(described)
     }
 
-    /// Those that a saved plan and the state name.
-    pub(crate) fn named(names: &BTreeSet<Name>) -> Result<Self, CommandError> {
+    /// Those of these names: as the spec declares them, if there is one, else as they come with
+    /// Plumb.
+    pub(crate) fn named(
+        names: &BTreeSet<Name>,
+        declared: Option<Self>,
+    ) -> Result<Self, CommandError> {
+        let mut declared = declared.unwrap_or_default();
         let mut described = Self::default();
         for name in names {
+            if let Some(instance) = declared.instances.remove(name) {
+                described.instances.insert(name.clone(), instance);
+                continue;
+            }
             match &**name {
                 provider_builtin::NAME => {}
-                provider_serverless::NAME => described.add_serverless()?,
+                provider_serverless::NAME if !declared.broken => described.add_serverless()?,
                 other => {
                     return Err(CommandError::new(format!(
-                        "the plan needs the provider `{other}`, whose descriptor is not in it"
+                        "there is no provider `{other}` here that can be used"
                     ))
-                    .help("apply from the spec's folder instead: `plumb apply`"));
+                    .help(
+                        "work in the folder whose spec declares it; `plumb validate` checks it",
+                    ));
                 }
             }
         }

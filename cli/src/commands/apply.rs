@@ -21,7 +21,7 @@ use crate::args::{Apply, Destroy, PlanFormat, Planning, Running};
 use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
 use crate::planning::{self, Made};
-use crate::providers::{Configured, Described};
+use crate::providers::Configured;
 use crate::running::{self, Run, Teller, confirm, recover_open, stop_on_signal, unless_stopped};
 use crate::session::{self, Folder, System};
 use crate::variables;
@@ -160,7 +160,8 @@ fn refuse(made: &Made, teller: &Teller, output: &Output) -> Status {
     Status::Failed
 }
 
-/// Runs a saved plan, exactly it or nothing. The spec is not read.
+/// Runs a saved plan, exactly it or nothing. Of the spec, if there is one, only the provider blocks
+/// are read: where their APIs are, and how they are called.
 async fn of_file(
     base: &Path,
     file: &Path,
@@ -175,7 +176,7 @@ async fn of_file(
     let folded = planning::load(&folder).await?;
     let mut names: BTreeSet<_> = saved.plan.base.providers.keys().cloned().collect();
     names.extend(crate::providers::names(&folded.snapshot));
-    let described = Described::named(&names)?;
+    let described = planning::named_providers(&names, &folder, base, &args.planning.variables)?;
     let connecting = described.connect(&folder, &session::variable, output);
     let configured = unless_stopped(&stop, connecting).await?;
     if configured.missing.has_errors() {

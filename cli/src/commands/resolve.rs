@@ -12,11 +12,11 @@ use engine::stored::Stored;
 use engine::value::{Datum, Path as ValuePath, Value};
 
 use super::state::parse;
-use crate::args::Resolve;
+use crate::args::{Resolve, VariableArgs};
 use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
 use crate::planning;
-use crate::providers::{Described, names};
+use crate::providers::names;
 use crate::session::{self, Folder, System};
 
 pub(crate) fn run(
@@ -128,7 +128,9 @@ async fn adopt(
     if let Some((owner, _)) = others.find(|(_, entry)| owned(entry)) {
         return Err(CommandError::new(format!("{owner} stands for this object already")));
     }
-    let described = Described::named(&names(snapshot))?;
+    let variables = VariableArgs::default();
+    let described =
+        planning::named_providers(&names(snapshot), folder, Path::new("."), &variables)?;
     let configured = described.connect(folder, &session::variable, output).await?;
     let provider = configured
         .providers
