@@ -167,3 +167,48 @@ fn the_specs_of_the_language_page_are_valid() {
         project.run(&["apply", "--yes", "--no-refresh"]).expect(0);
     }
 }
+
+/// Links of the pages lead to files, and to headings where they name one.
+#[test]
+fn links_of_the_pages_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages: Vec<PathBuf> = names(&root.join("docs"))
+        .iter()
+        .map(|name| root.join("docs").join(name))
+        .filter(|path| path.extension().is_some_and(|end| end == "md"))
+        .collect();
+    pages.extend([root.join("README.md"), root.join("ARCHITECTURE.md")]);
+    let mut broken = Vec::new();
+    for page in &pages {
+        let text = std::fs::read_to_string(page).expect("a page");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.starts_with("http") || link.contains(['\n', ' ']) {
+                continue;
+            }
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() {
+                page.clone()
+            } else {
+                page.parent().expect("a folder").join(file)
+            };
+            if !leads(&target, heading) {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+fn leads(target: &Path, heading: &str) -> bool {
+    if heading.is_empty() {
+        return target.exists();
+    }
+    let anchor = |line: &str| {
+        let letters = line.trim_start_matches('#').trim().to_lowercase();
+        letters.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>()
+    };
+    let text = std::fs::read_to_string(target).unwrap_or_default();
+    text.lines()
+        .filter(|line| line.starts_with('#'))
+        .any(|l| anchor(l).replace(' ', "-") == heading)
+}
