@@ -20,6 +20,7 @@ use engine::stored::{Stored, seal, seal_attributes};
 use engine::value::{Attributes, Datum, Paths, Value};
 use provider_port::{Call, Error, Kind, Notice, Provider, Reply};
 use tokio::task::JoinSet;
+use tokio::time::Instant as Moment;
 use tokio_util::sync::CancellationToken;
 
 use crate::fill::{FillScope, known};
@@ -32,6 +33,10 @@ use crate::{ApplyError, Host, Providers};
 
 /// How often one step is begun: once, and again after a look-up found that nothing happened.
 const TRIES_MAX: usize = 3;
+
+/// A call begins within this time after its record, or not at all: a process that stood still in
+/// between may have lost its place to another run, which believes that nothing more comes.
+const SEND_WITHIN: Duration = Duration::from_secs(5);
 
 /// For how long a given-up create is looked for: 30 days, in milliseconds.
 const WATCH_MS: u64 = 30 * 24 * 60 * 60 * 1000;
@@ -115,6 +120,8 @@ struct InFlight {
     since: Instant,
     /// Whether an earlier try of the step, or this one, was in doubt.
     doubted: bool,
+    /// What did not come true after the call had done its work.
+    unfulfilled: Option<Unfit>,
 }
 
 struct Run<'a> {
@@ -164,20 +171,6 @@ impl<'a> Run<'a> {
             self.session.record(record.clone())?;
         }
         self.unwatch_old(at_ms)?;
-        let gone: Vec<Record> = plan
-            .changes
-            .iter()
-            .filter(|change| change.deposed)
-            .filter_map(|change| match &change.reason {
-                engine::plan::Reason::Leftover(nonce) => {
-                    Some(Record::Unwatched { nonce: nonce.clone() })
-                }
-                _ => None,
-            })
-            .collect();
-        for record in gone {
-            self.session.record(record)?;
-        }
         Ok(())
     }
 
@@ -196,12 +189,18 @@ impl<'a> Run<'a> {
     async fn steps(&mut self) -> Result<(), ApplyError> {
         loop {
             let begun = self.begin().await?;
+            // Taken before the write: what came in between counts as well.
+            let mut since = Moment::now();
             self.session.flush().await?;
+            while !begun.is_empty() && since.elapsed() > SEND_WITHIN {
+                since = Moment::now();
+                self.session.confirm().await?;
+            }
             for event in self.events.drain(..) {
                 (self.input.emit)(event);
             }
             for step in begun {
-                self.call(step);
+                self.call(step, since);
             }
             if self.calls.is_empty() {
                 // A step that only touched the state may have made others ready.
@@ -320,6 +319,7 @@ impl<'a> Run<'a> {
                 tries,
                 since: Instant::now(),
                 doubted: tries > 0,
+                unfulfilled: None,
             },
         );
         Ok(true)
@@ -430,7 +430,7 @@ impl<'a> Run<'a> {
     }
 
     /// Begins the call of a step whose intent is durable.
-    fn call(&mut self, id: StepId) {
+    fn call(&mut self, id: StepId, since: Moment) {
         let Some(flight) = self.in_flight.get(&id) else { return };
         let step = self.scheduler.step(id);
         let change = &self.input.plan.changes[step.change];
@@ -451,7 +451,11 @@ impl<'a> Run<'a> {
                 changed: &changed,
                 progress: &progress,
             };
-            let result = provider.perform(&call).await;
+            let result = if since.elapsed() > SEND_WITHIN {
+                Err(Error::new(Kind::NotSent, "this process stood still before the call"))
+            } else {
+                provider.perform(&call).await
+            };
             (id, Answer::Called(Box::new(result)))
         });
     }
@@ -476,11 +480,20 @@ impl<'a> Run<'a> {
     fn answer(&mut self, id: StepId, answer: Answer) -> Result<(), ApplyError> {
         match answer {
             Answer::Called(result) => match *result {
-                Ok(reply) => self.done(id, reply.object.as_ref()),
+                Ok(reply) => self.replied(id, &reply),
                 Err(error) => self.failed(id, &error),
             },
             Answer::LookedUp(found) => self.looked_up(id, found),
         }
+    }
+
+    /// An answer to a create that shows no object leaves open which object it made.
+    fn replied(&mut self, id: StepId, reply: &Reply) -> Result<(), ApplyError> {
+        let makes = self.in_flight.get(&id).is_some_and(|flight| creates(&flight.started));
+        if makes && reply.object.is_none() {
+            return self.doubt(id, &Error::new(Kind::InDoubt, "the answer shows no object"));
+        }
+        self.done(id, reply.object.as_ref())
     }
 
     fn done(
@@ -548,6 +561,11 @@ impl<'a> Run<'a> {
         match error.kind {
             Kind::NotFound if deletes => return self.vanished(id),
             Kind::InDoubt => return self.doubt(id, error),
+            Kind::StillWaiting => {
+                flight.unfulfilled =
+                    Some(Unfit { message: error.to_string(), help: error.help.clone() });
+                return self.doubt(id, error);
+            }
             // A refusal after a doubt may refuse the repetition of what did happen.
             Kind::Rejected | Kind::NotFound if flight.doubted => return self.doubt(id, error),
             Kind::Unauthenticated => self.halted = true,
@@ -585,6 +603,7 @@ impl<'a> Run<'a> {
             flight.started.phase.kind == ProgramKind::Delete && flight.started.phase.is_last();
         match found {
             Found::Unknown(why) => self.stay_in_doubt(id, &why),
+            found if flight.unfulfilled.is_some() => self.unfulfilled(id, found),
             Found::There(object) if creates(&flight.started) => self.done(id, Some(&object)),
             Found::There(object) if happened(flight, &object) => self.done(id, Some(&object)),
             Found::There(_) => self.nothing_happened(id),
@@ -592,6 +611,27 @@ impl<'a> Run<'a> {
             Found::Absent if deletes_last => self.vanished(id),
             Found::Absent => self.object_gone(id),
         }
+    }
+
+    /// The call did its work, and what it waited for did not come true: the object is recorded as
+    /// it is, and the step has failed.
+    fn unfulfilled(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        let resolution = match found {
+            Found::There(object) => {
+                let known = self.known(&flight);
+                let key = &self.session.snapshot().seal_key;
+                let object = seen(&object, &known, &flight.schema, &flight.started, key);
+                Resolution::Found { object }
+            }
+            _ if creates(&flight.started) => Resolution::Absent { at_ms: self.input.host.now_ms() },
+            _ => Resolution::Gone,
+        };
+        self.session.record(Record::Resolved { call: flight.call, resolution })?;
+        if let Some(unfit) = flight.unfulfilled {
+            self.fail_step(id, unfit);
+        }
+        Ok(())
     }
 
     /// A create left nothing: its nonce is watched, and it begins again under a new one.

@@ -10,7 +10,7 @@ use engine::address::{Address, Name};
 use engine::digest::SealKey;
 use engine::plan::input::{Leftover, Observations, Observed};
 use engine::schema::{SeenIn, TypeSchema};
-use engine::state::{Object, ObjectId, Snapshot};
+use engine::state::{Nonce, Object, ObjectId, Snapshot};
 use engine::stored::seal_attributes;
 use engine::value::{Attributes, Path, Paths, Value};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -239,7 +239,9 @@ fn find_unowned(
             let Some(Value::String(name)) = object.attributes.get(name_attribute) else {
                 continue;
             };
-            let watched = snapshot.watched.iter().find(|watched| {
+            // The cheap question first: most names of most strangers hold no nonce at all.
+            let mut watched = snapshot.watched.iter().filter(|_| Nonce::is_likely_in(name));
+            let watched = watched.find(|watched| {
                 watched.provider == key.0 && watched.ty == key.1 && watched.nonce.is_in(name)
             });
             if let Some(watched) = watched {

@@ -107,6 +107,13 @@ impl Session {
         Ok(())
     }
 
+    /// Writes a record that changes nothing: it fails when this run has lost its place.
+    pub(crate) async fn confirm(&mut self) -> Result<(), ApplyError> {
+        let outputs = self.snapshot.outputs.clone();
+        self.record(Record::Outputs { outputs })?;
+        self.flush().await
+    }
+
     /// Replaces the whole state, for commands that edit it.
     pub async fn replace(&mut self, snapshot: Snapshot) -> Result<(), ApplyError> {
         self.snapshot = snapshot;

@@ -17,6 +17,10 @@ use crate::state::{Entry, Nonce, Object, ObjectId, OutputValue, Progress, Snapsh
 use crate::stored::Stored;
 use crate::value::Paths;
 
+/// For how long the nonce of a create that made its object is watched, in milliseconds: an hour. A
+/// server that executes a request twice has done so long before.
+const TWIN_MS: u64 = 60 * 60 * 1000;
+
 /// The number of a call, counted over the life of a lineage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -273,7 +277,13 @@ impl Snapshot {
     /// Applies one record.
     pub fn fold(&mut self, record: &Record) -> Result<(), IllegalRecord> {
         match record {
-            Record::RunOpened { .. } | Record::RunClosed { .. } => Ok(()),
+            Record::RunOpened { at_ms, .. } => {
+                // The plan of this run has looked at the lists since.
+                let old = |since_ms: u64| at_ms.saturating_sub(since_ms) > TWIN_MS;
+                self.watched.retain(|watched| !(watched.made && old(watched.since_ms)));
+                Ok(())
+            }
+            Record::RunClosed { .. } => Ok(()),
             Record::Started(started) => self.start(started),
             Record::Finished { call, outcome } => self.finish(*call, outcome),
             Record::Doubted { call, reason } => match self.pending.get_mut(call) {
@@ -300,7 +310,15 @@ impl Snapshot {
                 }
                 Ok(())
             }
-            Record::Vanished { address, object } | Record::Forgot { address, object } => {
+            Record::Vanished { address, object } => self.remove(address, object),
+            Record::Forgot { address, object } => {
+                let entry = self.entries.get(address);
+                let known = entry.and_then(|entry| entry.object(object));
+                if let Some(Progress::Created { nonce, .. }) = known.map(|own| own.progress.clone())
+                {
+                    // What is let go under its one-time name is no leftover.
+                    self.watched.retain(|watched| watched.nonce != nonce);
+                }
                 self.remove(address, object)
             }
             Record::Adopted { address, provider, object, deposed: true, .. } => {
@@ -327,7 +345,11 @@ impl Snapshot {
         if call.0 != self.next_call {
             return illegal(format_args!("call {call} begins where c{} is due", self.next_call));
         }
-        if self.pending.values().any(|pending| pending.started.address == *address) {
+        // What was put aside may go while the address's own object is worked on.
+        let twice = self.pending.values().any(|pending| {
+            pending.started.address == *address && pending.started.object == started.object
+        });
+        if twice {
             return illegal(format_args!("{address} has two calls at once"));
         }
         let is_create = phase.kind == ProgramKind::Create && phase.phase == 0;
@@ -378,13 +400,7 @@ impl Snapshot {
                 Ok(())
             }
             (Resolution::Absent { at_ms }, Some(nonce)) if is_create => {
-                self.watched.push(Watched {
-                    nonce,
-                    provider: started.provider,
-                    ty: started.address.block.ty.clone(),
-                    address: started.address,
-                    since_ms: *at_ms,
-                });
+                self.watch(&started, nonce, *at_ms, false);
                 Ok(())
             }
             (Resolution::Absent { .. }, _) if is_create => Ok(()),
@@ -442,6 +458,17 @@ impl Snapshot {
         Ok(())
     }
 
+    fn watch(&mut self, started: &Started, nonce: Nonce, since_ms: u64, made: bool) {
+        self.watched.push(Watched {
+            nonce,
+            provider: started.provider.clone(),
+            ty: started.address.block.ty.clone(),
+            address: started.address.clone(),
+            since_ms,
+            made,
+        });
+    }
+
     fn nonce_of(&self, started: &Started) -> Option<Nonce> {
         started.nonce.clone().or_else(|| {
             let entry = self.entries.get(&started.address)?;
@@ -479,6 +506,10 @@ impl Snapshot {
             managed: started.managed.clone(),
             sensitive: started.sensitive.clone(),
         });
+        // Where a later phase gives the real name, a second execution is told by its nonce.
+        if let Some(nonce) = started.nonce.clone().filter(|_| !started.phase.is_last()) {
+            self.watch(started, nonce, started.at_ms, true);
+        }
         Ok(())
     }
 

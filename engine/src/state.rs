@@ -72,6 +72,11 @@ impl Nonce {
         Self(text.into())
     }
 
+    /// Says whether a listed name may hold a nonce at all.
+    pub fn is_likely_in(name: &str) -> bool {
+        name.contains("plumb-")
+    }
+
     /// Says whether a listed name is, or was made from, this nonce.
     pub fn is_in(&self, name: &str) -> bool {
         name.contains(&*self.0)
@@ -98,7 +103,8 @@ pub struct Snapshot {
     /// Calls that began and whose end nobody knows.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pending: BTreeMap<CallId, Pending>,
-    /// Nonces of creates that were given up: what surfaces under one is ours, inert and unwanted.
+    /// Nonces of creates that may have left more than the state names: what surfaces under one is
+    /// ours, inert and unwanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<Watched>,
     /// The outputs of the last finished run.
@@ -189,7 +195,8 @@ impl Progress {
     }
 }
 
-/// A nonce whose create was given up.
+/// A nonce under which more may surface: its create was given up, or made its object and may have
+/// been executed twice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Watched {
     /// The nonce.
@@ -203,6 +210,10 @@ pub struct Watched {
     pub address: Address,
     /// When it was given up, in milliseconds since 1970.
     pub since_ms: u64,
+    /// Whether the create made its object. What else bears the nonce is a second execution, which
+    /// does not take long to show.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub made: bool,
 }
 
 /// The last value of an output.

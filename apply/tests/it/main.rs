@@ -3,5 +3,8 @@
 mod cloud;
 mod crashes;
 mod imports;
+mod found;
 mod lives;
+#[path = "../support/shapes.rs"]
+mod shapes;
 mod world;

@@ -283,9 +283,12 @@ impl Lowering {
             }
             let Some(taker) = role.activation.or(role.first_up) else { continue };
             self.nodes[taker].needs.insert(gone);
+            // The name comes late, so what depends on the object does not wait for it: neither
+            // where the object is made first, nor where it is there already.
             if role.activation.is_some() {
-                // The name comes late, so what depends on the object does not wait for it.
                 role.ready = role.first_up;
+            } else if draft.change.action == Action::Update {
+                role.ready = None;
             }
         }
     }

@@ -253,6 +253,8 @@ impl<'a> Planner<'a> {
         };
         let key = (address.clone(), object.id.clone());
         match self.input.observations.objects.get(&key) {
+            // While a call on it is in doubt, only the look-up of that call says what became of it.
+            Some(Observed::Gone) if self.blocked.contains_key(address) => None,
             Some(Observed::Gone) => {
                 let id = object.id.clone();
                 self.seen.push(Record::Vanished { address: address.clone(), object: id });

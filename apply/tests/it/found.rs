@@ -1,0 +1,92 @@
+//! What the simulator found, each as the shortest story that shows it.
+
+use crate::cloud::Fault;
+use crate::world::World;
+
+const DISK: &str = "[resource.disk.d]\nname = \"d\"\nsize = 10\nzone = \"eu\"\n";
+
+const SERVED: &str = r#"
+[resource.image.base]
+name = "base"
+kind = "thin"
+
+[resource.unit.chat]
+name = "chat"
+image_id = "${image.base.id}"
+"#;
+
+async fn converges(world: &World, spec: &str) {
+    world.apply(spec).await.unwrap();
+    assert_eq!(world.plan_text(spec).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_create_that_was_executed_twice_leaves_no_twin() {
+    for fault in [Fault::Doubled, Fault::DoubledAndLost] {
+        let world = World::new();
+        world.cloud.shared.lock().unwrap().faults.insert(0, fault);
+        world.apply(DISK).await.unwrap();
+        assert_eq!(world.cloud.names("disk").len(), 2, "the server did it twice");
+        let text = world.plan_text(DISK).await;
+        assert!(text.contains("delete disk.d (deposed)"), "{text}");
+        converges(&world, DISK).await;
+        assert_eq!(world.cloud.names("disk"), ["d"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_create_whose_wait_failed_is_not_forgotten() {
+    let world = World::new();
+    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::StillWaiting);
+    let report = world.apply(DISK).await.unwrap();
+    assert_eq!(report.failures.len(), 1);
+    converges(&world, DISK).await;
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_an_object_is_looked_up() {
+    let world = World::new();
+    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::Bare);
+    converges(&world, DISK).await;
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leftover_goes_while_its_address_is_finished() {
+    let world = World::new();
+    // Executed twice, and the run ends before the object has its name.
+    world.cloud.shared.lock().unwrap().faults.extend([(0, Fault::Doubled), (1, Fault::Refused)]);
+    world.apply(DISK).await.unwrap();
+    converges(&world, DISK).await;
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replace_that_stopped_after_its_create_goes_on() {
+    let world = World::new();
+    world.apply(SERVED).await.unwrap();
+    let other = SERVED.replace("thin", "full");
+    // The new image is made, and its user does not follow.
+    world.cloud.shared.lock().unwrap().calls = 0;
+    world.cloud.shared.lock().unwrap().faults.insert(1, Fault::Refused);
+    world.apply(&other).await.unwrap();
+    converges(&world, &other).await;
+    assert_eq!(world.cloud.names("image"), ["base"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_goes_while_its_delete_is_in_doubt() {
+    let world = World::new();
+    world.apply(DISK).await.unwrap();
+    let mut shared = world.cloud.shared.lock().unwrap();
+    shared.calls = 0;
+    shared.faults.insert(0, Fault::LostAfter);
+    shared.reads_fail = 2;
+    drop(shared);
+    let report = world.apply("[local]\n").await.unwrap();
+    assert_eq!(report.in_doubt.len(), 1);
+    // The next look-up fails as well, while the refresh sees that the object is gone.
+    world.apply("[local]\n").await.unwrap();
+    converges(&world, "[local]\n").await;
+}

@@ -1,0 +1,493 @@
+//! Bugs that people make, planted one at a time to see whether the simulation finds them.
+//!
+//! Each is a layer around a port, or a change of what a run is given: product code has no switch
+//! for them.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::address::Name;
+use engine::journal::{Outcome, ProgramKind, Record};
+use engine::plan::{Plan, StepId};
+use engine::schema::{Operation, ProviderSchema, Sends, TypeSchema};
+use engine::state::{Nonce, ObjectId, Snapshot};
+use engine::value::{Attributes, Value};
+use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
+use state::{Held, Holder, Loaded, Store, StoreError, Version};
+
+use crate::shapes;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bug {
+    // The journal and the state.
+    SkipStarted,
+    SkipFinished,
+    SkipResolved,
+    SwapRecords,
+    AcknowledgeBeforeDurable,
+    BelieveFailedWrites,
+    NoFence,
+    LockKeepsNobodyOut,
+    SnapshotLosesTheTail,
+    ForgetPending,
+    ForgetWatched,
+    ForgetDeposed,
+    ResultBeforeIntent,
+    // The calls.
+    ResendAfterTimeout,
+    BelieveUnavailable,
+    NotSentIsDone,
+    ThrottledIsDone,
+    RefusedDeleteIsDone,
+    MatchByName,
+    DeleteByName,
+    UpdateByName,
+    UnreadableIsGone,
+    UnlistedIsGone,
+    OtherNonceOnTheWire,
+    CallBeyondThePlan,
+    DeltaInsteadOfValue,
+    // What a run is given.
+    SameNonce,
+    NoRecovery,
+    CreateActive,
+    NoDrain,
+    ForgetDependencies,
+    ReverseOrder,
+    SkipActivation,
+    ForgetDeletes,
+}
+
+/// All of them, each with a seed that shows it.
+pub(crate) const ALL: &[(Bug, u64)] = &[
+    (Bug::SkipStarted, 0),
+    (Bug::SkipFinished, 9),
+    (Bug::SkipResolved, 13),
+    (Bug::SwapRecords, 9),
+    (Bug::AcknowledgeBeforeDurable, 0),
+    (Bug::BelieveFailedWrites, 13),
+    (Bug::NoFence, 3),
+    (Bug::LockKeepsNobodyOut, 1),
+    (Bug::SnapshotLosesTheTail, 0),
+    (Bug::ForgetPending, 418),
+    (Bug::ForgetWatched, 4),
+    (Bug::ForgetDeposed, 21),
+    (Bug::ResultBeforeIntent, 0),
+    (Bug::ResendAfterTimeout, 76),
+    (Bug::BelieveUnavailable, 1),
+    (Bug::NotSentIsDone, 178),
+    (Bug::ThrottledIsDone, 165),
+    (Bug::RefusedDeleteIsDone, 185),
+    (Bug::MatchByName, 296),
+    (Bug::DeleteByName, 1),
+    (Bug::UpdateByName, 7),
+    (Bug::UnreadableIsGone, 846),
+    (Bug::UnlistedIsGone, 98),
+    (Bug::OtherNonceOnTheWire, 0),
+    (Bug::CallBeyondThePlan, 0),
+    (Bug::DeltaInsteadOfValue, 4),
+    (Bug::SameNonce, 1),
+    (Bug::NoRecovery, 9),
+    (Bug::CreateActive, 76),
+    (Bug::NoDrain, 1),
+    (Bug::ForgetDependencies, 0),
+    (Bug::ReverseOrder, 0),
+    (Bug::SkipActivation, 0),
+    (Bug::ForgetDeletes, 0),
+];
+
+/// The schema that runs see.
+pub(crate) fn schema(bug: Option<Bug>) -> Arc<ProviderSchema> {
+    let mut schema = shapes::schema();
+    let mut edit = |name: &str, edit: &dyn Fn(&mut TypeSchema)| {
+        let ty = schema.types.get_mut(name).unwrap();
+        edit(Arc::make_mut(ty));
+    };
+    match bug {
+        Some(Bug::CreateActive) => edit("unit", &|unit| {
+            let sends = ["disk_id", "image_id", "workers"].map(Name::from);
+            unit.create[0].phases[0].sends = Sends::These(BTreeSet::from(sends));
+        }),
+        Some(Bug::NoDrain) => edit("unit", &|unit| {
+            unit.delete[0].phases.remove(0);
+        }),
+        _ => {}
+    }
+    Arc::new(schema)
+}
+
+/// The plan that a run executes.
+pub(crate) fn plan(bug: Option<Bug>, plan: &mut Plan) {
+    match bug {
+        Some(Bug::ForgetDependencies) => {
+            let owners: Vec<usize> = plan.steps.iter().map(|step| step.change).collect();
+            for step in &mut plan.steps {
+                let own = step.change;
+                // Deletes forget whom they wait for; creates could not be filled without.
+                if step.phase.is_some_and(|phase| phase.kind == ProgramKind::Delete) {
+                    step.needs.retain(|need| owners[need.0 as usize] == own);
+                }
+            }
+        }
+        Some(Bug::ReverseOrder) => {
+            // Whatever deletes comes before whatever else touches the same address.
+            for step in &mut plan.steps {
+                if step.phase.is_some_and(|phase| phase.kind == ProgramKind::Delete) {
+                    step.needs.clear();
+                }
+            }
+        }
+        Some(Bug::SkipActivation) => {
+            let skipped: BTreeSet<StepId> = plan
+                .steps
+                .iter()
+                .filter(|step| step.operation == Operation::Activate)
+                .map(|step| step.id)
+                .collect();
+            drop_steps(plan, &skipped);
+        }
+        Some(Bug::ForgetDeletes) => {
+            let skipped: BTreeSet<StepId> = plan
+                .steps
+                .iter()
+                .filter(|step| step.operation == Operation::Delete)
+                .map(|step| step.id)
+                .collect();
+            drop_steps(plan, &skipped);
+        }
+        _ => {}
+    }
+}
+
+/// Steps are found by their place, so those that are left get new numbers.
+fn drop_steps(plan: &mut Plan, skipped: &BTreeSet<StepId>) {
+    let kept: Vec<StepId> =
+        plan.steps.iter().map(|step| step.id).filter(|id| !skipped.contains(id)).collect();
+    let place = |id: &StepId| {
+        let place = kept.iter().position(|own| own == id)?;
+        Some(StepId(u32::try_from(place).unwrap()))
+    };
+    plan.steps.retain(|step| !skipped.contains(&step.id));
+    for step in &mut plan.steps {
+        step.id = place(&step.id).unwrap();
+        step.needs = step.needs.iter().filter_map(place).collect();
+    }
+}
+
+/// The provider that a run calls.
+pub(crate) fn provider(bug: Option<Bug>, inner: Arc<dyn Provider>) -> Arc<dyn Provider> {
+    match bug {
+        Some(bug) => Arc::new(BadProvider { bug, inner }),
+        None => inner,
+    }
+}
+
+struct BadProvider {
+    bug: Bug,
+    inner: Arc<dyn Provider>,
+}
+
+impl BadProvider {
+    /// The object that bears the name that a call is about.
+    async fn by_name(&self, call: &Call<'_>) -> Option<ObjectId> {
+        let live = call.live.or(Some(call.desired))?;
+        let name = live.get("name")?.as_str()?.to_owned();
+        let all = self.inner.list(call.ty).await.ok()?;
+        let named = all
+            .into_iter()
+            .find(|object| object.attributes.get("name").and_then(Value::as_str) == Some(&name))?;
+        Some(named.id)
+    }
+
+    async fn redirected(&self, call: &Call<'_>) -> Result<Reply, Error> {
+        let id = self.by_name(call).await;
+        let id = id.as_ref().or(call.id);
+        self.inner.perform(&Call { id, ..copy(call) }).await
+    }
+
+    /// Judges an answer wrongly.
+    fn believed(&self, call: &Call<'_>, answer: Result<Reply, Error>) -> Result<Reply, Error> {
+        let Err(error) = answer else { return answer };
+        let deletes = call.phase.kind == ProgramKind::Delete;
+        let done = match (self.bug, &error.kind) {
+            (Bug::BelieveUnavailable, Kind::InDoubt) => {
+                return Err(Error::new(Kind::Rejected, "unavailable"));
+            }
+            (Bug::NotSentIsDone, Kind::NotSent) => call.id.is_some(),
+            (Bug::ThrottledIsDone, Kind::Throttled { .. }) => call.id.is_some(),
+            (Bug::RefusedDeleteIsDone, Kind::Rejected) => deletes,
+            _ => false,
+        };
+        let last = deletes && call.phase.is_last();
+        let object = call
+            .id
+            .filter(|_| !last)
+            .map(|id| Object { id: id.clone(), attributes: call.desired.clone() });
+        if done { Ok(Reply { object }) } else { Err(error) }
+    }
+}
+
+fn copy<'a>(call: &Call<'a>) -> Call<'a> {
+    Call {
+        ty: call.ty,
+        phase: call.phase,
+        id: call.id,
+        nonce: call.nonce,
+        desired: call.desired,
+        live: call.live,
+        changed: call.changed,
+        progress: call.progress,
+    }
+}
+
+#[async_trait]
+impl Provider for BadProvider {
+    fn schema(&self) -> Arc<ProviderSchema> {
+        self.inner.schema()
+    }
+
+    fn settle(&self) -> Duration {
+        self.inner.settle()
+    }
+
+    async fn list(&self, ty: &str) -> Result<Vec<Object>, Error> {
+        self.inner.list(ty).await
+    }
+
+    async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error> {
+        match self.bug {
+            Bug::UnreadableIsGone => {
+                self.inner.read(ty, id).await.map_err(|error| match error.kind {
+                    Kind::InDoubt => Error::new(Kind::NotFound, "no answer"),
+                    _ => error,
+                })
+            }
+            Bug::UnlistedIsGone => {
+                let listed = self.inner.list(ty).await?;
+                let own = listed.into_iter().find(|object| object.id == *id);
+                own.ok_or_else(|| Error::new(Kind::NotFound, "not listed"))
+            }
+            _ => self.inner.read(ty, id).await,
+        }
+    }
+
+    async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
+        if self.bug != Bug::MatchByName {
+            return self.inner.find(ty, create).await;
+        }
+        let name = create.desired.and_then(|desired| desired.get("name")).cloned();
+        let mut all = self.inner.list(ty).await?;
+        all.retain(|object| {
+            let own = object.attributes.get("name");
+            own == name.as_ref()
+                || own.and_then(Value::as_str).is_some_and(|own| create.nonce.is_in(own))
+        });
+        Ok(all)
+    }
+
+    async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
+        let creates = call.phase.kind == ProgramKind::Create && call.phase.phase == 0;
+        match self.bug {
+            Bug::ResendAfterTimeout if creates => match self.inner.perform(call).await {
+                Err(error) if error.kind == Kind::InDoubt => self.inner.perform(call).await,
+                answer => answer,
+            },
+            Bug::DeleteByName if call.phase.kind == ProgramKind::Delete => {
+                self.redirected(call).await
+            }
+            Bug::UpdateByName if call.phase.kind == ProgramKind::Update => {
+                self.redirected(call).await
+            }
+            Bug::OtherNonceOnTheWire if creates => {
+                let other = Nonce::from_random([9; 16]);
+                self.inner.perform(&Call { nonce: Some(&other), ..copy(call) }).await
+            }
+            Bug::CallBeyondThePlan if creates => {
+                let made = self.inner.perform(call).await?;
+                let Some(object) = &made.object else { return Ok(made) };
+                let mut call = Call { id: Some(&object.id), nonce: None, ..copy(call) };
+                call.phase.phase = 1;
+                self.inner.perform(&call).await
+            }
+            Bug::DeltaInsteadOfValue if call.phase.kind == ProgramKind::Update => {
+                let mut desired: Attributes = call.desired.clone();
+                let size = |attributes: &Attributes| match attributes.get("size") {
+                    Some(Value::Integer(size)) => Some(*size),
+                    _ => None,
+                };
+                if let (Some(new), Some(old)) = (size(&desired), call.live.and_then(size)) {
+                    desired.insert("size".into(), Value::Integer(new + (new - old)));
+                }
+                self.inner.perform(&Call { desired: &desired, ..copy(call) }).await
+            }
+            _ => {
+                let answer = self.inner.perform(call).await;
+                self.believed(call, answer)
+            }
+        }
+    }
+}
+
+/// The store that a run writes to.
+pub(crate) fn store(bug: Option<Bug>, inner: impl Store + 'static) -> Box<dyn Store> {
+    match bug {
+        Some(bug) => Box::new(BadStore { bug, inner: Box::new(inner) }),
+        None => Box::new(inner),
+    }
+}
+
+struct BadStore {
+    bug: Bug,
+    inner: Box<dyn Store>,
+}
+
+#[async_trait]
+impl Store for BadStore {
+    async fn load(&self) -> Result<Loaded, StoreError> {
+        self.inner.load().await
+    }
+
+    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+        let held = match self.inner.lock(holder, wait).await {
+            Err(StoreError::Locked(_)) if self.bug == Bug::LockKeepsNobodyOut => {
+                let loaded = self.inner.load().await?;
+                Box::new(NoLock { loaded })
+            }
+            held => held?,
+        };
+        Ok(Box::new(BadHeld { bug: self.bug, held, kept: Mutex::default() }))
+    }
+
+    async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        self.inner.restore(holder, snapshot).await
+    }
+
+    fn place(&self) -> String {
+        self.inner.place()
+    }
+}
+
+/// What a run holds that was not kept out: its writes go nowhere.
+struct NoLock {
+    loaded: Loaded,
+}
+
+#[async_trait]
+impl Held for NoLock {
+    fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    async fn initialise(&mut self, _: &Snapshot) -> Result<Version, StoreError> {
+        Ok(Version("0".to_owned()))
+    }
+
+    async fn append(&mut self, _: &[Record]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn save(&mut self, _: &Snapshot, version: &Version) -> Result<Version, StoreError> {
+        Ok(version.clone())
+    }
+
+    fn journal_bytes(&self) -> u64 {
+        0
+    }
+
+    async fn release(self: Box<Self>) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+struct BadHeld {
+    bug: Bug,
+    held: Box<dyn Held>,
+    /// Acknowledged and not yet written.
+    kept: Mutex<Vec<Record>>,
+}
+
+impl BadHeld {
+    fn spoil(&self, records: &[Record]) -> Vec<Record> {
+        let mut records = records.to_vec();
+        match self.bug {
+            Bug::SkipStarted => records.retain(|r| !matches!(r, Record::Started(_))),
+            Bug::SkipFinished => records
+                .retain(|r| !matches!(r, Record::Finished { outcome: Outcome::Done { .. }, .. })),
+            Bug::SkipResolved => records.retain(|r| !matches!(r, Record::Resolved { .. })),
+            Bug::SwapRecords => records.reverse(),
+            Bug::ResultBeforeIntent => {
+                records.sort_by_key(|r| matches!(r, Record::Started(_)));
+                // Intents wait for the next write.
+                let mut kept = self.kept.lock().unwrap();
+                let first = records.iter().position(|r| matches!(r, Record::Started(_)));
+                let late = records.split_off(first.unwrap_or(records.len()));
+                records.splice(0..0, kept.drain(..));
+                kept.extend(late);
+            }
+            Bug::AcknowledgeBeforeDurable => {
+                let mut kept = self.kept.lock().unwrap();
+                return std::mem::replace(&mut *kept, records);
+            }
+            _ => {}
+        }
+        records
+    }
+}
+
+#[async_trait]
+impl Held for BadHeld {
+    fn loaded(&self) -> &Loaded {
+        self.held.loaded()
+    }
+
+    async fn initialise(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        self.held.initialise(snapshot).await
+    }
+
+    async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        let records = self.spoil(records);
+        match self.held.append(&records).await {
+            Err(StoreError::Failed { .. }) if self.bug == Bug::BelieveFailedWrites => Ok(()),
+            Err(StoreError::Fenced(_)) if self.bug == Bug::NoFence => Ok(()),
+            result => result,
+        }
+    }
+
+    async fn save(
+        &mut self,
+        snapshot: &Snapshot,
+        expected: &Version,
+    ) -> Result<Version, StoreError> {
+        let mut snapshot = snapshot.clone();
+        match self.bug {
+            Bug::SnapshotLosesTheTail => {
+                let newest = snapshot.entries.keys().next_back().cloned();
+                newest.map(|address| snapshot.entries.remove(&address));
+            }
+            Bug::ForgetPending => snapshot.pending.clear(),
+            Bug::ForgetWatched => snapshot.watched.clear(),
+            Bug::ForgetDeposed => {
+                for entry in snapshot.entries.values_mut() {
+                    entry.deposed.clear();
+                }
+            }
+            _ => {}
+        }
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap());
+        if !kept.is_empty() {
+            self.held.append(&kept).await?;
+        }
+        self.held.save(&snapshot, expected).await
+    }
+
+    fn journal_bytes(&self) -> u64 {
+        self.held.journal_bytes()
+    }
+
+    async fn release(self: Box<Self>) -> Result<(), StoreError> {
+        self.held.release().await
+    }
+}

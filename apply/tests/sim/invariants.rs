@@ -1,0 +1,164 @@
+//! What must be true after every run, and what once all is calm.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::plan::live::stored_attributes;
+use engine::state::{Nonce, ObjectId, Progress, Snapshot};
+use state::Store;
+
+use crate::schedule::{Spec, Wanted};
+use crate::simulation::Simulation;
+use crate::sky::{Live, lock};
+
+/// The durable state, as the next run will see it; none if it cannot be read.
+async fn durable(simulation: &Simulation) -> Option<Snapshot> {
+    let loaded = simulation.store.load().await.unwrap();
+    let Some(mut snapshot) = loaded.snapshot else {
+        // Nothing was ever begun.
+        return None;
+    };
+    for record in &loaded.records {
+        if let Err(error) = snapshot.fold(record) {
+            lock(&simulation.sky).violation(format!("what is durable does not fold: {error}"));
+            return None;
+        }
+    }
+    Some(snapshot)
+}
+
+/// Every object that exists because of us is named by what is durable.
+pub(crate) async fn after_run(simulation: &Simulation, number: usize) {
+    let snapshot = durable(simulation).await;
+    let (mut ids, mut nonces) = (BTreeSet::<ObjectId>::new(), Vec::<Nonce>::new());
+    if let Some(snapshot) = &snapshot {
+        for entry in snapshot.entries.values() {
+            ids.extend(entry.current.iter().chain(&entry.deposed).map(|own| own.id.clone()));
+        }
+        nonces.extend(snapshot.watched.iter().map(|watched| watched.nonce.clone()));
+        let pending = snapshot.pending.values();
+        nonces.extend(pending.filter_map(|pending| pending.started.nonce.clone()));
+    }
+    let mut sky = lock(&simulation.sky);
+    let lost: Vec<String> = sky
+        .objects
+        .iter()
+        .filter(|(id, live)| {
+            let Some((_, nonce)) = &live.owner else { return false };
+            !ids.contains(*id) && !nonces.contains(nonce)
+        })
+        .map(|(id, live)| format!("{id} `{}`", live.name()))
+        .collect();
+    for lost in lost {
+        sky.violation(format!("run {number}: nothing durable names {lost}"));
+    }
+    strangers(&mut sky);
+}
+
+/// Strangers' objects are what they were when they were made.
+fn strangers(sky: &mut crate::sky::Sky) {
+    let now: BTreeMap<_, _> = sky
+        .objects
+        .iter()
+        .filter(|(_, live)| live.owner.is_none())
+        .map(|(id, live)| (id.clone(), live.clone()))
+        .collect();
+    if now != sky.strangers {
+        sky.violation("a stranger's object was touched".to_owned());
+    }
+}
+
+/// State, spec and world agree, object by object.
+pub(crate) async fn whole(simulation: &Simulation, spec: &Spec) {
+    let Some(snapshot) = durable(simulation).await else { return };
+    let schema = crate::sky::schema();
+    let mut sky = lock(&simulation.sky);
+    strangers(&mut sky);
+    let ours: BTreeMap<ObjectId, Live> = sky
+        .objects
+        .iter()
+        .filter(|(_, live)| live.owner.is_some())
+        .map(|(id, live)| (id.clone(), live.clone()))
+        .collect();
+    let mut found = Vec::new();
+    if let Some(pending) = snapshot.pending.values().next() {
+        found.push(format!("{} is still in doubt", pending.started.address));
+    }
+    let mut ids: BTreeMap<String, ObjectId> = BTreeMap::new();
+    for (address, entry) in &snapshot.entries {
+        if !entry.deposed.is_empty() {
+            found.push(format!("{address} still has deposed objects"));
+        }
+        let Some(current) = &entry.current else { continue };
+        if current.progress != Progress::Ready {
+            found.push(format!("{address} is not ready: {:?}", current.progress));
+        }
+        ids.insert(address.to_string(), current.id.clone());
+        let Some(live) = ours.get(&current.id) else {
+            found.push(format!("{address} is {} in the state, which is not live", current.id));
+            continue;
+        };
+        let schema = &schema.types[&address.block.ty];
+        let stored = stored_attributes(&current.attributes, schema).unwrap_or_default();
+        for (name, value) in &live.attributes {
+            if stored.get(name).is_none_or(|own| own != value) {
+                found.push(format!("{address}: `{name}` is not in the state what is live"));
+            }
+        }
+    }
+    let wanted = spec.wanted();
+    for (address, wanted) in &wanted {
+        match ids.get(address).and_then(|id| ours.get(id)) {
+            Some(live) => found.extend(differs(address, wanted, live, &ids)),
+            None => found.push(format!("{address} is wanted and is not there")),
+        }
+    }
+    for address in ids.keys().filter(|address| !wanted.contains_key(*address)) {
+        found.push(format!("{address} is in the state and not wanted"));
+    }
+    for (id, live) in &ours {
+        if !ids.values().any(|own| own == id) {
+            found.push(format!("{id} `{}` is an orphan", live.name()));
+        }
+    }
+    for found in found {
+        sky.violation(found);
+    }
+}
+
+fn differs(
+    address: &str,
+    wanted: &Wanted,
+    live: &Live,
+    ids: &BTreeMap<String, ObjectId>,
+) -> Option<String> {
+    let named = live.name() == wanted.name;
+    let texts = wanted.texts.iter().all(|(name, text)| live.text(name) == Some(text));
+    let numbers = wanted.numbers.iter().all(|(name, number)| {
+        live.number(name).and_then(|own| u64::try_from(own).ok()) == Some(*number)
+    });
+    let references = wanted
+        .references
+        .iter()
+        .all(|(name, target)| ids.get(target).is_some_and(|id| live.text(name) == Some(&*id.0)));
+    (!named || !texts || !numbers || !references)
+        .then(|| format!("{address} is not what is wanted: {:?}", live.attributes))
+}
+
+/// After a destroy.
+pub(crate) async fn nothing_left(simulation: &Simulation) {
+    let snapshot = durable(simulation).await;
+    let mut sky = lock(&simulation.sky);
+    strangers(&mut sky);
+    let left: Vec<String> = sky
+        .objects
+        .iter()
+        .filter(|(_, live)| live.owner.is_some())
+        .map(|(id, _)| id.to_string())
+        .collect();
+    if !left.is_empty() {
+        sky.violation(format!("the destroy left {}", left.join(", ")));
+    }
+    if let Some(address) = snapshot.and_then(|snapshot| snapshot.entries.into_keys().next()) {
+        sky.violation(format!("the destroy left {address} in the state"));
+    }
+}

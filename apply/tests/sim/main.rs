@@ -1,0 +1,151 @@
+//! The deterministic simulator: the real planner, executor, journal and recovery against a world
+//! in memory in which everything goes wrong that may, in virtual time, from one seed.
+//!
+//! `PLUMB_SIM_SCHEDULES` says how many schedules to run, `PLUMB_SIM_FIRST` which seed is the first,
+//! `PLUMB_SIM_THREADS` on how many threads; `PLUMB_SIM_SEED` runs one and shows its trace.
+
+mod bugs;
+mod faults;
+mod invariants;
+mod rng;
+mod runner;
+mod schedule;
+#[path = "../support/shapes.rs"]
+mod shapes;
+mod shrink;
+mod simulation;
+mod sky;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use bugs::Bug;
+use schedule::Schedule;
+use simulation::{Outcome, simulate};
+
+/// How many schedules an ordinary test run plays.
+const ORDINARY: u64 = 1_000;
+
+/// Within how many schedules a planted bug must be seen.
+const CAUGHT_WITHIN: u64 = 3_000;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// Runs one schedule; a panic is a violation like any other.
+fn play(schedule: &Schedule, bug: Option<Bug>, verbose: bool) -> Outcome {
+    let run = std::panic::AssertUnwindSafe(|| simulate(schedule, bug, verbose));
+    std::panic::catch_unwind(run).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.unwrap_or_else(|| "without a text".to_owned());
+        let violations = vec![format!("panic: {text}")];
+        Outcome { violations, hash: 0, counts: BTreeMap::new(), lines: Vec::new() }
+    })
+}
+
+/// All that a person needs to see a failure again.
+fn report(seed: u64, bug: Option<Bug>) -> String {
+    let whole = Schedule::draw(seed);
+    let small = shrink::shrink(&whole, bug);
+    let outcome = play(&small, bug, true);
+    let mut text = format!(
+        "seed {seed} fails; again: PLUMB_SIM_SEED={seed} cargo test -p apply --test sim schedules\n"
+    );
+    writeln!(text, "shrunk to {small:#?}").unwrap();
+    for run in &small.runs {
+        writeln!(text, "--\n{}", run.spec.text()).unwrap();
+    }
+    for line in &outcome.lines {
+        writeln!(text, "{line}").unwrap();
+    }
+    for violation in &outcome.violations {
+        writeln!(text, "- {violation}").unwrap();
+    }
+    text
+}
+
+/// What many schedules showed together.
+#[derive(Default)]
+struct Total {
+    failed: Vec<(u64, String)>,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+/// Runs seeds on several threads. One in a hundred runs twice, and must leave the same trace.
+fn play_all(first: u64, schedules: u64, bug: Option<Bug>, stop_at_first: bool) -> Total {
+    let next = AtomicU64::new(first);
+    let over = AtomicBool::new(false);
+    let total = Mutex::new(Total::default());
+    let work = || {
+        while !over.load(Ordering::Relaxed) {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + schedules {
+                return;
+            }
+            let schedule = Schedule::draw(seed);
+            let mut outcome = play(&schedule, bug, false);
+            if seed % 100 == 0 && play(&schedule, bug, false).hash != outcome.hash {
+                outcome.violations.push("the same seed left another trace".to_owned());
+            }
+            let mut total = total.lock().unwrap();
+            for (what, count) in outcome.counts {
+                *total.counts.entry(what).or_default() += count;
+            }
+            if let Some(violation) = outcome.violations.first() {
+                total.failed.push((seed, violation.clone()));
+                over.store(stop_at_first || total.failed.len() >= 20, Ordering::Relaxed);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..number("PLUMB_SIM_THREADS").unwrap_or(2) {
+            scope.spawn(work);
+        }
+    });
+    let mut total = total.into_inner().unwrap();
+    total.failed.sort();
+    total
+}
+
+#[test]
+fn schedules_hold() {
+    if let Some(seed) = number("PLUMB_SIM_SEED") {
+        let outcome = play(&Schedule::draw(seed), None, true);
+        assert!(outcome.violations.is_empty(), "{}", report(seed, None));
+        return;
+    }
+    let schedules = number("PLUMB_SIM_SCHEDULES").unwrap_or(ORDINARY);
+    let total = play_all(number("PLUMB_SIM_FIRST").unwrap_or(0), schedules, None, false);
+    let first = total.failed.first().map(|(seed, _)| report(*seed, None)).unwrap_or_default();
+    assert!(total.failed.is_empty(), "{:#?}\n{first}", total.failed);
+    // A generator that never makes what it is for proves nothing.
+    for what in ["crashes", "takeovers", "late effects", "doubled", "meddling", "failed writes"] {
+        let count = total.counts.get(what).copied().unwrap_or(0);
+        assert!(count >= schedules / 200, "{what}: {count} in {schedules} schedules");
+    }
+    if number("PLUMB_SIM_COUNTS").is_some() {
+        panic!("counts, as asked for: {:#?}", total.counts);
+    }
+}
+
+#[test]
+fn planted_bugs_are_caught() {
+    let mut missed = Vec::new();
+    let mut caught = String::new();
+    for &(bug, seen_at) in bugs::ALL {
+        // Where it was seen last is only a short cut.
+        let mut total = play_all(seen_at, 1, Some(bug), true);
+        if total.failed.is_empty() || number("PLUMB_SIM_SCHEDULES").is_some() {
+            total = play_all(0, CAUGHT_WITHIN, Some(bug), true);
+        }
+        match total.failed.first() {
+            Some((seed, violation)) => writeln!(caught, "{bug:?} at {seed}: {violation}").unwrap(),
+            None => missed.push(bug),
+        }
+    }
+    assert!(missed.is_empty(), "not caught: {missed:?}\n{caught}");
+    assert!(number("PLUMB_SIM_COUNTS").is_none(), "counts, as asked for:\n{caught}");
+}

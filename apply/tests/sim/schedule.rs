@@ -1,0 +1,390 @@
+//! What happens in one simulation, as data: specs, runs, and what goes wrong in each.
+//!
+//! Drawn whole from a seed before anything runs, so that shrinking can take parts away.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::faults::Rates;
+use crate::rng::Rng;
+
+/// A spec: what is wanted, in the shapes of the cloud.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Spec {
+    pub(crate) disks: BTreeMap<u8, Disk>,
+    pub(crate) images: BTreeMap<u8, Image>,
+    pub(crate) units: BTreeMap<u8, Unit>,
+    /// Keys of a block with `for_each`, of which each makes a disk and a unit that uses it.
+    pub(crate) fleet: Vec<&'static str>,
+    pub(crate) fleet_workers: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Disk {
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    pub(crate) zone: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Image {
+    pub(crate) name: String,
+    pub(crate) kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Unit {
+    pub(crate) name: String,
+    pub(crate) disk: Option<u8>,
+    pub(crate) image: Option<u8>,
+    pub(crate) workers: u64,
+}
+
+/// An object as a spec wants it. References stand as the address that they lead to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) name: String,
+    pub(crate) texts: BTreeMap<&'static str, String>,
+    pub(crate) numbers: BTreeMap<&'static str, u64>,
+    pub(crate) references: BTreeMap<&'static str, String>,
+}
+
+const ZONES: [&str; 2] = ["eu", "us"];
+const KINDS: [&str; 3] = ["thin", "full", "odd"];
+const KEYS: [&str; 4] = ["a", "b", "c", "d"];
+
+impl Spec {
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
+        let mut spec = Self { fleet_workers: rng.below(4), ..Self::default() };
+        for _ in 0..rng.between(1, 6) {
+            spec.grow(rng);
+        }
+        if rng.per_mille(300) {
+            spec.fleet = KEYS[..rng.index(3) + 1].to_vec();
+        }
+        spec
+    }
+
+    fn grow(&mut self, rng: &mut Rng) {
+        let key = u8::try_from(rng.below(4)).unwrap();
+        match rng.below(3) {
+            0 => {
+                let disk =
+                    Disk { name: format!("d{key}"), size: 10, zone: ZONES[rng.index(ZONES.len())] };
+                self.disks.entry(key).or_insert(disk);
+            }
+            1 => {
+                let image = Image { name: format!("i{key}"), kind: KINDS[rng.index(KINDS.len())] };
+                self.images.entry(key).or_insert(image);
+            }
+            _ => {
+                let (disk, image) = (self.some_disk(rng), self.some_image(rng));
+                let workers = rng.below(4);
+                let unit = Unit { name: format!("u{key}"), disk, image, workers };
+                self.units.entry(key).or_insert(unit);
+            }
+        }
+    }
+
+    fn some_disk(&self, rng: &mut Rng) -> Option<u8> {
+        let keys: Vec<u8> = self.disks.keys().copied().collect();
+        (!keys.is_empty() && rng.per_mille(800)).then(|| *rng.pick(&keys))
+    }
+
+    fn some_image(&self, rng: &mut Rng) -> Option<u8> {
+        let keys: Vec<u8> = self.images.keys().copied().collect();
+        (!keys.is_empty() && rng.per_mille(500)).then(|| *rng.pick(&keys))
+    }
+
+    /// What a person may do to a spec between two runs.
+    fn change(&mut self, rng: &mut Rng) {
+        match rng.below(8) {
+            0 => self.grow(rng),
+            1 => self.remove(rng),
+            2 => self.rename(rng),
+            3 => {
+                for unit in self.units.values_mut() {
+                    unit.workers = rng.below(5);
+                }
+            }
+            4 => {
+                if let Some(disk) = self.disks.values_mut().next_back() {
+                    disk.size += rng.between(1, 20);
+                }
+            }
+            5 => {
+                if let Some(disk) = self.disks.values_mut().next() {
+                    disk.zone = ZONES[rng.index(ZONES.len())];
+                }
+                if let Some(image) = self.images.values_mut().next() {
+                    image.kind = KINDS[rng.index(KINDS.len())];
+                }
+            }
+            6 => {
+                let (disk, image) = (self.some_disk(rng), self.some_image(rng));
+                if let Some(unit) = self.units.values_mut().next() {
+                    (unit.disk, unit.image) = (disk, image);
+                }
+            }
+            _ => {
+                let key = *rng.pick(&KEYS);
+                if self.fleet.contains(&key) {
+                    self.fleet.retain(|own| *own != key);
+                } else {
+                    self.fleet.push(key);
+                    self.fleet.sort_unstable();
+                }
+            }
+        }
+    }
+
+    fn rename(&mut self, rng: &mut Rng) {
+        let suffix = rng.below(100);
+        match rng.below(3) {
+            0 => {
+                if let Some(disk) = self.disks.values_mut().next() {
+                    disk.name = format!("d-{suffix}");
+                }
+            }
+            1 => {
+                if let Some((key, image)) = self.images.iter_mut().next() {
+                    image.name = format!("i{key}-{suffix}");
+                }
+            }
+            _ => {
+                if let Some(unit) = self.units.values_mut().next() {
+                    unit.name = format!("u-{suffix}");
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, rng: &mut Rng) {
+        let key = u8::try_from(rng.below(4)).unwrap();
+        match rng.below(3) {
+            0 => self.without_disk(key),
+            1 => self.without_image(key),
+            _ => drop(self.units.remove(&key)),
+        }
+    }
+
+    fn without_disk(&mut self, key: u8) {
+        self.disks.remove(&key);
+        for unit in self.units.values_mut().filter(|unit| unit.disk == Some(key)) {
+            unit.disk = None;
+        }
+    }
+
+    fn without_image(&mut self, key: u8) {
+        self.images.remove(&key);
+        for unit in self.units.values_mut().filter(|unit| unit.image == Some(key)) {
+            unit.image = None;
+        }
+    }
+
+    /// The specs with one thing less, for shrinking.
+    pub(crate) fn smaller(&self) -> Vec<Self> {
+        let mut all = Vec::new();
+        let mut push = |edit: &dyn Fn(&mut Self)| {
+            let mut spec = self.clone();
+            edit(&mut spec);
+            all.push(spec);
+        };
+        for key in self.units.keys() {
+            push(&|spec| drop(spec.units.remove(key)));
+        }
+        for key in self.disks.keys() {
+            push(&|spec| spec.without_disk(*key));
+        }
+        for key in self.images.keys() {
+            push(&|spec| spec.without_image(*key));
+        }
+        for key in &self.fleet {
+            push(&|spec| spec.fleet.retain(|own| own != key));
+        }
+        all
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::new();
+        for (key, Disk { name, size, zone }) in &self.disks {
+            writeln!(out, "[resource.disk.d{key}]\nname = \"{name}\"\nsize = {size}").unwrap();
+            writeln!(out, "zone = \"{zone}\"\nlifecycle = {{ allow_data_loss = true }}").unwrap();
+        }
+        for (key, Image { name, kind }) in &self.images {
+            writeln!(out, "[resource.image.i{key}]\nname = \"{name}\"\nkind = \"{kind}\"").unwrap();
+        }
+        for (key, unit) in &self.units {
+            writeln!(out, "[resource.unit.u{key}]\nname = \"{}\"", unit.name).unwrap();
+            writeln!(out, "workers = {}", unit.workers).unwrap();
+            if let Some(disk) = unit.disk {
+                writeln!(out, "disk_id = \"${{disk.d{disk}.id}}\"").unwrap();
+            }
+            if let Some(image) = unit.image {
+                writeln!(out, "image_id = \"${{image.i{image}.id}}\"").unwrap();
+            }
+        }
+        if !self.fleet.is_empty() {
+            write!(
+                out,
+                "[local]\nkeys = {keys:?}\n\n[resource.disk.fleet]\nfor_each = \"${{local.keys}}\"\n\
+                 name = \"f-${{each.key}}\"\nsize = 10\nzone = \"eu\"\n\n[resource.unit.fleet]\n\
+                 for_each = \"${{local.keys}}\"\nname = \"f-${{each.key}}\"\n\
+                 disk_id = \"${{disk.fleet[each.key].id}}\"\nworkers = {workers}\n",
+                keys = self.fleet,
+                workers = self.fleet_workers,
+            )
+            .unwrap();
+        }
+        out
+    }
+
+    /// What must be live once all is well, by address.
+    pub(crate) fn wanted(&self) -> BTreeMap<String, Wanted> {
+        let mut all = BTreeMap::new();
+        for (key, Disk { name, size, zone }) in &self.disks {
+            all.insert(format!("disk.d{key}"), disk(name, *size, zone));
+        }
+        for (key, Image { name, kind }) in &self.images {
+            let texts = BTreeMap::from([("kind", (*kind).to_owned())]);
+            let image = Wanted { name: name.clone(), texts, ..Wanted::default() };
+            all.insert(format!("image.i{key}"), image);
+        }
+        for (key, Unit { name, disk, image, workers }) in &self.units {
+            let disk = disk.map(|disk| ("disk_id", format!("disk.d{disk}")));
+            let image = image.map(|image| ("image_id", format!("image.i{image}")));
+            let references = disk.into_iter().chain(image).collect();
+            let numbers = BTreeMap::from([("workers", *workers)]);
+            let unit = Wanted { name: name.clone(), numbers, references, texts: BTreeMap::new() };
+            all.insert(format!("unit.u{key}"), unit);
+        }
+        for key in &self.fleet {
+            let (own, name) = (format!("disk.fleet[\"{key}\"]"), format!("f-{key}"));
+            let unit = Wanted {
+                name: name.clone(),
+                numbers: BTreeMap::from([("workers", self.fleet_workers)]),
+                references: BTreeMap::from([("disk_id", own.clone())]),
+                texts: BTreeMap::new(),
+            };
+            all.insert(format!("unit.fleet[\"{key}\"]"), unit);
+            all.insert(own, disk(&name, 10, "eu"));
+        }
+        all
+    }
+}
+
+fn disk(name: &str, size: u64, zone: &str) -> Wanted {
+    Wanted {
+        name: name.to_owned(),
+        texts: BTreeMap::from([("zone", zone.to_owned())]),
+        numbers: BTreeMap::from([("size", size)]),
+        references: BTreeMap::new(),
+    }
+}
+
+/// One run, and what goes wrong in it.
+#[derive(Clone, Debug)]
+pub(crate) struct RunPlan {
+    pub(crate) spec: Spec,
+    pub(crate) destroy: bool,
+    pub(crate) parallelism: usize,
+    pub(crate) seed: u64,
+    pub(crate) rates: Rates,
+    /// Dies at the n-th boundary.
+    pub(crate) crash_at: Option<u64>,
+    /// Is asked to stop after so many milliseconds.
+    pub(crate) stop_after_ms: Option<u64>,
+    /// What another runner does meanwhile.
+    pub(crate) other: Option<Other>,
+    /// What a stranger does before it.
+    pub(crate) meddling: Option<Meddling>,
+    /// How long nobody runs afterwards.
+    pub(crate) idle_ms: u64,
+}
+
+/// A second runner.
+#[derive(Clone, Debug)]
+pub(crate) enum Other {
+    /// Starts after so long, and waits so long for the lock.
+    Waits { after_ms: u64, wait_ms: u64 },
+    /// The first one is stopped at a boundary, for so long; meanwhile the other takes over.
+    TakesOver { at: u64, for_ms: u64 },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Meddling {
+    /// Deletes one of our objects.
+    Deletes,
+    /// Changes one of our objects.
+    Changes,
+    /// Makes an object with the name of one of ours.
+    Makes,
+}
+
+/// All that happens.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule {
+    pub(crate) runs: Vec<RunPlan>,
+}
+
+impl Schedule {
+    pub(crate) fn draw(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        // The first numbers of close seeds are alike.
+        let mut rng = Rng::new(rng.next());
+        let swarm = Rates::draw(&mut rng);
+        let mut spec = Spec::draw(&mut rng);
+        let mut runs = Vec::new();
+        let mut deletions_left = 1;
+        for number in 0..rng.between(1, 4) {
+            for _ in 0..(if number == 0 { 0 } else { rng.between(0, 3) }) {
+                spec.change(&mut rng);
+            }
+            let mut run = RunPlan::draw(&mut rng, spec.clone(), &swarm);
+            if matches!(run.meddling, Some(Meddling::Deletes)) {
+                // More at once is a question that a person must answer.
+                if deletions_left == 0 {
+                    run.meddling = None;
+                } else {
+                    deletions_left -= 1;
+                }
+            }
+            runs.push(run);
+        }
+        Self { runs }
+    }
+}
+
+impl RunPlan {
+    fn draw(rng: &mut Rng, spec: Spec, swarm: &Rates) -> Self {
+        let rates = if rng.per_mille(150) { Rates::default() } else { swarm.clone() };
+        let other = match rng.below(10) {
+            0 => {
+                Some(Other::Waits { after_ms: rng.below(20_000), wait_ms: rng.below(2) * 120_000 })
+            }
+            1 | 2 => Some(Other::TakesOver {
+                at: rng.between(1, 60),
+                for_ms: *rng.pick(&[100, 3_000, 20_000, 200_000]),
+            }),
+            _ => None,
+        };
+        let meddling = match rng.below(12) {
+            0 => Some(Meddling::Deletes),
+            1 => Some(Meddling::Changes),
+            2 | 3 => Some(Meddling::Makes),
+            _ => None,
+        };
+        Self {
+            spec,
+            destroy: rng.per_mille(60),
+            parallelism: *rng.pick(&[1, 2, 4, 16]),
+            seed: rng.next(),
+            rates,
+            crash_at: rng.per_mille(500).then(|| rng.between(1, 90)),
+            stop_after_ms: rng.per_mille(100).then(|| rng.below(15_000)),
+            other,
+            meddling,
+            idle_ms: *rng.pick(&[0, 100, 3_000, 30_000, 200_000]),
+        }
+    }
+}

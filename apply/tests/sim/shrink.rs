@@ -1,0 +1,67 @@
+//! Makes a failing schedule small: fewer faults, then fewer resources, then fewer runs.
+
+use crate::bugs::Bug;
+use crate::schedule::Schedule;
+use crate::simulation::simulate;
+
+/// Tries at most so many schedules.
+const TRIES: usize = 400;
+
+/// The smallest schedule found that still fails.
+pub(crate) fn shrink(schedule: &Schedule, bug: Option<Bug>) -> Schedule {
+    let mut best = schedule.clone();
+    let mut tries = 0;
+    loop {
+        let smaller = candidates(&best).into_iter().find(|candidate| {
+            tries += 1;
+            tries <= TRIES && fails(candidate, bug)
+        });
+        match smaller {
+            Some(smaller) => best = smaller,
+            None => return best,
+        }
+    }
+}
+
+fn fails(schedule: &Schedule, bug: Option<Bug>) -> bool {
+    let run = std::panic::AssertUnwindSafe(|| simulate(schedule, bug, false));
+    std::panic::catch_unwind(run).map_or(true, |outcome| !outcome.violations.is_empty())
+}
+
+fn candidates(schedule: &Schedule) -> Vec<Schedule> {
+    let mut all = Vec::new();
+    let mut push = |edit: &dyn Fn(&mut Schedule)| {
+        let mut candidate = schedule.clone();
+        edit(&mut candidate);
+        all.push(candidate);
+    };
+    for number in 0..schedule.runs.len() {
+        push(&|schedule| drop(schedule.runs.remove(number)));
+    }
+    for (number, run) in schedule.runs.iter().enumerate() {
+        if run.other.is_some() {
+            push(&|schedule| schedule.runs[number].other = None);
+        }
+        if run.meddling.is_some() {
+            push(&|schedule| schedule.runs[number].meddling = None);
+        }
+        if run.crash_at.is_some() {
+            push(&|schedule| schedule.runs[number].crash_at = None);
+        }
+        if run.stop_after_ms.is_some() {
+            push(&|schedule| schedule.runs[number].stop_after_ms = None);
+        }
+        if run.parallelism > 1 {
+            push(&|schedule| schedule.runs[number].parallelism = 1);
+        }
+        for (class, (_, rate)) in run.rates.clone().classes().iter().enumerate() {
+            if **rate > 0 {
+                push(&|schedule| *schedule.runs[number].rates.classes()[class].1 = 0);
+            }
+        }
+        for spec in run.spec.smaller() {
+            push(&|schedule| schedule.runs[number].spec = spec.clone());
+        }
+    }
+    all
+}

@@ -1,0 +1,377 @@
+//! A schedule, run: the same steps as the command line's apply, over one world and one store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use apply::execute::{Execution, Report, execute};
+use apply::planning::{self, Request};
+use apply::recover::recover;
+use apply::session::Session;
+use apply::{ApplyError, Host, Providers};
+use engine::graph::Graph;
+use engine::plan::Plan;
+use engine::plan::input::{Mode, Options};
+use engine::spec::Config;
+use engine::spec::parse::parse;
+use engine::spec::resolve::{ResolveInput, resolve};
+use state::Holder;
+use state::memory::MemoryStore;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::bugs::{self, Bug};
+use crate::invariants;
+use crate::rng::Rng;
+use crate::runner::{Cloud, Desk, Runner};
+use crate::schedule::{Meddling, Other, RunPlan, Schedule, Spec};
+use crate::sky::{LATE_MS, Shared, Sky, lock};
+
+/// Longer than all that can happen in one schedule: what still runs then is stuck.
+const STUCK: Duration = Duration::from_secs(20 * 24 * 60 * 60);
+
+/// What one simulation showed.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) violations: Vec<String>,
+    pub(crate) hash: u64,
+    pub(crate) counts: BTreeMap<&'static str, u64>,
+    pub(crate) lines: Vec<String>,
+}
+
+/// How a run ended.
+pub(crate) enum End {
+    Done(Box<Report>, Box<Plan>),
+    Refused(String),
+    Failed(ApplyError),
+    Crashed,
+}
+
+/// Runs a schedule in a runtime and a time of its own.
+pub(crate) fn simulate(schedule: &Schedule, bug: Option<Bug>, verbose: bool) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let simulation = Simulation {
+            sky: Arc::new(std::sync::Mutex::new(Sky::new(verbose))),
+            store: MemoryStore::new(),
+            bug,
+        };
+        let whole = simulation.whole(schedule);
+        if tokio::time::timeout(STUCK, whole).await.is_err() {
+            lock(&simulation.sky).violation("a run never ended".to_owned());
+        }
+        let mut sky = lock(&simulation.sky);
+        Outcome {
+            violations: sky.violations.clone(),
+            hash: sky.hash(),
+            counts: sky.counts.clone(),
+            lines: sky.lines.take().unwrap_or_default(),
+        }
+    })
+}
+
+pub(crate) struct Simulation {
+    pub(crate) sky: Shared,
+    pub(crate) store: MemoryStore,
+    pub(crate) bug: Option<Bug>,
+}
+
+/// A runner's clock and dice.
+struct Machine<'a> {
+    runner: &'a Runner,
+    bug: Option<Bug>,
+}
+
+impl Host for Machine<'_> {
+    fn now_ms(&self) -> u64 {
+        1_000_000 + lock(&self.runner.sky).now_ms()
+    }
+
+    fn random(&self) -> [u8; 32] {
+        if self.bug == Some(Bug::SameNonce) { [7; 32] } else { self.runner.random() }
+    }
+}
+
+/// How a run is asked for.
+#[derive(Clone, Copy)]
+struct Asked {
+    parallelism: usize,
+    wait: Duration,
+    stop_after_ms: Option<u64>,
+}
+
+const CALM: Asked = Asked { parallelism: 4, wait: Duration::ZERO, stop_after_ms: None };
+
+impl Simulation {
+    async fn whole(&self, schedule: &Schedule) {
+        let mut last = Spec::default();
+        for (number, run) in schedule.runs.iter().enumerate() {
+            self.meddle(run);
+            lock(&self.sky).note(&format!("run {number}"));
+            self.one(number, run).await;
+            // What was aborted is dropped when the runtime comes by.
+            sleep(Duration::from_millis(1)).await;
+            invariants::after_run(self, number).await;
+            sleep(Duration::from_millis(run.idle_ms)).await;
+            last.clone_from(&run.spec);
+            if !lock(&self.sky).violations.is_empty() {
+                return;
+            }
+        }
+        self.finale(&last).await;
+    }
+
+    fn meddle(&self, run: &RunPlan) {
+        let Some(meddling) = run.meddling else { return };
+        let mut rng = Rng::new(run.seed ^ 0x5eed);
+        let mut sky = lock(&self.sky);
+        let ours: Vec<_> = sky
+            .objects
+            .iter()
+            .filter(|(_, live)| live.owner.is_some() && live.is_named())
+            .map(|(id, live)| (id.clone(), live.name().to_owned()))
+            .collect();
+        if let Meddling::Makes = meddling {
+            let ty = if rng.per_mille(500) { "disk" } else { "unit" };
+            let names = run.spec.wanted();
+            let names: Vec<_> = names.values().map(|wanted| wanted.name.clone()).collect();
+            let name = if names.is_empty() { "d0".to_owned() } else { rng.pick(&names).clone() };
+            sky.put(ty, &name);
+            return;
+        }
+        if ours.is_empty() {
+            return;
+        }
+        let (id, _) = rng.pick(&ours).clone();
+        sky.count("meddling");
+        sky.disordered = true;
+        sky.note(&format!("stranger meddles with {id}: {meddling:?}"));
+        sky.edit(|objects| {
+            if let Meddling::Deletes = meddling {
+                objects.remove(&id);
+            } else if let Some(live) = objects.get_mut(&id) {
+                let name = engine::value::Value::string("meddled");
+                live.attributes.insert("name".into(), name);
+            }
+        });
+    }
+
+    async fn one(&self, number: usize, run: &RunPlan) {
+        let pause = match run.other {
+            Some(Other::TakesOver { at, for_ms }) => Some((at, for_ms)),
+            _ => None,
+        };
+        let runner = |own: usize, salt: u64| {
+            let mut runner = Runner::new(own, &self.sky, &run.spec, run.seed ^ salt);
+            runner.rates = run.rates.clone();
+            runner.destroy = run.destroy;
+            runner.schema = bugs::schema(self.bug);
+            runner
+        };
+        let first = Arc::new(runner(number * 2, 0).crashing(run.crash_at).pausing(pause));
+        let asked = Asked {
+            parallelism: run.parallelism,
+            wait: Duration::ZERO,
+            stop_after_ms: run.stop_after_ms,
+        };
+        let one = self.live(&first, asked);
+        let Some(other) = &run.other else {
+            one.await;
+            return;
+        };
+        let second = Arc::new(runner(number * 2 + 1, 1));
+        let two = async {
+            let wait = match other {
+                Other::Waits { after_ms, wait_ms } => {
+                    sleep(Duration::from_millis(*after_ms)).await;
+                    *wait_ms
+                }
+                Other::TakesOver { .. } => {
+                    first.out.notified().await;
+                    if first.fenced.load(Ordering::Relaxed) {
+                        lock(&self.sky).note("driven out");
+                        self.store.drive_out();
+                    }
+                    0
+                }
+            };
+            let wait = Duration::from_millis(wait);
+            self.live(&second, Asked { wait, stop_after_ms: None, ..asked }).await
+        };
+        tokio::join!(one, two);
+    }
+
+    /// A run, until it ends or dies.
+    async fn live(&self, runner: &Arc<Runner>, asked: Asked) -> End {
+        let end = tokio::select! {
+            biased;
+            () = runner.crashed.notified() => End::Crashed,
+            end = self.run(runner, asked) => end.unwrap_or_else(End::Failed),
+        };
+        let words = match &end {
+            End::Done(report, _) => format!(
+                "done: {} failed, {} in doubt",
+                report.failures.len(),
+                report.in_doubt.len()
+            ),
+            End::Refused(why) => format!("refused: {why}"),
+            End::Failed(error) => format!("failed: {error}"),
+            End::Crashed => "dead".to_owned(),
+        };
+        let mut sky = lock(&self.sky);
+        sky.note(&format!("r{} {words}", runner.number));
+        if let End::Failed(ApplyError::Journal(error)) = &end {
+            sky.violation(format!("the journal contradicts itself: {error}"));
+        }
+        if let End::Failed(ApplyError::Vanished { .. }) = &end {
+            sky.count("vanished");
+        }
+        drop(sky);
+        runner.out.notify_one();
+        end
+    }
+
+    async fn run(&self, runner: &Arc<Runner>, asked: Asked) -> Result<End, ApplyError> {
+        let cloud = bugs::provider(self.bug, Arc::new(Cloud(runner.clone())));
+        let providers = Providers::from([("cloud".into(), cloud)]);
+        let (config, graph) = prepare(&runner.spec, &providers);
+        let host = Machine { runner, bug: self.bug };
+        let desk = Desk { store: self.store.clone(), runner: runner.clone() };
+        let store = bugs::store(self.bug, desk);
+        let holder = Holder { run: format!("r{}", runner.number), ..Holder::default() };
+        let mut session = Session::open(&*store, &holder, asked.wait, &host, None).await?;
+        if self.bug != Some(Bug::NoRecovery) {
+            for record in recover(session.snapshot(), &providers, &host, &|_| {}).await {
+                session.record(record)?;
+            }
+            session.flush().await?;
+        }
+        let mode = if runner.destroy { Mode::Destroy } else { Mode::Apply };
+        let options = Options { mode, ..Options::default() };
+        let request = Request {
+            config: &config,
+            graph: &graph,
+            providers: &providers,
+            options: &options,
+            refresh: true,
+            running: false,
+        };
+        let (mut plan, diagnostics) = planning::make(session.snapshot(), &request).await?;
+        if diagnostics.has_errors() {
+            let first = diagnostics.iter().map(|d| d.summary.clone()).collect::<Vec<_>>();
+            session.close().await?;
+            return Ok(End::Refused(first.join("; ")));
+        }
+        bugs::plan(self.bug, &mut plan);
+        *runner.plan.lock().unwrap() = Some(plan.clone());
+        let stop = CancellationToken::new();
+        let variables = BTreeMap::new();
+        let execution = Execution {
+            plan: &plan,
+            providers: &providers,
+            host: &host,
+            variables: &variables,
+            parallelism: Some(asked.parallelism),
+            emit: Arc::new(|_| {}),
+            stop: &stop,
+            run: "run",
+        };
+        let cancel = async {
+            match asked.stop_after_ms {
+                Some(ms) => sleep(Duration::from_millis(ms)).await,
+                None => std::future::pending().await,
+            }
+            stop.cancel();
+            std::future::pending::<()>().await;
+        };
+        let report = tokio::select! {
+            biased;
+            report = execute(&mut session, &execution) => report?,
+            () = cancel => unreachable!("it waits for good"),
+        };
+        session.close().await?;
+        Ok(End::Done(Box::new(report), Box::new(plan)))
+    }
+
+    /// All is calm: what was late has come, and the next run makes everything whole.
+    async fn finale(&self, spec: &Spec) {
+        sleep(Duration::from_millis(LATE_MS + 1_000)).await;
+        lock(&self.sky).catch_up();
+        lock(&self.sky).note("finale");
+        lock(&self.sky).disordered = false;
+        for number in 0..3 {
+            let Some(plan) = self.calm(900 + number, spec, false).await else { return };
+            if plan.steps.is_empty() && number > 0 {
+                break;
+            }
+            if number > 0 {
+                lock(&self.sky).count("second runs");
+            }
+            if number == 2 {
+                let steps = engine::plan::text::steps(&plan);
+                lock(&self.sky).violation(format!("the plan is never empty: {steps}"));
+            }
+        }
+        invariants::whole(self, spec).await;
+        if self.calm(910, spec, true).await.is_some() {
+            invariants::nothing_left(self).await;
+        }
+    }
+
+    /// A run in which nothing goes wrong; whatever does is a violation.
+    async fn calm(&self, number: usize, spec: &Spec, destroy: bool) -> Option<Box<Plan>> {
+        let before = Instant::now();
+        let mut runner = Runner::new(number, &self.sky, spec, number as u64);
+        runner.destroy = destroy;
+        runner.schema = bugs::schema(self.bug);
+        let runner = Arc::new(runner);
+        let end = self.live(&runner, CALM).await;
+        let mut sky = lock(&self.sky);
+        if before.elapsed() > Duration::from_secs(300) {
+            sky.violation(format!("a calm run took {:?}", before.elapsed()));
+        }
+        match end {
+            End::Done(report, plan) => {
+                if let Some(failure) = report.failures.first() {
+                    let (address, message) = (&failure.address, &failure.message);
+                    sky.violation(format!("a calm run failed: {address}: {message}"));
+                }
+                if let Some(address) = report.in_doubt.first() {
+                    sky.violation(format!("a calm run left {address} in doubt"));
+                }
+                Some(plan)
+            }
+            End::Refused(why) => {
+                sky.violation(format!("a calm run was refused: {why}"));
+                None
+            }
+            End::Failed(error) => {
+                sky.violation(format!("a calm run ended: {error}"));
+                None
+            }
+            End::Crashed => None,
+        }
+    }
+}
+
+fn prepare(spec: &Spec, providers: &Providers) -> (Config, Graph) {
+    let mut sources = engine::diagnostics::Sources::default();
+    let file = sources.add("plumb.toml", spec.text());
+    let (document, mut diagnostics) = parse(&sources, &[file]);
+    let input = ResolveInput {
+        variables: BTreeMap::new(),
+        providers: planning::schemas(providers),
+        files: BTreeMap::new(),
+    };
+    let (config, found) = resolve(&document, &input);
+    diagnostics.extend(found);
+    let (graph, found) = Graph::new(&config);
+    diagnostics.extend(found);
+    assert!(!diagnostics.has_errors(), "{diagnostics:?}\n{}", spec.text());
+    (config, graph)
+}

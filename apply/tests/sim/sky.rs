@@ -1,0 +1,305 @@
+//! The world of one simulation: objects, what is still under way, what was made durable, and
+//! everything that was seen to be wrong.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use engine::address::Name;
+use engine::journal::{ProgramKind, Record, Started};
+use engine::schema::ProviderSchema;
+use engine::state::{Nonce, ObjectId};
+use engine::value::{Attributes, Value};
+use provider_port::{Error, Kind};
+
+use crate::shapes;
+
+/// A list may be this far behind.
+pub(crate) const STALE_MS: u64 = 5_000;
+
+/// How long an absence must last: longer than lists are behind.
+pub(crate) const SETTLE_MS: u64 = 10_000;
+
+/// A request that takes effect at all does so within this time.
+pub(crate) const LATE_MS: u64 = 90_000;
+
+/// A live object.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Live {
+    pub(crate) ty: Name,
+    pub(crate) attributes: Attributes,
+    /// The address and the nonce that it was made for; none for a stranger's.
+    pub(crate) owner: Option<(String, Nonce)>,
+}
+
+impl Live {
+    pub(crate) fn name(&self) -> &str {
+        self.attributes["name"].as_str().unwrap()
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Option<i64> {
+        match self.attributes.get(name) {
+            Some(Value::Integer(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.attributes.get(name).and_then(Value::as_str)
+    }
+
+    /// Whether it bears its own name, and not the one-time name that it was made under.
+    pub(crate) fn is_named(&self) -> bool {
+        self.owner.as_ref().is_none_or(|(_, nonce)| !nonce.is_in(self.name()))
+    }
+}
+
+/// A request as a server sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) ty: Name,
+    pub(crate) kind: ProgramKind,
+    pub(crate) creates: bool,
+    pub(crate) ends: bool,
+    pub(crate) id: Option<ObjectId>,
+    pub(crate) nonce: Option<Nonce>,
+    pub(crate) sent: Attributes,
+    /// For whom, as the durable record says.
+    pub(crate) address: String,
+    /// Whether it is a growth, which must be greater than what is.
+    pub(crate) words: &'static str,
+}
+
+pub(crate) type Objects = BTreeMap<ObjectId, Live>;
+
+/// A durable intent.
+#[derive(Clone)]
+pub(crate) struct Intent {
+    pub(crate) run: usize,
+    pub(crate) started: Started,
+    pub(crate) at_ms: u64,
+    /// Whether another run recorded its end.
+    pub(crate) ended: bool,
+}
+
+/// See the module.
+pub(crate) struct Sky {
+    pub(crate) objects: Objects,
+    /// The objects of strangers, as they were made.
+    pub(crate) strangers: Objects,
+    past: VecDeque<(u64, Objects)>,
+    late: Vec<(u64, Request)>,
+    next_id: u64,
+    /// The durable intents of which no durable end is known, or that are as old as a call may be;
+    /// each with the run that wrote it, and when.
+    pub(crate) open: Vec<Intent>,
+    pub(crate) violations: Vec<String>,
+    pub(crate) mutations: u64,
+    /// Whether effects came at times at which nobody can order them.
+    pub(crate) disordered: bool,
+    pub(crate) counts: BTreeMap<&'static str, u64>,
+    hash: u64,
+    pub(crate) lines: Option<Vec<String>>,
+    start: tokio::time::Instant,
+}
+
+/// A handle to the world.
+pub(crate) type Shared = Arc<Mutex<Sky>>;
+
+pub(crate) fn lock(sky: &Shared) -> MutexGuard<'_, Sky> {
+    sky.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sky {
+    pub(crate) fn new(verbose: bool) -> Self {
+        Self {
+            objects: Objects::new(),
+            strangers: Objects::new(),
+            past: VecDeque::new(),
+            late: Vec::new(),
+            next_id: 0,
+            open: Vec::new(),
+            violations: Vec::new(),
+            mutations: 0,
+            disordered: false,
+            counts: BTreeMap::new(),
+            hash: 0xcbf2_9ce4_8422_2325,
+            lines: verbose.then(Vec::new),
+            start: tokio::time::Instant::now(),
+        }
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap()
+    }
+
+    pub(crate) fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    /// Adds a line to the trace.
+    pub(crate) fn note(&mut self, what: &str) {
+        let line = format!("{:>8} {what}", self.now_ms());
+        for byte in line.bytes() {
+            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        if let Some(lines) = &mut self.lines {
+            lines.push(line);
+        }
+    }
+
+    pub(crate) fn violation(&mut self, what: String) {
+        self.note(&format!("VIOLATION {what}"));
+        self.violations.push(what);
+    }
+
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Lets everything happen whose time has come.
+    pub(crate) fn catch_up(&mut self) {
+        let now = self.now_ms();
+        let (mut due, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.late).into_iter().partition(|(at, _)| *at <= now);
+        self.late = later;
+        due.sort_by_key(|(at, _)| *at);
+        for (_, request) in due {
+            self.count("late effects");
+            self.disordered = true;
+            let done = self.effect(&request);
+            self.note(&format!("late {} {:?}", request.words, done.is_ok()));
+        }
+    }
+
+    pub(crate) fn postpone(&mut self, at_ms: u64, request: Request) {
+        self.late.push((at_ms, request));
+    }
+
+    fn remember(&mut self) {
+        let now = self.now_ms();
+        self.past.push_back((now, self.objects.clone()));
+        while self.past.len() > 1 && self.past[1].0 + STALE_MS < now {
+            self.past.pop_front();
+        }
+    }
+
+    /// What was there so long ago.
+    pub(crate) fn ago(&self, ms: u64) -> Objects {
+        let then = self.now_ms().saturating_sub(ms);
+        let past = self.past.iter().rev().find(|(at, _)| *at <= then);
+        past.map_or_else(Objects::new, |(_, objects)| objects.clone())
+    }
+
+    fn new_id(&mut self, ty: &str) -> ObjectId {
+        self.next_id += 1;
+        ObjectId(format!("{ty}-{:04}", self.next_id).into())
+    }
+
+    /// Makes an object as a stranger would.
+    pub(crate) fn put(&mut self, ty: &str, name: &str) {
+        let id = self.new_id(ty);
+        let mut attributes = Attributes::new();
+        attributes.insert("id".into(), Value::String(id.0.clone()));
+        attributes.insert("name".into(), Value::string(name));
+        if ty == "disk" {
+            attributes.insert("size".into(), Value::Integer(3));
+            attributes.insert("zone".into(), Value::string("eu"));
+        } else {
+            attributes.insert("workers".into(), Value::Integer(1));
+        }
+        self.note(&format!("stranger makes {id} {name}"));
+        let live = Live { ty: ty.into(), attributes, owner: None };
+        self.strangers.insert(id.clone(), live.clone());
+        self.objects.insert(id, live);
+        self.remember();
+    }
+
+    pub(crate) fn edit(&mut self, edit: impl FnOnce(&mut Objects)) {
+        edit(&mut self.objects);
+        self.remember();
+    }
+
+    /// What a request does, when it does it.
+    pub(crate) fn effect(&mut self, request: &Request) -> Result<Option<ObjectId>, Error> {
+        let done = self.change(request);
+        self.remember();
+        self.look_for_twins();
+        done
+    }
+
+    fn change(&mut self, request: &Request) -> Result<Option<ObjectId>, Error> {
+        if request.creates {
+            let id = self.new_id(&request.ty);
+            let mut attributes = request.sent.clone();
+            attributes.insert("id".into(), Value::String(id.0.clone()));
+            let nonce = request.nonce.clone().unwrap();
+            attributes.entry("name".into()).or_insert_with(|| Value::String(nonce.0.clone()));
+            let owner = Some((request.address.clone(), nonce));
+            self.objects.insert(id.clone(), Live { ty: request.ty.clone(), attributes, owner });
+            return Ok(Some(id));
+        }
+        let id = request.id.clone().unwrap();
+        let Some(live) = self.objects.get_mut(&id) else {
+            return Err(Error::new(Kind::NotFound, "no such object"));
+        };
+        if request.ends {
+            if live.number("workers").unwrap_or(0) > 0 {
+                return Err(Error::new(Kind::Rejected, "it has workers"));
+            }
+            self.objects.remove(&id);
+            return Ok(None);
+        }
+        if request.kind == ProgramKind::Delete {
+            live.attributes.insert("workers".into(), Value::Integer(0));
+            return Ok(Some(id));
+        }
+        if let Some(Value::Integer(size)) = request.sent.get("size")
+            && live.number("size").is_some_and(|own| own >= *size)
+        {
+            return Err(Error::new(Kind::Rejected, "the size must be greater"));
+        }
+        live.attributes.extend(request.sent.clone());
+        Ok(Some(id))
+    }
+
+    /// Never two active objects for one address.
+    fn look_for_twins(&mut self) {
+        let mut active: BTreeMap<&str, &ObjectId> = BTreeMap::new();
+        let mut found = None;
+        for (id, live) in &self.objects {
+            let Some((address, _)) = &live.owner else { continue };
+            if live.number("workers").unwrap_or(0) > 0
+                && let Some(other) = active.insert(address, id)
+            {
+                found = Some(format!("{address} has two active objects, {other} and {id}"));
+            }
+        }
+        if let Some(found) = found {
+            self.violation(found);
+        }
+    }
+
+    /// Keeps book of what is durable.
+    pub(crate) fn written(&mut self, run: usize, records: &[Record]) {
+        for record in records {
+            match record {
+                Record::Started(started) => {
+                    let (at_ms, started) = (self.now_ms(), (**started).clone());
+                    self.open.push(Intent { run, started, at_ms, ended: false });
+                }
+                Record::Finished { call, .. } | Record::Resolved { call, .. } => {
+                    self.open.retain(|intent| intent.run != run || intent.started.call != *call);
+                    for intent in self.open.iter_mut().filter(|own| own.started.call == *call) {
+                        intent.ended = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The schema that all runs see.
+pub(crate) fn schema() -> Arc<ProviderSchema> {
+    Arc::new(shapes::schema())
+}
