@@ -18,7 +18,7 @@ use crate::shapes;
 
 /// What goes wrong with a mutating call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// It does not happen, and the answer proves it.
     Refused,
     /// It does not happen, and nobody knows.
@@ -36,32 +36,32 @@ pub enum Fault {
 }
 
 #[derive(Default)]
-pub struct Shared {
-    pub objects: BTreeMap<(Name, ObjectId), Attributes>,
+pub(crate) struct Shared {
+    pub(crate) objects: BTreeMap<(Name, ObjectId), Attributes>,
     /// Every mutating call that had an effect: `create disk`, `update unit`…
-    pub log: Vec<String>,
+    pub(crate) log: Vec<String>,
     /// What goes wrong with the n-th mutating call from now, counted from 0.
-    pub faults: BTreeMap<u64, Fault>,
-    pub calls: u64,
+    pub(crate) faults: BTreeMap<u64, Fault>,
+    pub(crate) calls: u64,
     /// How many reads from now fail.
-    pub reads_fail: u64,
+    pub(crate) reads_fail: u64,
     next_id: u64,
 }
 
 /// The cloud; clones are handles to one.
 #[derive(Clone)]
-pub struct Cloud {
-    pub shared: Arc<Mutex<Shared>>,
+pub(crate) struct Cloud {
+    pub(crate) shared: Arc<Mutex<Shared>>,
     schema: Arc<ProviderSchema>,
 }
 
 impl Cloud {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { shared: Arc::default(), schema: Arc::new(shapes::schema()) }
     }
 
     /// Makes an object as a stranger would.
-    pub fn put(&self, ty: &str, attributes: &[(&str, Value)]) -> ObjectId {
+    pub(crate) fn put(&self, ty: &str, attributes: &[(&str, Value)]) -> ObjectId {
         let mut shared = self.shared.lock().unwrap();
         let id = shared.new_id(ty);
         let mut attributes: Attributes =
@@ -72,7 +72,7 @@ impl Cloud {
     }
 
     /// The names of all live objects of a type, sorted.
-    pub fn names(&self, ty: &str) -> Vec<String> {
+    pub(crate) fn names(&self, ty: &str) -> Vec<String> {
         let shared = self.shared.lock().unwrap();
         let mut names: Vec<String> = shared
             .objects
@@ -84,7 +84,7 @@ impl Cloud {
         names
     }
 
-    pub fn take_log(&self) -> Vec<String> {
+    pub(crate) fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.lock().unwrap().log)
     }
 

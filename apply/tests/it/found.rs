@@ -79,11 +79,12 @@ async fn a_replace_that_stopped_after_its_create_goes_on() {
 async fn an_object_that_goes_while_its_delete_is_in_doubt() {
     let world = World::new();
     world.apply(DISK).await.unwrap();
-    let mut shared = world.cloud.shared.lock().unwrap();
-    shared.calls = 0;
-    shared.faults.insert(0, Fault::LostAfter);
-    shared.reads_fail = 2;
-    drop(shared);
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostAfter);
+        shared.reads_fail = 2;
+    }
     let report = world.apply("[local]\n").await.unwrap();
     assert_eq!(report.in_doubt.len(), 1);
     // The next look-up fails as well, while the refresh sees that the object is gone.

@@ -25,7 +25,7 @@ use crate::cloud::Cloud;
 
 /// Time that stands still and randomness that counts.
 #[derive(Default)]
-pub struct TestHost {
+pub(crate) struct TestHost {
     drawn: AtomicU64,
 }
 
@@ -41,23 +41,23 @@ impl Host for TestHost {
     }
 }
 
-pub struct World {
-    pub cloud: Cloud,
-    pub store: MemoryStore,
-    pub host: TestHost,
-    pub variables: BTreeMap<String, String>,
+pub(crate) struct World {
+    pub(crate) cloud: Cloud,
+    pub(crate) store: MemoryStore,
+    pub(crate) host: TestHost,
+    pub(crate) variables: BTreeMap<String, String>,
 }
 
 /// A spec, resolved.
-pub struct Prepared {
-    pub config: Config,
-    pub graph: Graph,
-    pub sources: Sources,
-    pub diagnostics: Diagnostics,
+pub(crate) struct Prepared {
+    pub(crate) config: Config,
+    pub(crate) graph: Graph,
+    pub(crate) sources: Sources,
+    pub(crate) diagnostics: Diagnostics,
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             cloud: Cloud::new(),
             store: MemoryStore::new(),
@@ -66,13 +66,13 @@ impl World {
         }
     }
 
-    pub fn providers(&self) -> Providers {
+    pub(crate) fn providers(&self) -> Providers {
         let cloud: Arc<dyn provider_port::Provider> = Arc::new(self.cloud.clone());
         let builtin: Arc<dyn provider_port::Provider> = Arc::new(provider_builtin::Builtin::new());
         Providers::from([("cloud".into(), cloud), ("builtin".into(), builtin)])
     }
 
-    pub fn prepare(&self, spec: &str) -> Prepared {
+    pub(crate) fn prepare(&self, spec: &str) -> Prepared {
         let mut sources = Sources::default();
         let file = sources.add("plumb.toml", spec);
         let (document, mut diagnostics) = parse(&sources, &[file]);
@@ -93,7 +93,11 @@ impl World {
     }
 
     /// Plans as `plumb plan` does.
-    pub async fn plan_with(&self, spec: &str, options: &Options) -> (Plan, Diagnostics, Sources) {
+    pub(crate) async fn plan_with(
+        &self,
+        spec: &str,
+        options: &Options,
+    ) -> (Plan, Diagnostics, Sources) {
         let prepared = self.prepare(spec);
         let loaded = self.store.load().await.unwrap();
         let mut snapshot = fold(loaded, &self.host).unwrap().snapshot;
@@ -113,27 +117,31 @@ impl World {
         (plan, diagnostics, prepared.sources)
     }
 
-    pub async fn plan(&self, spec: &str) -> (Plan, Diagnostics, Sources) {
+    pub(crate) async fn plan(&self, spec: &str) -> (Plan, Diagnostics, Sources) {
         self.plan_with(spec, &Options::default()).await
     }
 
     /// The plan as text: changes that are not no-ops, steps, diagnostics.
-    pub async fn plan_text(&self, spec: &str) -> String {
+    pub(crate) async fn plan_text(&self, spec: &str) -> String {
         let (plan, diagnostics, sources) = self.plan(spec).await;
         show(&plan, &diagnostics, &sources)
     }
 
     /// Applies as `plumb apply --yes` does.
-    pub async fn apply(&self, spec: &str) -> Result<Report, ApplyError> {
+    pub(crate) async fn apply(&self, spec: &str) -> Result<Report, ApplyError> {
         self.apply_with(spec, &Options::default()).await
     }
 
-    pub async fn destroy(&self, spec: &str) -> Result<Report, ApplyError> {
+    pub(crate) async fn destroy(&self, spec: &str) -> Result<Report, ApplyError> {
         let options = Options { mode: Mode::Destroy, ..Options::default() };
         self.apply_with(spec, &options).await
     }
 
-    pub async fn apply_with(&self, spec: &str, options: &Options) -> Result<Report, ApplyError> {
+    pub(crate) async fn apply_with(
+        &self,
+        spec: &str,
+        options: &Options,
+    ) -> Result<Report, ApplyError> {
         let prepared = self.prepare(spec);
         assert!(!prepared.diagnostics.has_errors(), "{:?}", prepared.diagnostics);
         let holder = holder();
@@ -176,7 +184,7 @@ impl World {
     }
 }
 
-pub fn holder() -> Holder {
+pub(crate) fn holder() -> Holder {
     Holder {
         run: "run".to_owned(),
         command: "apply".to_owned(),
@@ -187,7 +195,7 @@ pub fn holder() -> Holder {
     }
 }
 
-pub fn show(plan: &Plan, diagnostics: &Diagnostics, sources: &Sources) -> String {
+pub(crate) fn show(plan: &Plan, diagnostics: &Diagnostics, sources: &Sources) -> String {
     use std::fmt::Write as _;
     let mut out = String::new();
     for change in plan.changes.iter().filter(|change| change.action.word() != "no-op") {

@@ -4,6 +4,8 @@
 //! `PLUMB_SIM_SCHEDULES` says how many schedules to run, `PLUMB_SIM_FIRST` which seed is the first,
 //! `PLUMB_SIM_THREADS` on how many threads; `PLUMB_SIM_SEED` runs one and shows its trace.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod bugs;
 mod faults;
 mod invariants;
@@ -87,7 +89,7 @@ fn play_all(first: u64, schedules: u64, bug: Option<Bug>, stop_at_first: bool) -
             }
             let schedule = Schedule::draw(seed);
             let mut outcome = play(&schedule, bug, false);
-            if seed % 100 == 0 && play(&schedule, bug, false).hash != outcome.hash {
+            if seed.is_multiple_of(100) && play(&schedule, bug, false).hash != outcome.hash {
                 outcome.violations.push("the same seed left another trace".to_owned());
             }
             let mut total = total.lock().unwrap();
@@ -126,9 +128,8 @@ fn schedules_hold() {
         let count = total.counts.get(what).copied().unwrap_or(0);
         assert!(count >= schedules / 200, "{what}: {count} in {schedules} schedules");
     }
-    if number("PLUMB_SIM_COUNTS").is_some() {
-        panic!("counts, as asked for: {:#?}", total.counts);
-    }
+    let counts = &total.counts;
+    assert!(number("PLUMB_SIM_COUNTS").is_none(), "counts, as asked for: {counts:#?}");
 }
 
 #[test]

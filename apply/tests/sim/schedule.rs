@@ -60,7 +60,7 @@ impl Spec {
             spec.grow(rng);
         }
         if rng.per_mille(300) {
-            spec.fleet = KEYS[..rng.index(3) + 1].to_vec();
+            spec.fleet = KEYS[..=rng.index(3)].to_vec();
         }
         spec
     }
