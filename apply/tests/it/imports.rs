@@ -53,11 +53,11 @@ async fn import(world: &World, spec: &str, address: &str, id: &str) -> String {
     let (to, id) = (address.parse().unwrap(), ObjectId(id.into()));
     let found = apply::import::import(&mut session, &request, &to, &id).await.unwrap();
     session.close().await.unwrap();
-    found
-        .iter()
-        .filter(|d| d.severity == engine::diagnostics::Severity::Error)
-        .map(|d| format!("{}: {}\n", d.summary, d.label.as_ref().or(d.detail.as_ref()).unwrap()))
-        .collect()
+    let errors = found.iter().filter(|d| d.severity == engine::diagnostics::Severity::Error);
+    let line = |d: &engine::diagnostics::Diagnostic| {
+        format!("{}: {}\n", d.summary, d.label.as_ref().or(d.detail.as_ref()).unwrap())
+    };
+    errors.map(line).collect::<Vec<_>>().concat()
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,8 +4,8 @@
 
 mod cloud;
 mod crashes;
-mod imports;
 mod found;
+mod imports;
 mod lives;
 #[path = "../support/shapes.rs"]
 mod shapes;
