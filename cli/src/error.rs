@@ -169,16 +169,28 @@ impl From<StoreError> for CommandError {
     }
 }
 
+/// For how long a holder has been at it; nothing where it is not known.
+fn since(since_ms: u64, now_ms: u64) -> String {
+    let seconds = now_ms.saturating_sub(since_ms) / 1_000;
+    match (since_ms, seconds) {
+        (0, _) => String::new(),
+        (_, 0..120) => format!(", since {seconds} s ago"),
+        (_, 120..7_200) => format!(", since {} min ago", seconds / 60),
+        _ => format!(", since {} h ago", seconds / 3_600),
+    }
+}
+
 fn locked(holder: &state::Holder) -> CommandError {
     let or =
         |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };
     let who = format!(
-        "`plumb {}` of {} on {} (process {}, run {})",
+        "`plumb {}` of {} on {} (process {}, run {}){}",
         or(&holder.command, "…"),
         or(&holder.user, "somebody"),
         or(&holder.host, "some machine"),
         holder.pid,
         or(&holder.run, "unknown"),
+        since(holder.since_ms, crate::session::System::now_ms()),
     );
     CommandError::new(format!("another run holds the lock: {who}"))
         .kind(Kind::Locked)
@@ -188,6 +200,15 @@ fn locked(holder: &state::Holder) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_long_a_lock_is_held() {
+        assert_eq!(since(0, 5_000), "");
+        assert_eq!(since(1_000, 5_900), ", since 4 s ago");
+        assert_eq!(since(1_000, 301_000), ", since 5 min ago");
+        assert_eq!(since(1_000, 14_401_000), ", since 4 h ago");
+        assert_eq!(since(9_000, 1_000), ", since 0 s ago", "clocks may differ");
+    }
 
     #[test]
     fn the_graver_status_wins() {

@@ -12,3 +12,4 @@ mod lifecycle;
 mod quickstart;
 mod saved_plans;
 mod secrets;
+mod two_runs;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::address::Name;
 use engine::journal::ProgramKind;
-use engine::schema::{ProviderSchema, TypeSchema};
+use engine::schema::{Phase, ProviderSchema, Sends, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
@@ -113,24 +113,24 @@ impl Shared {
             ProgramKind::Delete => &schema.delete,
         };
         let sends = &programs[phase.program].phases[phase.phase].sends;
-        self.log.push(format!(
-            "{} {}",
-            programs[phase.program].phases[phase.phase].operation.word(),
-            call.ty
-        ));
         if phase.kind == ProgramKind::Create && phase.phase == 0 {
             let id = self.new_id(call.ty);
             let mut attributes = shapes::sent(schema, sends, call);
             attributes.insert("id".into(), Value::String(id.0.clone()));
             attributes.insert("name".into(), Value::String(call.nonce.unwrap().0.clone()));
             self.objects.insert((call.ty.into(), id.clone()), attributes);
+            self.note(&programs[phase.program].phases[phase.phase], call);
             return Ok(Some(id));
         }
         let id = call.id.unwrap();
         let key = (Name::from(call.ty), id.clone());
+        self.refuse_conflict(schema, sends, call)?;
         if phase.kind == ProgramKind::Delete && phase.is_last() {
             return match self.objects.remove(&key) {
-                Some(_) => Ok(None),
+                Some(_) => {
+                    self.note(&programs[phase.program].phases[phase.phase], call);
+                    Ok(None)
+                }
                 None => Err(Error::new(Kind::NotFound, "no such object")),
             };
         }
@@ -141,7 +141,36 @@ impl Shared {
         } else {
             own.extend(shapes::sent(schema, sends, call));
         }
+        self.note(&programs[phase.program].phases[phase.phase], call);
         Ok(Some(id.clone()))
+    }
+
+    fn note(&mut self, phase: &Phase, call: &Call<'_>) {
+        self.log.push(format!("{} {}", phase.operation.word(), call.ty));
+    }
+
+    /// Refuses a second bearer of a unique name, and the end of an image that a unit uses.
+    fn refuse_conflict(
+        &self,
+        schema: &TypeSchema,
+        sends: &Sends,
+        call: &Call<'_>,
+    ) -> Result<(), Error> {
+        let id = call.id.unwrap();
+        if call.phase.kind == ProgramKind::Delete {
+            let uses = |object: &Attributes| {
+                object.get("image_id").and_then(Value::as_str) == Some(&*id.0)
+            };
+            let in_use = call.ty == "image" && self.objects.values().any(uses);
+            let refusal = Error::new(Kind::Rejected, "it is in use");
+            return if in_use { Err(refusal) } else { Ok(()) };
+        }
+        let name = shapes::sent(schema, sends, call).remove("name");
+        let taken = self.objects.iter().any(|((ty, other), object)| {
+            **ty == *call.ty && other != id && object.get("name") == name.as_ref()
+        });
+        let refusal = Error::new(Kind::Rejected, "the name is taken");
+        if schema.unique_name && name.is_some() && taken { Err(refusal) } else { Ok(()) }
     }
 }
 

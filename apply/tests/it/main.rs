@@ -7,6 +7,7 @@ mod crashes;
 mod found;
 mod imports;
 mod lives;
+mod replaces;
 #[path = "../support/shapes.rs"]
 mod shapes;
 mod world;

@@ -283,11 +283,11 @@ impl Lowering {
             }
             let Some(taker) = role.activation.or(role.first_up) else { continue };
             self.nodes[taker].needs.insert(gone);
-            // The name comes late, so what depends on the object does not wait for it: neither
-            // where the object is made first, nor where it is there already.
+            // The name comes late, so what depends on the object does not wait for it: it waits
+            // for the object alone, and not at all for one that is there.
             if role.activation.is_some() {
                 role.ready = role.first_up;
-            } else if draft.change.action == Action::Update {
+            } else if matches!(draft.change.action, Action::Update | Action::Import) {
                 role.ready = None;
             }
         }

@@ -1,0 +1,301 @@
+//! Replaces in every order, with one call failing at each place: the next run finishes what was
+//! begun, forwards, backwards or to the end, and a stranger's objects stay as they are.
+
+use engine::state::ObjectId;
+use engine::value::{Attributes, Value};
+
+use crate::cloud::Fault;
+use crate::world::World;
+
+const FAULTS: [Fault; 3] = [Fault::Refused, Fault::LostBefore, Fault::LostAfter];
+
+/// A change of a spec, and the names of what is there before and after it.
+struct Case {
+    before: &'static str,
+    after: String,
+    disks: [&'static [&'static str]; 2],
+    units: [&'static [&'static str]; 2],
+    images: [&'static [&'static str]; 2],
+}
+
+/// What a stranger has, under names that are not unique.
+fn strangers(world: &World) -> Vec<(ObjectId, Attributes)> {
+    let name = |text| [("name", Value::string(text))];
+    let ids = [
+        ("disk", world.cloud.put("disk", &name("d"))),
+        ("unit", world.cloud.put("unit", &name("u"))),
+        ("image", world.cloud.put("image", &name("other"))),
+    ];
+    let shared = world.cloud.shared.lock().unwrap();
+    ids.into_iter()
+        .map(|(ty, id)| {
+            let object = shared.objects[&(ty.into(), id.clone())].clone();
+            (id, object)
+        })
+        .collect()
+}
+
+fn untouched(world: &World, strangers: &[(ObjectId, Attributes)], what: &str) {
+    let shared = world.cloud.shared.lock().unwrap();
+    for (id, object) in strangers {
+        let found = shared.objects.iter().find(|((_, own), _)| own == id).map(|(_, found)| found);
+        assert_eq!(found, Some(object), "{what}: {id} is a stranger's");
+    }
+}
+
+fn names_are(world: &World, case: &Case, side: usize, what: &str) {
+    for (ty, names, stranger) in [
+        ("disk", case.disks[side], "d"),
+        ("unit", case.units[side], "u"),
+        ("image", case.images[side], "other"),
+    ] {
+        let mut expected: Vec<&str> = names.iter().copied().chain([stranger]).collect();
+        expected.sort_unstable();
+        assert_eq!(world.cloud.names(ty), expected, "{what}: {ty}");
+    }
+}
+
+/// Where a run goes after the one that failed.
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    Forwards,
+    Backwards,
+    Away,
+}
+
+/// Fails the `n`-th mutating call of the change, then goes on. Says whether there was such a call.
+async fn fail_at(case: &Case, fault: Fault, n: u64, then: Then) -> bool {
+    let what = format!("{fault:?} at call {n}, then {then:?}");
+    let world = World::new();
+    let theirs = strangers(&world);
+    world.apply(case.before).await.unwrap();
+    names_are(&world, case, 0, &what);
+    let first = {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        let first = shared.calls;
+        shared.faults.insert(first + n, fault);
+        first
+    };
+    let report = world.apply(&case.after).await.unwrap();
+    let struck = {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.faults.clear();
+        shared.calls > first + n
+    };
+    if struck && fault == Fault::Refused {
+        assert!(!report.failures.is_empty(), "{what}: a refusal is told");
+    }
+    untouched(&world, &theirs, &what);
+    let (spec, side) = match then {
+        Then::Forwards => (&*case.after, 1),
+        Then::Backwards => (case.before, 0),
+        Then::Away => {
+            let report = world.destroy(&case.after).await.unwrap();
+            assert!(report.failures.is_empty(), "{what}: {:?}", report.failures);
+            untouched(&world, &theirs, &what);
+            for ty in ["disk", "unit", "image"] {
+                assert_eq!(world.cloud.names(ty).len(), 1, "{what}: {ty}");
+            }
+            return struck;
+        }
+    };
+    let report = world.apply(spec).await.unwrap();
+    assert!(report.failures.is_empty(), "{what}: {:?}", report.failures);
+    assert_eq!(world.plan_text(spec).await, "", "{what}");
+    names_are(&world, case, side, &what);
+    untouched(&world, &theirs, &what);
+    struck
+}
+
+async fn fail_everywhere(case: &Case, calls_min: u64) {
+    for fault in FAULTS {
+        for then in [Then::Forwards, Then::Backwards, Then::Away] {
+            let mut n = 0;
+            while fail_at(case, fault, n, then).await {
+                n += 1;
+            }
+            assert!(n >= calls_min, "{fault:?} {then:?}: only {n} calls");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn delete_first_with_dependants() {
+    let before = r#"
+[resource.disk.d]
+name = "d"
+size = 10
+zone = "eu"
+lifecycle = { allow_data_loss = true }
+
+[resource.unit.u]
+name = "u"
+disk_id = "${disk.d.id}"
+workers = 2
+
+[resource.unit.v]
+name = "v"
+disk_id = "${disk.d.id}"
+"#;
+    let case = Case {
+        before,
+        after: before.replace("zone = \"eu\"", "zone = \"us\""),
+        disks: [&["d"], &["d"]],
+        units: [&["u", "v"], &["u", "v"]],
+        images: [&[], &[]],
+    };
+    fail_everywhere(&case, 5).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn create_first_with_dependants_and_a_unique_name() {
+    let before = r#"
+[resource.image.base]
+name = "base"
+kind = "one"
+
+[resource.unit.u]
+name = "u"
+image_id = "${image.base.id}"
+workers = 1
+
+[resource.unit.v]
+name = "v"
+image_id = "${image.base.id}"
+"#;
+    let case = Case {
+        before,
+        after: before.replace("\"one\"", "\"two\""),
+        disks: [&[], &[]],
+        units: [&["u", "v"], &["u", "v"]],
+        images: [&["base"], &["base"]],
+    };
+    fail_everywhere(&case, 5).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_order_of_a_type_is_overridden() {
+    let before = r#"
+[resource.disk.d]
+name = "d"
+size = 10
+zone = "eu"
+lifecycle = { allow_data_loss = true, create_before_destroy = true }
+
+[resource.unit.u]
+name = "u"
+disk_id = "${disk.d.id}"
+
+[resource.image.base]
+name = "base"
+kind = "one"
+lifecycle = { create_before_destroy = false }
+"#;
+    let case = Case {
+        before,
+        after: before.replace("\"eu\"", "\"us\"").replace("\"one\"", "\"two\""),
+        disks: [&["d"], &["d"]],
+        units: [&["u"], &["u"]],
+        images: [&["base"], &["base"]],
+    };
+    fail_everywhere(&case, 7).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_ends_of_a_dependency_and_some_come_and_go() {
+    let before = r#"
+[resource.disk.d]
+name = "d"
+size = 10
+zone = "eu"
+lifecycle = { allow_data_loss = true }
+
+[resource.image.base]
+name = "base"
+kind = "one"
+
+[resource.unit.u]
+name = "u"
+disk_id = "${disk.d.id}"
+image_id = "${image.base.id}"
+workers = 3
+
+[resource.unit.old]
+name = "old"
+image_id = "${image.base.id}"
+"#;
+    let after = before
+        .replace("\"eu\"", "\"us\"")
+        .replace("\"one\"", "\"two\"")
+        .replace("resource.unit.old", "resource.unit.new")
+        .replace("\"old\"", "\"new\"");
+    let case = Case {
+        before,
+        after,
+        disks: [&["d"], &["d"]],
+        units: [&["old", "u"], &["new", "u"]],
+        images: [&["base"], &["base"]],
+    };
+    fail_everywhere(&case, 10).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unique_name_moves_while_its_bearer_is_replaced() {
+    let before = r#"
+[resource.image.a]
+name = "one"
+kind = "x"
+
+[resource.image.b]
+name = "two"
+kind = "y"
+
+[resource.unit.u]
+name = "u"
+image_id = "${image.a.id}"
+"#;
+    // The first one goes, the second one takes its name and becomes another kind.
+    let after = r#"
+[resource.image.b]
+name = "one"
+kind = "z"
+
+[resource.unit.u]
+name = "u"
+image_id = "${image.b.id}"
+"#;
+    let case = Case {
+        before,
+        after: after.to_owned(),
+        disks: [&[], &[]],
+        units: [&["u"], &["u"]],
+        images: [&["one", "two"], &["one"]],
+    };
+    fail_everywhere(&case, 4).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_failed_replace_left_goes_after_its_users_and_before_the_name() {
+    let spec = |kind: &str| {
+        format!(
+            "[resource.image.base]\nname = 'base'\nkind = '{kind}'\n\
+             [resource.unit.u]\nname = 'u'\nimage_id = '${{image.base.id}}'\n"
+        )
+    };
+    let world = World::new();
+    world.apply(&spec("one")).await.unwrap();
+    {
+        // The new image is made; the unit refuses to follow it.
+        let mut shared = world.cloud.shared.lock().unwrap();
+        let calls = shared.calls;
+        shared.faults.insert(calls + 1, Fault::Refused);
+    }
+    world.apply(&spec("two")).await.unwrap();
+    let text = world.plan_text(&spec("two")).await;
+    assert_eq!(
+        text,
+        "update image.base [name]\ndelete image.base (deposed) []\nupdate unit.u [image_id]\n\
+         s0 = update unit.u (unit-2)\ns1 = delete image.base (image-1) after s0\n\
+         s2 = activate image.base (image-3) after s1\n"
+    );
+}

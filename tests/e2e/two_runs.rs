@@ -1,0 +1,113 @@
+//! Two runs at once: one works, the other says who does, or waits; a lock ends with its holder.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::harness::{Project, Service, data, wait_for};
+
+/// Volumes that follow one another, so that an apply takes a call at a time.
+fn spec() -> String {
+    let mut spec = String::new();
+    for n in 0..8 {
+        let after = match n {
+            0 => String::new(),
+            n => format!("depends_on = [\"network_volume.v{}\"]\n", n - 1),
+        };
+        spec += &format!(
+            "[resource.network_volume.v{n}]\nname = \"v{n}\"\nsize = 10\n\
+             data_center_id = \"EU-RO-1\"\n{after}\n"
+        );
+    }
+    spec
+}
+
+fn slow(data: &std::path::Path) -> Service {
+    Service::start(data, &["--fault", "op=mutating,kind=latency:200"])
+}
+
+/// Starts an apply and waits until it is at its calls.
+fn begin(project: &Project, service: &Service) -> Child {
+    let child = project.spawn(&["apply", "--yes"]);
+    wait_for("the first call", || !service.mutations().is_empty());
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = std::process::Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .stderr(Stdio::null())
+        .status()
+        .expect("kill runs");
+    assert!(status.success());
+}
+
+fn nothing_is_left_to_do(project: &Project, service: &Service) {
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    let expected: Vec<String> = (0..8).map(|n| format!("v{n}")).collect();
+    assert_eq!(service.names("/networkvolumes"), expected);
+}
+
+#[test]
+fn the_second_says_who_is_at_it_and_a_plan_shows_what_runs() {
+    let folder = data();
+    let service = slow(folder.path());
+    let project = Project::with(&spec(), &service);
+    let mut first = begin(&project, &service);
+    let second = project.run(&["apply", "--yes"]).expect(5).said();
+    assert!(second.contains("`plumb apply` of "), "{second}");
+    assert!(second.contains(&format!("process {}", first.id())), "{second}");
+    assert!(second.contains(", since ") && second.contains(" on "), "{second}");
+    let plan = project.run(&["plan"]).expect(0).said();
+    assert!(plan.contains("is running now"), "{plan}");
+    assert!(!plan.contains("plumb resolve"), "what runs is not in doubt:\n{plan}");
+    assert!(first.try_wait().expect("it is ours").is_none(), "the first run ended too soon");
+    assert!(first.wait().expect("it ends").success());
+    nothing_is_left_to_do(&project, &service);
+    assert_eq!(service.mutations().len(), 16, "each was made once, and named once");
+}
+
+#[test]
+fn the_second_waits_as_long_as_it_is_told_and_has_nothing_to_do() {
+    let folder = data();
+    let service = slow(folder.path());
+    let project = Project::with(&spec(), &service);
+    let mut first = begin(&project, &service);
+    let begun = Instant::now();
+    let short = project.run(&["apply", "--yes", "--lock-timeout", "300ms"]);
+    short.expect(5);
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+    let second = project.run(&["apply", "--yes", "--lock-timeout", "30s"]).expect(0).said();
+    assert!(second.contains("No changes"), "{second}");
+    assert!(first.wait().expect("it ends").success());
+    nothing_is_left_to_do(&project, &service);
+    assert_eq!(service.mutations().len(), 16);
+}
+
+#[test]
+fn a_killed_holders_lock_is_free_at_once() {
+    let folder = data();
+    let service = slow(folder.path());
+    let project = Project::with(&spec(), &service);
+    let mut first = begin(&project, &service);
+    first.kill().expect("it runs");
+    first.wait().expect("it ends");
+    project.run(&["apply", "--yes"]).expect(0);
+    nothing_is_left_to_do(&project, &service);
+}
+
+#[test]
+fn a_stopped_holder_keeps_the_lock_and_loses_nothing() {
+    let folder = data();
+    let service = slow(folder.path());
+    let project = Project::with(&spec(), &service);
+    let mut first = begin(&project, &service);
+    signal(&first, "-STOP");
+    let before = service.mutations().len();
+    let second = project.run(&["apply", "--yes", "--lock-timeout", "1s"]).expect(5).said();
+    assert!(second.contains(&format!("process {}", first.id())), "{second}");
+    assert!(service.mutations().len() <= before + 1, "the second run called something");
+    signal(&first, "-CONT");
+    assert!(first.wait().expect("it ends").success());
+    nothing_is_left_to_do(&project, &service);
+    assert_eq!(service.mutations().len(), 16);
+}
