@@ -1,6 +1,7 @@
 //! Objects that somebody else made are taken over: by the command and through the plan.
 
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 use crate::harness::{Project, Service, data};
 
@@ -124,7 +125,7 @@ fn every_type_is_taken_over_through_the_plan() {
     let mut spec = SPEC.to_owned();
     for (address, collection, name) in ADDRESSES {
         let id = id_of(&service, collection, name);
-        spec += &format!("\n[[import]]\nto = \"{address}\"\nid = \"{id}\"\n");
+        write!(spec, "\n[[import]]\nto = \"{address}\"\nid = \"{id}\"\n").unwrap();
     }
     let project = Project::with(&spec, &service);
     let plan = project.run(&["plan", "--json"]).expect(0).json();

@@ -1,5 +1,6 @@
 //! Two runs at once: one works, the other says who does, or waits; a lock ends with its holder.
 
+use std::fmt::Write as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,12 @@ fn spec() -> String {
             0 => String::new(),
             n => format!("depends_on = [\"network_volume.v{}\"]\n", n - 1),
         };
-        spec += &format!(
+        write!(
+            spec,
             "[resource.network_volume.v{n}]\nname = \"v{n}\"\nsize = 10\n\
              data_center_id = \"EU-RO-1\"\n{after}\n"
-        );
+        )
+        .unwrap();
     }
     spec
 }
