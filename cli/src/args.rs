@@ -1,5 +1,7 @@
 //! What can be typed: the commands, their options, and their help.
 
+pub(crate) mod job;
+
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -124,6 +126,12 @@ pub(crate) enum Command {
     /// Take the lock from a run that is gone
     #[command(after_help = "Examples:\n  plumb unlock 5f0c2a9be1d34c77")]
     Unlock(Unlock),
+    /// Submit jobs to endpoints, and look after them
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  plumb job run endpoint.chat '{\"prompt\": \"hi\"}'\n  plumb job health endpoint.chat\n  plumb job status endpoint.chat 724907fe-0b3d-4f3c-u1\n\nENDPOINT is an address of the state, such as 'endpoint.chat[eu]', or an endpoint's id."
+    )]
+    Job(job::Job),
     /// Run the serverless compute service on this machine
     #[command(
         after_help = "Examples:\n  plumb serve\n  plumb serve --listen 127.0.0.1:8080 --data /tmp/service\n\nThe first lines on stdout name the addresses and the key, as environment variables."

@@ -12,6 +12,7 @@ mod docs;
 #[cfg(debug_assertions)]
 mod dying;
 mod error;
+mod jobs;
 mod output;
 mod planning;
 mod providers;

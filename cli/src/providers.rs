@@ -15,6 +15,7 @@ use engine::spec::settings::ProviderSettings;
 use engine::state::Snapshot;
 use provider_builtin::Builtin;
 use provider_http::{Descriptor, HttpProvider, Settings};
+use provider_serverless::jobs::Jobs;
 
 use crate::child_service::{self, ChildService};
 use crate::error::CommandError;
@@ -49,8 +50,17 @@ pub(crate) struct Configured {
     pub(crate) providers: Providers,
     /// What stands in the way of calls.
     pub(crate) missing: Diagnostics,
+    /// The client of the job API, where the serverless provider is used.
+    pub(crate) jobs: Option<Jobs>,
     /// The lease of the service on this machine, if it is used.
-    _service: Option<ChildService>,
+    service: Option<ChildService>,
+}
+
+impl Configured {
+    /// Whether the service is the one of the folder, which ends when nobody needs it any more.
+    pub(crate) fn is_on_demand(&self) -> bool {
+        self.service.is_some()
+    }
 }
 
 /// The schemas of the providers that come with Plumb, by instance name.
@@ -111,6 +121,23 @@ impl Described {
         Ok(described)
     }
 
+    /// The serverless provider alone, as a spec configures it: for jobs, which need no other.
+    pub(crate) fn serverless(settings: Option<&ProviderSettings>) -> Result<Self, CommandError> {
+        let mut values = BTreeMap::new();
+        for (key, setting) in settings.into_iter().flat_map(|settings| &settings.values) {
+            match setting.value.value.as_str() {
+                Some(text) => drop(values.insert(key.to_string(), text.to_owned())),
+                None => {
+                    let summary = format!("the setting `{key}` of a provider is a text");
+                    return Err(CommandError::new(summary));
+                }
+            }
+        }
+        let mut described = Self::default();
+        described.add_serverless_with(values)?;
+        Ok(described)
+    }
+
     /// Leaves those out that cannot be configured as the spec says, and says why.
     pub(crate) fn check(&mut self, environment: Environment<'_>, diagnostics: &mut Diagnostics) {
         self.instances.retain(|_, instance| {
@@ -134,12 +161,15 @@ impl Described {
     }
 
     fn add_serverless(&mut self) -> Result<(), CommandError> {
-        let instance = Instance {
-            descriptor: serverless()?,
-            header: None,
-            settings: BTreeMap::new(),
-            serverless: true,
-        };
+        self.add_serverless_with(BTreeMap::new())
+    }
+
+    fn add_serverless_with(
+        &mut self,
+        settings: BTreeMap<String, String>,
+    ) -> Result<(), CommandError> {
+        let instance =
+            Instance { descriptor: serverless()?, header: None, settings, serverless: true };
         self.instances.insert(provider_serverless::NAME.into(), instance);
         Ok(())
     }
@@ -204,15 +234,20 @@ impl Described {
     ) -> Result<Configured, CommandError> {
         let mut providers = Providers::new();
         let mut missing = Diagnostics::new();
+        let mut jobs = None;
         providers.insert(provider_builtin::NAME.into(), Arc::new(Builtin::new()));
         for (name, instance) in &self.instances {
             let provider = instance
                 .configure(environment)
                 .map_err(|diagnostics| CommandError::new(first(&diagnostics)))?;
             missing.extend(provider.missing().clone());
+            if instance.serverless {
+                let opened = Jobs::open(&instance.called(environment));
+                jobs = Some(opened.map_err(|wrong| CommandError::new(first(&wrong)))?);
+            }
             providers.insert(name.clone(), Arc::new(provider));
         }
-        Ok(Configured { providers, missing, _service: None })
+        Ok(Configured { providers, missing, jobs, service: None })
     }
 
     /// Configures, with the service on this machine where nobody says where the service is.
@@ -234,11 +269,11 @@ impl Described {
         output.talk(&(service.describe() + "\n"));
         let overlaid = |name: &str| service.variable(name).or_else(|| environment(name));
         let configured = self.configure(&overlaid)?;
-        Ok(Configured { _service: Some(service), ..configured })
+        Ok(Configured { service: Some(service), ..configured })
     }
 
     /// Whether the serverless provider is used and nobody says where its service is.
-    fn needs_child(&self, environment: Environment<'_>) -> bool {
+    pub(crate) fn needs_child(&self, environment: Environment<'_>) -> bool {
         let given = |name: &&str| environment(name).is_some_and(|value| !value.trim().is_empty());
         self.instances.values().any(|instance| instance.serverless && instance.settings.is_empty())
             && !ADDRESSES.iter().any(given)
@@ -247,11 +282,13 @@ impl Described {
 
 impl Instance {
     fn configure(&self, environment: Environment<'_>) -> Result<HttpProvider, Diagnostics> {
-        let mut settings = Settings::new(environment);
-        for (key, value) in &self.settings {
-            settings = settings.set(key, value);
-        }
-        HttpProvider::configure(self.descriptor.clone(), &settings)
+        HttpProvider::configure(self.descriptor.clone(), &self.called(environment))
+    }
+
+    /// How it is called, as the spec and the environment say.
+    fn called<'a>(&self, environment: Environment<'a>) -> Settings<'a> {
+        let settings = self.settings.iter();
+        settings.fold(Settings::new(environment), |all, (key, value)| all.set(key, value))
     }
 }
 

@@ -71,11 +71,18 @@ pub(crate) struct SpecText {
 
 /// Reads and parses `plumb.toml` and every `*.plumb.toml` of the folder.
 pub(crate) fn read_spec(folder: &Folder) -> Result<SpecText, CommandError> {
+    read_spec_if_any(folder)?.ok_or_else(|| {
+        let place = folder.path.display();
+        CommandError::new(format!("there is no plumb.toml in {place}"))
+            .help("`plumb init` writes a small one; `-C DIR` works in another folder")
+    })
+}
+
+/// The same for what works without a spec, too.
+pub(crate) fn read_spec_if_any(folder: &Folder) -> Result<Option<SpecText>, CommandError> {
     let paths = spec_files(folder)?;
     if paths.is_empty() {
-        let place = folder.path.display();
-        return Err(CommandError::new(format!("there is no plumb.toml in {place}"))
-            .help("`plumb init` writes a small one; `-C DIR` works in another folder"));
+        return Ok(None);
     }
     let mut text = SpecText::default();
     let mut files = Vec::new();
@@ -86,7 +93,7 @@ pub(crate) fn read_spec(folder: &Folder) -> Result<SpecText, CommandError> {
     let (document, diagnostics) = spec::parse::parse(&text.sources, &files);
     text.document = document;
     text.diagnostics.extend(diagnostics);
-    Ok(text)
+    Ok(Some(text))
 }
 
 /// The files of a spec: `plumb.toml` first, the others by name.

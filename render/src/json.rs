@@ -23,6 +23,10 @@ pub fn line(value: &impl Serialize) -> String {
 fn finish(text: Result<String, serde_json::Error>) -> String {
     // The views have text keys and finite numbers only, so writing them cannot fail.
     let mut text = text.expect("views are always writable as JSON");
+    // Strings hold these as escapes, so here they are spaces between the tokens of raw JSON.
+    if text.contains(['\t', '\r']) {
+        text = text.replace(['\t', '\r'], " ");
+    }
     if text.chars().any(|c| c != '\n' && safe::is_hidden(c)) || text.contains("##") {
         text = escaped(&text);
     }

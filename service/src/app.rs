@@ -78,8 +78,8 @@ impl App {
         endpoint::delete(tx, id, face)?;
         let mut workers = self.fleet.ever(id);
         workers.extend(self.queue.forget(tx, id)?);
-        let data = self.options.data.clone();
-        tx.after(move || workers.iter().for_each(|worker| logs::remove(&data, worker)));
+        let (data, id) = (self.options.data.clone(), id.to_owned());
+        tx.after(move || workers.iter().for_each(|worker| logs::remove(&data, &id, worker)));
         Ok(())
     }
 

@@ -5,6 +5,7 @@ mod completions;
 mod drift;
 mod import;
 mod init;
+mod job;
 mod output;
 pub(crate) mod plan;
 mod resolve;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: &Cli, output: &Arc<Output>) -> Result<Status, CommandErro
         Command::State(args) => state::run(base, args, output),
         Command::Resolve(args) => resolve::run(base, args, output),
         Command::Unlock(args) => unlock::run(base, args, output),
+        Command::Job(job) => job::run(base, job, output),
         Command::Serve(args) => serve::run(base, args, output),
         Command::Schema(args) => schema::run(args, output),
         Command::Completions { shell } => completions::run(*shell, output),

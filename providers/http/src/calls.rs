@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use engine::address::Name;
 use provider_port::{Kind, Notice};
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 use url::Url;
 
 use crate::access::{Access, credentials, hint};
@@ -58,6 +59,14 @@ pub(crate) enum Payload<'a> {
         path: String,
         body: Option<Json>,
     },
+    /// A text that goes out, and one that comes back, as they are.
+    Text {
+        method: Method,
+        path: String,
+        body: Option<String>,
+        /// How long the answer may be held back on purpose.
+        held: Duration,
+    },
     /// The next page of a list, where the API said.
     Link {
         url: Url,
@@ -76,6 +85,8 @@ pub(crate) struct Shown {
     pub(crate) json: Option<Json>,
     /// The header `Link`.
     pub(crate) link: Option<String>,
+    /// The body as it came, where the call was a [`Payload::Text`].
+    pub(crate) text: Option<Box<RawValue>>,
 }
 
 impl Caller {
@@ -208,9 +219,14 @@ impl Caller {
         let Some(address) = self.address(prepared.api) else {
             return Err(self.no_address(prepared.api));
         };
+        let mut held = Duration::ZERO;
         let (method, mut url, body) = match &prepared.payload {
             Payload::Rest { method, path, body } => {
                 (*method, append(address, path)?, body.as_ref().map(Json::to_string))
+            }
+            Payload::Text { method, path, body, held: time } => {
+                held = *time;
+                (*method, append(address, path)?, body.clone())
             }
             Payload::Link { url } => (Method::Get, url.clone(), None),
             Payload::Graphql { fields, arguments, selection } => {
@@ -236,7 +252,7 @@ impl Caller {
                 url.set_query(Some(&with));
             }
         }
-        Ok(Outgoing { method, url, headers, body })
+        Ok(Outgoing { method, url, headers, body, held })
     }
 
     fn no_address(&self, api: &Name) -> Failure {
@@ -272,13 +288,17 @@ fn shown(
     alias: &str,
     incoming: &Incoming,
 ) -> Result<Shown, Failure> {
+    if let Payload::Text { .. } = payload {
+        let text = classify::judge(context, incoming)?;
+        return Ok(Shown { json: None, link: None, text });
+    }
     let json = classify::judge(context, incoming)?;
     let Payload::Graphql { fields, .. } = payload else {
-        return Ok(Shown { json, link: incoming.link.clone() });
+        return Ok(Shown { json, link: incoming.link.clone(), text: None });
     };
     let body = json.unwrap_or(Json::Null);
     match graphql::answer(&body, alias, fields) {
-        Answer::Value(value) => Ok(Shown { json: Some(value.clone()), link: None }),
+        Answer::Value(value) => Ok(Shown { json: Some(value.clone()), link: None, text: None }),
         Answer::Errors(said) => Err(classify::graphql_errors(context, &said)),
         Answer::Foreign => Err(classify::foreign(context, "it does not show what was asked for")),
     }

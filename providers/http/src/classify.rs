@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use provider_port::{Error, Kind};
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::descriptor::model::{Api, ErrorRow, Meaning};
@@ -76,7 +77,10 @@ pub(crate) struct Context<'a> {
 }
 
 /// The body of a successful answer (none when it is empty), or what went wrong.
-pub(crate) fn judge(context: &Context<'_>, answer: &Incoming) -> Result<Option<Json>, Failure> {
+pub(crate) fn judge<T: DeserializeOwned>(
+    context: &Context<'_>,
+    answer: &Incoming,
+) -> Result<Option<T>, Failure> {
     if !(200..300).contains(&answer.status) {
         return Err(refused(context, answer));
     }
@@ -306,7 +310,7 @@ mod tests {
             body: body.as_bytes().to_vec(),
             ..Incoming::default()
         };
-        match judge(&context, &answer) {
+        match judge::<Json>(&context, &answer) {
             Ok(body) => format!("ok {body:?}"),
             Err(failure) => {
                 let retry = if failure.transient { " transient" } else { "" };

@@ -69,6 +69,8 @@ pub(crate) struct Outgoing {
     /// Names and values; all values are kept out of any output.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Option<String>,
+    /// How long the server may hold the answer back on purpose, beyond [`Timing::total`].
+    pub(crate) held: Duration,
 }
 
 /// The client. The connection pool is made with the first call, so planning offline costs nothing.
@@ -88,7 +90,8 @@ impl Client {
         let http = http.as_ref().map_err(|reason| Broken::NotSent(reason.clone()))?;
         let mut request = http
             .request(method(outgoing.method), outgoing.url)
-            .headers(headers(&outgoing.headers)?);
+            .headers(headers(&outgoing.headers)?)
+            .timeout(self.timing.total + outgoing.held);
         if let Some(body) = outgoing.body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }

@@ -1,7 +1,9 @@
-//! The serverless compute service: its descriptor, and the provider that interprets it.
+//! The serverless compute service: its descriptor, and the client of its job API.
 //!
 //! What is known about the service's management interfaces stands in `serverless.provider.toml`;
-//! this crate only carries it.
+//! this crate only carries it. What is known about jobs stands in [`jobs`].
+
+pub mod jobs;
 
 use engine::diagnostics::{Diagnostics, FileId};
 use provider_http::{Descriptor, HttpProvider, Settings, load};

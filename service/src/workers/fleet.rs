@@ -356,7 +356,7 @@ impl Fleet {
         let forgotten = if ever.len() > LOGS_MAX { ever.pop_front() } else { None };
         drop(state);
         if let Some(forgotten) = forgotten {
-            logs::remove(&app.options.data, &forgotten);
+            logs::remove(&app.options.data, &worker.endpoint, &forgotten);
         }
         tokio::spawn(supervise(Arc::clone(app), Arc::clone(wanted), worker, inbox));
     }

@@ -11,15 +11,16 @@ const LOG_MAX: usize = 64 << 20;
 /// The most logs of earlier runs that are kept.
 const LOGS_MAX: usize = 500;
 
-/// The file that holds the output of a worker.
-pub(crate) fn path(data: &Path, worker: &str) -> PathBuf {
-    data.join("logs").join(format!("{worker}.log"))
+/// The file that holds the output of a worker of an endpoint. Its name says both, so that whoever
+/// looks for the talk of an endpoint finds it without asking.
+pub(crate) fn path(data: &Path, endpoint: &str, worker: &str) -> PathBuf {
+    data.join("logs").join(format!("{endpoint}.{worker}.log"))
 }
 
 /// Removes the log of a worker.
-pub(crate) fn remove(data: &Path, worker: &str) {
+pub(crate) fn remove(data: &Path, endpoint: &str, worker: &str) {
     // A worker that never started has none.
-    drop(std::fs::remove_file(path(data, worker)));
+    drop(std::fs::remove_file(path(data, endpoint, worker)));
 }
 
 /// Removes the oldest logs of earlier runs of the service, so that they do not pile up.
@@ -68,14 +69,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("logs")).unwrap();
         for number in 0..super::LOGS_MAX + 3 {
-            std::fs::write(super::path(folder.path(), &format!("w{number}")), "x").unwrap();
+            std::fs::write(super::path(folder.path(), "e", &format!("w{number}")), "x").unwrap();
         }
-        let old = std::fs::File::open(super::path(folder.path(), "w7")).unwrap();
+        let old = std::fs::File::open(super::path(folder.path(), "e", "w7")).unwrap();
         old.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
         super::prune(folder.path());
         let left = std::fs::read_dir(folder.path().join("logs")).unwrap().count();
         assert_eq!(left, super::LOGS_MAX);
-        assert!(!super::path(folder.path(), "w7").exists());
+        assert!(!super::path(folder.path(), "e", "w7").exists());
     }
 
     #[tokio::test]

@@ -75,7 +75,7 @@ async fn accompany(
     mut child: Child,
     orders: &mut mpsc::UnboundedReceiver<Order>,
 ) -> Option<ExitStatus> {
-    let log = logs::path(&app.options.data, &worker.id);
+    let log = logs::path(&app.options.data, &worker.endpoint, &worker.id);
     if let Some(output) = child.stdout.take() {
         tokio::spawn(logs::keep(output, log.clone()));
     }

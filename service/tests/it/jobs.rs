@@ -295,7 +295,8 @@ async fn results_that_are_too_large_or_binary_talk_fail_alone() {
     assert!(failed["error"].as_str().unwrap().contains("larger than 20 MB"), "{failed}");
     let job = service.run(&endpoint, json!({ "log_bytes": 100_000_000, "log": "begin" })).await;
     let done = service.until(&endpoint, &job, "COMPLETED").await;
-    let log = service.data.join("logs").join(format!("{}.log", done["workerId"].as_str().unwrap()));
+    let worker = done["workerId"].as_str().unwrap();
+    let log = service.data.join("logs").join(format!("{endpoint}.{worker}.log"));
     assert!((1..70 << 20).contains(&log.metadata().unwrap().len()));
 }
 

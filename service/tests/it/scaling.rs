@@ -188,12 +188,12 @@ async fn templates_say_what_runs_and_volumes_are_folders() {
     let worker = words[2];
     assert_eq!(worker.len(), 14, "the protocol's variables win over the template's");
     service.healthy(&endpoint, |health| health["workers"]["unhealthy"] == 1).await;
-    let log = std::fs::read_to_string(service.data.join("logs").join(format!("{worker}.log")));
-    assert!(log.unwrap().contains("said on stdout"));
+    let log = service.data.join("logs").join(format!("{endpoint}.{worker}.log"));
+    assert!(std::fs::read_to_string(&log).unwrap().contains("said on stdout"));
     assert_eq!(processes(worker), 0, "what it had detached went with it");
     let path = format!("/endpoints/{endpoint}");
     service.rest(Method::DELETE, &path, None).await;
-    assert!(!service.data.join("logs").join(format!("{worker}.log")).exists());
+    assert!(!log.exists());
     service.rest(Method::DELETE, &format!("/networkvolumes/{volume}"), None).await;
     assert!(!out.exists());
 }

@@ -1,0 +1,163 @@
+//! What can be typed after `plumb job`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::{VariableArgs, duration};
+
+/// `plumb job`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Job {
+    /// Submit a job, wait for it, and print its output
+    #[command(
+        after_help = "Examples:\n  plumb job run endpoint.chat '{\"prompt\": \"hi\"}'\n  plumb job run 'endpoint.chat[eu]' --input-file job.json --timeout 5m\n  plumb job run jpnw0v75y3qoql - < job.json\n\nExit status 0 when it completed, 1 when it failed, timed out or was cancelled. Ctrl-C leaves the\njob running, says its id, and exits with 130."
+    )]
+    Run(Run),
+    /// Submit a job and print its id
+    #[command(
+        after_help = "Examples:\n  plumb job submit endpoint.chat '{\"prompt\": \"hi\"}'\n  plumb job submit endpoint.chat --input-file job.json --ttl 1h --low-priority\n\nThe job is kept whatever happens. The service on this machine ends with the last command that\nneeds it, and goes on with the job when it runs again: `plumb job status --wait` waits for it,\n`plumb serve` keeps the service running."
+    )]
+    Submit(Submit),
+    /// Show how a job is
+    #[command(
+        after_help = "Examples:\n  plumb job status endpoint.chat 724907fe-0b3d-4f3c-u1\n  plumb job status endpoint.chat 724907fe-0b3d-4f3c-u1 --wait --json\n\nExit status 1 when the job failed, timed out or was cancelled."
+    )]
+    Status(Status),
+    /// Print what a job streams, as it comes
+    #[command(
+        after_help = "Examples:\n  plumb job stream endpoint.chat 724907fe-0b3d-4f3c-u1\n\nOne part a line, as JSON. The service gives each part only once."
+    )]
+    Stream(One),
+    /// Stop a job, or take it out of the queue
+    #[command(after_help = "Examples:\n  plumb job cancel endpoint.chat 724907fe-0b3d-4f3c-u1")]
+    Cancel(One),
+    /// Put a job that failed or timed out into the queue again
+    #[command(
+        after_help = "Examples:\n  plumb job retry endpoint.chat 724907fe-0b3d-4f3c-u1\n\nIt keeps its id and its input; what it answered before is dropped."
+    )]
+    Retry(One),
+    /// Take all waiting jobs out of the queue
+    #[command(
+        after_help = "Examples:\n  plumb job purge endpoint.chat\n\nJobs in progress keep running."
+    )]
+    Purge(All),
+    /// Show how many jobs and workers there are, by what they do
+    #[command(
+        after_help = "Examples:\n  plumb job health endpoint.chat\n  plumb job health endpoint.chat --json"
+    )]
+    Health(All),
+    /// Print what workers said, for the service on this machine
+    #[command(
+        after_help = "Examples:\n  plumb job logs endpoint.chat\n  plumb job logs endpoint.chat --worker xedezhzb9la3ye\n  plumb job logs endpoint.chat --data /tmp/service"
+    )]
+    Logs(Logs),
+}
+
+/// Whose queue.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
+    /// The address of an endpoint in the state, such as endpoint.chat, or an endpoint's id
+    #[arg(value_name = "ENDPOINT")]
+    pub(crate) endpoint: String,
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
+}
+
+/// `plumb job purge` and `plumb job health`.
+#[derive(Debug, Args)]
+pub(crate) struct All {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is done to one job.
+#[derive(Debug, Args)]
+pub(crate) struct One {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// The id of the job
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `plumb job status`.
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    pub(crate) one: One,
+    /// Wait for its end
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// How long to wait at most, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "wait")]
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// What is submitted.
+#[derive(Debug, Args)]
+pub(crate) struct Input {
+    /// The input, as JSON; - reads it from stdin
+    #[arg(value_name = "INPUT", conflicts_with = "input_file")]
+    pub(crate) input: Option<String>,
+    /// Read the input from a file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) input_file: Option<PathBuf>,
+    /// An address that the service tells when the job has ended
+    #[arg(long, value_name = "URL")]
+    pub(crate) webhook: Option<String>,
+    /// How long the job may run once a worker has it: 5s to 7 days
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) execution_timeout: Option<Duration>,
+    /// After how long the job is deleted, whatever it does then: 10s to 7 days
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) ttl: Option<Duration>,
+    /// Start no worker for it
+    #[arg(long)]
+    pub(crate) low_priority: bool,
+}
+
+/// `plumb job submit`.
+#[derive(Debug, Args)]
+pub(crate) struct Submit {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `plumb job run`.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) submit: Submit,
+    /// How long to wait for the job's end, such as 30s or 5m; the job itself goes on
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Submit with /runsync: takes up to 20 MB, and its result is kept for a minute only
+    #[arg(long)]
+    pub(crate) sync: bool,
+}
+
+/// `plumb job logs`.
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Only this worker's
+    #[arg(long, value_name = "ID")]
+    pub(crate) worker: Option<String>,
+    /// The data folder of `plumb serve` [default: .plumb/service]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) data: Option<PathBuf>,
+}

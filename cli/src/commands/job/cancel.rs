@@ -1,0 +1,22 @@
+//! `plumb job cancel`: stops a job, or takes it out of the queue.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::reference;
+use crate::args::job::One;
+use crate::error::{CommandError, Status};
+use crate::jobs;
+use crate::output::Output;
+
+pub(super) async fn run(
+    base: &Path,
+    args: &One,
+    output: &Arc<Output>,
+) -> Result<Status, CommandError> {
+    let connected = jobs::connect(base, &args.target, output).await?;
+    let progress = jobs::teller(output);
+    let job = connected.endpoint(&progress)?.cancel(&args.job).await.map_err(jobs::failed)?;
+    output.data(&reference(&job, args.json));
+    Ok(Status::Done)
+}

@@ -1,0 +1,103 @@
+//! What is submitted: from an argument, a file or stdin, checked before anything is called.
+
+use std::io::Read;
+use std::path::Path;
+
+use provider_serverless::jobs::limits::{RUN_BYTES_MAX, RUNSYNC_BYTES_MAX};
+use provider_serverless::jobs::{Refused, Submission};
+
+use crate::args::job::Input;
+use crate::error::CommandError;
+
+/// Reads and checks what is to be submitted.
+pub(super) fn submission(
+    base: &Path,
+    input: &Input,
+    sync: bool,
+) -> Result<Submission, CommandError> {
+    let max = if sync { RUNSYNC_BYTES_MAX } else { RUN_BYTES_MAX };
+    let text = text(base, input, max)?;
+    let made = Submission::new(&text).and_then(|made| with_options(made, input));
+    let made = made.map_err(|reason| refused(&reason, sync))?;
+    made.body(max).map_err(|reason| refused(&reason, sync))?;
+    Ok(made)
+}
+
+fn with_options(made: Submission, input: &Input) -> Result<Submission, Refused> {
+    let mut made = made.low_priority(input.low_priority);
+    if let Some(url) = &input.webhook {
+        made = made.webhook(url)?;
+    }
+    if let Some(time) = input.execution_timeout {
+        made = made.execution_timeout(time)?;
+    }
+    if let Some(time) = input.ttl {
+        made = made.ttl(time)?;
+    }
+    Ok(made)
+}
+
+fn refused(reason: &Refused, sync: bool) -> CommandError {
+    let error = CommandError::new(reason.to_string());
+    match reason {
+        Refused::TooLarge { .. } if !sync => error.help(
+            "nothing was sent; `plumb job run --sync` takes up to 20 MB, larger inputs go by way \
+             of a network volume or an object store",
+        ),
+        Refused::TooLarge { .. } => error.help(
+            "nothing was sent; larger inputs go by way of a network volume or an object store",
+        ),
+        Refused::NotJson(_) => error.help("nothing was sent; a text needs its quotes: '\"text\"'"),
+        _ => error.help("nothing was sent"),
+    }
+}
+
+fn text(base: &Path, input: &Input, max: usize) -> Result<String, CommandError> {
+    if let Some(file) = &input.input_file {
+        let path = base.join(file);
+        let cannot = |error: std::io::Error| {
+            CommandError::caused(format_args!("cannot read {}", path.display()), &error)
+        };
+        let open = std::fs::File::open(&path).map_err(cannot)?;
+        return bounded(open, max, &path.display().to_string());
+    }
+    match input.input.as_deref() {
+        Some("-") => bounded(std::io::stdin().lock(), max, "stdin"),
+        Some(text) => Ok(text.to_owned()),
+        None => Err(CommandError::new("the job has no input").help(
+            "give it as JSON after the endpoint, with --input-file FILE, or as - from stdin",
+        )),
+    }
+}
+
+/// Reads a text without ever holding more than can be sent.
+fn bounded(from: impl Read, max: usize, name: &str) -> Result<String, CommandError> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
+    from.take(most)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CommandError::caused(format_args!("cannot read {name}"), &error))?;
+    if bytes.len() > max {
+        return Err(CommandError::new(format!(
+            "the input of {name} is larger than {} MB, which is what the service takes",
+            max >> 20
+        ))
+        .help("nothing was sent; larger inputs go by way of a network volume"));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| CommandError::new(format!("the input of {name} is not UTF-8 text")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_large_is_not_even_read() {
+        let endless = std::io::repeat(b' ');
+        let error = bounded(endless, 2 << 20, "stdin").unwrap_err();
+        assert!(error.message.contains("larger than 2 MB"), "{}", error.message);
+        assert_eq!(bounded(&b"{}"[..], 2, "stdin").unwrap(), "{}");
+        assert!(bounded(&b"\xff"[..], 2, "x").unwrap_err().message.contains("UTF-8"));
+    }
+}

@@ -1,0 +1,118 @@
+//! `plumb job logs`: what workers of the service on this machine said. Reads files; nothing is
+//! called and nothing is started.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::args::job::Logs;
+use crate::error::{CommandError, Status};
+use crate::jobs;
+use crate::output::Output;
+use crate::session::Folder;
+
+/// The longest line that is shown, in characters.
+const LINE_MAX: usize = 4_000;
+
+pub(super) async fn run(
+    base: &Path,
+    args: &Logs,
+    output: &Arc<Output>,
+) -> Result<Status, CommandError> {
+    let folder = Folder::new(base, None)?;
+    let id = jobs::id(&folder, &args.target).await?;
+    let data = match &args.data {
+        Some(data) => base.join(data),
+        None => folder.plumb().join("service"),
+    };
+    let logs = logs(&data.join("logs"), &id)?;
+    let wanted = |worker: &str| args.worker.as_deref().is_none_or(|wanted| wanted == worker);
+    let logs: Vec<_> = logs.into_iter().filter(|(worker, _)| wanted(worker)).collect();
+    if logs.is_empty() {
+        return Err(CommandError::new(format!(
+            "there is no worker's log of {} in {}",
+            args.target.endpoint,
+            data.display()
+        ))
+        .help("logs are kept by the service on this machine; --data names another data folder"));
+    }
+    let talked: Vec<_> = logs
+        .iter()
+        .filter(|(_, path)| path.metadata().is_ok_and(|found| found.len() > 0))
+        .collect();
+    if talked.is_empty() {
+        output.talk("its workers said nothing\n");
+    }
+    for (worker, path) in &talked {
+        if talked.len() > 1 {
+            output.data(&format!("==> worker {} <==\n", render::safe::text(worker)));
+        }
+        print(path, output)?;
+    }
+    Ok(Status::Done)
+}
+
+/// The logs of the workers of an endpoint, the oldest first.
+fn logs(folder: &Path, endpoint: &str) -> Result<Vec<(String, PathBuf)>, CommandError> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            let cannot = format_args!("cannot read {}", folder.display()).to_string();
+            return Err(CommandError::caused(cannot, &error));
+        }
+    };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let worker = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(endpoint)?.strip_prefix('.')?.strip_suffix(".log"));
+        let since = entry.metadata().and_then(|found| found.modified()).ok();
+        if let Some(worker) = worker {
+            found.push((since, worker.to_owned(), entry.path()));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, worker, path)| (worker, path)).collect())
+}
+
+/// Prints a log line by line, harmless to a terminal whatever a worker wrote.
+fn print(path: &Path, output: &Output) -> Result<(), CommandError> {
+    let cannot = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot read {}", path.display()), &error)
+    };
+    let mut reader = BufReader::new(File::open(path).map_err(cannot)?);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // A worker may write without line ends, so a line is read in parts.
+        let part = u64::try_from(LINE_MAX).unwrap_or(u64::MAX);
+        let mut bounded = std::io::Read::take(&mut reader, part);
+        if bounded.read_until(b'\n', &mut line).map_err(cannot)? == 0 {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\n', '\r']).replace('\t', "    ");
+        output.data(&(render::safe::whole(&text).into_owned() + "\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_logs_of_the_endpoint_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["e1.w1.log", "e1.w2.log", "e12.w3.log", "e1.log", "other"] {
+            std::fs::write(folder.path().join(name), "x").unwrap();
+        }
+        let mut found: Vec<_> =
+            logs(folder.path(), "e1").unwrap().into_iter().map(|(worker, _)| worker).collect();
+        found.sort();
+        assert_eq!(found, ["w1", "w2"]);
+        assert!(logs(&folder.path().join("none"), "e1").unwrap().is_empty());
+    }
+}

@@ -1,0 +1,87 @@
+//! `plumb job`: the job API, for people and scripts. Each operation is a file.
+
+mod cancel;
+mod health;
+mod input;
+mod logs;
+mod purge;
+mod retry;
+mod run;
+mod status;
+mod stream;
+mod submit;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use provider_serverless::jobs;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::job::Job;
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+use crate::session;
+
+pub(crate) fn run(base: &Path, job: &Job, output: &Arc<Output>) -> Result<Status, CommandError> {
+    session::wait_for(async {
+        match job {
+            Job::Run(args) => run::run(base, args, output).await,
+            Job::Submit(args) => submit::run(base, args, output).await,
+            Job::Status(args) => status::run(base, args, output).await,
+            Job::Stream(args) => stream::run(base, args, output).await,
+            Job::Cancel(args) => cancel::run(base, args, output).await,
+            Job::Retry(args) => retry::run(base, args, output).await,
+            Job::Purge(args) => purge::run(base, args, output).await,
+            Job::Health(args) => health::run(base, args, output).await,
+            Job::Logs(args) => logs::run(base, args, output).await,
+        }
+    })
+}
+
+/// A token that fires at Ctrl-C and at SIGTERM.
+fn stop_on_signal() -> Result<CancellationToken, CommandError> {
+    let listen = |kind| {
+        signal(kind).map_err(|error| CommandError::caused("cannot listen for signals", &error))
+    };
+    let (mut interrupt, mut terminate) =
+        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let stop = CancellationToken::new();
+    let fired = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+        fired.cancel();
+    });
+    Ok(stop)
+}
+
+/// A job's id and state, as a line or as JSON.
+fn reference(job: &jobs::Job, json: bool) -> String {
+    if json {
+        return render::json::line(job);
+    }
+    format!("{} {}\n", render::safe::text(&job.id), job.status)
+}
+
+/// What the end of a job means for the exit status.
+fn status_of(status: &jobs::Status) -> Status {
+    match status {
+        jobs::Status::Failed | jobs::Status::Cancelled | jobs::Status::TimedOut => Status::Failed,
+        _ => Status::Done,
+    }
+}
+
+/// Why a job that ended did not complete; none when it did.
+fn failure(job: &jobs::Job) -> Option<CommandError> {
+    let words = match job.status {
+        jobs::Status::Failed => "failed",
+        jobs::Status::Cancelled => "was cancelled",
+        jobs::Status::TimedOut => "ran out of time",
+        _ => return None,
+    };
+    let id = render::safe::text(&job.id);
+    Some(CommandError::new(match job.error_text() {
+        Some(why) => format!("job {id} {words}: {why}"),
+        None => format!("job {id} {words}"),
+    }))
+}

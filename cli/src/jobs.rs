@@ -1,0 +1,368 @@
+//! Jobs as commands need them: which endpoint is meant, the job API behind it, and waiting for a
+//! job's end.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use engine::address::Address;
+use engine::diagnostics::nearest;
+use engine::spec::settings::provider_settings;
+use engine::state::Snapshot;
+use provider_port::{Error, Kind as Failed, Notice};
+use provider_serverless::jobs::{self, Endpoint, Follow, Job, Jobs, Status};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::VariableArgs;
+use crate::args::job::Target;
+use crate::error::{CommandError, Kind};
+use crate::output::Output;
+use crate::planning;
+use crate::providers::{Configured, Described};
+use crate::session::{self, Folder};
+use crate::variables;
+
+/// How long a job may wait in the queue before somebody asks why.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The job API of one endpoint, and what keeps it callable.
+pub(crate) struct Connected {
+    configured: Configured,
+    /// The endpoint's id.
+    pub(crate) id: String,
+    /// The endpoint as the user called it.
+    pub(crate) name: String,
+}
+
+/// Finds out which endpoint is meant and where its job API is.
+pub(crate) async fn connect(
+    base: &Path,
+    target: &Target,
+    output: &Output,
+) -> Result<Connected, CommandError> {
+    let folder = Folder::new(base, None)?;
+    let id = id(&folder, target).await?;
+    let described = described(&folder, base, &target.variables)?;
+    let data = folder.plumb().join("service");
+    if described.needs_child(&session::variable) && !data.is_dir() {
+        return Err(CommandError::new(format!(
+            "there is no job API here: nobody says where one is, and {} is not there",
+            data.display()
+        ))
+        .help(
+            "set PLUMB_SERVERLESS_QUEUE_URL and PLUMB_SERVERLESS_API_KEY, or give the folder of \
+             the spec with `-C DIR`",
+        ));
+    }
+    let configured = described.connect(&folder, &session::variable, output).await?;
+    Ok(Connected { configured, id, name: target.endpoint.clone() })
+}
+
+/// The id of the endpoint that is meant.
+pub(crate) async fn id(folder: &Folder, target: &Target) -> Result<String, CommandError> {
+    if !target.endpoint.contains('.') {
+        // An id needs no state.
+        return id_of(&target.endpoint, &planning::no_state());
+    }
+    id_of(&target.endpoint, &planning::load(folder).await?.snapshot)
+}
+
+impl Connected {
+    /// The job API of the endpoint.
+    pub(crate) fn endpoint<'a>(
+        &'a self,
+        progress: jobs::Progress<'a>,
+    ) -> Result<Endpoint<'a>, CommandError> {
+        Ok(api(&self.configured)?.endpoint(&self.id, progress))
+    }
+
+    /// What becomes of a job that nobody waits for any more.
+    pub(crate) fn afterwards(&self, job: &str) -> String {
+        let name = &self.name;
+        if self.configured.is_on_demand() {
+            return format!(
+                "it is kept, and the service on this machine goes on with it when it runs again: \
+                 `plumb job status {name} {job} --wait` waits for it, `plumb serve` keeps the \
+                 service running"
+            );
+        }
+        format!("it goes on: `plumb job status {name} {job} --wait` waits for it")
+    }
+}
+
+/// The client of the job API.
+pub(crate) fn api(configured: &Configured) -> Result<&Jobs, CommandError> {
+    configured.jobs.as_ref().ok_or_else(|| CommandError::new("nothing here takes jobs"))
+}
+
+/// Tells when a call has to be tried again.
+pub(crate) fn teller(output: &Output) -> impl Fn(Notice) + Send + Sync {
+    move |notice| {
+        if let Notice::Retrying { reason, after } = notice {
+            let reason = render::safe::text(&reason);
+            output.talk(&format!("{reason}; once more in {}\n", seconds(after)));
+        }
+    }
+}
+
+/// A time in seconds, for people.
+pub(crate) fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+/// The serverless provider as the folder's spec configures it, if there is a spec.
+fn described(
+    folder: &Folder,
+    base: &Path,
+    given: &VariableArgs,
+) -> Result<Described, CommandError> {
+    let Some(text) = session::read_spec_if_any(folder)? else {
+        return Described::serverless(None);
+    };
+    let (name, document) = (provider_serverless::NAME, &text.document);
+    if !document.providers.contains_key(name) {
+        return Described::serverless(None);
+    }
+    let given = variables::given(document.variables.keys(), given, base, &session::variable)?;
+    let files = session::read_files(folder, document);
+    let (settings, found) = provider_settings(document, &given, &files);
+    let wrong = found.iter().find(|found| found.severity == engine::diagnostics::Severity::Error);
+    if let Some(wrong) = wrong {
+        let error = CommandError::new(format!(
+            "the spec does not say where the job API is: {}",
+            wrong.summary
+        ));
+        return Err(match &wrong.help {
+            Some(help) => error.help(help.clone()),
+            None => error.help("`plumb validate` shows where"),
+        });
+    }
+    Described::serverless(settings.get(name))
+}
+
+/// The id of the endpoint that a text means: an address of the state, or an id.
+fn id_of(text: &str, snapshot: &Snapshot) -> Result<String, CommandError> {
+    if !text.contains('.') {
+        if jobs::is_id(text) {
+            return Ok(text.to_owned());
+        }
+        return Err(CommandError::new(format!("`{text}` is neither an address nor an id"))
+            .help("write an address such as endpoint.chat, or the id that the service gave it"));
+    }
+    let address: Address = text
+        .parse()
+        .map_err(|error: engine::address::AddressError| CommandError::new(error.to_string()))?;
+    if !jobs::takes_jobs(&address.block.ty) {
+        return Err(CommandError::new(format!("{address} takes no jobs: only endpoints do")));
+    }
+    let Some(entry) = snapshot.entries.get(&address) else {
+        return Err(not_there(&address, snapshot));
+    };
+    if &*entry.provider != provider_serverless::NAME {
+        return Err(CommandError::new(format!(
+            "{address} is managed by the provider `{}`, which takes no jobs",
+            entry.provider
+        )));
+    }
+    match &entry.current {
+        Some(object) => Ok(object.id.to_string()),
+        None => Err(not_there(&address, snapshot)),
+    }
+}
+
+fn not_there(address: &Address, snapshot: &Snapshot) -> CommandError {
+    let error = CommandError::new(format!("there is no {address} in the state"));
+    let known: Vec<String> = snapshot
+        .entries
+        .iter()
+        .filter(|(known, entry)| jobs::takes_jobs(&known.block.ty) && entry.current.is_some())
+        .map(|(known, _)| known.to_string())
+        .collect();
+    let same_block = known.iter().find(|known| known.starts_with(&format!("{}[", address.block)));
+    let near = nearest(&address.to_string(), known.iter().map(String::as_str));
+    match same_block.map(String::as_str).or(near) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None if known.is_empty() => error.help("`plumb apply` makes it"),
+        None => error.help(format!("there is {}", known.join(", "))),
+    }
+}
+
+/// How waiting for a job ended.
+pub(crate) enum Ended {
+    /// The job has ended.
+    Job(Job),
+    /// The time was up.
+    TimedOut(Job),
+    /// Somebody asked to stop.
+    Stopped(Job),
+}
+
+/// Waits for a job's end, and tells how it is when that changes.
+pub(crate) async fn wait(
+    endpoint: &Endpoint<'_>,
+    job: Job,
+    until: Option<Instant>,
+    stop: &CancellationToken,
+    tell: &mut Telling<'_>,
+) -> Result<Ended, Error> {
+    let mut follow = Follow::new(endpoint, job);
+    tell.job(follow.job());
+    while !follow.job().status.is_final() {
+        let time_up = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let known = follow.job().clone();
+        tokio::select! {
+            seen = follow.look() => tell.job(seen?),
+            () = time_up => return Ok(Ended::TimedOut(known)),
+            () = stop.cancelled() => return Ok(Ended::Stopped(known)),
+        }
+        if tell.wonders()
+            && let Ok(health) = endpoint.health().await
+        {
+            tell.queue(&health);
+        }
+    }
+    Ok(Ended::Job(follow.job().clone()))
+}
+
+/// What is told while a job runs: only what changes.
+pub(crate) struct Telling<'a> {
+    output: &'a Output,
+    /// Before each line; the check that a job belongs to, for example.
+    label: String,
+    status: Option<Status>,
+    progress: Option<String>,
+    began: Instant,
+    asked: bool,
+    /// Whether what workers answer may be shown.
+    shows_output: bool,
+}
+
+impl<'a> Telling<'a> {
+    pub(crate) fn new(output: &'a Output, label: String, shows_output: bool) -> Self {
+        Self {
+            output,
+            label,
+            status: None,
+            progress: None,
+            began: Instant::now(),
+            asked: false,
+            shows_output,
+        }
+    }
+
+    fn job(&mut self, job: &Job) {
+        if self.status.as_ref() != Some(&job.status) {
+            let words = match &job.status {
+                Status::InQueue => "waits in the queue".to_owned(),
+                Status::InProgress => "is in progress".to_owned(),
+                Status::Completed => format!("completed{}", times(job)),
+                Status::Failed => format!("failed{}", times(job)),
+                Status::TimedOut => format!("ran out of time{}", times(job)),
+                Status::Cancelled => "was cancelled".to_owned(),
+                Status::Other(name) => format!("is {}", render::safe::text(name)),
+            };
+            let id = render::safe::text(&job.id);
+            self.output.talk(&format!("{}job {id} {words}\n", self.label));
+            self.status = Some(job.status.clone());
+        }
+        let progress = job.output.as_ref().map(|output| output.get().to_owned());
+        if self.shows_output && !job.status.is_final() && progress != self.progress {
+            if let Some(text) = &progress {
+                let text = render::safe::text(text);
+                self.output.talk(&format!("{}progress: {text}\n", self.label));
+            }
+            self.progress = progress;
+        }
+    }
+
+    /// Whether the job waits for so long that it is worth looking why; true once.
+    fn wonders(&mut self) -> bool {
+        let wonders =
+            !self.asked && self.status == Some(Status::InQueue) && self.began.elapsed() > PATIENCE;
+        self.asked |= wonders;
+        wonders
+    }
+
+    fn queue(&self, health: &jobs::Health) {
+        let workers = counts(&health.workers);
+        self.output.talk(&format!("{}it still waits; workers: {workers}\n", self.label));
+    }
+}
+
+/// How long a job waited and ran, as far as that is known.
+fn times(job: &Job) -> String {
+    let time = |ms: Option<i64>| {
+        ms.and_then(|ms| u64::try_from(ms).ok()).map(|ms| seconds(Duration::from_millis(ms)))
+    };
+    match (time(job.execution_time), time(job.delay_time)) {
+        (Some(ran), Some(waited)) => format!(" in {ran}, after it waited {waited}"),
+        (Some(ran), None) => format!(" in {ran}"),
+        _ => String::new(),
+    }
+}
+
+/// Numbers by name, as people say them: `1 in queue`.
+pub(crate) fn counts(numbers: &BTreeMap<String, i64>) -> String {
+    let shown: Vec<String> = numbers
+        .iter()
+        .map(|(name, count)| {
+            let mut words = String::new();
+            for c in name.chars() {
+                if c.is_ascii_uppercase() {
+                    words.push(' ');
+                }
+                words.push(c.to_ascii_lowercase());
+            }
+            format!("{count} {}", render::safe::text(&words))
+        })
+        .collect();
+    if shown.is_empty() { "unknown".to_owned() } else { shown.join(", ") }
+}
+
+/// A failed call of the job API.
+pub(crate) fn failed(error: Error) -> CommandError {
+    let failed = CommandError::new(error.message);
+    match (error.help, error.kind) {
+        (Some(help), _) => failed.help(help),
+        (None, Failed::NotFound) => failed.help(
+            "results are kept for 30 minutes, and a job is deleted when its time to live is over",
+        ),
+        (None, _) => failed,
+    }
+}
+
+/// The error of a command that was stopped while a job runs.
+pub(crate) fn stopped(connected: &Connected, job: &Job) -> CommandError {
+    let id = render::safe::text(&job.id);
+    CommandError::new(format!("stopped waiting for job {id}"))
+        .kind(Kind::Cancelled)
+        .help(connected.afterwards(&id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_addresses_are_told_apart() {
+        let snapshot = planning::no_state();
+        assert_eq!(id_of("jpnw0v75y3qoql", &snapshot).unwrap(), "jpnw0v75y3qoql");
+        let message = |text: &str| id_of(text, &snapshot).unwrap_err().message;
+        assert_eq!(message("a/b"), "`a/b` is neither an address nor an id");
+        assert_eq!(message("endpoint.x"), "there is no endpoint.x in the state");
+        assert_eq!(message("value.x"), "value.x takes no jobs: only endpoints do");
+        assert!(message("endpoint.x[").contains("is not an address"));
+    }
+
+    #[test]
+    fn counts_are_words() {
+        let numbers = BTreeMap::from([("inQueue".to_owned(), 2), ("failed".to_owned(), 0)]);
+        assert_eq!(counts(&numbers), "0 failed, 2 in queue");
+        assert_eq!(counts(&BTreeMap::new()), "unknown");
+    }
+}

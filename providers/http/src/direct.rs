@@ -1,0 +1,85 @@
+//! Calls that no descriptor describes, to an API that one does.
+//!
+//! Whoever speaks an API beyond resources, such as a queue of jobs, makes its calls here: with the
+//! address, the key, the limits, the retries and the words of the provider itself. Bodies go out
+//! and come back as the texts that they are: what others wrote is not ours to change.
+
+use std::time::Duration;
+
+use engine::address::Name;
+use engine::diagnostics::Diagnostics;
+use provider_port::{Error, Notice};
+use serde_json::value::RawValue;
+
+use crate::access::{Access, Settings};
+use crate::calls::{Caller, Payload, Prepared};
+use crate::descriptor::Descriptor;
+use crate::descriptor::model::Method;
+
+/// One API of a descriptor, ready to be called.
+pub struct Direct {
+    caller: Caller,
+    api: Name,
+}
+
+/// One call.
+pub struct DirectCall<'a> {
+    /// The path below the API's address, with its query; begins with a slash.
+    pub path: String,
+    /// The call in words, without values, such as `POST /run`.
+    pub what: &'a str,
+    /// What it sends.
+    pub ask: Ask,
+    /// Whether doing it twice is doing it once: then it is tried again when its answer is lost.
+    pub repeatable: bool,
+    /// How long the API may hold its answer back on purpose.
+    pub held: Duration,
+}
+
+/// What a call sends.
+pub enum Ask {
+    /// Nothing: it reads.
+    Get,
+    /// Nothing, or a JSON text.
+    Post(Option<String>),
+}
+
+impl Direct {
+    /// Looks up address and key, and refuses what is wrong with them. What is missing shows with
+    /// the first call.
+    pub fn open(
+        descriptor: &Descriptor,
+        api: &str,
+        settings: &Settings<'_>,
+    ) -> Result<Self, Diagnostics> {
+        let (access, diagnostics) = Access::of(descriptor, settings);
+        if diagnostics.has_errors() {
+            return Err(diagnostics);
+        }
+        Ok(Self { caller: Caller::new(descriptor, access, settings.timing), api: api.into() })
+    }
+
+    /// Makes a call and returns the answer's JSON; none when its body is empty. `progress` is told
+    /// when it has to be tried again.
+    pub async fn call(
+        &self,
+        call: DirectCall<'_>,
+        progress: &(dyn Fn(Notice) + Send + Sync),
+    ) -> Result<Option<Box<RawValue>>, Error> {
+        let (method, body) = match call.ask {
+            Ask::Get => (Method::Get, None),
+            Ask::Post(body) => (Method::Post, body),
+        };
+        let prepared = Prepared {
+            api: &self.api,
+            what: call.what.to_owned(),
+            payload: Payload::Text { method, path: call.path, body, held: call.held },
+            mutation: !call.repeatable,
+            names_object: true,
+            header: None,
+            mask: self.caller.mask.clone(),
+        };
+        let shown = self.caller.call(&prepared, progress).await;
+        shown.map(|shown| shown.text).map_err(|failure| failure.error)
+    }
+}

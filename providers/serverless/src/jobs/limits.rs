@@ -1,0 +1,241 @@
+//! What may be submitted, checked before anything is sent.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// The most bytes that `/run` takes.
+pub const RUN_BYTES_MAX: usize = 10 << 20;
+/// The most bytes that `/runsync` takes.
+pub const RUNSYNC_BYTES_MAX: usize = 20 << 20;
+
+const WEEK_MS: u128 = 7 * 24 * 60 * 60 * 1000;
+/// How long a job may be allowed to run, in milliseconds.
+const EXECUTION_TIMEOUT_MS: RangeInclusive<u128> = 5_000..=WEEK_MS;
+/// How long a job may be allowed to live, in milliseconds.
+const TTL_MS: RangeInclusive<u128> = 10_000..=WEEK_MS;
+/// How long the service may be asked to wait, in milliseconds.
+const WAIT_MS: RangeInclusive<u128> = 1_000..=300_000;
+
+/// Why something is not sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is no JSON.
+    #[error("the input is not JSON: {0}")]
+    NotJson(String),
+    /// It is `null`, which the service takes for nothing.
+    #[error("the input is null, and a job needs an input")]
+    Null,
+    /// It is too large.
+    #[error("the job has {bytes} bytes, and the service takes {max} here")]
+    TooLarge {
+        /// How many bytes it has.
+        bytes: usize,
+        /// How many are taken.
+        max: usize,
+    },
+    /// A time is out of its range.
+    #[error("{what} is {ms} ms, and may be {min} to {max} ms")]
+    OutOfRange {
+        /// Which time.
+        what: &'static str,
+        /// What it is.
+        ms: u128,
+        /// The least.
+        min: u128,
+        /// The most.
+        max: u128,
+    },
+    /// The webhook is no address.
+    #[error("the webhook is not an http or https address")]
+    Webhook,
+}
+
+/// A job before it is one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Submission {
+    input: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhook: Option<String>,
+    #[serde(skip_serializing_if = "Policy::is_empty")]
+    policy: Policy,
+}
+
+/// How the job is treated.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Policy {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution_timeout: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    low_priority: bool,
+}
+
+impl Policy {
+    fn is_empty(&self) -> bool {
+        self.execution_timeout.is_none() && self.ttl.is_none() && !self.low_priority
+    }
+}
+
+impl Submission {
+    /// A job with this input, a JSON text. It is sent as it is written.
+    pub fn new(input: &str) -> Result<Self, Refused> {
+        let input: Box<RawValue> =
+            serde_json::from_str(input).map_err(|error| Refused::NotJson(error.to_string()))?;
+        if input.get() == "null" {
+            return Err(Refused::Null);
+        }
+        Ok(Self { input, webhook: None, policy: Policy::default() })
+    }
+
+    /// With an address that is told when the job has ended.
+    pub fn webhook(mut self, url: &str) -> Result<Self, Refused> {
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        let plain = url.bytes().all(|b| b.is_ascii_graphic());
+        if !plain || rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) {
+            return Err(Refused::Webhook);
+        }
+        self.webhook = Some(url.to_owned());
+        Ok(self)
+    }
+
+    /// With the longest time that the job may run once a worker has it.
+    pub fn execution_timeout(mut self, time: Duration) -> Result<Self, Refused> {
+        self.policy.execution_timeout =
+            Some(in_range("the execution timeout", time, &EXECUTION_TIMEOUT_MS)?);
+        Ok(self)
+    }
+
+    /// With the time after which the job is deleted, whatever it does then.
+    pub fn ttl(mut self, time: Duration) -> Result<Self, Refused> {
+        self.policy.ttl = Some(in_range("the time to live", time, &TTL_MS)?);
+        Ok(self)
+    }
+
+    /// As a job for which no worker is started.
+    #[must_use]
+    pub fn low_priority(mut self, low: bool) -> Self {
+        self.policy.low_priority = low;
+        self
+    }
+
+    /// What is sent, if it is not too large.
+    pub fn body(&self, max: usize) -> Result<String, Refused> {
+        // Texts, numbers and JSON that was read before can be written.
+        let body = serde_json::to_string(self).expect("a submission can be written as JSON");
+        if body.len() > max {
+            return Err(Refused::TooLarge { bytes: body.len(), max });
+        }
+        Ok(body)
+    }
+}
+
+/// How long the service is asked to wait for a job's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait(u64);
+
+impl Wait {
+    /// A time in the range that the service takes.
+    pub fn new(time: Duration) -> Result<Self, Refused> {
+        in_range("the wait", time, &WAIT_MS).map(Self)
+    }
+
+    /// The nearest time that the service takes.
+    pub fn nearest(time: Duration) -> Self {
+        let ms = time.as_millis().clamp(*WAIT_MS.start(), *WAIT_MS.end());
+        Self(u64::try_from(ms).unwrap_or(1_000))
+    }
+
+    /// In milliseconds.
+    pub fn ms(self) -> u64 {
+        self.0
+    }
+
+    /// As a duration.
+    pub fn duration(self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+}
+
+fn in_range(
+    what: &'static str,
+    time: Duration,
+    range: &RangeInclusive<u128>,
+) -> Result<u64, Refused> {
+    let ms = time.as_millis();
+    match u64::try_from(ms) {
+        Ok(number) if range.contains(&ms) => Ok(number),
+        _ => Err(Refused::OutOfRange { what, ms, min: *range.start(), max: *range.end() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_what_was_written() {
+        let submission = Submission::new(r#" {"n":12345678901234567890123,"f":1.50} "#).unwrap();
+        assert_eq!(
+            submission.body(100).unwrap(),
+            r#"{"input":{"n":12345678901234567890123,"f":1.50}}"#
+        );
+        let submission = submission
+            .webhook("https://h/x")
+            .and_then(|s| s.ttl(Duration::from_secs(10)))
+            .and_then(|s| s.execution_timeout(Duration::from_secs(5)))
+            .unwrap();
+        assert!(submission.low_priority(true).body(1000).unwrap().ends_with(
+            r#","webhook":"https://h/x","policy":{"executionTimeout":5000,"ttl":10000,"lowPriority":true}}"#
+        ));
+    }
+
+    #[test]
+    fn inputs_that_no_service_takes() {
+        assert!(matches!(Submission::new("{"), Err(Refused::NotJson(_))));
+        assert!(matches!(Submission::new(""), Err(Refused::NotJson(_))));
+        assert_eq!(Submission::new(" null ").unwrap_err(), Refused::Null);
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_whole_body() {
+        let submission = Submission::new("\"xx\"").unwrap();
+        let bytes = r#"{"input":"xx"}"#.len();
+        assert!(submission.body(bytes).is_ok());
+        assert_eq!(
+            submission.body(bytes - 1).unwrap_err(),
+            Refused::TooLarge { bytes, max: bytes - 1 }
+        );
+    }
+
+    #[test]
+    fn ranges_have_ends() {
+        let submission = Submission::new("1").unwrap();
+        let ttl = |ms| submission.clone().ttl(Duration::from_millis(ms));
+        assert!(ttl(10_000).is_ok() && ttl(604_800_000).is_ok());
+        assert_eq!(
+            ttl(9_999).unwrap_err().to_string(),
+            "the time to live is 9999 ms, and may be 10000 to 604800000 ms"
+        );
+        assert!(ttl(604_800_001).is_err());
+        let timeout = |ms| submission.clone().execution_timeout(Duration::from_millis(ms));
+        assert!(timeout(5_000).is_ok() && timeout(4_999).is_err());
+        let wait = |ms| Wait::new(Duration::from_millis(ms));
+        assert!(wait(1_000).is_ok() && wait(300_000).is_ok());
+        assert!(wait(999).is_err() && wait(300_001).is_err());
+        assert_eq!(Wait::nearest(Duration::ZERO).ms(), 1_000);
+        assert_eq!(Wait::nearest(Duration::MAX).ms(), 300_000);
+    }
+
+    #[test]
+    fn webhooks_are_addresses() {
+        let webhook = |url: &str| Submission::new("1").unwrap().webhook(url).is_ok();
+        assert!(webhook("http://127.0.0.1:1/x") && webhook("https://h"));
+        assert!(!webhook("ftp://h") && !webhook("http://") && !webhook("http:///x"));
+        assert!(!webhook("http://a b") && !webhook("h"));
+    }
+}

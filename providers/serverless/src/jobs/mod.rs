@@ -1,0 +1,210 @@
+//! The client of the job API: jobs are submitted to an endpoint, and looked at until they end.
+//!
+//! What is wrong with a submission is found before anything is sent ([`limits`]). Calls are made by
+//! `provider_http`, so address, key, pauses after 429 and the words of errors are the same as those
+//! of the management calls. A submission whose answer was lost is never sent again: that would make
+//! a second job.
+
+mod follow;
+pub mod limits;
+mod result;
+
+use std::time::Duration;
+
+use engine::diagnostics::Diagnostics;
+use provider_http::{Ask, Direct, DirectCall, Settings};
+use provider_port::{Error, Kind, Notice};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+pub use follow::Follow;
+pub use limits::{Refused, Submission, Wait};
+pub use result::{Health, Job, Part, Parts, Purged, Status};
+
+/// The resource type that takes jobs.
+const TYPE: &str = "endpoint";
+/// The API of the descriptor that takes them.
+const API: &str = "queue";
+/// How long one look at a job may be held back by `/stream`.
+const STREAM_HELD: Duration = Duration::from_secs(30);
+
+/// Says whether resources of a type take jobs.
+pub fn takes_jobs(ty: &str) -> bool {
+    ty == TYPE
+}
+
+/// Told when a call has to be tried again.
+pub type Progress<'a> = &'a (dyn Fn(Notice) + Send + Sync);
+
+/// The job API, ready to be called.
+pub struct Jobs {
+    direct: Direct,
+}
+
+/// One endpoint of it.
+pub struct Endpoint<'a> {
+    direct: &'a Direct,
+    id: &'a str,
+    progress: Progress<'a>,
+}
+
+impl Jobs {
+    /// Looks up address and key, and refuses what is wrong with them. What is missing shows with
+    /// the first call.
+    pub fn open(settings: &Settings<'_>) -> Result<Self, Diagnostics> {
+        Ok(Self { direct: Direct::open(&crate::read()?, API, settings)? })
+    }
+
+    /// The endpoint with this id.
+    pub fn endpoint<'a>(&'a self, id: &'a str, progress: Progress<'a>) -> Endpoint<'a> {
+        Endpoint { direct: &self.direct, id, progress }
+    }
+}
+
+impl Endpoint<'_> {
+    /// `POST /run`: the job waits in the queue; returns its id and status.
+    pub async fn run(&self, submission: &Submission) -> Result<Job, Error> {
+        let body = submission.body(limits::RUN_BYTES_MAX).map_err(|reason| refused(&reason))?;
+        let call = self.call("POST /run", "/run", Ask::Post(Some(body)));
+        self.one(call).await.map_err(doubtful)
+    }
+
+    /// `POST /runsync`: the job's result if it ends within `wait`, else its id and status.
+    pub async fn run_sync(&self, submission: &Submission, wait: Wait) -> Result<Job, Error> {
+        let body = submission.body(limits::RUNSYNC_BYTES_MAX).map_err(|reason| refused(&reason))?;
+        let path = format!("/runsync?wait={}", wait.ms());
+        let mut call = self.call("POST /runsync", &path, Ask::Post(Some(body)));
+        call.held = wait.duration();
+        self.one(call).await.map_err(doubtful)
+    }
+
+    /// `GET /status`.
+    pub async fn status(&self, job: &str) -> Result<Job, Error> {
+        self.one(self.read("GET /status", &format!("/status/{}", segment(job)?))).await
+    }
+
+    /// `GET /status-sync`: the job once it has ended, or as it is after `wait`.
+    pub async fn status_sync(&self, job: &str, wait: Wait) -> Result<Job, Error> {
+        let path = format!("/status-sync/{}?wait={}", segment(job)?, wait.ms());
+        let mut call = self.read("GET /status-sync", &path);
+        call.held = wait.duration();
+        self.one(call).await
+    }
+
+    /// `GET /stream`: the parts that came since the last call, each given only once.
+    pub async fn stream(&self, job: &str) -> Result<Parts, Error> {
+        let mut call = self.read("GET /stream", &format!("/stream/{}", segment(job)?));
+        call.held = STREAM_HELD;
+        // A second call would not give again what the lost answer held.
+        call.repeatable = false;
+        let parts: Parts = self.one(call).await.map_err(|error| match error.kind {
+            Kind::InDoubt => error.help(
+                "parts that were in the lost answer are gone; the job itself goes on, and \
+                 `plumb job status` shows its output",
+            ),
+            _ => error,
+        })?;
+        Ok(parts)
+    }
+
+    /// `POST /cancel`.
+    pub async fn cancel(&self, job: &str) -> Result<Job, Error> {
+        let path = format!("/cancel/{}", segment(job)?);
+        let mut call = self.call("POST /cancel", &path, Ask::Post(None));
+        call.repeatable = true;
+        self.one(call).await
+    }
+
+    /// `POST /retry`: the job waits in the queue again, with its id and input.
+    pub async fn retry(&self, job: &str) -> Result<Job, Error> {
+        let path = format!("/retry/{}", segment(job)?);
+        let error = |error: Error| match error.kind {
+            Kind::InDoubt => error.help("`plumb job status` shows whether it waits again"),
+            Kind::Rejected if error.help.is_none() => error.help(
+                "only a job that failed or timed out can be tried again, while its result is kept",
+            ),
+            _ => error,
+        };
+        self.one(self.call("POST /retry", &path, Ask::Post(None))).await.map_err(error)
+    }
+
+    /// `POST /purge-queue`: takes out the jobs that wait; those in progress keep running.
+    pub async fn purge(&self) -> Result<Purged, Error> {
+        self.one(self.call("POST /purge-queue", "/purge-queue", Ask::Post(None))).await
+    }
+
+    /// `GET /health`: how jobs and workers are.
+    pub async fn health(&self) -> Result<Health, Error> {
+        self.one(self.read("GET /health", "/health")).await
+    }
+
+    fn call<'w>(&self, what: &'w str, path: &str, ask: Ask) -> DirectCall<'w> {
+        let path = format!("/{}{path}", self.id);
+        DirectCall { path, what, ask, repeatable: false, held: Duration::ZERO }
+    }
+
+    fn read<'w>(&self, what: &'w str, path: &str) -> DirectCall<'w> {
+        DirectCall { repeatable: true, ..self.call(what, path, Ask::Get) }
+    }
+
+    async fn one<T: DeserializeOwned>(&self, call: DirectCall<'_>) -> Result<T, Error> {
+        if !is_id(self.id) {
+            return Err(no_id("an endpoint", self.id));
+        }
+        let what = call.what;
+        let text: Option<Box<RawValue>> = self.direct.call(call, self.progress).await?;
+        let text = text.as_ref().map_or("", |text| text.get());
+        serde_json::from_str(text).map_err(|_| foreign(what))
+    }
+}
+
+/// Says whether a text can be an id of an endpoint or a job: what else stands in a path could lead
+/// to another operation.
+pub fn is_id(text: &str) -> bool {
+    (1..=200).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+fn segment(job: &str) -> Result<&str, Error> {
+    if is_id(job) { Ok(job) } else { Err(no_id("a job", job)) }
+}
+
+fn no_id(of: &str, text: &str) -> Error {
+    Error::new(Kind::Rejected, format!("`{text}` is not the id of {of}"))
+        .help("ids are made of letters, digits and minus signs")
+}
+
+fn refused(reason: &Refused) -> Error {
+    Error::new(Kind::Rejected, reason.to_string()).help("nothing was sent")
+}
+
+fn foreign(what: &str) -> Error {
+    Error::new(Kind::InDoubt, format!("{what} got an answer that is not one of the job API"))
+        .help("check that PLUMB_SERVERLESS_QUEUE_URL leads to the job API")
+}
+
+fn doubtful(error: Error) -> Error {
+    match error.kind {
+        Kind::InDoubt => error.help(
+            "the job may have been taken or not: it is not sent a second time; `plumb job health` \
+             shows how many jobs wait",
+        ),
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_lead_nowhere_else() {
+        for id in ["jpnw0v75y3qoql", "sync-79164ff4-d212-44bc-9fe3-389e199a5c15-u1", "a_b"] {
+            assert!(is_id(id), "{id}");
+        }
+        let long = "x".repeat(201);
+        for id in ["", "..", "a/b", "a?b", "a#b", "a%2fb", "a b", "é", &long] {
+            assert!(!is_id(id), "{id}");
+        }
+    }
+}
