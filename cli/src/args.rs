@@ -164,13 +164,12 @@ pub(crate) struct FolderArg {
 
 /// Values for variables.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Variables")]
 pub(crate) struct VariableArgs {
     /// Set a variable: text for a string variable, else a TOML value
-    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = assignment)]
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Variables")]
     pub(crate) variables: Vec<(String, String)>,
     /// Read variables from a TOML file
-    #[arg(long = "var-file", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long = "var-file", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Variables")]
     pub(crate) variable_files: Vec<PathBuf>,
 }
 

@@ -125,13 +125,10 @@ impl Described {
     pub(crate) fn serverless(settings: Option<&ProviderSettings>) -> Result<Self, CommandError> {
         let mut values = BTreeMap::new();
         for (key, setting) in settings.into_iter().flat_map(|settings| &settings.values) {
-            match setting.value.value.as_str() {
-                Some(text) => drop(values.insert(key.to_string(), text.to_owned())),
-                None => {
-                    let summary = format!("the setting `{key}` of a provider is a text");
-                    return Err(CommandError::new(summary));
-                }
-            }
+            let text = setting.value.value.as_str().ok_or_else(|| {
+                CommandError::new(format!("the setting `{key}` of a provider is a text"))
+            })?;
+            values.insert(key.to_string(), text.to_owned());
         }
         let mut described = Self::default();
         described.add_serverless_with(values)?;

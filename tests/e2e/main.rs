@@ -8,6 +8,7 @@ mod crashes;
 mod examples;
 mod harness;
 mod import;
+mod jobs;
 mod lifecycle;
 mod quickstart;
 mod saved_plans;

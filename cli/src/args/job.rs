@@ -105,11 +105,11 @@ pub(crate) struct Status {
 #[derive(Debug, Args)]
 pub(crate) struct Input {
     /// The input, as JSON; - reads it from stdin
-    #[arg(value_name = "INPUT", conflicts_with = "input_file")]
-    pub(crate) input: Option<String>,
+    #[arg(value_name = "INPUT", conflicts_with = "file")]
+    pub(crate) text: Option<String>,
     /// Read the input from a file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) input_file: Option<PathBuf>,
+    #[arg(long = "input-file", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
     /// An address that the service tells when the job has ended
     #[arg(long, value_name = "URL")]
     pub(crate) webhook: Option<String>,

@@ -53,7 +53,7 @@ fn refused(reason: &Refused, sync: bool) -> CommandError {
 }
 
 fn text(base: &Path, input: &Input, max: usize) -> Result<String, CommandError> {
-    if let Some(file) = &input.input_file {
+    if let Some(file) = &input.file {
         let path = base.join(file);
         let cannot = |error: std::io::Error| {
             CommandError::caused(format_args!("cannot read {}", path.display()), &error)
@@ -61,7 +61,7 @@ fn text(base: &Path, input: &Input, max: usize) -> Result<String, CommandError> 
         let open = std::fs::File::open(&path).map_err(cannot)?;
         return bounded(open, max, &path.display().to_string());
     }
-    match input.input.as_deref() {
+    match input.text.as_deref() {
         Some("-") => bounded(std::io::stdin().lock(), max, "stdin"),
         Some(text) => Ok(text.to_owned()),
         None => Err(CommandError::new("the job has no input").help(
