@@ -219,13 +219,15 @@ impl<'a> Run<'a> {
             self.calls.join_next().await
         } else {
             tokio::select! {
-                answer = self.calls.join_next() => answer,
+                // In this order, and not in a random one: a stop comes first.
+                biased;
                 () = stop.cancelled() => {
                     self.halted = true;
                     self.report.summary.cancelled = true;
                     (self.input.emit)(Event::Stopping { running: self.calls.len() });
                     return Ok(());
                 }
+                answer = self.calls.join_next() => answer,
             }
         };
         let mut next = first;

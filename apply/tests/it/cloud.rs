@@ -126,6 +126,10 @@ impl Shared {
         let key = (Name::from(call.ty), id.clone());
         self.refuse_conflict(schema, sends, call)?;
         if phase.kind == ProgramKind::Delete && phase.is_last() {
+            let workers = self.objects.get(&key).and_then(|own| own.get("workers"));
+            if matches!(workers, Some(Value::Integer(1..))) {
+                return Err(Error::new(Kind::Rejected, "it has workers"));
+            }
             return match self.objects.remove(&key) {
                 Some(_) => {
                     self.note(&programs[phase.program].phases[phase.phase], call);

@@ -1,5 +1,7 @@
 //! What the simulator found, each as the shortest story that shows it.
 
+use engine::value::Value;
+
 use crate::cloud::Fault;
 use crate::world::World;
 
@@ -90,4 +92,23 @@ async fn an_object_that_goes_while_its_delete_is_in_doubt() {
     // The next look-up fails as well, while the refresh sees that the object is gone.
     world.apply("[local]\n").await.unwrap();
     converges(&world, "[local]\n").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_drained_and_works_again_is_drained_again() {
+    let world = World::new();
+    let spec = "[resource.unit.chat]\nname = \"chat\"\nworkers = 2\n";
+    world.apply(spec).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(1, Fault::Refused);
+    }
+    // It is drained, and not deleted; then somebody, or a late call, gives it workers again.
+    world.apply("[local]\n").await.unwrap();
+    for attributes in world.cloud.shared.lock().unwrap().objects.values_mut() {
+        attributes.insert("workers".into(), Value::Integer(2));
+    }
+    converges(&world, "[local]\n").await;
+    assert!(world.cloud.names("unit").is_empty());
 }

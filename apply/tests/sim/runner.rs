@@ -30,6 +30,8 @@ pub(crate) struct Runner {
     pub(crate) sky: Shared,
     pub(crate) spec: Spec,
     pub(crate) destroy: bool,
+    /// What is replaced because a person asked.
+    pub(crate) asked: Option<String>,
     pub(crate) rates: Rates,
     rng: Mutex<Rng>,
     boundaries: AtomicU64,
@@ -52,6 +54,7 @@ impl Runner {
             sky: sky.clone(),
             spec: spec.clone(),
             destroy: false,
+            asked: None,
             rates: Rates::default(),
             rng: Mutex::new(Rng::new(seed)),
             boundaries: AtomicU64::new(0),
@@ -257,7 +260,8 @@ impl Runner {
         let wanted = self.spec.wanted();
         let Some(wanted) = wanted.get(address).filter(|_| !self.destroy) else { return };
         let same = wanted.texts.iter().all(|(name, text)| live.text(name) == Some(text));
-        if live.is_named() && same && &*live.ty != "image" {
+        let asked = self.asked.as_deref() == Some(address);
+        if live.is_named() && same && &*live.ty != "image" && !asked {
             sky.violation(format!("{who}: {address} is wanted as it is ({action:?})"));
         }
     }

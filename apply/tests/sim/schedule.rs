@@ -287,6 +287,8 @@ fn disk(name: &str, size: u64, zone: &str) -> Wanted {
 pub(crate) struct RunPlan {
     pub(crate) spec: Spec,
     pub(crate) destroy: bool,
+    /// Whether the first unit is replaced because a person asked.
+    pub(crate) replaces: bool,
     pub(crate) parallelism: usize,
     pub(crate) seed: u64,
     pub(crate) rates: Rates,
@@ -356,6 +358,11 @@ impl Schedule {
 }
 
 impl RunPlan {
+    pub(crate) fn asked(&self) -> Option<String> {
+        let unit = self.spec.units.keys().next().filter(|_| self.replaces)?;
+        Some(format!("unit.u{unit}"))
+    }
+
     fn draw(rng: &mut Rng, spec: Spec, swarm: &Rates) -> Self {
         let rates = if rng.per_mille(150) { Rates::default() } else { swarm.clone() };
         let other = match rng.below(10) {
@@ -377,6 +384,7 @@ impl RunPlan {
         Self {
             spec,
             destroy: rng.per_mille(60),
+            replaces: rng.per_mille(120),
             parallelism: *rng.pick(&[1, 2, 4, 16]),
             seed: rng.next(),
             rates,

@@ -154,6 +154,10 @@ impl Simulation {
         sky.edit(|objects| {
             if let Meddling::Deletes = meddling {
                 objects.remove(&id);
+            } else if let Some(live) = objects.get_mut(&id)
+                && &*live.ty == "unit"
+            {
+                live.attributes.insert("workers".into(), engine::value::Value::Integer(2));
             } else if let Some(live) = objects.get_mut(&id) {
                 let name = engine::value::Value::string("meddled");
                 live.attributes.insert("name".into(), name);
@@ -170,6 +174,7 @@ impl Simulation {
             let mut runner = Runner::new(own, &self.sky, &run.spec, run.seed ^ salt);
             runner.rates = run.rates.clone();
             runner.destroy = run.destroy;
+            runner.asked = run.asked().filter(|_| !run.destroy);
             runner.schema = bugs::schema(self.bug);
             runner
         };
@@ -252,7 +257,8 @@ impl Simulation {
             session.flush().await?;
         }
         let mode = if runner.destroy { Mode::Destroy } else { Mode::Apply };
-        let options = Options { mode, ..Options::default() };
+        let replace = runner.asked.iter().map(|address| address.parse().unwrap()).collect();
+        let options = Options { mode, replace, ..Options::default() };
         let request = Request {
             config: &config,
             graph: &graph,

@@ -214,12 +214,9 @@ impl Lowering {
             return Vec::new();
         };
         let phases = draft.schema.delete[program].phases.len();
-        let done = match draft.change.progress {
-            // Draining again what was drained is harmless; beginning behind the end is not.
-            Progress::Deleting { done } => done.min(phases - 1),
-            _ => 0,
-        };
-        self.chain((index, draft), ProgramKind::Delete, program, done..phases)
+        // From the beginning, however far an earlier run came: what was drained may work again, and
+        // draining twice is harmless.
+        self.chain((index, draft), ProgramKind::Delete, program, 0..phases)
     }
 
     /// The nodes of the last phases of one program, each after the one before it.
