@@ -16,6 +16,14 @@ pub(super) fn bad_for_each(span: Span, why: &str) -> Diagnostic {
         .help("give a table, or a list of distinct strings, that follows from variables and locals")
 }
 
+pub(super) fn too_many_instances(resource: &ResourceConfig) -> Diagnostic {
+    let span = resource.for_each.as_ref().map_or(resource.header, |item| item.span);
+    Diagnostic::error("this spec has too many instances")
+        .at(span)
+        .label(format!("here they become more than {}", super::planner::INSTANCES_MAX))
+        .help("split the spec into several, each with a state of its own")
+}
+
 pub(super) fn evaluation(span: Span, error: &ExprError, address: &Address) -> Diagnostic {
     let diagnostic = Diagnostic::error("expression cannot be evaluated")
         .at(span)

@@ -40,6 +40,9 @@ pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
     planner.finish()
 }
 
+/// How many instances a spec may have.
+pub const INSTANCES_MAX: usize = 250_000;
+
 /// The work in progress.
 pub(super) struct Planner<'a> {
     pub(super) input: &'a PlanInput<'a>,
@@ -117,6 +120,7 @@ impl<'a> Planner<'a> {
 
     /// Every block in dependency order, every instance by key.
     fn walk(&mut self) {
+        let mut count = 0;
         for block in self.input.graph.order() {
             let Some(resource) = self.input.config.resources.get(block) else { continue };
             let scope = SpecScope::new(self.input.config, &self.planned, &self.locals);
@@ -124,7 +128,13 @@ impl<'a> Planner<'a> {
             if resource.for_each.is_some() {
                 self.planned.declare_many(block);
             }
-            for instance in instances.unwrap_or_default() {
+            let instances = instances.unwrap_or_default();
+            count += instances.len();
+            if count > INSTANCES_MAX {
+                self.diagnostics.push(diagnostics::too_many_instances(resource));
+                return;
+            }
+            for instance in instances {
                 self.instance(resource, instance);
             }
         }
