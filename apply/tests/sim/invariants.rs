@@ -52,6 +52,18 @@ pub(crate) async fn after_run(simulation: &Simulation, number: usize) {
         sky.violation(format!("run {number}: nothing durable names {lost}"));
     }
     strangers(&mut sky);
+    if let Some(snapshot) = &snapshot {
+        goes_on(&mut sky, snapshot);
+    }
+}
+
+/// A state has one lineage for ever, and never goes back.
+fn goes_on(sky: &mut crate::sky::Sky, now: &Snapshot) {
+    let before = sky.last.replace((now.lineage.clone(), now.serial, now.next_call));
+    let Some((lineage, serial, next_call)) = before else { return };
+    if lineage != now.lineage || serial > now.serial || next_call > now.next_call {
+        sky.violation(format!("serial {serial} of the state was followed by {}", now.serial));
+    }
 }
 
 /// Strangers' objects are what they were when they were made.

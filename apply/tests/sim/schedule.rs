@@ -17,6 +17,8 @@ pub(crate) struct Spec {
     /// Keys of a block with `for_each`, of which each makes a disk and a unit that uses it.
     pub(crate) fleet: Vec<&'static str>,
     pub(crate) fleet_workers: u64,
+    /// The largest size so far: a disk that comes back may still be there, and cannot shrink.
+    largest: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +71,8 @@ impl Spec {
         let key = u8::try_from(rng.below(4)).unwrap();
         match rng.below(3) {
             0 => {
-                let disk =
-                    Disk { name: format!("d{key}"), size: 10, zone: ZONES[rng.index(ZONES.len())] };
+                let (size, zone) = (self.largest.max(10), ZONES[rng.index(ZONES.len())]);
+                let disk = Disk { name: format!("d{key}"), size, zone };
                 self.disks.entry(key).or_insert(disk);
             }
             1 => {
@@ -110,6 +112,7 @@ impl Spec {
             4 => {
                 if let Some(disk) = self.disks.values_mut().next_back() {
                     disk.size += rng.between(1, 20);
+                    self.largest = self.largest.max(disk.size);
                 }
             }
             5 => {
@@ -296,6 +299,8 @@ pub(crate) struct RunPlan {
     pub(crate) crash_at: Option<u64>,
     /// Is asked to stop after so many milliseconds.
     pub(crate) stop_after_ms: Option<u64>,
+    /// The plan is saved, and applied so much later.
+    pub(crate) saved_for_ms: Option<u64>,
     /// What another runner does meanwhile.
     pub(crate) other: Option<Other>,
     /// What a stranger does before it.
@@ -390,6 +395,7 @@ impl RunPlan {
             rates,
             crash_at: rng.per_mille(500).then(|| rng.between(1, 90)),
             stop_after_ms: rng.per_mille(100).then(|| rng.below(15_000)),
+            saved_for_ms: rng.per_mille(150).then(|| *rng.pick(&[0, 5_000, 60_000])),
             other,
             meddling,
             idle_ms: *rng.pick(&[0, 100, 3_000, 30_000, 200_000]),

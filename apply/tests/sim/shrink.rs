@@ -51,6 +51,9 @@ fn candidates(schedule: &Schedule) -> Vec<Schedule> {
         if run.stop_after_ms.is_some() {
             push(&|schedule| schedule.runs[number].stop_after_ms = None);
         }
+        if run.saved_for_ms.is_some() {
+            push(&|schedule| schedule.runs[number].saved_for_ms = None);
+        }
         if run.parallelism > 1 {
             push(&|schedule| schedule.runs[number].parallelism = 1);
         }

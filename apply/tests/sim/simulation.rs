@@ -1,14 +1,16 @@
 //! A schedule, run: the same steps as the command line's apply, over one world and one store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use apply::execute::{Execution, Report, execute};
+use apply::observe::observe;
 use apply::planning::{self, Request};
 use apply::recover::recover;
-use apply::session::Session;
+use apply::session::{Session, fold};
+use apply::verify::verify;
 use apply::{ApplyError, Host, Providers};
 use engine::graph::Graph;
 use engine::plan::Plan;
@@ -16,8 +18,8 @@ use engine::plan::input::{Mode, Options};
 use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{ResolveInput, resolve};
-use state::Holder;
 use state::memory::MemoryStore;
+use state::{Holder, Store};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -103,9 +105,12 @@ struct Asked {
     parallelism: usize,
     wait: Duration,
     stop_after_ms: Option<u64>,
+    /// The plan is made ahead, and applied so much later.
+    saved_for_ms: Option<u64>,
 }
 
-const CALM: Asked = Asked { parallelism: 4, wait: Duration::ZERO, stop_after_ms: None };
+const CALM: Asked =
+    Asked { parallelism: 4, wait: Duration::ZERO, stop_after_ms: None, saved_for_ms: None };
 
 impl Simulation {
     async fn whole(&self, schedule: &Schedule) {
@@ -183,6 +188,7 @@ impl Simulation {
             parallelism: run.parallelism,
             wait: Duration::ZERO,
             stop_after_ms: run.stop_after_ms,
+            saved_for_ms: run.saved_for_ms,
         };
         let one = self.live(&first, asked);
         let Some(other) = &run.other else {
@@ -206,7 +212,8 @@ impl Simulation {
                 }
             };
             let wait = Duration::from_millis(wait);
-            self.live(&second, Asked { wait, stop_after_ms: None, ..asked }).await
+            self.live(&second, Asked { wait, stop_after_ms: None, saved_for_ms: None, ..asked })
+                .await
         };
         tokio::join!(one, two);
     }
@@ -249,13 +256,6 @@ impl Simulation {
         let desk = Desk { store: self.store.clone(), runner: runner.clone() };
         let store = bugs::store(self.bug, desk);
         let holder = Holder { run: format!("r{}", runner.number), ..Holder::default() };
-        let mut session = Session::open(&*store, &holder, asked.wait, &host, None).await?;
-        if self.bug != Some(Bug::NoRecovery) {
-            for record in recover(session.snapshot(), &providers, &host, &|_| {}).await {
-                session.record(record)?;
-            }
-            session.flush().await?;
-        }
         let mode = if runner.destroy { Mode::Destroy } else { Mode::Apply };
         let replace = runner.asked.iter().map(|address| address.parse().unwrap()).collect();
         let options = Options { mode, replace, ..Options::default() };
@@ -267,12 +267,46 @@ impl Simulation {
             refresh: true,
             running: false,
         };
-        let (mut plan, diagnostics) = planning::make(session.snapshot(), &request).await?;
-        if diagnostics.has_errors() {
-            let first = diagnostics.iter().map(|d| d.summary.clone()).collect::<Vec<_>>();
-            session.close().await?;
-            return Ok(End::Refused(first.join("; ")));
+        let saved = match asked.saved_for_ms {
+            Some(ms) => {
+                let Some(plan) = self.plan_ahead(&*store, &request, &host).await? else {
+                    return Ok(End::Refused("nothing was saved".to_owned()));
+                };
+                sleep(Duration::from_millis(ms)).await;
+                Some(plan)
+            }
+            None => None,
+        };
+        let base = saved.as_ref().map(|plan| &plan.base);
+        let origin = base.and_then(|base| Some((base.lineage.clone(), base.first_key.clone()?)));
+        let mut session = Session::open(&*store, &holder, asked.wait, &host, origin).await?;
+        if self.bug != Some(Bug::NoRecovery) {
+            for record in recover(session.snapshot(), &providers, &host, &|_| {}).await {
+                session.record(record)?;
+            }
+            session.flush().await?;
         }
+        let mut plan = if let Some(plan) = saved {
+            let seen = observe(session.snapshot(), &providers, &BTreeSet::new()).await?;
+            let fits = verify(&plan, session.snapshot(), &seen, &providers);
+            if let Err(error) = fits
+                && self.bug != Some(Bug::StalePlan)
+            {
+                session.close().await?;
+                lock(&self.sky).count("stale plans");
+                return Ok(End::Refused(error.to_string()));
+            }
+            lock(&self.sky).count("saved plans");
+            plan
+        } else {
+            let (plan, diagnostics) = planning::make(session.snapshot(), &request).await?;
+            if diagnostics.has_errors() {
+                let said = diagnostics.iter().map(|d| d.summary.clone()).collect::<Vec<_>>();
+                session.close().await?;
+                return Ok(End::Refused(said.join("; ")));
+            }
+            plan
+        };
         bugs::plan(self.bug, &mut plan);
         *runner.plan.lock().unwrap() = Some(plan.clone());
         let stop = CancellationToken::new();
@@ -302,6 +336,22 @@ impl Simulation {
         };
         session.close().await?;
         Ok(End::Done(Box::new(report), Box::new(plan)))
+    }
+
+    /// A plan as `plan --out` makes it: without the lock, from what the store holds right now.
+    async fn plan_ahead(
+        &self,
+        store: &dyn Store,
+        request: &Request<'_>,
+        host: &Machine<'_>,
+    ) -> Result<Option<Plan>, ApplyError> {
+        let loaded = store.load().await?;
+        let running = loaded.holder.is_some();
+        let request = &Request { running, ..*request };
+        let mut snapshot = fold(loaded, host)?.snapshot;
+        planning::recover_in_memory(&mut snapshot, request, host, &|_| {}).await?;
+        let (plan, diagnostics) = planning::make(&snapshot, request).await?;
+        Ok((!diagnostics.has_errors()).then_some(plan))
     }
 
     /// All is calm: what was late has come, and the next run makes everything whole.

@@ -92,6 +92,8 @@ pub(crate) struct Sky {
     /// The durable intents of which no durable end is known, or that are as old as a call may be;
     /// each with the run that wrote it, and when.
     pub(crate) open: Vec<Intent>,
+    /// Lineage, serial and next call of the state after the last run.
+    pub(crate) last: Option<(String, u64, u64)>,
     pub(crate) violations: Vec<String>,
     pub(crate) mutations: u64,
     /// Whether effects came at times at which nobody can order them.
@@ -118,6 +120,7 @@ impl Sky {
             late: Vec::new(),
             next_id: 0,
             open: Vec::new(),
+            last: None,
             violations: Vec::new(),
             mutations: 0,
             disordered: false,
