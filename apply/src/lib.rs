@@ -7,6 +7,7 @@
 //! live, the engine plans, [`execute::execute`] runs the steps, journal before world, and
 //! [`session::Session::close`] leaves a snapshot behind.
 
+pub mod checks;
 pub mod error;
 pub mod execute;
 mod fill;

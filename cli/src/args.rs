@@ -126,6 +126,11 @@ pub(crate) enum Command {
     /// Take the lock from a run that is gone
     #[command(after_help = "Examples:\n  plumb unlock 5f0c2a9be1d34c77")]
     Unlock(Unlock),
+    /// Run the checks of the spec against what is live
+    #[command(
+        after_help = "Examples:\n  plumb check\n  plumb check --json environments/prod\n\nExit status 1 when a check fails. A check's job runs for real, for 90 seconds at most unless the\ncheck says otherwise."
+    )]
+    Check(Check),
     /// Submit jobs to endpoints, and look after them
     #[command(
         subcommand,
@@ -265,10 +270,25 @@ pub(crate) struct Apply {
     /// The folder of the spec, or a saved plan
     #[arg(value_name = "DIR|PLANFILE", value_hint = ValueHint::AnyPath)]
     pub(crate) path: Option<PathBuf>,
+    /// Do not run the checks of the spec afterwards
+    #[arg(long)]
+    pub(crate) no_checks: bool,
     #[command(flatten)]
     pub(crate) running: Running,
     #[command(flatten)]
     pub(crate) planning: Planning,
+}
+
+/// `plumb check`.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) folder: FolderArg,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
 }
 
 /// How a run is confirmed and shown.
@@ -525,7 +545,7 @@ fn parallelism(text: &str) -> Result<usize, String> {
 }
 
 /// Reads `500ms`, `30s`, `5m`, `1h`, or a number of seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let fail = || "write a time such as 30s, 5m or 1h".to_owned();
     let number: u64 = text[..digits].parse().map_err(|_| fail())?;

@@ -5,6 +5,7 @@
 //! place of the workspace that prints, and this file the only one that ends the process.
 
 mod args;
+mod checks;
 mod child_service;
 mod commands;
 #[cfg(test)]

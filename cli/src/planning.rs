@@ -19,6 +19,7 @@ use engine::value::Datum;
 use render::view::PlanView;
 
 use crate::args::{Planning, VariableArgs};
+use crate::checks;
 use crate::error::CommandError;
 use crate::output::Output;
 use crate::providers::{Configured, Described};
@@ -50,6 +51,7 @@ pub(crate) fn read(
     let (config, mut found) = resolve(&text.document, &input);
     let (graph, cycles) = Graph::new(&config);
     found.extend(cycles);
+    found.extend(checks::shape::check(&config));
     if described.is_broken() {
         // Every resource of a provider that cannot be used would be of an unknown type.
         found = Diagnostics::from_iter([unchecked()]);

@@ -18,6 +18,7 @@ use render::view::PlanView;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::checks::{self, Outcome};
 use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
 use crate::session::System;
@@ -59,6 +60,16 @@ impl Teller {
         if self.json {
             let line = serde_json::json!({"event": "planned", "plan": view});
             self.output.data(&render::json::line(&line));
+        }
+    }
+
+    /// Tells how a check went.
+    pub(crate) fn check(&self, outcome: &Outcome) {
+        if self.json {
+            let line = serde_json::json!({"event": "check", "check": outcome});
+            self.output.data(&render::json::line(&line));
+        } else {
+            self.output.talk(&checks::text(outcome));
         }
     }
 

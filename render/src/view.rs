@@ -342,8 +342,8 @@ impl Counts {
     }
 }
 
-/// The place of a span.
-pub(crate) fn place(span: Option<Span>, sources: &Sources) -> Place {
+/// The place of a span, as people say it.
+pub fn place(span: Option<Span>, sources: &Sources) -> Place {
     let Some(span) = span else { return Place::default() };
     let position = sources.position(span);
     Place {

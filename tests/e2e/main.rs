@@ -4,6 +4,7 @@
 
 mod acme;
 mod bad_input;
+mod checks;
 mod crashes;
 mod examples;
 mod harness;

@@ -13,11 +13,13 @@ use apply::verify::{verify, verify_secrets};
 use engine::address::{Address, Name};
 use engine::plan::Action;
 use engine::plan::saved::SavedPlan;
+use engine::spec::Config;
 use engine::state::ObjectId;
 use tokio_util::sync::CancellationToken;
 
 use super::{plan, saved_plan};
 use crate::args::{Apply, Destroy, PlanFormat, Planning, Running};
+use crate::checks::{self, Outcome, World};
 use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
 use crate::planning::{self, Made};
@@ -38,7 +40,9 @@ pub(crate) fn apply(
         return session::wait_for(of_file(base, &file, args, output));
     }
     let folder = Folder::new(base, args.path.as_deref())?;
-    session::wait_for(of_spec(&folder, base, &args.running, &args.planning, output))
+    let (running, planning) = (&args.running, &args.planning);
+    let asked = Asked { folder: &folder, base, running, planning, checks: !args.no_checks };
+    session::wait_for(of_spec(&asked, output))
 }
 
 pub(crate) fn destroy(
@@ -48,25 +52,40 @@ pub(crate) fn destroy(
 ) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
     let planning = Planning { destroy: true, ..args.planning.clone() };
-    session::wait_for(of_spec(&folder, base, &args.running, &planning, output))
+    let (folder, running, planning) = (&folder, &args.running, &planning);
+    session::wait_for(of_spec(&Asked { folder, base, running, planning, checks: false }, output))
+}
+
+/// What was asked for.
+struct Asked<'a> {
+    folder: &'a Folder,
+    base: &'a Path,
+    running: &'a Running,
+    planning: &'a Planning,
+    /// Whether the checks run afterwards.
+    checks: bool,
+}
+
+impl Asked<'_> {
+    /// The checks to run afterwards. A plan that leaves something out may leave out what they need.
+    fn checks(&self, config: &Config, output: &Output) -> Option<Config> {
+        let planning = self.planning;
+        let wanted = self.checks && !planning.destroy && !planning.refresh_only;
+        let checks = checks::of(config).filter(|_| wanted)?;
+        if planning.target.is_empty() && planning.exclude.is_empty() {
+            return Some(checks);
+        }
+        output.talk("the plan leaves something out, so no checks run; `plumb check` runs them\n");
+        None
+    }
 }
 
 /// Plans under the lock, shows, asks, runs.
-async fn of_spec(
-    folder: &Folder,
-    base: &Path,
-    running: &Running,
-    planning: &Planning,
-    output: &Arc<Output>,
-) -> Result<Status, CommandError> {
+async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandError> {
+    let Asked { folder, base, running, planning, .. } = *asked;
     let stop = stop_on_signal(output)?;
     let teller = Teller::new(output, running.json);
-    // Whoever cannot be asked has to say so before anything is called.
-    if !running.yes && (running.json || !std::io::stdin().is_terminal()) {
-        return Err(CommandError::new("nobody can be asked whether to apply the plan").help(
-            "give `--yes`, or save a plan with `plumb plan --out FILE` and apply that file",
-        ));
-    }
+    refuse_unasked(running)?;
     let options = planning::options(planning)?;
     let folded = planning::load(folder).await?;
     let mut resolved = planning::read(folder, base, &planning.variables, &folded.snapshot)?;
@@ -97,6 +116,7 @@ async fn of_spec(
         Ok((session, plan, found))
     };
     let (session, plan, found) = unless_stopped(&stop, opening).await?;
+    let checks = asked.checks(&resolved.config, output);
     let mut made = planning::finish(resolved, &configured, plan, found);
     if teller.is_json() {
         made = made.with_digest();
@@ -106,19 +126,55 @@ async fn of_spec(
         return Ok(refuse(&made, &teller, output));
     };
     let shown = Shown { made: &made, running, teller: &teller, stop: &stop, output };
-    if !shown.go_on().await? {
+    let planned = plan::status(&made, false);
+    let ended = if shown.go_on().await? {
+        let run = Run {
+            plan,
+            providers: &configured.providers,
+            variables: &variables,
+            parallelism: planning.parallelism,
+            name: &holder.run,
+        };
+        running::run(session, run, &teller, &stop).await?.or(planned)
+    } else {
         session.close().await?;
-        return Ok(plan::status(&made, false));
-    }
-    let run = Run {
-        plan,
-        providers: &configured.providers,
-        variables: &variables,
-        parallelism: planning.parallelism,
-        name: &holder.run,
+        planned
     };
-    let ended = running::run(session, run, &teller, &stop).await?;
-    Ok(ended.or(plan::status(&made, false)))
+    match checks {
+        Some(config) if ended == Status::Done => {
+            let (config, sources) = (&config, &made.sources);
+            let configured = &configured;
+            let world = World { config, sources, configured, output, stop: &stop };
+            check(&world, folder, &teller).await
+        }
+        _ => Ok(ended),
+    }
+}
+
+/// Whoever cannot be asked has to say so before anything is called.
+fn refuse_unasked(running: &Running) -> Result<(), CommandError> {
+    if running.yes || (!running.json && std::io::stdin().is_terminal()) {
+        return Ok(());
+    }
+    Err(CommandError::new("nobody can be asked whether to apply the plan")
+        .help("give `--yes`, or save a plan with `plumb plan --out FILE` and apply that file"))
+}
+
+/// Runs the checks after an apply that ended well.
+async fn check(
+    world: &World<'_>,
+    folder: &Folder,
+    teller: &Teller,
+) -> Result<Status, CommandError> {
+    let snapshot = planning::load(folder).await?.snapshot;
+    let mut told = |outcome: &Outcome| teller.check(outcome);
+    let outcomes = world.run(snapshot, &mut told).await?;
+    world.output.talk(&checks::summary(&outcomes));
+    let status = checks::status(&outcomes);
+    if status != Status::Done {
+        world.output.talk("The apply itself is done; `plumb check` runs the checks again.\n");
+    }
+    Ok(status)
 }
 
 /// A plan that is shown before it runs.

@@ -1,6 +1,7 @@
 //! The commands, each a file: what was typed in, an exit status out.
 
 mod apply;
+mod check;
 mod completions;
 mod drift;
 mod import;
@@ -40,6 +41,7 @@ pub(crate) fn run(cli: &Cli, output: &Arc<Output>) -> Result<Status, CommandErro
         Command::State(args) => state::run(base, args, output),
         Command::Resolve(args) => resolve::run(base, args, output),
         Command::Unlock(args) => unlock::run(base, args, output),
+        Command::Check(args) => check::run(base, args, output),
         Command::Job(job) => job::run(base, job, output),
         Command::Serve(args) => serve::run(base, args, output),
         Command::Schema(args) => schema::run(args, output),

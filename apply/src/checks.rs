@@ -1,0 +1,107 @@
+//! What checks see: the spec's variables and locals, the objects of the state as they are live,
+//! and what was fetched for the check.
+//!
+//! Only evaluates. Fetching and telling are the caller's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use engine::address::{Address, Block, Name};
+use engine::expression::evaluate::{self, Scope};
+use engine::expression::{Expr, ExprError, Root};
+use engine::plan::input::Observed;
+use engine::spec::Config;
+use engine::spec::scope::Locals;
+use engine::state::Snapshot;
+use engine::value::{Attributes, Datum};
+
+use crate::fill::FillScope;
+use crate::observe::observe;
+use crate::{ApplyError, Providers};
+
+/// The objects of a state as they are live.
+pub struct Live {
+    snapshot: Snapshot,
+    /// What was seen of each object just now.
+    seen: BTreeMap<Address, Attributes>,
+}
+
+impl Live {
+    /// Looks at everything that the state names.
+    pub async fn look(snapshot: Snapshot, providers: &Providers) -> Result<Self, ApplyError> {
+        let observations = observe(&snapshot, providers, &BTreeSet::new()).await?;
+        let mut live = Self { snapshot, seen: BTreeMap::new() };
+        for ((address, id), observed) in observations.objects {
+            let Some(entry) = live.snapshot.entries.get_mut(&address) else { continue };
+            if entry.current.as_ref().is_none_or(|current| current.id != id) {
+                continue;
+            }
+            match observed {
+                Observed::Live(attributes) => drop(live.seen.insert(address, attributes)),
+                Observed::Gone => entry.current = None,
+            }
+        }
+        Ok(live)
+    }
+
+    /// Computes an expression of a check, in which `bound` words stand for what was fetched.
+    pub fn evaluate(
+        &self,
+        expr: &Expr,
+        (config, providers): (&Config, &Providers),
+        bound: &BTreeMap<Name, Datum>,
+    ) -> Result<Datum, ExprError> {
+        let variables = config.variables.iter();
+        let variables = variables.map(|(name, known)| (name.clone(), known.value.clone()));
+        let variables: BTreeMap<Name, Datum> = variables.collect();
+        let objects = FillScope {
+            snapshot: &self.snapshot,
+            providers,
+            variables: &variables,
+            clear: &self.seen,
+        };
+        let scope = CheckScope { config, objects, locals: Locals::new(&config.locals), bound };
+        let datum = evaluate::evaluate(expr, &scope)?;
+        if !datum.value.is_known() || datum.value.holds_sealed() {
+            return Err(ExprError {
+                range: expr.range,
+                message: "it holds a secret of which only the fingerprint is known".to_owned(),
+                help: Some("use what the secret was made of, such as a variable".to_owned()),
+            });
+        }
+        Ok(datum)
+    }
+}
+
+/// What an expression of a check may refer to.
+struct CheckScope<'a> {
+    config: &'a Config,
+    objects: FillScope<'a>,
+    locals: Locals<'a>,
+    bound: &'a BTreeMap<Name, Datum>,
+}
+
+impl Scope for CheckScope<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        match root {
+            Root::Var(_) => self.objects.root(root),
+            Root::Local(name) => self.locals.get(name, self),
+            Root::Named(name) => self
+                .bound
+                .get(name)
+                .cloned()
+                .ok_or_else(|| format!("this check fetches no `{name}`")),
+            Root::EachKey | Root::EachValue => Err("`each` means nothing in a check".to_owned()),
+            Root::Resource(block) => self.resource(block, None),
+        }
+    }
+
+    fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
+        self.objects.resource(block, key)
+    }
+
+    fn file(&self, path: &str) -> Result<Arc<str>, String> {
+        let file = self.config.files.get(path).cloned();
+        file.ok_or_else(|| format!("the file `{path}` was not read"))
+    }
+}

@@ -1,0 +1,167 @@
+//! The job of a check: submitted, waited for with a bound, and turned into what `job` stands for.
+
+use std::time::{Duration, Instant};
+
+use engine::address::Name;
+use engine::stored::{from_json, to_json};
+use engine::value::{Attributes, Datum, Value};
+use provider_serverless::jobs::{Endpoint, Job, Submission};
+use serde_json::value::RawValue;
+
+use super::{Fetched, TIMEOUT, World, fetched, stopped};
+use crate::args;
+use crate::error::CommandError;
+use crate::jobs::{self, Ended, Telling};
+
+/// A job as a check asks for it.
+struct Asked {
+    endpoint: String,
+    submission: Submission,
+    timeout: Duration,
+    /// Whether its input holds a secret, which the answer may repeat.
+    secret: bool,
+}
+
+impl World<'_> {
+    /// Runs the job of a check. The inner error is one of the check, the outer one ends them all.
+    pub(super) async fn job(
+        &self,
+        name: &Name,
+        datum: &Datum,
+    ) -> Result<Result<Fetched, String>, CommandError> {
+        let asked = match asked(datum) {
+            Ok(asked) => asked,
+            Err(wrong) => return Ok(Err(wrong)),
+        };
+        let until = Instant::now() + asked.timeout;
+        let api = jobs::api(self.configured)?;
+        let progress = jobs::teller(self.output);
+        let endpoint = api.endpoint(&asked.endpoint, &progress);
+        let submitted = match endpoint.run(&asked.submission).await {
+            Ok(job) => job,
+            Err(error) => return Ok(Err(said(error))),
+        };
+        let label = format!("check {}: ", render::safe::text(name));
+        let mut telling = Telling::new(self.output, label, !asked.secret);
+        let ended = jobs::wait(&endpoint, submitted, Some(until), self.stop, &mut telling).await;
+        match ended {
+            Ok(Ended::Job(job)) => Ok(Ok(self.result(&job, asked.secret))),
+            Ok(Ended::TimedOut(job)) => Ok(Err(late(&endpoint, &job, asked.timeout).await)),
+            Ok(Ended::Stopped(job)) => {
+                give_up(&endpoint, &job).await;
+                Err(stopped())
+            }
+            Err(error) => Ok(Err(said(error))),
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "what is shown is one of the world's matters")]
+    fn result(&self, job: &Job, secret: bool) -> Fetched {
+        let id = render::safe::text(&job.id);
+        let detail = match job.error_text() {
+            Some(why) => format!("job {id} is {}: {why}", job.status),
+            None => format!("job {id} is {}", job.status),
+        };
+        fetched(value(job), secret, Some(detail))
+    }
+}
+
+/// What `job` stands for in the assertion. Every attribute is there; what is not known is null.
+fn value(job: &Job) -> Value {
+    let json = |raw: &Option<Box<RawValue>>| {
+        let parsed = raw.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
+        parsed.as_ref().map_or(Value::Null, from_json)
+    };
+    let number = |number: Option<i64>| number.map_or(Value::Null, Value::Integer);
+    let entries: [(&str, Value); 6] = [
+        ("id", Value::string(job.id.as_str())),
+        ("status", Value::string(job.status.name())),
+        ("output", json(&job.output)),
+        ("error", json(&job.error)),
+        ("delayTime", number(job.delay_time)),
+        ("executionTime", number(job.execution_time)),
+    ];
+    Value::map(entries.into_iter().map(|(name, value)| (name.into(), value)).collect())
+}
+
+fn asked(datum: &Datum) -> Result<Asked, String> {
+    let entries = datum.value.as_map().ok_or("`job` is a table with `endpoint` and `input`")?;
+    super::shape::known_keys("job", entries.keys().map(|key| &**key))?;
+    let endpoint = entries.get("endpoint").and_then(Value::as_str);
+    let endpoint = endpoint.ok_or("`endpoint` of the job is the id of an endpoint, a text")?;
+    let input = entries.get("input").filter(|input| !input.is_null());
+    let input = to_json(input.ok_or("the job has no `input`")?).to_string();
+    let submission = Submission::new(&input).map_err(|error| error.to_string())?;
+    let secret = !datum.sensitive.is_empty();
+    Ok(Asked { endpoint: endpoint.to_owned(), submission, timeout: timeout(entries)?, secret })
+}
+
+/// The bound of a fetch.
+pub(super) fn timeout(entries: &Attributes) -> Result<Duration, String> {
+    match entries.get("timeout") {
+        None | Some(Value::Null) => Ok(TIMEOUT),
+        Some(Value::String(text)) => {
+            args::duration(text).map_err(|why| format!("`timeout`: {why}"))
+        }
+        Some(_) => Err("`timeout` is a text such as \"30s\" or \"5m\"".to_owned()),
+    }
+}
+
+fn said(error: provider_port::Error) -> String {
+    match error.help {
+        Some(help) => format!("{}; {help}", error.message),
+        None => error.message,
+    }
+}
+
+/// What to say of a job that did not end in time; it is not left behind.
+async fn late(endpoint: &Endpoint<'_>, job: &Job, timeout: Duration) -> String {
+    give_up(endpoint, job).await;
+    let (id, time) = (render::safe::text(&job.id), jobs::seconds(timeout));
+    format!("job {id} did not end within {time}: it was {}, and is cancelled", job.status)
+}
+
+async fn give_up(endpoint: &Endpoint<'_>, job: &Job) {
+    // Whatever this answers, the check is over.
+    drop(tokio::time::timeout(Duration::from_secs(5), endpoint.cancel(&job.id)).await);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(json: serde_json::Value) -> Result<Asked, String> {
+        asked(&Datum::plain(from_json(&json)))
+    }
+
+    #[test]
+    fn jobs_of_checks() {
+        let job = of(serde_json::json!({"endpoint": "e1", "input": {"a": [1]}})).unwrap();
+        assert_eq!((job.endpoint.as_str(), job.timeout, job.secret), ("e1", TIMEOUT, false));
+        assert_eq!(job.submission.body(100).unwrap(), r#"{"input":{"a":[1]}}"#);
+        let wrong = |json| of(json).err().unwrap();
+        assert!(wrong(serde_json::json!("e1")).contains("is a table"));
+        assert!(wrong(serde_json::json!({"input": 1})).contains("`endpoint` of the job"));
+        assert!(wrong(serde_json::json!({"endpoint": "e"})).contains("no `input`"));
+        assert!(
+            wrong(serde_json::json!({"endpoint": "e", "input": 1, "wait": 2})).contains("`wait`")
+        );
+        let timed = |time: serde_json::Value| serde_json::json!({"endpoint": "e", "input": 1, "timeout": time});
+        assert_eq!(of(timed("2m".into())).unwrap().timeout, Duration::from_secs(120));
+        assert!(
+            wrong(timed(3.into())).contains("is a text")
+                && wrong(timed("x".into())).contains("30s")
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_null() {
+        let job: Job =
+            serde_json::from_str(r#"{"id":"a","status":"COMPLETED","output":{"n":1}}"#).unwrap();
+        let shown = to_json(&value(&job)).to_string();
+        assert_eq!(
+            shown,
+            r#"{"delayTime":null,"error":null,"executionTime":null,"id":"a","output":{"n":1},"status":"COMPLETED"}"#
+        );
+    }
+}

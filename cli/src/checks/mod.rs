@@ -1,0 +1,260 @@
+//! Checks: what is fetched for each, what it asserts, and how it went.
+//!
+//! They run one after the other, each with a bound. A check changes nothing but what its job does;
+//! a job that does not end in time is cancelled.
+
+mod http;
+mod job;
+pub(crate) mod shape;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use apply::checks::Live;
+use engine::address::Name;
+use engine::diagnostics::{Sources, Span};
+use engine::spec::{CheckConfig, Config, SpecExpr};
+use engine::state::Snapshot;
+use engine::value::{Datum, Paths, Value};
+use render::view::{Place, place};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{CommandError, Kind, Status};
+use crate::output::Output;
+use crate::providers::Configured;
+
+/// How long the job or the request of a check may take, unless it says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(90);
+
+/// What checks need of the world.
+pub(crate) struct World<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) sources: &'a Sources,
+    pub(crate) configured: &'a Configured,
+    pub(crate) output: &'a Output,
+    pub(crate) stop: &'a CancellationToken,
+}
+
+/// How a check went.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Outcome {
+    /// Its name.
+    pub(crate) name: String,
+    /// Whether it holds.
+    pub(crate) passed: bool,
+    /// Why it does not: its message, or what stood in the way.
+    pub(crate) message: Option<String>,
+    /// What its job or request came to.
+    pub(crate) detail: Option<String>,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Why a check could not be carried to its end.
+struct Obstacle {
+    message: String,
+    span: Option<Span>,
+}
+
+/// What was fetched for a check: what a word stands for, and in words.
+struct Fetched {
+    datum: Datum,
+    detail: Option<String>,
+}
+
+/// The part of a config that checks need; none without checks. A config itself may be large.
+pub(crate) fn of(config: &Config) -> Option<Config> {
+    (!config.checks.is_empty()).then(|| Config {
+        variables: config.variables.clone(),
+        locals: config.locals.clone(),
+        files: config.files.clone(),
+        checks: config.checks.clone(),
+        ..Config::default()
+    })
+}
+
+impl World<'_> {
+    /// Runs all checks; `told` hears of each as it ends.
+    pub(crate) async fn run(
+        &self,
+        snapshot: Snapshot,
+        told: &mut dyn FnMut(&Outcome),
+    ) -> Result<Vec<Outcome>, CommandError> {
+        let live = tokio::select! {
+            live = Live::look(snapshot, &self.configured.providers) => live?,
+            () = self.stop.cancelled() => return Err(stopped()),
+        };
+        let mut outcomes = Vec::new();
+        for (name, check) in &self.config.checks {
+            let outcome = self.check(name, check, &live).await?;
+            told(&outcome);
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
+    }
+
+    async fn check(
+        &self,
+        name: &Name,
+        check: &CheckConfig,
+        live: &Live,
+    ) -> Result<Outcome, CommandError> {
+        let mut outcome = Outcome {
+            name: name.to_string(),
+            passed: false,
+            message: None,
+            detail: None,
+            place: place(Some(check.header), self.sources),
+        };
+        let mut bound = BTreeMap::new();
+        for (word, item) in check.sources.iter() {
+            let fetched = self.fetch(name, word, &item.value, live).await?;
+            match fetched {
+                Ok(fetched) => {
+                    outcome.detail = fetched.detail;
+                    bound.insert(word.clone(), fetched.datum);
+                }
+                Err(obstacle) => {
+                    self.blocked(&mut outcome, obstacle);
+                    return Ok(outcome);
+                }
+            }
+        }
+        match self.holds(check, live, &bound) {
+            Ok(holds) => {
+                outcome.passed = holds;
+                outcome.message = (!holds).then(|| self.message(check, live, &bound));
+            }
+            Err(obstacle) => self.blocked(&mut outcome, obstacle),
+        }
+        Ok(outcome)
+    }
+
+    async fn fetch(
+        &self,
+        name: &Name,
+        word: &Name,
+        source: &SpecExpr,
+        live: &Live,
+    ) -> Result<Result<Fetched, Obstacle>, CommandError> {
+        let datum = match self.evaluate(source, live, &BTreeMap::new()) {
+            Ok(datum) => datum,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
+        let fetching = async {
+            let fetched = match &**word {
+                "job" => self.job(name, &datum).await?,
+                _ => http::fetch(&datum).await,
+            };
+            Ok(fetched.map_err(|message| Obstacle { message, span: Some(source.span) }))
+        };
+        tokio::select! {
+            fetched = fetching => fetched,
+            // A job looks at the token itself, to be cancelled first.
+            () = self.stop.cancelled(), if &**word != "job" => Err(stopped()),
+        }
+    }
+
+    fn holds(
+        &self,
+        check: &CheckConfig,
+        live: &Live,
+        bound: &BTreeMap<Name, Datum>,
+    ) -> Result<bool, Obstacle> {
+        match self.evaluate(&check.assert, live, bound)?.value {
+            Value::Bool(holds) => Ok(holds),
+            _ => Err(Obstacle {
+                message: "the assertion is neither true nor false".to_owned(),
+                span: Some(check.assert.span),
+            }),
+        }
+    }
+
+    /// What to say when the assertion does not hold.
+    fn message(&self, check: &CheckConfig, live: &Live, bound: &BTreeMap<Name, Datum>) -> String {
+        let Some(message) = &check.message else {
+            return "the assertion does not hold".to_owned();
+        };
+        match self.evaluate(message, live, bound) {
+            Ok(datum) if !datum.sensitive.is_empty() => {
+                "the assertion does not hold, and its message holds a secret".to_owned()
+            }
+            Ok(Datum { value: Value::String(text), .. }) => text.to_string(),
+            Ok(_) => "the assertion does not hold, and its message is no text".to_owned(),
+            Err(obstacle) => format!(
+                "the assertion does not hold, and its message cannot be computed: {}",
+                obstacle.message
+            ),
+        }
+    }
+
+    fn evaluate(
+        &self,
+        expr: &SpecExpr,
+        live: &Live,
+        bound: &BTreeMap<Name, Datum>,
+    ) -> Result<Datum, Obstacle> {
+        let of = (self.config, &self.configured.providers);
+        live.evaluate(&expr.expr, of, bound).map_err(|error| Obstacle {
+            message: match &error.help {
+                Some(help) => format!("{}; {help}", error.message),
+                None => error.message.clone(),
+            },
+            span: Some(expr.span_of(error.range)),
+        })
+    }
+
+    fn blocked(&self, outcome: &mut Outcome, obstacle: Obstacle) {
+        outcome.message = Some(obstacle.message);
+        if obstacle.span.is_some() {
+            outcome.place = place(obstacle.span, self.sources);
+        }
+    }
+}
+
+fn stopped() -> CommandError {
+    CommandError::new("stopped before all checks were made").kind(Kind::Cancelled)
+}
+
+/// Marks what was fetched with a secret: what comes back may repeat it.
+fn fetched(value: Value, secret: bool, detail: Option<String>) -> Fetched {
+    let sensitive = if secret { Paths::whole() } else { Paths::none() };
+    Fetched { datum: Datum { value, sensitive }, detail: detail.filter(|_| !secret) }
+}
+
+/// An outcome for people.
+pub(crate) fn text(outcome: &Outcome) -> String {
+    let name = render::safe::text(&outcome.name);
+    if outcome.passed {
+        return format!("passed  {name}\n");
+    }
+    let capped = |text: &str| render::safe::capped(text, 1_000);
+    let why = outcome.message.as_deref().map(capped).unwrap_or_default();
+    let mut text = format!("failed  {name}: {why}\n");
+    if let (Some(file), Some(line)) = (&outcome.place.file, outcome.place.line) {
+        let _ = writeln!(text, "        {}:{line}", render::safe::text(file));
+    }
+    if let Some(detail) = &outcome.detail {
+        let _ = writeln!(text, "        {}", capped(detail));
+    }
+    text
+}
+
+/// How many passed and failed, in words.
+pub(crate) fn summary(outcomes: &[Outcome]) -> String {
+    let failed = outcomes.iter().filter(|outcome| !outcome.passed).count();
+    let noun = if outcomes.len() == 1 { "check" } else { "checks" };
+    match failed {
+        0 => format!("{} {noun} passed.\n", outcomes.len()),
+        _ => format!("{failed} of {} {noun} failed.\n", outcomes.len()),
+    }
+}
+
+/// The exit status that outcomes call for.
+pub(crate) fn status(outcomes: &[Outcome]) -> Status {
+    let passed = outcomes.iter().all(|outcome| outcome.passed);
+    if passed { Status::Done } else { Status::Failed }
+}

@@ -1,0 +1,73 @@
+//! `plumb check`: runs the checks of the spec against what is live.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::args::Check;
+use crate::checks::{self, Outcome, World};
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+use crate::planning;
+use crate::running::{stop_on_signal, unless_stopped};
+use crate::session::{self, Folder};
+
+pub(crate) fn run(base: &Path, args: &Check, output: &Arc<Output>) -> Result<Status, CommandError> {
+    let folder = Folder::new(base, args.folder.folder.as_deref())?;
+    session::wait_for(check(&folder, base, args, output))
+}
+
+async fn check(
+    folder: &Folder,
+    base: &Path,
+    args: &Check,
+    output: &Arc<Output>,
+) -> Result<Status, CommandError> {
+    let stop = stop_on_signal(output)?;
+    let folded = planning::load(folder).await?;
+    let mut resolved = planning::read(folder, base, &args.variables, &folded.snapshot)?;
+    if resolved.diagnostics.has_errors() {
+        output.diagnostics(&resolved.diagnostics, &resolved.sources);
+        return Ok(Status::Failed);
+    }
+    if resolved.config.checks.is_empty() {
+        output.talk("the spec has no checks\n");
+        show(&[], args.json, output);
+        return Ok(Status::Done);
+    }
+    let configured = unless_stopped(&stop, resolved.connect(folder, output)).await?;
+    if configured.missing.has_errors() {
+        output.diagnostics(&configured.missing, &resolved.sources);
+        return Ok(Status::Failed);
+    }
+    let world = World {
+        config: &resolved.config,
+        sources: &resolved.sources,
+        configured: &configured,
+        output,
+        stop: &stop,
+    };
+    let mut told = |outcome: &Outcome| {
+        if !args.json {
+            output.data(&checks::text(outcome));
+        }
+    };
+    let outcomes = world.run(folded.snapshot, &mut told).await?;
+    show(&outcomes, args.json, output);
+    Ok(checks::status(&outcomes))
+}
+
+/// Shows how it went, all together.
+fn show(outcomes: &[Outcome], json: bool, output: &Output) {
+    if !json {
+        return output.talk(&checks::summary(outcomes));
+    }
+    let passed = outcomes.iter().filter(|outcome| outcome.passed).count();
+    output.data(&render::json::pretty(&json!({
+        "format": "plumb-checks/1",
+        "passed": passed,
+        "failed": outcomes.len() - passed,
+        "checks": outcomes,
+    })));
+}

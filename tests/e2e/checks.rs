@@ -1,0 +1,177 @@
+//! Checks: after an apply, and by `plumb check`, with real jobs.
+
+use crate::harness::{Project, Service, data};
+
+const RESOURCES: &str = r#"
+[variable.word]
+type = "string"
+default = "hi"
+
+[local]
+wanted = "COMPLETED"
+
+[resource.template.worker]
+name = "worker"
+image_name = "registry.example/worker:1.0"
+is_serverless = true
+
+[resource.endpoint.chat]
+for_each = ["eu"]
+name = "chat-${each.key}"
+template_id = "${template.worker.id}"
+gpu_ids = "ADA_24"
+workers_max = 1
+"#;
+
+const PASSING: &str = r#"
+[check.answers]
+job = { endpoint = '${endpoint.chat["eu"].id}', input = { prompt = "${var.word}" } }
+assert = 'job.status == local.wanted && job.output.prompt == "hi" && job.executionTime >= 0'
+message = "the endpoint does not answer"
+
+[check.bounded]
+assert = 'endpoint.chat["eu"].workers_max <= 2'
+"#;
+
+fn spec(checks: &str) -> String {
+    format!("{RESOURCES}{checks}")
+}
+
+#[test]
+fn checks_run_after_an_apply_and_on_their_own() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let project = Project::with(&spec(PASSING), &service);
+    let applied = project.run(&["apply", "--yes"]).expect(0);
+    assert!(applied.stderr.contains("passed  answers\npassed  bounded\n"), "{}", applied.stderr);
+    assert!(applied.stderr.contains("2 checks passed."), "{}", applied.stderr);
+    let checked = project.run(&["check"]).expect(0);
+    assert_eq!(checked.stdout, "passed  answers\npassed  bounded\n");
+    let report = project.run(&["check", "--json"]).expect(0).json();
+    assert_eq!(
+        (&report["format"], &report["passed"], &report["failed"]),
+        (&"plumb-checks/1".into(), &2.into(), &0.into())
+    );
+    let runs = || service.mutations().iter().filter(|op| *op == "POST /run").count();
+    assert_eq!(runs(), 3);
+    project.run(&["apply", "--yes", "--no-checks"]).expect(0);
+    project.run(&["apply", "--yes", "--refresh-only"]).expect(0);
+    project.run(&["plan"]).expect(0);
+    project.run(&["destroy", "--yes"]).expect(0);
+    assert_eq!(runs(), 3, "no other command runs a check");
+}
+
+#[test]
+fn a_failing_check_says_why_and_the_apply_stays_done() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let failing = r#"
+[check.fails]
+job = { endpoint = '${endpoint.chat["eu"].id}', input = { fail = "no luck" } }
+assert = 'job.status == "COMPLETED"'
+message = "it answers ${job.status}"
+
+[check.late]
+job = { endpoint = '${endpoint.chat["eu"].id}', input = { sleep_ms = 60000 }, timeout = "1s" }
+assert = "true"
+
+[check.unclear]
+job = { endpoint = '${endpoint.chat["eu"].id}', input = { a = 1 } }
+assert = "job.output.nothing.inside == 1"
+"#;
+    let project = Project::with(&spec(failing), &service);
+    let applied = project.run(&["apply", "--yes"]).expect(1);
+    for said in [
+        "failed  fails: it answers FAILED\n",
+        "is FAILED: no luck\n",
+        "did not end within 1.0 s",
+        "3 of 3 checks failed.",
+        "The apply itself is done",
+    ] {
+        assert!(applied.stderr.contains(said), "{said}: {}", applied.stderr);
+    }
+    assert!(project.run(&["plan"]).expect(0).said().contains("No changes"));
+    let lines = project.run(&["apply", "--yes", "--json"]).expect(1).stdout;
+    let checks: Vec<serde_json::Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
+        .filter(|event: &serde_json::Value| event["event"] == "check")
+        .collect();
+    assert_eq!(checks.len(), 3, "{lines}");
+    assert_eq!(checks[0]["check"]["passed"], false);
+    assert_eq!(checks[0]["check"]["message"], "it answers FAILED");
+    assert!(checks[2]["check"]["line"].is_u64(), "{lines}");
+    let report = project.run(&["check", "--json"]).expect(1).json();
+    assert_eq!((&report["passed"], &report["failed"]), (&0.into(), &3.into()));
+    let health = project.run(&["job", "health", "endpoint.chat[eu]", "--json"]).expect(0).json();
+    assert_eq!(health["jobs"]["inQueue"], 0, "what was late is cancelled: {health}");
+}
+
+#[test]
+fn checks_see_what_is_live() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let checks = "\n[check.bounded]\nassert = 'endpoint.chat[\"eu\"].workers_max == 1'\n\
+                  message = 'there may be ${endpoint.chat[\"eu\"].workers_max} workers'\n";
+    let project = Project::with(&spec(checks), &service);
+    project.run(&["apply", "--yes"]).expect(0);
+    let id = service.list("/endpoints")[0]["id"].as_str().unwrap().to_owned();
+    let change = serde_json::json!({ "workersMax": 2 });
+    service.request("PATCH", &format!("/endpoints/{id}"), Some(&change));
+    let failed = project.run(&["check"]).expect(1);
+    assert!(failed.stdout.contains("there may be 2 workers"), "{}", failed.stdout);
+    service.request("DELETE", &format!("/endpoints/{id}"), None);
+    let gone = project.run(&["check"]).expect(1);
+    assert!(gone.stdout.contains("is not there"), "{}", gone.stdout);
+}
+
+#[test]
+fn a_secret_in_a_job_does_not_come_back_out() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let checks = r#"
+[variable.secret]
+type = "string"
+sensitive = true
+
+[check.secretive]
+job = { endpoint = '${endpoint.chat["eu"].id}', input = { fail = "${var.secret}" } }
+assert = 'job.status == "COMPLETED"'
+message = "it says ${job.error}"
+"#;
+    let mut project = Project::with(&spec(checks), &service);
+    project.set("PLUMB_VAR_secret", "canary-secret-51c");
+    let applied = project.run(&["apply", "--yes"]).expect(1);
+    assert!(applied.stderr.contains("its message holds a secret"), "{}", applied.stderr);
+    let said = [applied, project.run(&["check"]), project.run(&["check", "--json"])];
+    assert!(said.iter().all(|ran| !ran.said().contains("canary-secret-51c")));
+}
+
+#[test]
+fn mistakes_in_checks_are_found_before_anything_is_called() {
+    let project = Project::new(&spec(
+        "\n[check.wrong]\njob = { endpont = 'e', input = 1 }\nassert = 'true'\n",
+    ));
+    let refused = project.run(&["validate"]).expect(1);
+    assert!(refused.stderr.contains("did you mean `endpoint`?"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("has no `endpoint`"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_request_is_a_check_too() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let checks = r#"
+[check.reached]
+http = { url = '${endpoint.chat["eu"].health_url}' }
+assert = "http.status == 401 && can(http.json.error)"
+
+[check.refused]
+http = { url = "http://127.0.0.1:9/", timeout = "5s" }
+assert = "http.status == 200"
+"#;
+    let project = Project::with(&spec(checks), &service);
+    let applied = project.run(&["apply", "--yes"]).expect(1);
+    assert!(applied.stderr.contains("passed  reached"), "a key is not sent: {}", applied.stderr);
+    assert!(applied.stderr.contains("failed  refused: "), "{}", applied.stderr);
+}
