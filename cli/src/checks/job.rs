@@ -39,7 +39,7 @@ impl World<'_> {
         let endpoint = api.endpoint(&asked.endpoint, &progress);
         let submitted = match endpoint.run(&asked.submission).await {
             Ok(job) => job,
-            Err(error) => return Ok(Err(said(error))),
+            Err(error) => return Ok(Err(said(&error))),
         };
         let label = format!("check {}: ", render::safe::text(name));
         let mut telling = Telling::new(self.output, label, !asked.secret);
@@ -51,7 +51,7 @@ impl World<'_> {
                 give_up(&endpoint, &job).await;
                 Err(stopped())
             }
-            Err(error) => Ok(Err(said(error))),
+            Err(error) => Ok(Err(said(&error))),
         }
     }
 
@@ -107,10 +107,10 @@ pub(super) fn timeout(entries: &Attributes) -> Result<Duration, String> {
     }
 }
 
-fn said(error: provider_port::Error) -> String {
-    match error.help {
+fn said(error: &provider_port::Error) -> String {
+    match &error.help {
         Some(help) => format!("{}; {help}", error.message),
-        None => error.message,
+        None => error.message.clone(),
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
             wrong(serde_json::json!({"endpoint": "e", "input": 1, "wait": 2})).contains("`wait`")
         );
         let timed = |time: serde_json::Value| serde_json::json!({"endpoint": "e", "input": 1, "timeout": time});
-        assert_eq!(of(timed("2m".into())).unwrap().timeout, Duration::from_secs(120));
+        assert_eq!(of(timed("2m".into())).unwrap().timeout, Duration::from_mins(2));
         assert!(
             wrong(timed(3.into())).contains("is a text")
                 && wrong(timed("x".into())).contains("30s")
