@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use service::{Addresses, Options, Quirk, Server, StartError};
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,6 +18,11 @@ use crate::session::{self, Folder};
 pub(crate) const ECHO_WORKER: &str = "__echo-worker";
 /// The word that makes it the guard of a worker, whose command follows.
 pub(crate) const WORKER_GUARD: &str = "__worker-guard";
+
+/// How long to wait for another service of the folder that may be about to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often to look whether it has ended.
+const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, CommandError> {
     let options = options(base, args, output)?;
@@ -56,7 +62,7 @@ async fn serve(options: Options, anywhere: bool, output: &Output) -> Result<Stat
     let fail = |error: &dyn std::error::Error| CommandError::new(chain(error));
     let stop = stop_on_signal()?;
     let data = options.data.clone();
-    let server = start(options, anywhere).await.map_err(|error| match error {
+    let server = start_when_free(options, anywhere).await.map_err(|error| match error {
         StartError::Locked { .. } => fail(&error)
             .help("another `plumb serve`, or a command that started one, uses this folder"),
         error => fail(&error),
@@ -65,6 +71,20 @@ async fn serve(options: Options, anywhere: bool, output: &Output) -> Result<Stat
     output.data(&variables(server.addresses()));
     server.run(stop).await.map_err(|error| fail(&error))?;
     Ok(Status::Done)
+}
+
+/// Starts once the folder is free: a service that a command started ends soon after the command.
+async fn start_when_free(options: Options, anywhere: bool) -> Result<Server, StartError> {
+    let patience = if options.until_idle { Duration::ZERO } else { PATIENCE };
+    let until = Instant::now() + patience;
+    loop {
+        match start(options.clone(), anywhere).await {
+            Err(StartError::Locked { .. }) if Instant::now() < until => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            started => return started,
+        }
+    }
 }
 
 /// Starts at the port of the last time, so that addresses stay as they are; where somebody else
