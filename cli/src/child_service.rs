@@ -186,6 +186,8 @@ fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
         .open(log_file(data))
         .map_err(cannot)?;
     Command::new(program)
+        // What seals the state is none of the service's business.
+        .env_remove(state::cipher::VARIABLE)
         .args(["serve", "--until-idle", "--data"])
         .arg(data)
         .stdin(Stdio::null())

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::checks::{self, Outcome};
 use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
-use crate::session::System;
+use crate::session::{Folder, System};
 
 /// How many steps that remain are named.
 const REMAINING_MAX: usize = 10;
@@ -38,6 +38,11 @@ impl Teller {
     pub(crate) fn new(output: &Arc<Output>, json: bool) -> Self {
         let progress = Arc::new(Mutex::new(Progress::new(output.talk_colour())));
         Self { output: Arc::clone(output), progress, json }
+    }
+
+    /// Where it tells it.
+    pub(crate) fn output(&self) -> &Output {
+        &self.output
     }
 
     /// Whether everything on stdout is JSON lines.
@@ -154,6 +159,20 @@ pub(crate) async fn confirm(
     let asked = tokio::task::spawn_blocking(move || asking.ask(question));
     let answer = unless_stopped(stop, async { Ok(asked.await.unwrap_or_default()) }).await?;
     Ok(answer.is_some_and(|answer| matches!(answer.as_str(), "yes" | "y")))
+}
+
+/// Writes a state anew that was written before there was a key.
+pub(crate) async fn seal_plain(
+    session: &mut Session,
+    folder: &Folder,
+    output: &Output,
+) -> Result<(), CommandError> {
+    if !folder.is_to_be_sealed() {
+        return Ok(());
+    }
+    session.replace(session.snapshot().clone()).await?;
+    output.talk("the state was not encrypted; from now on it is, with PLUMB_STATE_KEY\n");
+    Ok(())
 }
 
 /// Looks up what earlier runs left open, and records what was found.

@@ -2,13 +2,15 @@
 //! process was started with, each read once.
 
 use std::collections::BTreeMap;
+use std::env::VarError;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Sources, Span};
 use engine::spec::{self, BYTES_MAX, Document};
+use state::cipher::{Cipher, VARIABLE};
 use state::file::FileStore;
 use state::{Holder, Store};
 
@@ -22,6 +24,8 @@ const FILE_MAX: u64 = 1024 * 1024;
 pub(crate) struct Folder {
     /// As the user would say it.
     path: PathBuf,
+    /// What its state is sealed with.
+    cipher: Cipher,
 }
 
 impl Folder {
@@ -29,7 +33,7 @@ impl Folder {
     pub(crate) fn new(base: &Path, given: Option<&Path>) -> Result<Self, CommandError> {
         let path = given.map_or_else(|| base.to_owned(), |given| base.join(given));
         match std::fs::metadata(&path) {
-            Ok(found) if found.is_dir() => Ok(Self { path }),
+            Ok(found) if found.is_dir() => Ok(Self { path, cipher: cipher()? }),
             Ok(_) => Err(CommandError::new(format!("{} is no folder", path.display()))),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Err(CommandError::new(format!("there is no folder {}", path.display())))
@@ -52,13 +56,43 @@ impl Folder {
         self.join(".plumb")
     }
 
+    fn files(&self) -> FileStore {
+        FileStore::new(self.plumb()).sealed(self.cipher.clone())
+    }
+
+    /// Whether there is a key, and a state that was written without one.
+    pub(crate) fn is_to_be_sealed(&self) -> bool {
+        self.cipher.is_on() && self.files().is_plain()
+    }
+
     /// The store of the state.
     pub(crate) fn store(&self) -> Arc<dyn Store> {
-        let store: Arc<dyn Store> = Arc::new(FileStore::new(self.plumb()));
+        let store: Arc<dyn Store> = Arc::new(self.files());
         #[cfg(debug_assertions)]
         let store = crate::dying::around(store);
         store
     }
+}
+
+/// What seals state and plan files: derived once in the life of the process.
+pub(crate) fn cipher() -> Result<Cipher, CommandError> {
+    static CIPHER: OnceLock<Cipher> = OnceLock::new();
+    if let Some(cipher) = CIPHER.get() {
+        return Ok(cipher.clone());
+    }
+    let refused = |why: &dyn std::fmt::Display| {
+        CommandError::new(format!("{VARIABLE} cannot be used: {why}")).help(
+            "give a passphrase of 12 characters or more, or a key of 64 hexadecimal digits; \
+             unset it to write without encryption",
+        )
+    };
+    let cipher = match std::env::var(VARIABLE) {
+        Ok(text) => Cipher::new(&text).map_err(|why| refused(&why))?,
+        Err(VarError::NotPresent) => Cipher::off(),
+        // What is set and cannot be read must not mean that nothing is encrypted.
+        Err(VarError::NotUnicode(_)) => return Err(refused(&"it is not text")),
+    };
+    Ok(CIPHER.get_or_init(|| cipher).clone())
 }
 
 /// The text of a spec, and what it says.
@@ -223,9 +257,10 @@ impl System {
     }
 }
 
-/// A variable of the environment, as far as it is text.
+/// A variable of the environment, as far as it is text. The key of the state is nobody else's: no
+/// descriptor can ask for it.
 pub(crate) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+    if name == VARIABLE { None } else { std::env::var(name).ok() }
 }
 
 impl apply::Host for System {

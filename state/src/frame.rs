@@ -19,14 +19,19 @@
 //! frames that are whole and in the wrong place. The header has a checksum of its own, so that a
 //! length is believed or not before it is used.
 //!
+//! With a key the payload is sealed ([`crate::cipher`]), bound to bytes 8 to 40 of its header, so
+//! that a frame opens in its own place only.
+//!
 //! A frame that a crash left unfinished can only be the last one, and is either too short or has
 //! sectors that were never written and read as zeros. That is a torn end, nobody was told that it
 //! is durable, and it is dropped. Everything else that is wrong is damage, a rotten last frame
 //! too, because a record in it may be all that is known of an object.
 
 use engine::journal::Record;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::cipher::{Cipher, CipherError};
 use crate::json;
 
 const MAGIC: [u8; 4] = *b"PLJ1";
@@ -95,7 +100,17 @@ pub fn encode_base(
     start: End,
     epoch: u64,
 ) -> Result<(Vec<u8>, End), serde_json::Error> {
-    encode(base, start, epoch)
+    encode(base, start, epoch, &Cipher::off())
+}
+
+/// Encodes the first frame of a journal, sealed.
+pub(crate) fn seal_base(
+    base: &Base,
+    start: End,
+    epoch: u64,
+    cipher: &Cipher,
+) -> Result<(Vec<u8>, End), serde_json::Error> {
+    encode(base, start, epoch, cipher)
 }
 
 /// Encodes one append: a frame that follows `after`.
@@ -104,25 +119,39 @@ pub fn encode_records(
     after: End,
     epoch: u64,
 ) -> Result<(Vec<u8>, End), serde_json::Error> {
-    encode(&records, after, epoch)
+    encode(&records, after, epoch, &Cipher::off())
+}
+
+/// Encodes one append, sealed.
+pub(crate) fn seal_records(
+    records: &[Record],
+    after: End,
+    epoch: u64,
+    cipher: &Cipher,
+) -> Result<(Vec<u8>, End), serde_json::Error> {
+    encode(&records, after, epoch, cipher)
 }
 
 fn encode(
     payload: &impl Serialize,
     after: End,
     epoch: u64,
+    cipher: &Cipher,
 ) -> Result<(Vec<u8>, End), serde_json::Error> {
-    let mut frame = vec![0; HEADER];
-    json::write(payload, &mut frame)?;
-    let length = u32::try_from(frame.len() - HEADER).map_err(|_| {
-        serde::ser::Error::custom("what is to be written at once is larger than 4 GiB")
-    })?;
+    let mut plain = Vec::new();
+    json::write(payload, &mut plain)?;
     let lsn = after.lsn + 1;
+    let mut frame = vec![0; HEADER];
     frame[0..4].copy_from_slice(&MAGIC);
-    frame[4..8].copy_from_slice(&length.to_le_bytes());
     frame[8..16].copy_from_slice(&lsn.to_le_bytes());
     frame[16..24].copy_from_slice(&epoch.to_le_bytes());
     frame[24..40].copy_from_slice(&after.chain);
+    let sealed = cipher.seal(&frame[8..40], &plain).map_err(serde::ser::Error::custom)?;
+    frame.extend_from_slice(&sealed);
+    let length = u32::try_from(frame.len() - HEADER).map_err(|_| {
+        serde::ser::Error::custom("what is to be written at once is larger than 4 GiB")
+    })?;
+    frame[4..8].copy_from_slice(&length.to_le_bytes());
     let checksum = crc32fast::hash(&frame[..40]);
     frame[40..44].copy_from_slice(&checksum.to_le_bytes());
     let checksum = crc32fast::hash(&frame);
@@ -139,25 +168,32 @@ fn chain_of(frame: &[u8]) -> Chain {
 
 /// Reads a journal. A torn end is left out, see [`Journal::whole`].
 pub fn read(bytes: &[u8]) -> Result<Journal, Damage> {
+    open(bytes, &Cipher::off())
+}
+
+/// Reads a journal whose frames may be sealed.
+pub(crate) fn open(bytes: &[u8], cipher: &Cipher) -> Result<Journal, Damage> {
     let Some(first) = next(bytes, 0)? else {
         return damage(0, "it has no beginning");
     };
-    let base: Base = parse(&first)?;
+    let base: Base = parse(&first, cipher)?;
     let start = End { lsn: first.end.lsn - 1, chain: first.prev, epoch: first.end.epoch };
     let mut journal =
         Journal { base, start, records: Vec::new(), end: first.end, whole: first.after };
     while let Some(frame) = next(bytes, journal.whole)? {
         follows(&frame, journal.end)?;
-        journal.records.append(&mut parse::<Vec<Record>>(&frame)?);
+        journal.records.append(&mut parse::<Vec<Record>>(&frame, cipher)?);
         journal.end = frame.end;
         journal.whole = frame.after;
     }
     Ok(journal)
 }
 
-fn parse<'a, T: Deserialize<'a>>(frame: &Frame<'a>) -> Result<T, Damage> {
+fn parse<T: DeserializeOwned>(frame: &Frame<'_>, cipher: &Cipher) -> Result<T, Damage> {
+    let refused = |error: CipherError| Damage { at: frame.at, what: error.to_string() };
+    let payload = cipher.open(frame.context, frame.payload).map_err(refused)?;
     // The text of a parse error may quote the payload, which is no business of a terminal.
-    serde_json::from_slice(frame.payload).or_else(|error| {
+    serde_json::from_slice(&payload).or_else(|error| {
         let place = format!("{:?} error in column {}", error.classify(), error.column());
         damage(frame.at, format!("this version of Plumb cannot read what stands there ({place})"))
     })
@@ -186,6 +222,8 @@ struct Frame<'a> {
     at: usize,
     after: usize,
     prev: Chain,
+    /// The bytes of the header that a sealed payload is bound to.
+    context: &'a [u8],
     payload: &'a [u8],
     end: End,
 }
@@ -241,6 +279,7 @@ fn frame_at(bytes: &[u8], at: usize) -> Result<Frame<'_>, Flaw> {
         at,
         after: at + size,
         prev,
+        context: &frame[8..40],
         payload: &frame[HEADER..size - TRAILER],
         end: End { lsn, chain: chain_of(frame), epoch },
     })
@@ -266,7 +305,7 @@ fn torn_or(bytes: &[u8], from: usize, to: usize, what: &'static str) -> Flaw {
 }
 
 /// Where a whole frame stands, from `from` on. Payloads are JSON and have no zero bytes, so no
-/// text inside one can be taken for a frame.
+/// text inside one can be taken for a frame; in a sealed one two checksums would have to fit.
 fn find_frame(bytes: &[u8], from: usize) -> Option<usize> {
     (from..bytes.len().saturating_sub(HEADER))
         .find(|at| bytes[*at..].starts_with(&MAGIC) && frame_at(bytes, *at).is_ok())

@@ -7,6 +7,7 @@
 //! Stores do not fold: they hand out the snapshot and the records since, and know nothing of what
 //! the records mean.
 
+pub mod cipher;
 pub mod conformance;
 pub mod disk;
 pub mod file;

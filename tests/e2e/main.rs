@@ -13,5 +13,6 @@ mod jobs;
 mod lifecycle;
 mod quickstart;
 mod saved_plans;
+mod sealed;
 mod secrets;
 mod two_runs;

@@ -24,7 +24,9 @@ use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
 use crate::planning::{self, Made};
 use crate::providers::Configured;
-use crate::running::{self, Run, Teller, confirm, recover_open, stop_on_signal, unless_stopped};
+use crate::running::{
+    self, Run, Teller, confirm, recover_open, seal_plain, stop_on_signal, unless_stopped,
+};
 use crate::session::{self, Folder, System};
 use crate::variables;
 
@@ -111,6 +113,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     let opening = async {
         let mut session =
             Session::open(&*store, &holder, planning.lock_timeout, &System, None).await?;
+        seal_plain(&mut session, folder, output).await?;
         recover_open(&mut session, &configured.providers, &teller).await?;
         let (plan, found) = make(session.snapshot(), &request).await?;
         Ok((session, plan, found))
@@ -283,6 +286,7 @@ async fn open_checked(
     let store = folder.store();
     let wait = args.planning.lock_timeout;
     let mut session = Session::open(&*store, &holder, wait, &System, origin).await?;
+    seal_plain(&mut session, folder, teller.output()).await?;
     recover_open(&mut session, &configured.providers, teller).await?;
     let snapshot = session.snapshot();
     let mut seen = observe(snapshot, &configured.providers, &BTreeSet::new()).await?;

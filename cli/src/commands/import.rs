@@ -15,7 +15,7 @@ use crate::args::{Import, PlanFormat};
 use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::planning::{self, Made, Resolved};
-use crate::running::{Teller, recover_open};
+use crate::running::{Teller, recover_open, seal_plain};
 use crate::session::{self, Folder, System};
 
 pub(crate) fn run(
@@ -64,6 +64,7 @@ async fn import(
     }
     let (store, holder) = (folder.store(), System::holder("import"));
     let mut session = Session::open(&*store, &holder, args.lock_timeout, &System, None).await?;
+    seal_plain(&mut session, folder, output).await?;
     recover_open(&mut session, &configured.providers, &Teller::new(output, false)).await?;
     let taken = take_over(&mut session, &request, address, id).await;
     let next = match &taken {

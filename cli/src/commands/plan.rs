@@ -9,6 +9,7 @@ use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::plan::{Plan as EnginePlan, saved};
 use render::view::PlanView;
 
+use super::saved_plan;
 use crate::args::{Plan, PlanFormat};
 use crate::error::{CommandError, Status};
 use crate::output::Output;
@@ -97,7 +98,11 @@ fn save(path: &Path, plan: &EnginePlan, view: &PlanView) -> Result<(), CommandEr
         .mode(0o600)
         .open(&unfinished)
         .map_err(fail)?;
-    file.write_all(saved::write(plan, &view).as_bytes()).map_err(fail)?;
+    let text = saved::write(plan, &view);
+    let bytes = session::cipher()?
+        .seal(saved_plan::CONTEXT, text.as_bytes())
+        .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
+    file.write_all(&bytes).map_err(fail)?;
     file.sync_all().map_err(fail)?;
     std::fs::rename(&unfinished, path).map_err(fail)
 }

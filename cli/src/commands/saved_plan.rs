@@ -6,10 +6,14 @@ use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::saved::{self, SavedPlan};
 use render::view::PlanView;
 
-use crate::error::{CommandError, chain};
+use crate::error::{CommandError, Kind, chain};
+use crate::session;
 
 /// The largest plan file that is read, in bytes.
 const BYTES_MAX: u64 = 2 << 30;
+
+/// What a sealed plan file is bound to.
+pub(super) const CONTEXT: &[u8] = b"plan";
 
 /// Reads a plan file.
 pub(super) fn read(path: &Path) -> Result<SavedPlan, CommandError> {
@@ -22,7 +26,12 @@ pub(super) fn read(path: &Path) -> Result<SavedPlan, CommandError> {
         return Err(CommandError::new(format!("{shown} is not a file of at most 2 GiB")));
     }
     let text = std::fs::read(path).map_err(fail)?;
-    let text = String::from_utf8(text).map_err(|_| {
+    let opened = session::cipher()?.open(CONTEXT, &text).map_err(|error| {
+        CommandError::new(format!("{shown} cannot be read: {error}"))
+            .kind(Kind::Suspicious)
+            .help("nothing was called; a plan is read with the key that it was written with")
+    })?;
+    let text = String::from_utf8(opened.into_owned()).map_err(|_| {
         CommandError::new(format!("{shown} is not a plan file: it is not UTF-8 text"))
     })?;
     saved::read(&text).map_err(|error| {

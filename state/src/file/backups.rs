@@ -1,9 +1,11 @@
 //! Old snapshots, and what was replaced by hand: kept for people, never read by a run.
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use super::{Files, LARGEST, file_failed};
 use crate::StoreError;
+use crate::cipher::{self, STATE};
 
 /// How many old snapshots are kept.
 const BACKUPS: usize = 20;
@@ -33,6 +35,32 @@ fn copy(files: &Files, serial: u64) -> Result<(), StoreError> {
         files.disk.write(&file, &bytes.unwrap_or_default())
     });
     copied.map_err(|error| file_failed("make", &backup, error))
+}
+
+/// Seals what was kept before there was a key. Each file is replaced as a whole, so a crash leaves
+/// one that is sealed or one that the next save seals; so does one that cannot be replaced now.
+pub(super) fn seal(files: &Files) {
+    let Ok(entries) = std::fs::read_dir(files.backups()) else { return };
+    if !files.cipher.is_on() {
+        return;
+    }
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if !begins_sealed(&path)
+            && let Some(bytes) = files.disk.read(&path, LARGEST).ok().flatten()
+            && let Ok(sealed) = files.cipher.seal(STATE, &bytes)
+            && let Ok(staged) = files.stage(&path, &sealed)
+        {
+            files.publish(staged).ok();
+        }
+    }
+}
+
+/// Looks at the first bytes only: there may be many files, and large ones.
+fn begins_sealed(path: &Path) -> bool {
+    use std::io::Read as _;
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(8).read_to_end(&mut head));
+    read.is_err() || cipher::is_sealed(&head)
 }
 
 /// Removes the oldest backups. An error is no reason to fail a run; the next one tries again.

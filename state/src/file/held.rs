@@ -16,6 +16,7 @@ use engine::state::Snapshot;
 use super::lock::{Lock, Seen};
 use super::read::{self, Found};
 use super::{Files, GRACE, LARGEST, backups, blocking, file_failed, identity_at, identity_of};
+use crate::cipher::STATE;
 use crate::format::{self, Header};
 use crate::frame::{self, Base, End};
 use crate::{Held, Holder, Loaded, StoreError, Version};
@@ -101,8 +102,9 @@ impl FileHeld {
             serial: header.serial,
             digest: header.digest.clone(),
         };
-        let (bytes, end) = frame::encode_base(&base, header.checkpoint, self.epoch)
-            .map_err(|error| StoreError::failed("cannot write the journal", error))?;
+        let (bytes, end) =
+            frame::seal_base(&base, header.checkpoint, self.epoch, &self.files.cipher)
+                .map_err(|error| StoreError::failed("cannot write the journal", error))?;
         let staged = self.files.stage(&path, &bytes)?;
         lock_journal(&staged.file, &self.files)?;
         let file = self.files.publish(staged)?;
@@ -162,7 +164,7 @@ impl FileHeld {
         if self.at.is_some() {
             return Err(StoreError::Fenced("there is a state already".to_owned()));
         }
-        let (header, bytes) = encode(snapshot, self.epoch, End::default())?;
+        let (header, bytes) = encode(&self.files, snapshot, self.epoch, End::default())?;
         let result = self.write_first(header, &bytes);
         self.poison(result)
     }
@@ -192,8 +194,9 @@ impl FileHeld {
         if records.is_empty() {
             return Ok(());
         }
-        let (bytes, end) = frame::encode_records(records, at.journal.end, self.epoch)
-            .map_err(|error| StoreError::failed("cannot write the journal", error))?;
+        let (bytes, end) =
+            frame::seal_records(records, at.journal.end, self.epoch, &self.files.cipher)
+                .map_err(|error| StoreError::failed("cannot write the journal", error))?;
         let result = self.write_frame(&bytes, end);
         self.poison(result)?;
         // Only while the file still bears its name do others see what was written.
@@ -219,7 +222,7 @@ impl FileHeld {
         };
         check_successor(old, expected, snapshot)?;
         let (old, end) = (old.clone(), journal.end);
-        let (header, bytes) = encode(snapshot, self.epoch, end)?;
+        let (header, bytes) = encode(&self.files, snapshot, self.epoch, end)?;
         let result = self.replace(Some(old.serial), header, &bytes);
         self.poison(result)
     }
@@ -238,6 +241,7 @@ impl FileHeld {
         let file = self.files.publish(staged)?;
         let journal = self.start_journal(&header)?;
         backups::prune(&self.files);
+        backups::seal(&self.files);
         Ok(self.stand_at(header, file, journal))
     }
 
@@ -262,8 +266,9 @@ pub(super) fn restore(
         // Whoever deleted the lock file has not ended the run that writes the journal.
         lock_journal(&file, &files)?;
     }
+    let state = state.as_deref().and_then(|bytes| files.open_state(bytes).ok());
     let header = state.as_deref().and_then(|bytes| format::peek(bytes).ok());
-    let journal = journal.as_deref().and_then(|bytes| frame::read(bytes).ok());
+    let journal = journal.as_deref().and_then(|bytes| frame::open(bytes, &files.cipher).ok());
     let serials = [
         header.as_ref().map(|header| header.serial),
         journal.as_ref().map(|journal| journal.base.serial),
@@ -277,7 +282,7 @@ pub(super) fn restore(
     lock.sign_on(holder, epoch)?;
     backups::set_aside(&files, serial - 1);
     let snapshot = Snapshot { serial, ..snapshot.clone() };
-    let (header, bytes) = encode(&snapshot, epoch, End::default())?;
+    let (header, bytes) = encode(&files, &snapshot, epoch, End::default())?;
     let loaded = Loaded::nothing();
     let mut held = FileHeld { files, lock, epoch, loaded, at: None, broken: None };
     held.sync_parent()?;
@@ -305,12 +310,18 @@ fn lock_journal(file: &File, files: &Files) -> Result<(), StoreError> {
 }
 
 fn encode(
+    files: &Files,
     snapshot: &Snapshot,
     epoch: u64,
     checkpoint: End,
 ) -> Result<(Header, Vec<u8>), StoreError> {
-    format::encode(snapshot, epoch, checkpoint)
-        .map_err(|error| StoreError::failed("cannot write the state", error))
+    let failed = "cannot write the state";
+    let (header, bytes) = format::encode(snapshot, epoch, checkpoint)
+        .map_err(|error| StoreError::failed(failed, error))?;
+    let sealed =
+        files.cipher.seal(STATE, &bytes).map_err(|error| StoreError::failed(failed, error))?;
+    let sealed = if let std::borrow::Cow::Owned(sealed) = sealed { sealed } else { bytes };
+    Ok((header, sealed))
 }
 
 fn check_successor(

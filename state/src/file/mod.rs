@@ -22,6 +22,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -35,6 +36,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use self::held::FileHeld;
 use self::lock::{Attempt, Lock};
+use crate::cipher::{self, Cipher, STATE};
 use crate::disk::{Disk, RealDisk};
 use crate::{Held, Holder, Loaded, Store, StoreError, Version};
 
@@ -59,7 +61,20 @@ impl FileStore {
 
     /// The same on another disk, for tests.
     pub fn on(disk: Arc<dyn Disk>, folder: impl Into<PathBuf>) -> Self {
-        Self { files: Files { folder: folder.into(), disk } }
+        Self { files: Files { folder: folder.into(), disk, cipher: Cipher::off() } }
+    }
+
+    /// With a key: what it writes is sealed, and what it reads may be.
+    #[must_use]
+    pub fn sealed(mut self, cipher: Cipher) -> Self {
+        self.files.cipher = cipher;
+        self
+    }
+
+    /// Whether there is a state that was written without a key.
+    pub fn is_plain(&self) -> bool {
+        let read = self.files.disk.read(&self.files.state(), LARGEST);
+        read.is_ok_and(|bytes| bytes.is_some_and(|bytes| !cipher::is_sealed(&bytes)))
     }
 
     /// Polls for the lock until it is taken, or `wait` is over.
@@ -123,6 +138,7 @@ fn blocking<T>(work: impl FnOnce() -> T) -> T {
 struct Files {
     folder: PathBuf,
     disk: Arc<dyn Disk>,
+    cipher: Cipher,
 }
 
 impl Files {
@@ -156,6 +172,12 @@ impl Files {
             .collect();
         serials.sort_unstable();
         serials
+    }
+
+    /// Opens the bytes of a snapshot.
+    fn open_state<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, StoreError> {
+        let path = self.state();
+        self.cipher.open(STATE, bytes).map_err(|error| error.of(&path.display().to_string()))
     }
 
     /// Writes a new file, durable but for its name, which is temporary.
@@ -220,7 +242,7 @@ fn file_failed(what: &str, path: &Path, error: std::io::Error) -> StoreError {
 
 /// Makes the folder ready to be locked.
 fn prepare(files: &Files) -> Result<(), StoreError> {
-    let Files { folder, disk } = files;
+    let Files { folder, disk, .. } = files;
     disk.make_folder(folder).map_err(|error| file_failed("make the folder", folder, error))?;
     refuse_foreign_folder(folder)?;
     let backups = files.backups();

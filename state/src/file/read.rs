@@ -59,7 +59,8 @@ fn judge(
             Some(proof) => Err(files.suspicious(format!("{path} is missing, but {proof}"))),
         };
     };
-    let (header, snapshot) = format::decode(state).map_err(|error| match error {
+    let state = files.open_state(state)?;
+    let (header, snapshot) = format::decode(&state).map_err(|error| match error {
         Unreadable::Newer { .. } => StoreError::suspicious(
             format!("{path} cannot be read: {error}"),
             "nothing was changed; a newer version of Plumb wrote it: use that one or a later one",
@@ -72,7 +73,7 @@ fn judge(
         let what = format!("{} is missing, and {path} is there", name.display());
         return Err(files.suspicious(what));
     };
-    let journal = frame::read(journal).map_err(|damage| {
+    let journal = frame::open(journal, &files.cipher).map_err(|damage| {
         files.suspicious(format!("{} cannot be read: {damage}", name.display()))
     })?;
     fit(files, header, snapshot, journal).map(Some)
@@ -83,7 +84,8 @@ fn earlier_state(files: &Files, note: &Note, journal: Option<&[u8]>) -> Option<S
     let journal_path = files.journal();
     // A first run that was killed at once leaves a journal without a record behind, and no more.
     let unborn = |bytes| {
-        frame::read(bytes).is_ok_and(|journal| journal.base.serial == 0 && journal.end.lsn == 1)
+        frame::open(bytes, &files.cipher)
+            .is_ok_and(|journal| journal.base.serial == 0 && journal.end.lsn == 1)
     };
     if let Some(seen) = &note.seen {
         return Some(format!("{} knows serial {}", files.lock().display(), seen.serial));

@@ -48,6 +48,12 @@ pub(super) fn push(
 
 /// Reads what `plumb state pull` printed, or a file of the state's own, such as a backup.
 fn parse(bytes: &[u8], file: &Path) -> Result<Snapshot, CommandError> {
+    let opened = session::cipher()?.open(state::cipher::STATE, bytes).map_err(|error| {
+        CommandError::new(format!("{} cannot be read: {error}", file.display()))
+            .kind(Kind::Suspicious)
+            .help("nothing was changed; a state is read with the key that it was written with")
+    })?;
+    let bytes = &*opened;
     if let Ok((_, snapshot)) = state::format::decode(bytes) {
         return Ok(snapshot);
     }

@@ -341,7 +341,8 @@ async fn who_looks_while_another_writes_sees_one_moment() {
 #[tokio::test]
 async fn without_second_names_backups_are_copies() {
     let folder = Folder::lived().await;
-    let files = Files { disk: Arc::new(NoLinks), folder: folder.path() };
+    let cipher = Cipher::off();
+    let files = Files { disk: Arc::new(NoLinks), folder: folder.path(), cipher };
     backups::keep(&files, 2).unwrap();
     assert_eq!(folder.read("backups/2.json"), folder.read("state.json"));
 }

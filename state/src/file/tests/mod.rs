@@ -1,6 +1,7 @@
 mod cases;
 mod crashes;
 mod faults;
+mod sealed;
 
 use engine::journal::Record;
 
@@ -141,6 +142,18 @@ async fn conforms() {
         count.set(count.get() + 1);
         let folder = root.path().join(count.get().to_string());
         Box::new(move || Box::new(FileStore::new(folder.clone())))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn conforms_with_a_key() {
+    let root = tempfile::tempdir().unwrap();
+    let count = std::cell::Cell::new(0);
+    conformance::run(|| {
+        count.set(count.get() + 1);
+        let folder = root.path().join(count.get().to_string());
+        Box::new(move || Box::new(FileStore::new(folder.clone()).sealed(sealed::key('a'))))
     })
     .await;
 }
