@@ -168,6 +168,22 @@ fn the_specs_of_the_language_page_are_valid() {
     }
 }
 
+/// The page about planning gives every reason in the words of a plan.
+#[test]
+fn the_page_of_planning_has_every_reason() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).expect("a file of the house");
+    let (source, page) = (read("render/src/reason.rs"), read("docs/planning-behaviours.md"));
+    let reasons: Vec<&str> = source
+        .lines()
+        .filter(|line| line.trim_start().starts_with("Reason::"))
+        .filter_map(|line| line.split("=> \"").nth(1)?.strip_suffix("\","))
+        .collect();
+    assert!(reasons.len() > 10, "{reasons:?}");
+    let missing: Vec<&&str> = reasons.iter().filter(|reason| !page.contains(**reason)).collect();
+    assert!(missing.is_empty(), "docs/planning-behaviours.md lacks {missing:#?}");
+}
+
 /// Links of the pages lead to files, and to headings where they name one.
 #[test]
 fn links_of_the_pages_lead_somewhere() {
