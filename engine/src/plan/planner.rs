@@ -41,7 +41,7 @@ pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
 }
 
 /// How many instances a spec may have.
-pub const INSTANCES_MAX: usize = 250_000;
+pub(super) const INSTANCES_MAX: usize = 250_000;
 
 /// The work in progress.
 pub(super) struct Planner<'a> {

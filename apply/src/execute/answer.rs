@@ -1,0 +1,247 @@
+//! Answers: what a call brought back, what it proves, and what is looked up where it proves nothing.
+
+use engine::event::Event;
+use engine::journal::{Outcome, PhaseRef, ProgramKind, Record, Resolution};
+use engine::plan::live::overlay;
+use engine::plan::{StepId, agree};
+use engine::schema::{SeenIn, Sends};
+use engine::stored::seal_attributes;
+use engine::value::Attributes;
+use provider_port::{Error, Kind, Reply};
+
+use super::{Answer, InFlight, Run, TRIES_MAX};
+use crate::ApplyError;
+use crate::lookup::{Found, creates, seen};
+use crate::observe::sensitive;
+use crate::prepare::Unfit;
+use crate::scheduler::Status;
+
+impl Run<'_> {
+    pub(super) fn answer(&mut self, id: StepId, answer: Answer) -> Result<(), ApplyError> {
+        match answer {
+            Answer::Called(result) => match *result {
+                Ok(reply) => self.replied(id, &reply),
+                Err(error) => self.failed(id, &error),
+            },
+            Answer::LookedUp(found) => self.looked_up(id, found),
+        }
+    }
+
+    /// An answer to a create that shows no object leaves open which object it made.
+    pub(super) fn replied(&mut self, id: StepId, reply: &Reply) -> Result<(), ApplyError> {
+        let makes = self.in_flight.get(&id).is_some_and(|flight| creates(&flight.started));
+        if makes && reply.object.is_none() {
+            return self.doubt(id, &Error::new(Kind::InDoubt, "the answer shows no object"));
+        }
+        self.done(id, reply.object.as_ref())
+    }
+
+    pub(super) fn done(
+        &mut self,
+        id: StepId,
+        object: Option<&provider_port::Object>,
+    ) -> Result<(), ApplyError> {
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        let gone =
+            flight.started.phase.kind == ProgramKind::Delete && flight.started.phase.is_last();
+        let seen = object.filter(|_| !gone).map(|object| {
+            let known = self.known(&flight);
+            let key = &self.session.snapshot().seal_key;
+            seen(object, &known, &flight.schema, &flight.started, key)
+        });
+        self.keep_clear(&flight, object);
+        let made = seen.as_ref().map(|seen| seen.id.to_string());
+        let call = flight.call;
+        self.session.record(Record::Finished { call, outcome: Outcome::Done { object: seen } })?;
+        self.finish_step(id, made, flight.since);
+        Ok(())
+    }
+
+    /// What is known of an object before its answer: what the state has, and what was sent of the
+    /// attributes that the API never shows.
+    pub(super) fn known(&self, flight: &InFlight) -> Attributes {
+        let mut known = self.live(&flight.started, &flight.schema).unwrap_or_default();
+        let PhaseRef { kind, program, phase, .. } = flight.started.phase;
+        let programs = match kind {
+            ProgramKind::Create => &flight.schema.create,
+            ProgramKind::Update => &flight.schema.update,
+            ProgramKind::Delete => return known,
+        };
+        let sends = programs.get(program).and_then(|p| p.phases.get(phase)).map(|p| &p.sends);
+        let hidden: Attributes = flight
+            .desired
+            .iter()
+            .filter(|(name, _)| {
+                let attribute = flight.schema.attributes.get(*name);
+                attribute.is_some_and(|attribute| attribute.seen_in == SeenIn::Never)
+                    && sends.is_some_and(|sends: &Sends| sends.carries(name))
+            })
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let paths = sensitive(&flight.schema, &flight.started.sensitive);
+        let key = &self.session.snapshot().seal_key;
+        known = overlay(&known, &seal_attributes(&hidden, &paths, key));
+        known
+    }
+
+    pub(super) fn keep_clear(&mut self, flight: &InFlight, object: Option<&provider_port::Object>) {
+        let secret = !sensitive(&flight.schema, &flight.started.sensitive).is_empty();
+        if !secret || flight.started.phase.kind == ProgramKind::Delete {
+            return;
+        }
+        let empty = Attributes::new();
+        let answered = object.map_or(&empty, |object| &object.attributes);
+        let clear = overlay(&flight.desired, answered);
+        self.clear.insert(flight.started.address.clone(), clear);
+    }
+
+    pub(super) fn failed(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
+        let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
+        let deletes = flight.started.phase.kind == ProgramKind::Delete;
+        match error.kind {
+            Kind::NotFound if deletes => return self.vanished(id),
+            Kind::InDoubt => return self.doubt(id, error),
+            Kind::StillWaiting => {
+                flight.unfulfilled =
+                    Some(Unfit { message: error.to_string(), help: error.help.clone() });
+                return self.doubt(id, error);
+            }
+            // A refusal after a doubt may refuse the repetition of what did happen.
+            Kind::Rejected | Kind::NotFound if flight.doubted => return self.doubt(id, error),
+            Kind::Unauthenticated => self.halted = true,
+            _ => {}
+        }
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        let reason = error.to_string();
+        let outcome = Outcome::NoEffect { reason: reason.clone() };
+        self.session.record(Record::Finished { call: flight.call, outcome })?;
+        self.fail_step(id, Unfit { message: reason, help: error.help.clone() });
+        Ok(())
+    }
+
+    /// The object of a delete is gone: all of its program is done.
+    pub(super) fn vanished(&mut self, id: StepId) -> Result<(), ApplyError> {
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        let outcome = Outcome::Done { object: None };
+        self.session.record(Record::Finished { call: flight.call, outcome })?;
+        self.finish_step(id, None, flight.since);
+        Ok(())
+    }
+
+    pub(super) fn doubt(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
+        let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
+        flight.doubted = true;
+        let (call, reason) = (flight.call, error.to_string());
+        self.session.record(Record::Doubted { call, reason })?;
+        self.look_up(id);
+        Ok(())
+    }
+
+    pub(super) fn looked_up(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
+        let Some(flight) = self.in_flight.get(&id) else { return Ok(()) };
+        let deletes_last =
+            flight.started.phase.kind == ProgramKind::Delete && flight.started.phase.is_last();
+        match found {
+            Found::Unknown(why) => self.stay_in_doubt(id, &why),
+            found if flight.unfulfilled.is_some() => self.unfulfilled(id, found),
+            Found::There(object) if creates(&flight.started) => self.done(id, Some(&object)),
+            Found::There(object) if happened(flight, &object) => self.done(id, Some(&object)),
+            Found::There(_) => self.nothing_happened(id),
+            Found::Absent if creates(&flight.started) => self.create_absent(id),
+            Found::Absent if deletes_last => self.vanished(id),
+            Found::Absent => self.object_gone(id),
+        }
+    }
+
+    /// The call did its work, and what it waited for did not come true: the object is recorded as
+    /// it is, and the step has failed.
+    pub(super) fn unfulfilled(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        let resolution = match found {
+            Found::There(object) => {
+                let known = self.known(&flight);
+                let key = &self.session.snapshot().seal_key;
+                let object = seen(&object, &known, &flight.schema, &flight.started, key);
+                Resolution::Found { object }
+            }
+            _ if creates(&flight.started) => Resolution::Absent { at_ms: self.input.host.now_ms() },
+            _ => Resolution::Gone,
+        };
+        self.session.record(Record::Resolved { call: flight.call, resolution })?;
+        if let Some(unfit) = flight.unfulfilled {
+            self.fail_step(id, unfit);
+        }
+        Ok(())
+    }
+
+    /// A create left nothing: its nonce is watched, and it begins again under a new one.
+    pub(super) fn create_absent(&mut self, id: StepId) -> Result<(), ApplyError> {
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        let at_ms = self.input.host.now_ms();
+        let resolution = Resolution::Absent { at_ms };
+        self.session.record(Record::Resolved { call: flight.call, resolution })?;
+        self.try_again(id, flight.tries);
+        Ok(())
+    }
+
+    pub(super) fn nothing_happened(&mut self, id: StepId) -> Result<(), ApplyError> {
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        let reason = "the object shows that nothing happened".to_owned();
+        let outcome = Outcome::NoEffect { reason };
+        self.session.record(Record::Finished { call: flight.call, outcome })?;
+        self.try_again(id, flight.tries);
+        Ok(())
+    }
+
+    pub(super) fn object_gone(&mut self, id: StepId) -> Result<(), ApplyError> {
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        let resolution = Resolution::Gone;
+        self.session.record(Record::Resolved { call: flight.call, resolution })?;
+        let message = "the object is gone".to_owned();
+        let help = Some("plan again: it will be made anew".to_owned());
+        self.fail_step(id, Unfit { message, help });
+        Ok(())
+    }
+
+    pub(super) fn try_again(&mut self, id: StepId, tries: usize) {
+        if tries + 1 < TRIES_MAX {
+            self.again.push((id, tries + 1));
+            return;
+        }
+        let message = format!("{TRIES_MAX} tries ended without an answer, and nothing happened");
+        self.fail_step(id, Unfit { message, help: Some("apply again later".to_owned()) });
+    }
+
+    pub(super) fn stay_in_doubt(&mut self, id: StepId, why: &str) -> Result<(), ApplyError> {
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        let reason = why.to_owned();
+        self.session.record(Record::Doubted { call: flight.call, reason: reason.clone() })?;
+        let step = self.scheduler.step(id);
+        self.report.in_doubt.push(step.address.clone());
+        let (address, operation) = (step.address.clone(), step.operation);
+        let step = id.to_string();
+        self.events.push(Event::StepDoubted { step, address, operation, reason });
+        self.skip_rest(id, Status::Doubted, "it is in doubt");
+        Ok(())
+    }
+}
+
+/// Whether an object shows that an in-doubt change of it did happen.
+fn happened(flight: &InFlight, object: &provider_port::Object) -> bool {
+    let PhaseRef { kind, program, phase, .. } = flight.started.phase;
+    let programs = match kind {
+        ProgramKind::Create => &flight.schema.create,
+        ProgramKind::Update => &flight.schema.update,
+        // A drain may always be repeated, and a delete left an object that is there.
+        ProgramKind::Delete => return false,
+    };
+    let Some(phase) = programs.get(program).and_then(|p| p.phases.get(phase)) else { return false };
+    let key = engine::digest::SealKey::from_random([0; 32]);
+    flight
+        .started
+        .managed
+        .iter()
+        .filter(|name| phase.sends.carries(name))
+        .filter_map(|name| flight.desired.get(name).zip(object.attributes.get(name)))
+        .all(|(wanted, live)| agree(wanted, live, &key))
+}

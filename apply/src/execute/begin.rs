@@ -1,0 +1,248 @@
+//! Beginning steps: what is ready is prepared, its intent recorded, and its call spawned once the
+//! intent is durable.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::address::{Address, Name};
+use engine::event::Event;
+use engine::journal::{CallId, PhaseRef, ProgramKind, Record, Started};
+use engine::plan::live::stored_attributes;
+use engine::plan::{Change, Step, StepId};
+use engine::schema::{Identity, TypeSchema};
+use engine::state::{Nonce, ObjectId};
+use engine::value::{Attributes, Value};
+use provider_port::{Call, Error, Kind, Notice, Provider};
+use tokio::time::Instant as Moment;
+
+use super::{Answer, InFlight, Run, SEND_WITHIN};
+use crate::ApplyError;
+use crate::fill::FillScope;
+use crate::lookup::look_up;
+use crate::prepare::{self, Unfit};
+use crate::scheduler::Status;
+
+impl Run<'_> {
+    /// Prepares every step that may begin, and records their intents.
+    pub(super) async fn begin(&mut self) -> Result<Vec<StepId>, ApplyError> {
+        if self.input.stop.is_cancelled() && !self.halted {
+            self.halted = true;
+            self.report.summary.cancelled = true;
+        }
+        let mut begun = Vec::new();
+        if self.halted {
+            for (step, _) in std::mem::take(&mut self.again) {
+                self.skip_rest(step, Status::Failed, "the run was stopped");
+            }
+            return Ok(begun);
+        }
+        for (step, tries) in std::mem::take(&mut self.again) {
+            if self.begin_step(step, tries).await? {
+                begun.push(step);
+            }
+        }
+        for provider in self.scheduler.ready_providers() {
+            let bound = self.bound(&provider);
+            while self.busy.get(&provider).copied().unwrap_or(0) < bound {
+                let Some(step) = self.scheduler.take(&provider) else { break };
+                if self.begin_step(step, 0).await? {
+                    begun.push(step);
+                }
+            }
+        }
+        Ok(begun)
+    }
+
+    pub(super) fn bound(&self, provider: &Name) -> usize {
+        let own = self.input.providers.get(provider).map_or(1, |p| p.concurrency());
+        self.input.parallelism.unwrap_or(own).min(own).max(1)
+    }
+
+    /// Records the intent of one step. Returns whether there is a call to make.
+    pub(super) async fn begin_step(
+        &mut self,
+        id: StepId,
+        tries: usize,
+    ) -> Result<bool, ApplyError> {
+        let step = self.scheduler.step(id);
+        let change = &self.input.plan.changes[step.change];
+        let Some(phase) = step.phase else {
+            if let Some(object) = step.object.clone() {
+                let address = step.address.clone();
+                self.session.record(Record::Forgot { address, object })?;
+            }
+            self.finish_step(id, None, Instant::now());
+            return Ok(false);
+        };
+        let Some((provider, schema)) = self.provider(change) else {
+            self.fail_step(id, Unfit::missing_provider(&change.provider));
+            return Ok(false);
+        };
+        self.reveal(change).await;
+        let desired = match phase.kind {
+            ProgramKind::Delete => Ok(Attributes::new()),
+            _ => prepare::desired(change, &schema, &self.scope()),
+        };
+        let desired = match desired {
+            Ok(desired) => desired,
+            Err(unfit) => {
+                self.fail_step(id, unfit);
+                return Ok(false);
+            }
+        };
+        let started = self.started(step, phase, change, &schema, &desired);
+        let call = started.call;
+        self.session.record(Record::Started(Box::new(started.clone())))?;
+        let (address, operation) = (step.address.clone(), step.operation);
+        self.events.push(Event::StepStarted { step: id.to_string(), address, operation });
+        *self.busy.entry(change.provider.clone()).or_default() += 1;
+        self.in_flight.insert(
+            id,
+            InFlight {
+                call,
+                started,
+                desired: Arc::new(desired),
+                schema,
+                provider,
+                tries,
+                since: Instant::now(),
+                doubted: tries > 0,
+                unfulfilled: None,
+            },
+        );
+        Ok(true)
+    }
+
+    pub(super) fn provider(&self, change: &Change) -> Option<(Arc<dyn Provider>, Arc<TypeSchema>)> {
+        let provider = self.input.providers.get(&change.provider)?.clone();
+        let schema = provider.schema().types.get(&change.address.block.ty)?.clone();
+        Some((provider, schema))
+    }
+
+    pub(super) fn scope(&self) -> FillScope<'_> {
+        FillScope {
+            snapshot: self.session.snapshot(),
+            providers: self.input.providers,
+            variables: self.input.variables,
+            clear: &self.clear,
+        }
+    }
+
+    pub(super) fn started(
+        &self,
+        step: &Step,
+        phase: PhaseRef,
+        change: &Change,
+        schema: &TypeSchema,
+        desired: &Attributes,
+    ) -> Started {
+        let creates = phase.kind == ProgramKind::Create && phase.phase == 0;
+        let unique = matches!(schema.identity, Identity::UniqueName { .. });
+        let name = schema.name_attribute.as_ref().filter(|_| unique && creates);
+        Started {
+            call: CallId(self.session.snapshot().next_call),
+            step: step.id.to_string(),
+            address: step.address.clone(),
+            provider: change.provider.clone(),
+            operation: step.operation,
+            phase,
+            object: if creates { None } else { self.object_of(step) },
+            nonce: creates.then(|| self.nonce()),
+            name: name.and_then(|name| match desired.get(name) {
+                Some(Value::String(text)) => Some(text.clone()),
+                _ => None,
+            }),
+            deposes: step.deposes,
+            managed: change.managed.clone(),
+            sensitive: change.sensitive.clone(),
+            dependencies: change.dependencies.clone(),
+            at_ms: self.input.host.now_ms(),
+        }
+    }
+
+    pub(super) fn nonce(&self) -> Nonce {
+        let random = self.input.host.random();
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&random[..16]);
+        Nonce::from_random(bytes)
+    }
+
+    /// The object that a step acts on: the planned one, else what an earlier step made.
+    pub(super) fn object_of(&self, step: &Step) -> Option<ObjectId> {
+        step.object.clone().or_else(|| {
+            let entry = self.session.snapshot().entries.get(&step.address)?;
+            entry.current.as_ref().map(|object| object.id.clone())
+        })
+    }
+
+    /// Begins the call of a step whose intent is durable.
+    pub(super) fn call(&mut self, id: StepId, since: Moment) {
+        let Some(flight) = self.in_flight.get(&id) else { return };
+        let step = self.scheduler.step(id);
+        let change = &self.input.plan.changes[step.change];
+        let (provider, started) = (flight.provider.clone(), flight.started.clone());
+        let (desired, changed) = (flight.desired.clone(), prepare::changed(change));
+        let live = self.live(&started, &flight.schema);
+        let emit = self.input.emit.clone();
+        let (name, address) = (id.to_string(), step.address.clone());
+        self.calls.spawn(async move {
+            let progress = |notice: Notice| emit(event_of(notice, &name, &address));
+            let call = Call {
+                ty: &started.address.block.ty,
+                phase: started.phase,
+                id: started.object.as_ref(),
+                nonce: started.nonce.as_ref(),
+                desired: &desired,
+                live: live.as_ref(),
+                changed: &changed,
+                progress: &progress,
+            };
+            let result = if since.elapsed() > SEND_WITHIN {
+                Err(Error::new(Kind::NotSent, "this process stood still before the call"))
+            } else {
+                provider.perform(&call).await
+            };
+            (id, Answer::Called(Box::new(result)))
+        });
+    }
+
+    /// The call's object as the state knows it.
+    pub(super) fn live(&self, started: &Started, schema: &TypeSchema) -> Option<Attributes> {
+        let entry = self.session.snapshot().entries.get(&started.address)?;
+        let object = entry.object(started.object.as_ref()?)?;
+        stored_attributes(&object.attributes, schema).ok()
+    }
+
+    pub(super) fn look_up(&mut self, id: StepId) {
+        let Some(flight) = self.in_flight.get(&id) else { return };
+        let (provider, schema) = (flight.provider.clone(), flight.schema.clone());
+        let (started, desired) = (flight.started.clone(), flight.desired.clone());
+        self.calls.spawn(async move {
+            let found = look_up(&provider, &schema, &started, Some(&desired)).await;
+            (id, Answer::LookedUp(found))
+        });
+    }
+}
+
+fn event_of(notice: Notice, step: &str, address: &Address) -> Event {
+    let (step, address) = (step.to_owned(), address.clone());
+    match notice {
+        Notice::Waiting(condition) => Event::StepWaiting { step, address, condition },
+        Notice::Retrying { reason, after } => {
+            Event::StepRetried { step, address, reason, after_ms: millis(after) }
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Unfit {
+    fn missing_provider(provider: &Name) -> Self {
+        Self {
+            message: format!("the provider `{provider}` is not configured"),
+            help: Some(format!("declare [provider.{provider}]")),
+        }
+    }
+}

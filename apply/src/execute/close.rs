@@ -1,0 +1,95 @@
+//! The end of a run: counts, outputs and the closing records.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::address::Name;
+use engine::event::Event;
+use engine::journal::Record;
+use engine::plan::Action;
+use engine::state::OutputValue;
+use engine::stored::{Stored, seal};
+use engine::value::Paths;
+
+use super::{Report, Run};
+use crate::ApplyError;
+use crate::fill::known;
+use crate::scheduler::Status;
+
+impl Run<'_> {
+    pub(super) async fn close(mut self) -> Result<Report, ApplyError> {
+        self.report.remaining = self.scheduler.not_begun().cloned().collect();
+        // A call whose task ended without an answer is in doubt, as after a crash.
+        for flight in std::mem::take(&mut self.in_flight).into_values() {
+            self.report.in_doubt.push(flight.started.address);
+        }
+        self.count();
+        let outputs = self.outputs();
+        self.session.record(Record::Outputs { outputs })?;
+        let outcome = if self.report.summary.cancelled {
+            "cancelled"
+        } else if self.report.failures.is_empty() && self.report.in_doubt.is_empty() {
+            "done"
+        } else {
+            "failed"
+        };
+        self.session.record(Record::RunClosed { outcome: outcome.to_owned() })?;
+        self.session.flush().await?;
+        for event in self.events.drain(..) {
+            (self.input.emit)(event);
+        }
+        (self.input.emit)(Event::RunFinished(self.report.summary.clone()));
+        Ok(self.report)
+    }
+
+    pub(super) fn count(&mut self) {
+        let mut undone: BTreeSet<usize> = BTreeSet::new();
+        for step in &self.input.plan.steps {
+            if self.scheduler.status(step.id) != Status::Done {
+                undone.insert(step.change);
+            }
+        }
+        let summary = &mut self.report.summary;
+        for (index, change) in self.input.plan.changes.iter().enumerate() {
+            if undone.contains(&index) {
+                continue;
+            }
+            match change.action {
+                Action::Create => summary.created += 1,
+                Action::Import => summary.imported += 1,
+                Action::Update => summary.updated += 1,
+                Action::Replace => summary.replaced += 1,
+                Action::Delete => summary.deleted += 1,
+                Action::Forget => summary.forgotten += 1,
+                _ => {}
+            }
+        }
+        summary.failed = self.report.failures.len();
+        summary.in_doubt = self.report.in_doubt.len();
+    }
+
+    /// The outputs as the state keeps them. One that cannot be computed keeps its last value.
+    pub(super) fn outputs(&mut self) -> BTreeMap<Name, OutputValue> {
+        let mut kept = self.session.snapshot().outputs.clone();
+        let mut known_now = BTreeMap::new();
+        for (name, change) in &self.input.plan.outputs {
+            if change.action == Action::Delete {
+                kept.remove(name);
+                continue;
+            }
+            let scope = self.scope();
+            let value = match (&change.secret, &change.after) {
+                (Some(expr), _) => known(expr, &scope).map(|datum| datum.value),
+                (None, Some(after)) => crate::fill::fill(after, &scope),
+                (None, None) => continue,
+            };
+            let Ok(value) = value else { continue };
+            let paths = if change.sensitive { Paths::whole() } else { Paths::none() };
+            let sealed = seal(&value, &paths, &self.session.snapshot().seal_key);
+            let stored = Stored::of_sealed(&sealed);
+            kept.insert(name.clone(), OutputValue { value: stored, sensitive: change.sensitive });
+            known_now.insert(name.clone(), (value, change.sensitive));
+        }
+        self.report.outputs = known_now;
+        kept
+    }
+}

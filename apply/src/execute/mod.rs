@@ -1,0 +1,245 @@
+//! Executing a plan: ready steps at once, each journaled before its call and after its answer.
+//!
+//! One task owns the journal, the state and the schedule; calls run beside it. In each turn the
+//! answers that came in are folded, the steps that became ready are prepared, and all records of
+//! the turn are made durable in one write before the calls begin. Nothing is decided here that the
+//! plan left open, but one thing: what became of a call in doubt, which is looked up.
+
+mod answer;
+mod begin;
+mod close;
+mod reveal;
+mod settle;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::address::{Address, Name};
+use engine::event::{Event, Summary};
+use engine::journal::{CallId, Record, Started};
+use engine::plan::{Plan, Step, StepId, saved};
+use engine::schema::{Operation, TypeSchema};
+use engine::state::Nonce;
+use engine::value::{Attributes, Datum, Value};
+use provider_port::{Error, Provider, Reply};
+use tokio::task::JoinSet;
+use tokio::time::Instant as Moment;
+use tokio_util::sync::CancellationToken;
+
+use crate::lookup::Found;
+use crate::prepare::Unfit;
+use crate::scheduler::Scheduler;
+use crate::session::Session;
+use crate::{ApplyError, Host, Providers};
+
+/// How often one step is begun: once, and again after a look-up found that nothing happened.
+const TRIES_MAX: usize = 3;
+
+/// A call begins within this time after its record, or not at all: a process that stood still in
+/// between may have lost its place to another run, which believes that nothing more comes.
+const SEND_WITHIN: Duration = Duration::from_secs(5);
+
+/// For how long a given-up create is looked for: 30 days, in milliseconds.
+const WATCH_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+
+/// Takes events. Called from the run's own task and from running calls.
+pub type Emit = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// What an execution needs beside the session.
+pub struct Execution<'a> {
+    /// The plan, which has passed its linter.
+    pub plan: &'a Plan,
+    /// The providers.
+    pub providers: &'a Providers,
+    /// Clock and randomness.
+    pub host: &'a dyn Host,
+    /// The variables, for secrets that the plan does not hold.
+    pub variables: &'a BTreeMap<Name, Datum>,
+    /// At most this many calls at once per provider instance; none: as many as it bears.
+    pub parallelism: Option<usize>,
+    /// Where events go.
+    pub emit: Emit,
+    /// Cancelled when no new step may begin.
+    pub stop: &'a CancellationToken,
+    /// The run's name.
+    pub run: &'a str,
+}
+
+/// How a run went.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// In counts.
+    pub summary: Summary,
+    /// The steps that failed.
+    pub failures: Vec<Failure>,
+    /// The addresses of which nobody knows what happened.
+    pub in_doubt: Vec<Address>,
+    /// The steps that did not begin because the run was stopped.
+    pub remaining: Vec<Step>,
+    /// The outputs that are known now; sensitive ones in clear.
+    pub outputs: BTreeMap<Name, (Value, bool)>,
+}
+
+/// A step that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Whose object.
+    pub address: Address,
+    /// What was to be done.
+    pub operation: Operation,
+    /// What happened.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+/// Runs a plan to its end, to a stop, or to a failure of the store.
+pub async fn execute(session: &mut Session, input: &Execution<'_>) -> Result<Report, ApplyError> {
+    let mut run = Run::new(session, input);
+    run.open()?;
+    let ended = run.steps().await;
+    // Calls that still run when the store fails have durable intents: the next run looks them up.
+    run.calls.shutdown().await;
+    ended?;
+    run.close().await
+}
+
+/// What a task beside the run brought back.
+enum Answer {
+    Called(Box<Result<Reply, Error>>),
+    LookedUp(Found),
+}
+
+/// A call that is under way.
+struct InFlight {
+    call: CallId,
+    started: Started,
+    desired: Arc<Attributes>,
+    schema: Arc<TypeSchema>,
+    provider: Arc<dyn Provider>,
+    tries: usize,
+    since: Instant,
+    /// Whether an earlier try of the step, or this one, was in doubt.
+    doubted: bool,
+    /// What did not come true after the call had done its work.
+    unfulfilled: Option<Unfit>,
+}
+
+struct Run<'a> {
+    session: &'a mut Session,
+    input: &'a Execution<'a>,
+    scheduler: Scheduler<'a>,
+    calls: JoinSet<(StepId, Answer)>,
+    in_flight: BTreeMap<StepId, InFlight>,
+    busy: BTreeMap<Name, usize>,
+    /// Steps to begin again, with how often they were begun.
+    again: Vec<(StepId, usize)>,
+    /// Objects with secrets, in clear.
+    clear: BTreeMap<Address, Attributes>,
+    /// Told once the records that they report are durable.
+    events: Vec<Event>,
+    report: Report,
+    /// No new step begins.
+    halted: bool,
+}
+
+impl<'a> Run<'a> {
+    fn new(session: &'a mut Session, input: &'a Execution<'a>) -> Self {
+        Self {
+            session,
+            input,
+            scheduler: Scheduler::new(input.plan),
+            calls: JoinSet::new(),
+            in_flight: BTreeMap::new(),
+            busy: BTreeMap::new(),
+            again: Vec::new(),
+            clear: BTreeMap::new(),
+            events: Vec::new(),
+            report: Report::default(),
+            halted: false,
+        }
+    }
+
+    fn open(&mut self) -> Result<(), ApplyError> {
+        let plan = self.input.plan;
+        let run = self.input.run.to_owned();
+        (self.input.emit)(Event::RunStarted { run: run.clone(), steps: plan.steps.len() });
+        let serial = self.session.snapshot().serial;
+        let at_ms = self.input.host.now_ms();
+        let digest = saved::digest(plan);
+        self.session.record(Record::RunOpened { run, serial, plan: digest, at_ms })?;
+        for record in &plan.seen {
+            self.session.record(record.clone())?;
+        }
+        self.unwatch_old(at_ms)?;
+        Ok(())
+    }
+
+    /// What has not surfaced in a month will not.
+    fn unwatch_old(&mut self, now_ms: u64) -> Result<(), ApplyError> {
+        let watched = &self.session.snapshot().watched;
+        let old = watched.iter().filter(|w| now_ms.saturating_sub(w.since_ms) > WATCH_MS);
+        let nonces: Vec<Nonce> = old.map(|watched| watched.nonce.clone()).collect();
+        for nonce in nonces {
+            self.session.record(Record::Unwatched { nonce })?;
+        }
+        Ok(())
+    }
+
+    /// Turns until nothing runs and nothing can begin.
+    async fn steps(&mut self) -> Result<(), ApplyError> {
+        loop {
+            let begun = self.begin().await?;
+            // Taken before the write: what came in between counts as well.
+            let mut since = Moment::now();
+            self.session.flush().await?;
+            while !begun.is_empty() && since.elapsed() > SEND_WITHIN {
+                since = Moment::now();
+                self.session.confirm().await?;
+            }
+            for event in self.events.drain(..) {
+                (self.input.emit)(event);
+            }
+            for step in begun {
+                self.call(step, since);
+            }
+            if self.calls.is_empty() {
+                // A step that only touched the state may have made others ready.
+                if self.halted || self.scheduler.ready_providers().is_empty() {
+                    return Ok(());
+                }
+                continue;
+            }
+            self.take_answers().await?;
+        }
+    }
+
+    async fn take_answers(&mut self) -> Result<(), ApplyError> {
+        let stop = self.input.stop;
+        let first = if self.halted {
+            self.calls.join_next().await
+        } else {
+            tokio::select! {
+                // In this order, and not in a random one: a stop comes first.
+                biased;
+                () = stop.cancelled() => {
+                    self.halted = true;
+                    self.report.summary.cancelled = true;
+                    (self.input.emit)(Event::Stopping { running: self.calls.len() });
+                    return Ok(());
+                }
+                answer = self.calls.join_next() => answer,
+            }
+        };
+        let mut next = first;
+        while let Some(answer) = next {
+            // A task that panicked leaves its step in flight: it is in doubt, as after a crash.
+            if let Ok((step, answer)) = answer {
+                self.answer(step, answer)?;
+            }
+            next = self.calls.try_join_next();
+        }
+        Ok(())
+    }
+}
