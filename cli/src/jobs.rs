@@ -290,7 +290,9 @@ impl<'a> Telling<'a> {
 
     fn queue(&self, health: &jobs::Health) {
         let workers = counts(&health.workers);
-        self.output.talk(&format!("{}it still waits; workers: {workers}\n", self.label));
+        let unhealthy = health.workers.get("unhealthy").is_some_and(|count| *count > 0);
+        let hint = if unhealthy { "; `plumb job logs` shows what they said" } else { "" };
+        self.output.talk(&format!("{}it still waits; workers: {workers}{hint}\n", self.label));
     }
 }
 

@@ -256,8 +256,8 @@ impl Described {
     ) -> Result<Configured, CommandError> {
         if !self.needs_child(environment) {
             if self.instances.values().any(|instance| instance.serverless) {
-                let url =
-                    environment(ADDRESSES[0]).unwrap_or_else(|| "its address in the spec".into());
+                let given = ADDRESSES.iter().find_map(|name| environment(name));
+                let url = given.unwrap_or_else(|| "its address in the spec".into());
                 output.talk(&format!("using the service at {}\n", render::safe::text(&url)));
             }
             return self.configure(environment);

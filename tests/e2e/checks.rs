@@ -1,6 +1,8 @@
 //! Checks: after an apply, and by `plumb check`, with real jobs.
 
-use crate::harness::{Project, Service, data};
+use std::process::{Command, Stdio};
+
+use crate::harness::{Project, Service, data, ran, wait_for};
 
 const RESOURCES: &str = r#"
 [variable.word]
@@ -174,4 +176,28 @@ assert = "http.status == 200"
     let applied = project.run(&["apply", "--yes"]).expect(1);
     assert!(applied.stderr.contains("passed  reached"), "a key is not sent: {}", applied.stderr);
     assert!(applied.stderr.contains("failed  refused: "), "{}", applied.stderr);
+}
+
+#[test]
+fn a_check_that_is_stopped_leaves_no_job_behind() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let checks = r#"
+[check.long]
+job = { endpoint = '${endpoint.chat["eu"].id}', input = { sleep_ms = 60000 } }
+assert = "true"
+"#;
+    let project = Project::with(&spec(checks), &service);
+    project.run(&["apply", "--yes", "--no-checks"]).expect(0);
+    let child =
+        project.command(&["check"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for("the job to begin", || {
+        let health = project.run(&["job", "health", "endpoint.chat[eu]", "--json"]).expect(0);
+        health.json()["jobs"]["inProgress"] == 1
+    });
+    let interrupt = format!("kill -INT {}", child.id());
+    assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
+    ran(&child.wait_with_output().unwrap()).expect(130);
+    let health = project.run(&["job", "health", "endpoint.chat[eu]", "--json"]).expect(0).json();
+    assert_eq!(health["jobs"]["inProgress"], 0, "{health}");
 }

@@ -18,6 +18,9 @@ fn the_quickstart_works_on_a_bare_laptop() {
     );
     let again = project.run(&["apply", "--yes"]).expect(0);
     assert!(again.said().contains("No changes"), "{}", again.said());
+    let input = r#"{"prompt":"hi"}"#;
+    let job = project.run(&["job", "run", "endpoint.chat", input]).expect(0);
+    assert_eq!(job.stdout, format!("{input}\n"));
     project.run(&["destroy", "--yes"]).expect(0);
     let ignore = std::fs::read_to_string(project.path(".plumb/.gitignore")).unwrap();
     assert_eq!(ignore.trim(), "*");

@@ -130,16 +130,16 @@ async fn give_up(endpoint: &Endpoint<'_>, job: &Job) {
 mod tests {
     use super::*;
 
-    fn of(json: serde_json::Value) -> Result<Asked, String> {
-        asked(&Datum::plain(from_json(&json)))
+    fn of(json: &serde_json::Value) -> Result<Asked, String> {
+        asked(&Datum::plain(from_json(json)))
     }
 
     #[test]
     fn jobs_of_checks() {
-        let job = of(serde_json::json!({"endpoint": "e1", "input": {"a": [1]}})).unwrap();
+        let job = of(&serde_json::json!({"endpoint": "e1", "input": {"a": [1]}})).unwrap();
         assert_eq!((job.endpoint.as_str(), job.timeout, job.secret), ("e1", TIMEOUT, false));
         assert_eq!(job.submission.body(100).unwrap(), r#"{"input":{"a":[1]}}"#);
-        let wrong = |json| of(json).err().unwrap();
+        let wrong = |json: serde_json::Value| of(&json).err().unwrap();
         assert!(wrong(serde_json::json!("e1")).contains("is a table"));
         assert!(wrong(serde_json::json!({"input": 1})).contains("`endpoint` of the job"));
         assert!(wrong(serde_json::json!({"endpoint": "e"})).contains("no `input`"));
@@ -147,7 +147,7 @@ mod tests {
             wrong(serde_json::json!({"endpoint": "e", "input": 1, "wait": 2})).contains("`wait`")
         );
         let timed = |time: serde_json::Value| serde_json::json!({"endpoint": "e", "input": 1, "timeout": time});
-        assert_eq!(of(timed("2m".into())).unwrap().timeout, Duration::from_mins(2));
+        assert_eq!(of(&timed("2m".into())).unwrap().timeout, Duration::from_mins(2));
         assert!(
             wrong(timed(3.into())).contains("is a text")
                 && wrong(timed("x".into())).contains("30s")

@@ -33,7 +33,9 @@ async fn check(
     }
     if resolved.config.checks.is_empty() {
         output.talk("the spec has no checks\n");
-        show(&[], args.json, output);
+        if args.json {
+            show(&[], true, output);
+        }
         return Ok(Status::Done);
     }
     let configured = unless_stopped(&stop, resolved.connect(folder, output)).await?;
