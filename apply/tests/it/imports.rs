@@ -131,6 +131,8 @@ async fn blocks_that_cannot_be() {
     assert!(text.contains("error:14: disk-77 cannot be taken over as disk.d"), "{text}");
     let text = world.plan_text(&block("disk.d", &far.0)).await;
     assert!(text.contains("error:14: taking over disk.d would replace the object"), "{text}");
+    let others = ["lose its data", "exists already"];
+    assert!(others.iter().all(|other| !text.contains(other)), "one reason is enough: {text}");
     world.apply(&block("disk.d", &id.0)).await.unwrap();
     let text = world.plan_text(&block("disk.d", &far.0)).await;
     assert!(text.contains("error:14: disk-1 cannot be taken over as disk.d"), "{text}");

@@ -216,7 +216,10 @@ impl<'a> Planner<'a> {
         }
         self.mark_drifted_causes(&mut draft.change);
         self.note_seen(address, &draft, live.as_ref());
-        guards::check(self.input, resource, &draft, flags, &mut self.diagnostics);
+        // An import makes and ends nothing; one that would was refused.
+        if imported.is_none() {
+            guards::check(self.input, resource, &draft, flags, &mut self.diagnostics);
+        }
         self.changing.note(&draft.change, &draft.changed);
         let sensitive = draft.change.sensitive.clone();
         self.drafts.push(draft);

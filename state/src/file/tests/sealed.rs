@@ -143,3 +143,27 @@ async fn what_cannot_be_read_can_be_restored_with_a_new_key() {
     let loaded = store.load().await.unwrap();
     assert!(loaded.snapshot.unwrap().serial > 2, "it is newer than all that was seen");
 }
+
+#[tokio::test]
+async fn a_torn_sealed_end_is_dropped_and_nothing_else() {
+    let folder = lived().await;
+    let store = sealed(&folder, 'a');
+    let journal = folder.read("journal");
+    let all = store.load().await.unwrap().records;
+    let mut counts = Vec::new();
+    for end in 1..=journal.len() {
+        folder.write("journal", &journal[..end]);
+        match store.load().await {
+            Ok(loaded) => {
+                let count = loaded.records.len();
+                assert_eq!(loaded.records[..], all[..count], "cut at {end}");
+                counts.push(count);
+            }
+            // Without its base it is no journal.
+            Err(StoreError::Suspicious { .. }) => assert!(counts.is_empty(), "cut at {end}"),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    assert!(counts.is_sorted(), "a longer journal never holds less");
+    assert_eq!(counts.last(), Some(&all.len()));
+}
