@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod endpoints;
+mod jobs;
 mod quirks;
 mod rates;
 mod refusals;
