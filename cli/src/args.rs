@@ -197,10 +197,10 @@ pub(crate) struct Planning {
     #[arg(long, help_heading = "Planning")]
     pub(crate) no_refresh: bool,
     /// Only take what changed outside into the state
-    #[arg(long, conflicts_with_all = ["no_refresh", "destroy"], help_heading = "Planning")]
+    #[arg(long, conflicts_with_all = ["no_refresh", "destroy", "replace"], help_heading = "Planning")]
     pub(crate) refresh_only: bool,
     /// Plan to take everything away
-    #[arg(long, help_heading = "Planning")]
+    #[arg(long, conflicts_with = "replace", help_heading = "Planning")]
     pub(crate) destroy: bool,
     /// How many calls may be under way at once
     #[arg(long, value_name = "N", value_parser = parallelism, help_heading = "Planning")]
@@ -534,6 +534,9 @@ pub(crate) struct Schema {
 fn assignment(text: &str) -> Result<(String, String), String> {
     let (name, value) =
         text.split_once('=').ok_or("there is no `=`: write NAME=VALUE, such as --var env=prod")?;
+    if name.trim().is_empty() {
+        return Err("there is no name before the `=`: write NAME=VALUE".to_owned());
+    }
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 

@@ -61,7 +61,7 @@ fn run(cli: &Cli) -> Status {
         error.kind.status()
     });
     output.finish();
-    status
+    if output.lost() { status.or(Status::Failed) } else { status }
 }
 
 /// Help and version are answers; everything else is a mistake, and a mistake is exit status 1.

@@ -24,6 +24,8 @@ pub(crate) struct Output {
     verbose: bool,
     /// Whether stdout can take no more.
     closed: AtomicBool,
+    /// Whether data was lost that somebody waits for.
+    lost: AtomicBool,
 }
 
 impl Output {
@@ -44,6 +46,7 @@ impl Output {
             quiet,
             verbose: verbose > 0,
             closed: AtomicBool::new(false),
+            lost: AtomicBool::new(false),
         }
     }
 
@@ -71,9 +74,16 @@ impl Output {
         if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             self.closed.store(true, Ordering::Relaxed);
             if error.kind() != ErrorKind::BrokenPipe {
-                self.say(&format!("cannot write to stdout: {error}\n"));
+                self.lost.store(true, Ordering::Relaxed);
+                self.error(&CommandError::new(format!("cannot write to stdout: {error}")));
             }
         }
+    }
+
+    /// Whether data could not be written. A reader that went away had what it wanted; a full disk
+    /// has not, and half a backup must not look like a whole one.
+    pub(crate) fn lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Writes talk to stderr, unless the user wants quiet.

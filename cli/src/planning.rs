@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::pin::pin;
+use std::time::Duration;
 
 use apply::planning::{Request, make, recover_in_memory, schemas};
 use apply::session::{Folded, fold};
@@ -25,6 +27,9 @@ use crate::output::Output;
 use crate::providers::{Configured, Described};
 use crate::session::{self, Folder, SpecText, System};
 use crate::variables;
+
+/// After how long without an answer the user is told that one is awaited.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// A spec that was read and resolved, as far as that could be done.
 pub(crate) struct Resolved {
@@ -220,10 +225,22 @@ pub(crate) async fn plan(
     }
     let emit = |_: Event| {};
     recover_in_memory(&mut snapshot, &request, &System, &emit).await?;
-    let (plan, found) = make(&snapshot, &request).await?;
+    let (plan, found) = patiently(output, make(&snapshot, &request)).await?;
     // The process ends soon: taking a large state apart would only take time.
     std::mem::forget(snapshot);
     Ok(finish(resolved, &configured, plan, found))
+}
+
+/// Waits for a service to be read, and says so when it takes long: silence looks like a hang.
+pub(crate) async fn patiently<T>(output: &Output, reading: impl Future<Output = T>) -> T {
+    let mut reading = pin!(reading);
+    tokio::select! {
+        biased;
+        read = &mut reading => return read,
+        () = tokio::time::sleep(SLOW) => {}
+    }
+    output.talk("still reading what is live: the service is slow to answer…\n");
+    reading.await
 }
 
 /// What stands in the way of the calls that a request needs.

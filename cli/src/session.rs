@@ -18,6 +18,8 @@ use crate::error::CommandError;
 
 /// The largest file that `file("…")` reads, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
+/// Where Plumb keeps what belongs to it, beside the spec.
+const STATE_FOLDER: &str = ".plumb";
 
 /// The folder that a command works on.
 #[derive(Clone, Debug)]
@@ -53,7 +55,7 @@ impl Folder {
 
     /// Where Plumb keeps what belongs to it.
     pub(crate) fn plumb(&self) -> PathBuf {
-        self.join(".plumb")
+        self.join(STATE_FOLDER)
     }
 
     fn files(&self) -> FileStore {
@@ -209,8 +211,12 @@ pub(crate) fn read_file(folder: &Folder, name: &str) -> Result<Arc<str>, String>
     let cannot = |error: std::io::Error| format!("cannot read it: {error}");
     let root = folder.path.canonicalize().map_err(cannot)?;
     let path = root.join(name).canonicalize().map_err(cannot)?;
-    if !path.starts_with(&root) {
+    let Ok(inside) = path.strip_prefix(&root) else {
         return Err("it lies outside the spec's folder".to_owned());
+    };
+    // What Plumb keeps there holds keys, and a spec may come from someone else.
+    if inside.components().any(|part| part.as_os_str() == STATE_FOLDER) {
+        return Err(format!("it lies in {STATE_FOLDER}, which is Plumb's own"));
     }
     let found = std::fs::metadata(&path).map_err(cannot)?;
     if !found.is_file() {
@@ -341,5 +347,17 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link")).unwrap();
         assert_eq!(read_file(&folder, "link").unwrap_err(), "it lies outside the spec's folder");
         assert_eq!(read_file(&folder, ".").unwrap_err(), "it is not a file");
+    }
+
+    #[test]
+    fn what_plumb_keeps_for_itself_is_not_read() {
+        let (dir, folder) = folder(&[]);
+        std::fs::create_dir_all(dir.path().join(".plumb/service")).unwrap();
+        std::fs::write(dir.path().join(".plumb/service/key"), "hunter2").unwrap();
+        std::os::unix::fs::symlink(".plumb/service", dir.path().join("link")).unwrap();
+        for name in [".plumb/service/key", "link/key", "./.plumb/service/../service/key"] {
+            let error = read_file(&folder, name).unwrap_err();
+            assert_eq!(error, "it lies in .plumb, which is Plumb's own", "{name}");
+        }
     }
 }

@@ -80,7 +80,9 @@ impl Shown {
             (Self::Integer(a), Self::Float(b)) | (Self::Float(b), Self::Integer(a)) => {
                 Value::Integer(*a).same(&Value::Float(*b))
             }
-            (Self::List(a), Self::List(b)) | (Self::Set(a), Self::Set(b)) => {
+            // Outputs are kept without their types, so a set of the last run comes back as a list in
+            // the set's own order.
+            (Self::List(a) | Self::Set(a), Self::List(b) | Self::Set(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
             }
             (Self::Map(a), Self::Map(b)) => {
@@ -185,6 +187,17 @@ mod tests {
         assert!(seal("a").same(&seal("a")));
         assert!(!seal("a").same(&seal("b")));
         assert!(!Shown::Sensitive(None).same(&Shown::Sensitive(None)));
+    }
+
+    #[test]
+    fn a_set_is_the_same_when_it_comes_back_as_a_list() {
+        let items = |texts: &[&str]| texts.iter().map(|t| Value::string(*t)).collect::<Vec<_>>();
+        let set = |texts: &[&str]| {
+            Shown::new(&Value::set(items(texts).into_iter().collect()), &Paths::none())
+        };
+        let list = |texts: &[&str]| Shown::new(&Value::list(items(texts)), &Paths::none());
+        assert!(set(&["z", "y"]).same(&list(&["y", "z"])));
+        assert!(!set(&["z", "y"]).same(&list(&["y"])));
     }
 
     #[test]

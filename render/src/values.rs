@@ -194,7 +194,9 @@ fn changed(page: &mut Page, depth: usize, before: &Shown, after: &Shown) {
     match (before, after) {
         (Shown::Map(a), Shown::Map(b)) if depth < DEPTH_MAX => maps(page, depth, a, b),
         (Shown::List(a), Shown::List(b)) if depth < DEPTH_MAX => lists(page, depth, a, b),
-        (Shown::Set(a), Shown::Set(b)) if depth < DEPTH_MAX => sets(page, depth, a, b),
+        (Shown::List(a) | Shown::Set(a), Shown::List(b) | Shown::Set(b)) if depth < DEPTH_MAX => {
+            sets(page, depth, a, b);
+        }
         (Shown::String(a), Shown::String(b)) => match json_pair(a, b) {
             Some((a, b)) => changed(page, depth, &a, &b),
             None => texts(page, depth, a, b),
@@ -326,8 +328,7 @@ fn identity(item: &Shown, side: &str, index: usize) -> String {
 fn comparable(before: &Shown, after: &Shown) -> bool {
     match (before, after) {
         (Shown::Map(_), Shown::Map(_))
-        | (Shown::List(_), Shown::List(_))
-        | (Shown::Set(_), Shown::Set(_)) => true,
+        | (Shown::List(_) | Shown::Set(_), Shown::List(_) | Shown::Set(_)) => true,
         (Shown::String(a), Shown::String(b)) => {
             a.contains('\n') || b.contains('\n') || json_pair(a, b).is_some()
         }

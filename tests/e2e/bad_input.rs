@@ -207,3 +207,34 @@ fn a_bad_flag_is_exit_1_on_every_command() {
     let ran = project.run(&["aply"]).expect(1);
     assert!(ran.stderr.contains("apply"), "{}", ran.said());
 }
+
+#[test]
+fn options_that_name_no_instance_are_mistakes() {
+    let project =
+        Project::new("[resource.value.a]\nfor_each = [\"x\", \"y\"]\ninput = \"${each.key}\"\n");
+    let missing = |option: &str, address: &str| {
+        refused(&project, &["plan", option, address], 1, &[option, "there is no such resource"])
+    };
+    missing("--target", "value.a[z]");
+    missing("--exclude", "value.a[z]");
+    missing("--replace", "value.a[z]");
+    let block = missing("--replace", "value.a");
+    assert!(block.said().contains("its instances"), "{}", block.said());
+    project.run(&["plan", "--target", "value.a[x]", "--replace", "value.a[y]"]).expect(0);
+    refused(&project, &["plan", "--destroy", "--replace", "value.a[x]"], 1, &["--replace"]);
+    refused(&project, &["plan", "--refresh-only", "--replace", "value.a[x]"], 1, &["--replace"]);
+}
+
+/// A backup that was not written whole must not look as if it were.
+#[test]
+fn data_that_cannot_be_written_is_a_failure() {
+    let project = Project::new("[resource.value.a]\ninput = 1\n");
+    project.run(&["apply", "-y"]).expect(0);
+    for arguments in [&["state", "pull"][..], &["plan", "--json"], &["show", "--json"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a full disk");
+        let ran = project.command(arguments).stdout(full).output().expect("the binary runs");
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(said.contains("cannot write to stdout"), "{said}");
+    }
+}

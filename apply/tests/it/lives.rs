@@ -311,10 +311,10 @@ async fn a_taken_name_is_warned_of_or_refused() {
     let mine = |name: &str| [("name", Value::string(name))];
     world.cloud.put("disk", &mine("models"));
     let text = world.plan_text(SPEC).await;
-    assert!(text.contains("warning:3: a disk named \"models\" exists already"), "{text}");
+    assert!(text.contains("warning:3: another disk named \"models\" exists already"), "{text}");
     world.cloud.put("image", &mine("base"));
     let text = world.plan_text(SPEC).await;
-    assert!(text.contains("error:8: a image named \"base\" exists already"), "{text}");
+    assert!(text.contains("error:8: another image named \"base\" exists already"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

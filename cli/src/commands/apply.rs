@@ -115,7 +115,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
             Session::open(&*store, &holder, planning.lock_timeout, &System, None).await?;
         seal_plain(&mut session, folder, output).await?;
         recover_open(&mut session, &configured.providers, &teller).await?;
-        let (plan, found) = make(session.snapshot(), &request).await?;
+        let (plan, found) = planning::patiently(output, make(session.snapshot(), &request)).await?;
         Ok((session, plan, found))
     };
     let (session, plan, found) = unless_stopped(&stop, opening).await?;

@@ -155,14 +155,14 @@ pub(super) fn name_is_taken(
 ) -> Diagnostic {
     let ty = &address.block.ty;
     if unique {
-        return Diagnostic::error(format!("a {ty} named \"{name}\" exists already"))
+        return Diagnostic::error(format!("another {ty} named \"{name}\" exists already"))
             .at(span)
             .label("two objects of this type cannot bear one name")
             .detail(format!("Its id is {ids}, and it is not in the state."))
             .about(address)
             .help(format!("choose another name, or take it over: plumb import '{address}' {ids}"));
     }
-    Diagnostic::warning(format!("a {ty} named \"{name}\" exists already"))
+    Diagnostic::warning(format!("another {ty} named \"{name}\" exists already"))
         .at(span)
         .label("a second one of this name will be made")
         .detail(format!("Its id is {ids}, and it is not in the state: Plumb will not touch it."))
@@ -235,6 +235,17 @@ pub(super) fn no_program(address: &Address, what: &str) -> Diagnostic {
 pub(super) fn nothing_named(what: &str, option: &str) -> Diagnostic {
     Diagnostic::error(format!("{option} names `{what}`, and there is no such resource"))
         .help("`plumb state list` shows the addresses of the state; the spec's are TYPE.NAME")
+}
+
+pub(super) fn no_instance(address: &Address, option: &str) -> Diagnostic {
+    let block = &address.block;
+    let detail = match address.key {
+        Some(_) => format!("{block} has no instance of that key, in the spec or in the state."),
+        None => format!("{block} has a for_each: it is its instances that exist."),
+    };
+    Diagnostic::error(format!("{option} names `{address}`, and there is no such resource"))
+        .detail(detail)
+        .help(format!("name an instance as `plumb plan` shows it, such as '{block}[key]'"))
 }
 
 pub(super) fn in_doubt(doubt: &Doubt) -> Diagnostic {

@@ -34,6 +34,7 @@ pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
         Mode::Apply | Mode::RefreshOnly => {
             planner.walk();
             imports::report_unused(&mut planner);
+            selection::report_unmatched(&mut planner);
         }
     }
     removal::remove(&mut planner);

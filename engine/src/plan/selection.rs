@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::diagnostics;
 use super::input::{PlanInput, Target};
+use super::planner::Planner;
 use crate::address::{Address, Block};
 use crate::diagnostics::Diagnostics;
 
@@ -63,6 +64,34 @@ pub(super) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) -> Selectio
         .then(|| (options.targets.clone(), closure(&options.targets, &up)));
     let excludes = (options.excludes.clone(), closure(&options.excludes, &down));
     Selection { targets, excludes }
+}
+
+/// Says where an option names an instance that neither the spec nor the state has. Which keys a
+/// spec has is known only after the walk.
+pub(super) fn report_unmatched(planner: &mut Planner<'_>) {
+    if planner.diagnostics.has_errors() {
+        return;
+    }
+    let input = planner.input;
+    let options = input.options;
+    let instances = |targets: &'static str, list: &[Target]| -> Vec<(Address, &'static str)> {
+        list.iter().filter_map(|t| Some((instance(t)?.clone(), targets))).collect()
+    };
+    let mut named = instances("--target", &options.targets);
+    named.extend(instances("--exclude", &options.excludes));
+    named.extend(options.replace.iter().map(|address| (address.clone(), "--replace")));
+    for (address, option) in named {
+        if !planner.planned.has(&address) && !input.snapshot.entries.contains_key(&address) {
+            planner.diagnostics.push(diagnostics::no_instance(&address, option));
+        }
+    }
+}
+
+fn instance(target: &Target) -> Option<&Address> {
+    match target {
+        Target::Block(_) => None,
+        Target::Instance(address) => Some(address),
+    }
 }
 
 fn block(target: &Target) -> &Block {

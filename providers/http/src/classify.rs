@@ -194,7 +194,9 @@ pub(crate) fn broken(context: &Context<'_>, broken: &Broken) -> Failure {
         }
         Broken::Lost(reason) => {
             let message = format!("{what} at {origin} got no whole answer: {}", mask.clean(reason));
-            Failure::new(Kind::InDoubt, message).transient()
+            Failure::new(Kind::InDoubt, message)
+                .help("see whether the service is well, and run the command again")
+                .transient()
         }
     }
 }

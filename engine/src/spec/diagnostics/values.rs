@@ -72,7 +72,7 @@ pub fn misfit(reason: &str, at: Span) -> Diagnostic {
 pub fn bad_given(name: &str, ty: &Type, reason: &str, at: Span) -> Diagnostic {
     let help = match ty {
         Type::String => format!("give text: --var {name}=TEXT"),
-        ty => format!("give a {ty} as TOML writes it, such as --var '{name}={}'", example(ty)),
+        ty => format!("give the {ty} as TOML writes it, such as --var '{name}={}'", example(ty)),
     };
     Diagnostic::error("the value given for a variable does not fit")
         .at(at)

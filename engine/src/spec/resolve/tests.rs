@@ -149,8 +149,8 @@ fn variables() {
         sensitive = "no"
         "#,
         "plumb.toml:5:19 error: wrong type [\"1\"] `default` of `count`: expected integer, found string
-         plumb.toml:6:9 error: the value given for a variable does not fit [[variable.number]] `number` is declared as number: this is not a TOML value: string values must be quoted, expected literal string | give a number as TOML writes it, such as --var 'number=3'
-         plumb.toml:8:9 error: the value given for a variable does not fit [[variable.list]] `list` is declared as list(string): at [1]: expected string, found integer | give a list(string) as TOML writes it, such as --var 'list=[\"a\"]'
+         plumb.toml:6:9 error: the value given for a variable does not fit [[variable.number]] `number` is declared as number: this is not a TOML value: string values must be quoted, expected literal string | give the number as TOML writes it, such as --var 'number=3'
+         plumb.toml:8:9 error: the value given for a variable does not fit [[variable.list]] `list` is declared as list(string): at [1]: expected string, found integer | give the list(string) as TOML writes it, such as --var 'list=[\"a\"]'
          plumb.toml:10:9 error: a variable has no value [[variable.missing-one]] `missing-one` has no default and none was given | give it with --var missing-one=VALUE, PLUMB_VAR_MISSING_ONE=VALUE in the environment, or --var-file FILE
          plumb.toml:13:16 error: unknown type [\"strnig\"] `strnig` is not a type | did you mean `string`?
          plumb.toml:15:9 error: a variable has no type [[variable.nothing]] `nothing` has neither a type nor a default | add `type = \"string\"`, or the type that it has
