@@ -81,10 +81,10 @@ async fn too_many_calls_wait_as_long_as_the_service_asks() {
     let began = Instant::now();
     endpoint.run(&submission()).await.unwrap();
     assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    assert_eq!(queued(&endpoint.health().await.unwrap()), 1);
     let told = told.lock().unwrap();
     let [Notice::Retrying { after, .. }] = told.as_slice() else { panic!("{told:?}") };
     assert_eq!(*after, Duration::from_secs(1));
-    assert_eq!(queued(&endpoint.health().await.unwrap()), 1);
 }
 
 #[tokio::test]
