@@ -53,7 +53,8 @@ fn comment(view: &PlanView, detail: Detail) -> String {
         let _ = writeln!(text, "<!-- plumb plan {digest} -->");
     }
     let _ = writeln!(text, "### {}\n", terminal::summary(view));
-    if !view.complete {
+    // Of a plan that was refused nothing is covered, and its heading says so.
+    if !view.complete && view.errors() == 0 {
         let _ = writeln!(text, "> **Incomplete.** {}\n", terminal::INCOMPLETE);
     }
     if detail > Detail::All {
@@ -199,6 +200,7 @@ fn diagnostics(text: &mut String, diagnostics: &[DiagnosticView]) {
 mod tests {
     use super::*;
     use crate::shown::Shown;
+    use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 
     #[test]
     #[expect(clippy::too_many_lines, reason = "the expected text")]
@@ -346,6 +348,21 @@ mod tests {
             }
         }
         assert_eq!(fence, None);
+    }
+
+    #[test]
+    fn a_refused_plan_never_reads_as_one_without_changes() {
+        let found =
+            Diagnostics::from_iter([Diagnostic::error("a disk cannot shrink").help("grow")]);
+        let view = PlanView::refused(&Sources::default(), &found);
+        insta::assert_snapshot!(plan(&view), @r"
+        ### Refused because of 1 error. Nothing is changed.
+
+        ```text
+        error: a disk cannot shrink
+          help: grow
+        ```
+        ");
     }
 
     #[test]

@@ -55,11 +55,18 @@ pub(crate) const INCOMPLETE: &str =
 
 /// The summary line, without its end.
 pub fn summary(view: &PlanView) -> String {
+    match view.errors() {
+        0 => {}
+        1 => return "Refused because of 1 error. Nothing is changed.".to_owned(),
+        count => return format!("Refused because of {count} errors. Nothing is changed."),
+    }
     if view.is_empty() {
-        let text = if view.doubts.is_empty() {
-            "No changes. What is live agrees with the spec."
-        } else {
+        let text = if !view.doubts.is_empty() {
             "No changes, but a call of an earlier run is in doubt."
+        } else if !view.drift.is_empty() {
+            "No changes to make. An apply takes what changed outside into the state."
+        } else {
+            "No changes. What is live agrees with the spec."
         };
         return text.to_owned();
     }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::diagnostics::{Diagnostics, Sources, Span};
+use engine::diagnostics::{Diagnostics, Severity, Sources, Span};
 use engine::digest::Digest;
 use engine::plan::{Action, Cause, Change, Doubt, Drift, OutputChange, Plan, Step};
 use engine::schema::Operation;
@@ -242,6 +242,11 @@ impl PlanView {
     pub fn refused(sources: &Sources, diagnostics: &Diagnostics) -> Self {
         let plan = Plan::default();
         Self { complete: false, ..Self::new(&plan, sources, diagnostics, None) }
+    }
+
+    /// How many errors stand in its way; a plan that can be applied has none.
+    pub fn errors(&self) -> usize {
+        self.diagnostics.iter().filter(|found| found.severity == Severity::Error.word()).count()
     }
 
     /// Says whether it does nothing: no change of a resource or of an output.

@@ -597,6 +597,12 @@ fn nothing_to_do_and_incomplete() {
     let empty = Plan { complete: true, ..Plan::default() };
     let view = PlanView::new(&empty, &sources, &Diagnostics::new(), None);
     insta::assert_snapshot!(text(&view, false), @"No changes. What is live agrees with the spec.");
+    let drifted = Plan { complete: true, drift: plan().0.drift, ..Plan::default() };
+    let view = PlanView::new(&drifted, &sources, &Diagnostics::new(), None);
+    assert_eq!(
+        summary(&view),
+        "No changes to make. An apply takes what changed outside into the state."
+    );
     let incomplete = Plan { complete: false, changes: plan().0.changes, ..Plan::default() };
     let view = PlanView::new(&incomplete, &sources, &Diagnostics::new(), None);
     let text = text(&view, false);

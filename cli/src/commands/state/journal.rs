@@ -24,5 +24,8 @@ fn print(records: &[Record], form: &Form, output: &Output) {
     let line = |record| {
         if form.is_json() { render::json::line(record) } else { render::state::record_text(record) }
     };
+    if records.is_empty() {
+        output.talk("the journal is empty: it begins anew with each snapshot of the state\n");
+    }
     output.data(&records.iter().map(line).collect::<String>());
 }
