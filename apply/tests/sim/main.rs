@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bugs;
+mod desk;
 mod faults;
 mod invariants;
 mod rng;
@@ -28,7 +29,7 @@ use schedule::Schedule;
 use simulation::{Outcome, simulate};
 
 /// How many schedules an ordinary test run plays.
-const ORDINARY: u64 = 1_000;
+const ORDINARY: u64 = 500;
 
 /// Within how many schedules a planted bug must be seen.
 const CAUGHT_WITHIN: u64 = 3_000;

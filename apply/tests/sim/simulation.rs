@@ -24,9 +24,10 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::bugs::{self, Bug};
+use crate::desk::Desk;
 use crate::invariants;
 use crate::rng::Rng;
-use crate::runner::{Cloud, Desk, Runner};
+use crate::runner::{Cloud, Runner};
 use crate::schedule::{Meddling, Other, RunPlan, Schedule, Spec};
 use crate::sky::{LATE_MS, Shared, Sky, lock};
 
@@ -255,7 +256,6 @@ impl Simulation {
         let host = Machine { runner, bug: self.bug };
         let desk = Desk { store: self.store.clone(), runner: runner.clone() };
         let store = bugs::store(self.bug, desk);
-        let holder = Holder { run: format!("r{}", runner.number), ..Holder::default() };
         let mode = if runner.destroy { Mode::Destroy } else { Mode::Apply };
         let replace = runner.asked.iter().map(|address| address.parse().unwrap()).collect();
         let options = Options { mode, replace, ..Options::default() };
@@ -267,45 +267,10 @@ impl Simulation {
             refresh: true,
             running: false,
         };
-        let saved = match asked.saved_for_ms {
-            Some(ms) => {
-                let Some(plan) = self.plan_ahead(&*store, &request, &host).await? else {
-                    return Ok(End::Refused("nothing was saved".to_owned()));
-                };
-                sleep(Duration::from_millis(ms)).await;
-                Some(plan)
-            }
-            None => None,
-        };
-        let base = saved.as_ref().map(|plan| &plan.base);
-        let origin = base.and_then(|base| Some((base.lineage.clone(), base.first_key.clone()?)));
-        let mut session = Session::open(&*store, &holder, asked.wait, &host, origin).await?;
-        if self.bug != Some(Bug::NoRecovery) {
-            for record in recover(session.snapshot(), &providers, &host, &|_| {}).await {
-                session.record(record)?;
-            }
-            session.flush().await?;
-        }
-        let mut plan = if let Some(plan) = saved {
-            let seen = observe(session.snapshot(), &providers, &BTreeSet::new()).await?;
-            let fits = verify(&plan, session.snapshot(), &seen, &providers);
-            if let Err(error) = fits
-                && self.bug != Some(Bug::StalePlan)
-            {
-                session.close().await?;
-                lock(&self.sky).count("stale plans");
-                return Ok(End::Refused(error.to_string()));
-            }
-            lock(&self.sky).count("saved plans");
-            plan
-        } else {
-            let (plan, diagnostics) = planning::make(session.snapshot(), &request).await?;
-            if diagnostics.has_errors() {
-                let said = diagnostics.iter().map(|d| d.summary.clone()).collect::<Vec<_>>();
-                session.close().await?;
-                return Ok(End::Refused(said.join("; ")));
-            }
-            plan
+        let opened = self.open(&*store, &request, &host, asked).await?;
+        let (mut session, mut plan) = match opened {
+            Ok(opened) => opened,
+            Err(why) => return Ok(End::Refused(why)),
         };
         bugs::plan(self.bug, &mut plan);
         *runner.plan.lock().unwrap() = Some(plan.clone());
@@ -336,6 +301,59 @@ impl Simulation {
         };
         session.close().await?;
         Ok(End::Done(Box::new(report), Box::new(plan)))
+    }
+
+    /// The state under its lock, and the plan that runs: made now, or made ahead and checked.
+    async fn open(
+        &self,
+        store: &dyn Store,
+        request: &Request<'_>,
+        host: &Machine<'_>,
+        asked: Asked,
+    ) -> Result<Result<(Session, Plan), String>, ApplyError> {
+        let holder = Holder { run: format!("r{}", host.runner.number), ..Holder::default() };
+        let providers = request.providers;
+        let saved = match asked.saved_for_ms {
+            Some(ms) => {
+                let Some(plan) = self.plan_ahead(store, request, host).await? else {
+                    return Ok(Err("nothing was saved".to_owned()));
+                };
+                sleep(Duration::from_millis(ms)).await;
+                Some(plan)
+            }
+            None => None,
+        };
+        let base = saved.as_ref().map(|plan| &plan.base);
+        let origin = base.and_then(|base| Some((base.lineage.clone(), base.first_key.clone()?)));
+        let mut session = Session::open(store, &holder, asked.wait, host, origin).await?;
+        if self.bug != Some(Bug::NoRecovery) {
+            for record in recover(session.snapshot(), providers, host, &|_| {}).await {
+                session.record(record)?;
+            }
+            session.flush().await?;
+        }
+        let plan = if let Some(plan) = saved {
+            let seen = observe(session.snapshot(), providers, &BTreeSet::new()).await?;
+            let fits = verify(&plan, session.snapshot(), &seen, providers);
+            if let Err(error) = fits
+                && self.bug != Some(Bug::StalePlan)
+            {
+                session.close().await?;
+                lock(&self.sky).count("stale plans");
+                return Ok(Err(error.to_string()));
+            }
+            lock(&self.sky).count("saved plans");
+            plan
+        } else {
+            let (plan, diagnostics) = planning::make(session.snapshot(), request).await?;
+            if diagnostics.has_errors() {
+                let said = diagnostics.iter().map(|d| d.summary.clone()).collect::<Vec<_>>();
+                session.close().await?;
+                return Ok(Err(said.join("; ")));
+            }
+            plan
+        };
+        Ok(Ok((session, plan)))
     }
 
     /// A plan as `plan --out` makes it: without the lock, from what the store holds right now.
