@@ -1,6 +1,14 @@
 //! What the simulator found, each as the shortest story that shows it.
 
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::journal::Record;
+use engine::plan::input::Options;
+use engine::state::Snapshot;
 use engine::value::Value;
+use state::memory::MemoryStore;
+use state::{Held, Holder, Loaded, Store, StoreError, Version};
 
 use crate::cloud::Fault;
 use crate::world::World;
@@ -111,4 +119,73 @@ async fn what_was_drained_and_works_again_is_drained_again() {
     }
     converges(&world, "[local]\n").await;
     assert!(world.cloud.names("unit").is_empty());
+}
+
+/// A store under a process that stands still for a minute after its first append, while another
+/// run takes its place.
+struct Stopped(MemoryStore);
+
+struct StoppedHeld {
+    held: Box<dyn Held>,
+    store: MemoryStore,
+}
+
+#[async_trait]
+impl Store for Stopped {
+    async fn load(&self) -> Result<Loaded, StoreError> {
+        self.0.load().await
+    }
+
+    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+        let held = self.0.lock(holder, wait).await?;
+        Ok(Box::new(StoppedHeld { held, store: self.0.clone() }))
+    }
+
+    async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        self.0.restore(holder, snapshot).await
+    }
+
+    fn place(&self) -> String {
+        self.0.place()
+    }
+}
+
+#[async_trait]
+impl Held for StoppedHeld {
+    fn loaded(&self) -> &Loaded {
+        self.held.loaded()
+    }
+
+    async fn initialise(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        self.held.initialise(snapshot).await
+    }
+
+    async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        self.held.append(records).await?;
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        self.store.drive_out();
+        Ok(())
+    }
+
+    async fn save(&mut self, snapshot: &Snapshot, at: &Version) -> Result<Version, StoreError> {
+        self.held.save(snapshot, at).await
+    }
+
+    fn journal_bytes(&self) -> u64 {
+        self.held.journal_bytes()
+    }
+
+    async fn release(self: Box<Self>) -> Result<(), StoreError> {
+        self.held.release().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stood_still_before_its_call_calls_nothing() {
+    let world = World::new();
+    let store = Stopped(world.store.clone());
+    let error = world.apply_on(&store, DISK, &Options::default()).await.unwrap_err();
+    assert!(error.to_string().contains("lost its place"), "{error}");
+    assert!(world.cloud.take_log().is_empty());
+    converges(&world, DISK).await;
 }

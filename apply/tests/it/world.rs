@@ -142,12 +142,21 @@ impl World {
         spec: &str,
         options: &Options,
     ) -> Result<Report, ApplyError> {
+        self.apply_on(&self.store, spec, options).await
+    }
+
+    /// Applies with a store that does not do what it should.
+    pub(crate) async fn apply_on(
+        &self,
+        store: &dyn Store,
+        spec: &str,
+        options: &Options,
+    ) -> Result<Report, ApplyError> {
         let prepared = self.prepare(spec);
         assert!(!prepared.diagnostics.has_errors(), "{:?}", prepared.diagnostics);
         let holder = holder();
         let providers = self.providers();
-        let mut session =
-            Session::open(&self.store, &holder, Duration::ZERO, &self.host, None).await?;
+        let mut session = Session::open(store, &holder, Duration::ZERO, &self.host, None).await?;
         for record in recover(session.snapshot(), &providers, &self.host, &|_| {}).await {
             session.record(record)?;
         }
