@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use engine::address::{Address, Name};
+use engine::journal::Record;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
 use engine::plan::{Action, Change, Plan, fitness_digest, is_stable};
@@ -46,6 +47,36 @@ pub fn verify(
     }
     for change in &plan.changes {
         verify_change(plan, change, snapshot, observations, providers)?;
+    }
+    verify_seen(plan, snapshot, observations)
+}
+
+/// What the plan takes into the state without a call must still be so, and what it deletes beside
+/// an address's own object must still stand there.
+fn verify_seen(
+    plan: &Plan,
+    snapshot: &Snapshot,
+    observations: &Observations,
+) -> Result<(), ApplyError> {
+    let mut after = snapshot.clone();
+    for record in &plan.seen {
+        if let Record::Vanished { address, object } = record
+            && !is_gone(observations, address, object)
+        {
+            return Err(ApplyError::Stale(format!("{address} is not what it was, {object}")));
+        }
+        if let Err(error) = after.fold(record) {
+            return Err(ApplyError::Stale(format!("the state changed since then: {error}")));
+        }
+    }
+    for change in plan.changes.iter().filter(|c| c.deposed && c.action != Action::NoOp) {
+        let entry = after.entries.get(&change.address);
+        let mut beside = entry.iter().flat_map(|entry| &entry.deposed);
+        if !beside.any(|object| Some(&object.id) == change.object.as_ref()) {
+            let address = &change.address;
+            let what = format!("what stood beside {address} is gone since then");
+            return Err(ApplyError::Stale(what));
+        }
     }
     Ok(())
 }

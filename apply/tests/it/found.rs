@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use apply::ApplyError;
+use apply::session::fold;
+use apply::verify::verify;
 use async_trait::async_trait;
 use engine::journal::Record;
-use engine::plan::input::Options;
+use engine::plan::input::{Observations, Options};
 use engine::state::Snapshot;
 use engine::value::Value;
 use state::memory::MemoryStore;
@@ -119,6 +122,39 @@ async fn what_was_drained_and_works_again_is_drained_again() {
     }
     converges(&world, "[local]\n").await;
     assert!(world.cloud.names("unit").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_doubt_may_still_use_is_not_deleted() {
+    let world = World::new();
+    let used = format!("{DISK}[resource.unit.u]\nname = \"u\"\ndisk_id = \"${{disk.d.id}}\"\n");
+    world.apply(&used).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostBefore);
+        shared.reads_fail = 2;
+    }
+    world.apply("[local]\n").await.unwrap();
+    // The delete of the unit is in doubt still, so the disk stays.
+    world.apply("[local]\n").await.unwrap();
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+    converges(&world, "[local]\n").await;
+    assert!(world.cloud.names("disk").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_that_takes_over_what_was_taken_over_is_stale() {
+    let world = World::new();
+    world.apply(DISK).await.unwrap();
+    world.cloud.shared.lock().unwrap().objects.clear();
+    let (plan, ..) = world.plan("[local]\n").await;
+    assert_eq!(plan.seen.len(), 1, "the disk is seen to be gone");
+    world.apply("[local]\n").await.unwrap();
+    let snapshot = fold(world.store.load().await.unwrap(), &world.host).unwrap().snapshot;
+    let seen = Observations::default();
+    let error = verify(&plan, &snapshot, &seen, &world.providers()).unwrap_err();
+    assert!(matches!(error, ApplyError::Stale(_)), "{error}");
 }
 
 /// A store under a process that stands still for a minute after its first append, while another

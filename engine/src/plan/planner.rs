@@ -59,6 +59,8 @@ pub(super) struct Planner<'a> {
     pub(super) blocked: BTreeMap<Address, Doubt>,
     /// Those, and what depends on them.
     pub(super) held: BTreeSet<Address>,
+    /// What those use: it is not deleted.
+    pub(super) kept: BTreeSet<Address>,
     /// What changes of objects that exist, for `replace_triggered_by`.
     pub(super) changing: triggers::Changing,
 }
@@ -96,6 +98,7 @@ impl<'a> Planner<'a> {
             selection: selection::Selection::default(),
             blocked: BTreeMap::new(),
             held: BTreeSet::new(),
+            kept: BTreeSet::new(),
             changing: triggers::Changing::default(),
         }
     }
@@ -238,6 +241,11 @@ impl<'a> Planner<'a> {
             return Some(Reason::Untargeted);
         }
         None
+    }
+
+    /// Whether the end of an object waits until a doubt is over.
+    pub(super) fn is_held(&self, address: &Address) -> bool {
+        self.held.contains(address) || self.kept.contains(address)
     }
 
     fn has_current(&self, address: &Address) -> bool {

@@ -30,6 +30,7 @@ pub(super) fn destroy(planner: &mut Planner<'_>) {
 /// Plans the end of everything that the walk did not handle.
 pub(super) fn remove(planner: &mut Planner<'_>) {
     let snapshot = planner.input.snapshot;
+    keep_what_doubts_use(planner);
     for (address, entry) in &snapshot.entries {
         let Some(schema) = schema_of(planner, address, entry) else {
             planner.diagnostics.push(diagnostics::provider_is_missing(&entry.provider, address));
@@ -47,6 +48,24 @@ pub(super) fn remove(planner: &mut Planner<'_>) {
     surface_leftovers(planner);
 }
 
+/// What a call in doubt is about may still be there, so what it uses is not deleted under it.
+fn keep_what_doubts_use(planner: &mut Planner<'_>) {
+    let snapshot = planner.input.snapshot;
+    let mut open: Vec<&Address> = Vec::new();
+    for pending in snapshot.pending.values() {
+        open.extend(&pending.started.dependencies);
+    }
+    let blocked = planner.blocked.keys().filter_map(|address| snapshot.entries.get(address));
+    open.extend(blocked.flat_map(|entry| &entry.dependencies));
+    let mut kept: BTreeSet<Address> = BTreeSet::new();
+    while let Some(address) = open.pop() {
+        if kept.insert(address.clone()) {
+            open.extend(snapshot.entries.get(address).into_iter().flat_map(|e| &e.dependencies));
+        }
+    }
+    planner.kept = kept;
+}
+
 fn schema_of(planner: &Planner<'_>, address: &Address, entry: &Entry) -> Option<Arc<TypeSchema>> {
     planner.input.providers.get(&entry.provider)?.types.get(&address.block.ty).cloned()
 }
@@ -62,7 +81,7 @@ fn remove_current(
     let Some(object) = snapshot_entry.current.as_ref() else { return };
     let Some(live) = planner.live_object(address, object, schema) else { return };
     let config = planner.input.config.resources.get(&address.block);
-    let held = if planner.held.contains(address) {
+    let held = if planner.is_held(address) {
         Some(Reason::InDoubt)
     } else if planner.input.options.mode == Mode::RefreshOnly
         || !planner.selection.includes(address)
@@ -111,7 +130,7 @@ fn remove_deposed(
     let Some(live) = planner.live_object(address, object, schema) else { return };
     let mut change = ending(address, entry, object, &live);
     change.deposed = true;
-    if planner.held.contains(address) {
+    if planner.is_held(address) {
         change.reason = Reason::InDoubt;
     } else if planner.selection.includes(address) && planner.input.options.mode != Mode::RefreshOnly
     {
