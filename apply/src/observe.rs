@@ -9,6 +9,8 @@ use std::sync::Arc;
 use engine::address::{Address, Name};
 use engine::digest::SealKey;
 use engine::plan::input::{Leftover, Observations, Observed};
+use engine::plan::live::stored_attributes;
+use engine::plan::{agree, is_stable};
 use engine::schema::{SeenIn, TypeSchema};
 use engine::state::{Nonce, Object, ObjectId, Snapshot};
 use engine::stored::seal_attributes;
@@ -20,6 +22,9 @@ use crate::{ApplyError, Providers};
 
 /// How many lists and reads run at once; providers bound their own calls further.
 const AT_ONCE: usize = 16;
+
+/// How many objects that differ from the state are read one by one before that is believed.
+const CONFIRMED_MAX: usize = 16;
 
 /// A provider instance and one of its types.
 type Key = (Name, Name);
@@ -38,15 +43,24 @@ pub async fn observe(
     let known = known_objects(snapshot, providers);
     let mut observations = Observations::default();
     let mut to_read = Vec::new();
+    let mut drifted = Vec::new();
     for known in &known {
         let listed = lists.get(&known.key).and_then(|list| list.get(&known.object.id));
         match listed {
             Some(live) if !needs_read(known) => {
-                let seen = Observed::Live(seal(known, live, &snapshot.seal_key));
-                observations.objects.insert(known.place(), seen);
+                let seen = seal(known, live, &snapshot.seal_key);
+                if has_drifted(known, &seen, &snapshot.seal_key) {
+                    drifted.push(known);
+                }
+                observations.objects.insert(known.place(), Observed::Live(seen));
             }
             _ => to_read.push(known),
         }
+    }
+    // A list may be behind what was written a moment ago. A few differences are looked at again,
+    // one by one; many are no such thing, and their number must not decide how often we call.
+    if drifted.len() <= CONFIRMED_MAX {
+        to_read.extend(drifted);
     }
     let read = read_all(&to_read, providers, &snapshot.seal_key).await?;
     observations.objects.extend(read);
@@ -93,6 +107,17 @@ pub async fn observe_imports<'a>(
         .await?;
     observations.objects.extend(seen);
     Ok(())
+}
+
+/// Whether a managed attribute is not what the state says.
+fn has_drifted(known: &Known<'_>, seen: &Attributes, key: &SealKey) -> bool {
+    let Ok(stored) = stored_attributes(&known.object.attributes, &known.schema) else {
+        return false;
+    };
+    known.object.managed.iter().any(|name| {
+        let pair = seen.get(name).zip(stored.get(name));
+        is_stable(&known.schema, name) && pair.is_some_and(|(seen, was)| !agree(seen, was, key))
+    })
 }
 
 /// An object of the state with what is needed to look at it.

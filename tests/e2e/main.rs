@@ -12,6 +12,7 @@ mod import;
 mod jobs;
 mod lifecycle;
 mod quickstart;
+mod quirks;
 mod saved_plans;
 mod sealed;
 mod secrets;

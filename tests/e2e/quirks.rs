@@ -1,0 +1,69 @@
+//! The real service's quirks, each shown by a service of its own: a life goes through all the same.
+
+use crate::harness::{Project, Service, data};
+use crate::lifecycle::SPEC;
+
+/// Applies, finds nothing more to do, changes, and takes everything away again.
+fn lives_with(quirk: &str) {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--quirks", quirk]);
+    let project = Project::with(SPEC, &service);
+    project.run(&["apply", "-y"]).expect(0);
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    project.write("plumb.toml", SPEC.replace("size = 100", "size = 150").replace("= 3", "= 2"));
+    project.run(&["apply", "-y"]).expect(0);
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    project.run(&["drift"]).expect(0);
+    project.run(&["destroy", "-y"]).expect(0);
+    for collection in ["/networkvolumes", "/templates?includeEndpointBoundTemplates=true"] {
+        assert!(service.list(collection).is_empty(), "{quirk} {collection}");
+    }
+    assert_eq!(project.run(&["state", "list"]).expect(0).stdout, "", "{quirk}");
+}
+
+#[test]
+fn lists_in_any_order_nulls_as_texts_and_defaults_of_the_server() {
+    for quirk in ["shuffled-lists", "null-as-empty", "server-defaults", "fb-suffix"] {
+        lives_with(quirk);
+    }
+}
+
+#[test]
+fn templates_that_hide_and_templates_that_stay() {
+    for quirk in ["bound-templates-hidden", "template-delay=1"] {
+        lives_with(quirk);
+    }
+}
+
+#[test]
+fn lists_that_are_late_or_wrong() {
+    for quirk in ["stale-lists=300", "list-omits-one", "list-doubles-one"] {
+        lives_with(quirk);
+    }
+}
+
+#[test]
+fn other_statuses_and_no_bodies() {
+    for quirk in ["created-201", "no-body", "html-errors"] {
+        lives_with(quirk);
+    }
+}
+
+#[test]
+fn a_retired_version_says_so() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--quirks", "gone-410"]);
+    let project = Project::with(SPEC, &service);
+    let said = project.run(&["plan"]).expect(1).said();
+    assert!(said.contains("retired"), "{said}");
+}
+
+#[test]
+fn an_html_page_is_no_answer() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--quirks", "html-errors"]);
+    let mut project = Project::with(SPEC, &service);
+    project.set("PLUMB_SERVERLESS_API_KEY", "wrong-key-41c");
+    let said = project.run(&["plan"]).expect(1).said();
+    assert!(said.contains("HTML page") && !said.contains("wrong-key-41c"), "{said}");
+}
