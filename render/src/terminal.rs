@@ -61,7 +61,9 @@ pub fn summary(view: &PlanView) -> String {
         count => return format!("Refused because of {count} errors. Nothing is changed."),
     }
     if view.is_empty() {
-        let text = if !view.doubts.is_empty() {
+        let text = if view.doubts.iter().any(|doubt| doubt.running) {
+            "No changes beside what another run is doing right now."
+        } else if !view.doubts.is_empty() {
             "No changes, but a call of an earlier run is in doubt."
         } else if !view.drift.is_empty() {
             "No changes to make. An apply takes what changed outside into the state."
@@ -121,7 +123,9 @@ fn doubts(page: &mut Page, doubts: &[DoubtView]) {
     if doubts.is_empty() {
         return;
     }
-    page.heading("In doubt:", Label::Danger);
+    let running = doubts.iter().all(|doubt| doubt.running);
+    let heading = if running { "Under way in another run:" } else { "In doubt:" };
+    page.heading(heading, Label::Danger);
     for doubt in doubts {
         let DoubtView { call, operation, running, .. } = doubt;
         let address = safe::text(&doubt.address);

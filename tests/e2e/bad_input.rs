@@ -238,3 +238,9 @@ fn data_that_cannot_be_written_is_a_failure() {
         assert!(said.contains("cannot write to stdout"), "{said}");
     }
 }
+
+#[test]
+fn a_plan_file_that_is_not_there_is_called_one() {
+    let project = Project::new("[resource.value.a]\ninput = 1\n");
+    refused(&project, &["apply", "plan.json"], 1, &["no folder or plan file", "--out FILE"]);
+}

@@ -37,8 +37,12 @@ pub(crate) fn apply(
     args: &Apply,
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
-    let file = args.path.as_ref().map(|path| base.join(path)).filter(|path| path.is_file());
-    if let Some(file) = file {
+    let given = args.path.as_ref().map(|path| base.join(path));
+    if let Some(path) = given.as_ref().filter(|path| !path.exists()) {
+        let message = format!("there is no folder or plan file {}", path.display());
+        return Err(CommandError::new(message).help("`plumb plan --out FILE` writes plan files"));
+    }
+    if let Some(file) = given.filter(|path| path.is_file()) {
         return session::wait_for(of_file(base, &file, args, output));
     }
     let folder = Folder::new(base, args.path.as_deref())?;

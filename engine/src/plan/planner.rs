@@ -110,10 +110,11 @@ impl<'a> Planner<'a> {
                 call: *call,
                 address: pending.started.address.clone(),
                 operation: pending.started.operation,
-                reason: pending
-                    .doubt
-                    .clone()
-                    .unwrap_or_else(|| "the run ended before the answer came".to_owned()),
+                reason: match &pending.doubt {
+                    Some(reason) => reason.clone(),
+                    None if running => "another run holds the lock and is at it".to_owned(),
+                    None => "the run ended before the answer came".to_owned(),
+                },
                 running,
             };
             self.diagnostics.push(diagnostics::in_doubt(&doubt));

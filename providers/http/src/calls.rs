@@ -134,7 +134,7 @@ impl Caller {
                 Err(failure) => failure,
             };
             let Some(after) = self.again(prepared, &failure, tries, began) else {
-                return Err(failure);
+                return Err(given_up(failure, self.timing.throttle_patience));
             };
             progress(Notice::Retrying { reason: failure.error.message, after });
             // The limiter holds back what was throttled, together with all other calls.
@@ -341,6 +341,17 @@ pub(crate) fn unwritable(what: &str, reason: &crate::wire::Unwritable) -> Failur
             Failure::new(Kind::Rejected, format!("{what} sends a value that is not {shape}"))
         }
     }
+}
+
+/// A call that is not tried again; says for how long a service that throttles was waited for.
+fn given_up(mut failure: Failure, patience: Duration) -> Failure {
+    if matches!(failure.error.kind, Kind::Throttled { .. }) && failure.error.help.is_none() {
+        let seconds = patience.as_secs();
+        failure = failure.help(format!(
+            "it refused every call for {seconds} s: try again later, or with a smaller `--parallelism`"
+        ));
+    }
+    failure
 }
 
 #[cfg(test)]

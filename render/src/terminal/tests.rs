@@ -603,6 +603,12 @@ fn nothing_to_do_and_incomplete() {
         summary(&view),
         "No changes to make. An apply takes what changed outside into the state."
     );
+    let running = Doubt { running: true, ..plan().0.doubts.remove(0) };
+    let busy = Plan { complete: true, doubts: vec![running], ..Plan::default() };
+    let view = PlanView::new(&busy, &sources, &Diagnostics::new(), None);
+    let shown = text(&view, false);
+    assert!(shown.starts_with("Under way in another run:\n"), "{shown}");
+    assert!(shown.ends_with("No changes beside what another run is doing right now.\n"), "{shown}");
     let incomplete = Plan { complete: false, changes: plan().0.changes, ..Plan::default() };
     let view = PlanView::new(&incomplete, &sources, &Diagnostics::new(), None);
     let text = text(&view, false);
