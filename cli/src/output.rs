@@ -3,8 +3,10 @@
 //! The only file of the workspace that prints. A reader of stdout that goes away (`| head`) ends
 //! the output and nothing else: an apply goes on, and no write panics.
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::StyledStr;
@@ -22,6 +24,8 @@ pub(crate) struct Output {
     stderr: Colour,
     quiet: bool,
     verbose: bool,
+    /// The steps of a run whose calls are under way, for whoever ends the process at once.
+    under_way: Mutex<BTreeSet<String>>,
     /// Whether stdout can take no more.
     closed: AtomicBool,
     /// Whether data was lost that somebody waits for.
@@ -29,6 +33,11 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// The steps whose calls are under way.
+    pub(crate) fn under_way(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Decides about colours once.
     pub(crate) fn new(color: Color, quiet: bool, verbose: u8) -> Self {
         ColorChoice::write_global(match color {
@@ -45,6 +54,7 @@ impl Output {
             stderr: colour(AutoStream::choice(&std::io::stderr())),
             quiet,
             verbose: verbose > 0,
+            under_way: Mutex::default(),
             closed: AtomicBool::new(false),
             lost: AtomicBool::new(false),
         }

@@ -52,6 +52,17 @@ impl Teller {
 
     /// Tells an event.
     pub(crate) fn tell(&self, event: &Event) {
+        match event {
+            Event::StepStarted { step, .. } => {
+                self.output.under_way().insert(step.clone());
+            }
+            Event::StepFinished { step, .. }
+            | Event::StepFailed { step, .. }
+            | Event::StepDoubted { step, .. } => {
+                self.output.under_way().remove(step);
+            }
+            _ => {}
+        }
         let lines = self.progress.lock().unwrap_or_else(PoisonError::into_inner).event(event);
         if self.json {
             self.output.data(&json_line(event));
@@ -128,12 +139,17 @@ pub(crate) fn stop_on_signal(output: &Arc<Output>) -> Result<CancellationToken, 
                 output
                     .talk("stopped at once; the next `plumb apply` looks up what was under way\n");
                 #[expect(clippy::exit, reason = "the user asked twice")]
-                std::process::exit(i32::from(Status::Cancelled.code()));
+                std::process::exit(i32::from(stopped_at_once(&output).code()));
             }
             fired.cancel();
         }
     });
     Ok(stop)
+}
+
+/// How a run ends that is stopped at once: what was under way is in doubt.
+fn stopped_at_once(output: &Output) -> Status {
+    if output.under_way().is_empty() { Status::Cancelled } else { Status::InDoubt }
 }
 
 /// Waits for `work`, unless it is stopped before anything was begun.

@@ -155,3 +155,29 @@ fn interrupted_it_finishes_what_runs_and_says_what_remains() {
     project.run(&["apply", "--yes"]).expect(0);
     expect_exactly(&service, 30, "after an interrupt");
 }
+
+#[test]
+fn stopped_at_once_it_says_that_calls_are_in_doubt() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=hang,times=2"]);
+    let project = Project::with(&spec(1), &service);
+    let out = |name: &str| std::fs::File::create(project.path(name)).unwrap();
+    let mut child = project
+        .command(&["apply", "--yes"])
+        .stdout(out("stdout.txt"))
+        .stderr(out("stderr.txt"))
+        .spawn()
+        .unwrap();
+    let said = || std::fs::read_to_string(project.path("stderr.txt")).unwrap();
+    crate::harness::wait_for("a call", || said().contains("creating"));
+    for _ in 0..2 {
+        let pid = child.id().to_string();
+        assert!(
+            std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success()
+        );
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(4), "{}", said());
+    project.run(&["apply", "--yes"]).expect(0);
+    expect_exactly(&service, 1, "after two interrupts");
+}

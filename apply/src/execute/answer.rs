@@ -206,6 +206,10 @@ impl Run<'_> {
     pub(super) fn try_again(&mut self, id: StepId, tries: usize) {
         if tries + 1 < TRIES_MAX {
             self.again.push((id, tries + 1));
+            let address = self.scheduler.step(id).address.clone();
+            let reason = "there was no answer, and nothing had happened".to_owned();
+            let step = id.to_string();
+            self.events.push(Event::StepRetried { step, address, reason, after_ms: 0 });
             return;
         }
         let message = format!("{TRIES_MAX} tries ended without an answer, and nothing happened");

@@ -26,7 +26,11 @@ pub(super) fn outputs(planner: &mut Planner<'_>) -> BTreeMap<Name, OutputChange>
         }
     }
     for (name, last) in &planner.input.snapshot.outputs {
-        let gone = planner.input.options.mode != Mode::RefreshOnly
+        // A plan for some of the resources leaves the outputs of the others alone.
+        let complete =
+            planner.input.options.targets.is_empty() && planner.input.options.excludes.is_empty();
+        let gone = complete
+            && planner.input.options.mode != Mode::RefreshOnly
             && (planner.input.options.mode == Mode::Destroy
                 || !planner.input.config.outputs.contains_key(name));
         if gone {
