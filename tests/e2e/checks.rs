@@ -201,3 +201,30 @@ assert = "true"
     let health = project.run(&["job", "health", "endpoint.chat[eu]", "--json"]).expect(0).json();
     assert_eq!(health["jobs"]["inProgress"], 0, "{health}");
 }
+
+#[test]
+fn checks_that_need_nothing_of_each_other_run_at_a_time() {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    // Answers only once both have asked.
+    let server = std::thread::spawn(move || {
+        let mut both = [listener.accept().unwrap().0, listener.accept().unwrap().0];
+        for socket in &mut both {
+            let read = socket.read(&mut [0; 1024]).unwrap();
+            assert!(read > 0);
+            socket
+                .write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi")
+                .unwrap();
+        }
+    });
+    let check = |name: &str| {
+        format!(
+            "[check.{name}]\nhttp = {{ url = '{url}', timeout = '20s' }}\nassert = 'http.status == 200'\n"
+        )
+    };
+    let project = Project::new(&format!("{}{}", check("a"), check("b")));
+    let checked = project.run(&["check"]).expect(0);
+    assert_eq!(checked.stdout, "passed  a\npassed  b\n", "{}", checked.stderr);
+    server.join().unwrap();
+}

@@ -283,3 +283,46 @@ fn on_a_bare_laptop_a_job_outlives_the_service_that_took_it() {
     assert!(none.stderr.contains("no worker's log"), "{}", none.stderr);
     project.run(&["destroy", "--yes"]).expect(0);
 }
+
+#[test]
+fn object_storage_is_handed_through_and_shown_nowhere() {
+    use std::io::Read as _;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut project = Project::new("");
+    project.set(
+        "PLUMB_SERVERLESS_QUEUE_URL",
+        &format!("http://{}/v2", listener.local_addr().unwrap()),
+    );
+    project.set("PLUMB_SERVERLESS_API_KEY", crate::harness::KEY);
+    let storage = r#"{"accessId": "id", "accessSecret": "canary-s3-91e", "bucketName": "b", "endpointUrl": "https://s"}"#;
+    project.write("s3.json", storage);
+    let server = std::thread::spawn(move || {
+        let mut socket = listener.accept().unwrap().0;
+        let (mut asked, mut part) = (String::new(), [0; 4096]);
+        while !asked.contains("s3Config") {
+            let read = socket.read(&mut part).unwrap();
+            assert!(read > 0, "{asked}");
+            asked.push_str(std::str::from_utf8(&part[..read]).unwrap());
+        }
+        let answer = r#"{"id":"job-1","status":"IN_QUEUE"}"#;
+        let length = answer.len();
+        write!(
+            socket,
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\
+             Content-Length: {length}\r\n\r\n{answer}"
+        )
+        .unwrap();
+        asked
+    });
+    let submit = ["-v", "job", "submit", "jpnw0v75y3qoql", "{}", "--s3-config", "s3.json"];
+    let submitted = project.run(&submit).expect(0);
+    let asked = server.join().unwrap();
+    assert!(
+        asked.ends_with(&format!("\r\n\r\n{{\"input\":{{}},\"s3Config\":{storage}}}")),
+        "{asked}"
+    );
+    project.write("s3.json", r#"{"accessSecret": ["canary-s3-91e"]}"#);
+    let refused = project.run(&submit).expect(1);
+    assert!(refused.stderr.contains("is not a JSON object of texts"), "{}", refused.stderr);
+    assert!([submitted, refused].iter().all(|ran| !ran.said().contains("canary-s3")));
+}

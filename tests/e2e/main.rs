@@ -10,6 +10,7 @@ mod examples;
 mod harness;
 mod import;
 mod jobs;
+mod kills;
 mod lifecycle;
 mod quickstart;
 mod quirks;

@@ -119,6 +119,10 @@ pub(crate) struct Input {
     /// After how long the job is deleted, whatever it does then: 10s to 7 days
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
+    /// Object storage for the worker: a file with a JSON object of accessId, accessSecret,
+    /// bucketName and endpointUrl
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) s3_config: Option<PathBuf>,
     /// Start no worker for it
     #[arg(long)]
     pub(crate) low_priority: bool,

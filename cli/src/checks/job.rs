@@ -33,6 +33,10 @@ impl World<'_> {
             Ok(asked) => asked,
             Err(wrong) => return Ok(Err(wrong)),
         };
+        let _turn = tokio::select! {
+            turn = self.turns.at(&asked.endpoint) => turn,
+            () = self.stop.cancelled() => return Err(stopped()),
+        };
         let until = Instant::now() + asked.timeout;
         let api = jobs::api(self.configured)?;
         let progress = jobs::teller(self.output);

@@ -1,7 +1,8 @@
 //! Checks: what is fetched for each, what it asserts, and how it went.
 //!
-//! They run one after the other, each with a bound. A check changes nothing but what its job does;
-//! a job that does not end in time is cancelled.
+//! Some run at a time, each with a bound, and are told of in their order. Jobs of one endpoint come
+//! one after the other: they would wait for the same workers. A check changes nothing but what its
+//! job does; a job that does not end in time is cancelled.
 
 mod http;
 mod job;
@@ -9,6 +10,7 @@ pub(crate) mod shape;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use apply::checks::Live;
@@ -17,6 +19,7 @@ use engine::diagnostics::{Sources, Span};
 use engine::spec::{CheckConfig, Config, SpecExpr};
 use engine::state::Snapshot;
 use engine::value::{Datum, Paths, Value};
+use futures_util::stream::{self, StreamExt as _};
 use render::view::{Place, place};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +30,8 @@ use crate::providers::Configured;
 
 /// How long the job or the request of a check may take, unless it says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(90);
+/// How many checks run at a time.
+const AT_ONCE: usize = 4;
 
 /// What checks need of the world.
 pub(crate) struct World<'a> {
@@ -35,6 +40,22 @@ pub(crate) struct World<'a> {
     pub(crate) configured: &'a Configured,
     pub(crate) output: &'a Output,
     pub(crate) stop: &'a CancellationToken,
+    pub(crate) turns: Turns,
+}
+
+/// Whose turn it is at each endpoint.
+#[derive(Default)]
+pub(crate) struct Turns(Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>);
+
+impl Turns {
+    /// Waits until no other check has a job at this endpoint.
+    async fn at(&self, endpoint: &str) -> tokio::sync::OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(turns.entry(endpoint.to_owned()).or_default())
+        };
+        turn.lock_owned().await
+    }
 }
 
 /// How a check went.
@@ -87,13 +108,22 @@ impl World<'_> {
             live = Live::look(snapshot, &self.configured.providers) => live?,
             () = self.stop.cancelled() => return Err(stopped()),
         };
-        let mut outcomes = Vec::new();
-        for (name, check) in &self.config.checks {
-            let outcome = self.check(name, check, &live).await?;
-            told(&outcome);
-            outcomes.push(outcome);
+        let checks = stream::iter(&self.config.checks);
+        let checks = checks.map(|(name, check)| self.check(name, check, &live));
+        let mut checks = std::pin::pin!(checks.buffered(AT_ONCE));
+        let (mut outcomes, mut failure) = (Vec::new(), None);
+        // To the end even after a failure: a job that was begun is cancelled by its own check.
+        while let Some(ended) = checks.next().await {
+            match ended {
+                Ok(outcome) if failure.is_none() => {
+                    told(&outcome);
+                    outcomes.push(outcome);
+                }
+                Ok(_) => {}
+                Err(error) => failure = failure.or(Some(error)),
+            }
         }
-        Ok(outcomes)
+        failure.map_or(Ok(outcomes), Err)
     }
 
     async fn check(
@@ -102,6 +132,9 @@ impl World<'_> {
         check: &CheckConfig,
         live: &Live,
     ) -> Result<Outcome, CommandError> {
+        if self.stop.is_cancelled() {
+            return Err(stopped());
+        }
         let mut outcome = Outcome {
             name: name.to_string(),
             passed: false,

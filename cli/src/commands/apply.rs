@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{plan, saved_plan};
 use crate::args::{Apply, Destroy, PlanFormat, Planning, Running};
-use crate::checks::{self, Outcome, World};
+use crate::checks::{self, Outcome, Turns, World};
 use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
 use crate::planning::{self, Made};
@@ -149,9 +149,9 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     };
     match checks {
         Some(config) if ended == Status::Done => {
-            let (config, sources) = (&config, &made.sources);
-            let configured = &configured;
-            let world = World { config, sources, configured, output, stop: &stop };
+            let (config, sources, configured) = (&config, &made.sources, &configured);
+            let turns = Turns::default();
+            let world = World { config, sources, configured, output, stop: &stop, turns };
             check(&world, folder, &teller).await
         }
         _ => Ok(ended),

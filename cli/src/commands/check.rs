@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::args::Check;
-use crate::checks::{self, Outcome, World};
+use crate::checks::{self, Outcome, Turns, World};
 use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::planning;
@@ -49,6 +49,7 @@ async fn check(
         configured: &configured,
         output,
         stop: &stop,
+        turns: Turns::default(),
     };
     let mut told = |outcome: &Outcome| {
         if !args.json {

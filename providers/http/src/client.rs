@@ -145,11 +145,19 @@ impl Client {
 
     fn retry_after(&self, headers: &HeaderMap) -> Option<Duration> {
         let text = header(headers, "retry-after")?;
-        // The other form, a date, would need the server's clock; the pauses of retries do then.
-        let seconds: f64 = text.trim().parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0)?;
-        let most = self.timing.retry_after_max;
-        Some(Duration::from_secs_f64(seconds.min(most.as_secs_f64())))
+        let seconds = text.trim().parse().ok().filter(|seconds: &f64| seconds.is_finite());
+        let after = match seconds {
+            Some(seconds) => Duration::try_from_secs_f64(seconds.min(1e9)).ok()?,
+            None => until(text.trim(), header(headers, "date")?.trim())?,
+        };
+        Some(after.min(self.timing.retry_after_max))
     }
+}
+
+/// From one date of the server's clock to another one; nothing where it has passed.
+fn until(date: &str, now: &str) -> Option<Duration> {
+    let (date, now) = (httpdate::parse_http_date(date).ok()?, httpdate::parse_http_date(now).ok()?);
+    Some(date.duration_since(now).unwrap_or_default())
 }
 
 /// The innermost cause: the outer ones only say that a request failed, and where.
@@ -213,4 +221,20 @@ fn header(headers: &HeaderMap, name: &str) -> Option<String> {
 pub(crate) fn is_header_name(name: &str) -> bool {
     let ours = [ACCEPT, CONTENT_TYPE];
     HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !ours.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_servers_clock() {
+        let now = "Sat, 21 Nov 2026 02:00:00 GMT";
+        let seconds = |date: &str| until(date, now).map(|after| after.as_secs());
+        assert_eq!(seconds("Sat, 21 Nov 2026 02:00:07 GMT"), Some(7));
+        assert_eq!(seconds("Saturday, 21-Nov-26 02:01:00 GMT"), Some(60));
+        assert_eq!(seconds("Fri, 20 Nov 2026 02:00:07 GMT"), Some(0), "it has passed");
+        assert_eq!(seconds("tomorrow"), None);
+        assert_eq!(until(now, "soon"), None);
+    }
 }

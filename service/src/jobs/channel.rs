@@ -122,7 +122,8 @@ async fn claim(app: &Arc<App>, worker: &Arc<Worker>, count: i64) -> Result<Assig
         tx.after(move || worker.got(ids.iter().map(String::as_str)));
         Ok(jobs)
     };
-    app.store.write(write).await
+    // A restart puts running jobs back into the queue, which is where a lost take leaves them.
+    app.store.write_soon(write).await
 }
 
 /// `GET /job-stop/{worker}`: the jobs that it must stop, or 204 after a while.

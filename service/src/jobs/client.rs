@@ -34,7 +34,7 @@ const SYNC_RETENTION_MAX_MS: i64 = 300_000;
 
 type Answer = Result<Response, Problem>;
 /// The running service, as handlers get it.
-type Running = State<Arc<App>>;
+pub(super) type Running = State<Arc<App>>;
 
 /// `POST /run`
 pub(super) async fn run(
@@ -226,6 +226,25 @@ async fn submit(
 ) -> Result<Job, Problem> {
     let body = body(request, limit).await?;
     let submission = Submission::parse(&body)?;
+    keep(app, endpoint, submission, sync_retention_ms).await
+}
+
+/// Puts a job into the queue whose result is fetched at once.
+pub(super) async fn accept(
+    app: &Arc<App>,
+    endpoint: &str,
+    submission: Submission,
+) -> Result<Job, Problem> {
+    let retention_ms = millis(app.options.timing.retention_sync);
+    keep(app, endpoint, submission, Some(retention_ms)).await
+}
+
+async fn keep(
+    app: &Arc<App>,
+    endpoint: &str,
+    submission: Submission,
+    sync_retention_ms: Option<i64>,
+) -> Result<Job, Problem> {
     let (queue, endpoint) = (app.queue.clone(), endpoint.to_owned());
     let retention_ms = millis(app.options.timing.retention);
     let write = move |tx: &crate::store::Tx<'_>| {
@@ -235,7 +254,7 @@ async fn submit(
 }
 
 /// The body, within its limit. The document answers 400 where the management API answers 413.
-async fn body(request: Request, limit: usize) -> Result<Bytes, Problem> {
+pub(super) async fn body(request: Request, limit: usize) -> Result<Bytes, Problem> {
     ask::read(request.into_body(), limit).await.map_err(|problem| match problem.kind {
         Kind::TooLarge => Problem::invalid(problem.message),
         _ => problem,
@@ -265,7 +284,7 @@ async fn settled(
     }
 }
 
-async fn read(app: &App, endpoint: &str, id: &str) -> Result<Job, Problem> {
+pub(super) async fn read(app: &App, endpoint: &str, id: &str) -> Result<Job, Problem> {
     let (endpoint, id) = (endpoint.to_owned(), id.to_owned());
     app.store.read(move |conn| queue::get(conn, &endpoint, &id)).await
 }
@@ -275,7 +294,7 @@ async fn check_endpoint(app: &App, endpoint: &str) -> Result<(), Problem> {
     app.store.read(move |conn| objects::get::<Endpoint>(conn, &id)).await.map(drop)
 }
 
-fn enter(app: &App, endpoint: &str, limit: Limit) -> Result<Option<Permit>, Problem> {
+pub(super) fn enter(app: &App, endpoint: &str, limit: Limit) -> Result<Option<Permit>, Problem> {
     if !app.options.job_rates {
         return Ok(None);
     }

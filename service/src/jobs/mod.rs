@@ -1,7 +1,7 @@
 //! The job API of queue-based endpoints, under `/v2/<endpoint>`, and the channel of their workers.
 //!
 //! [`queue`] and [`upkeep`] are the life of a job in the store, [`board`] what others see of it between two looks
-//! at the store; [`client`] answers those who submit jobs, [`channel`] those who do them; [`sweep`]
+//! at the store; [`client`] and [`openai`] answer those who submit jobs, [`channel`] those who do them; [`sweep`]
 //! ends what has lived too long, and [`webhooks`] tells those who wanted to be told.
 
 pub(crate) mod board;
@@ -10,6 +10,7 @@ mod client;
 mod gate;
 #[cfg(test)]
 mod model;
+mod openai;
 pub(crate) mod queue;
 pub(crate) mod rates;
 mod record;
@@ -40,6 +41,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/purge-queue", post(client::purge))
         .route("/health", get(client::health))
         .route("/requests", get(client::requests))
+        .route("/openai/{*route}", get(openai::pass).post(openai::pass))
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(app), gate::clients));

@@ -24,6 +24,7 @@ pub(crate) const STATUS: Limit = Limit { name: "status", requests: 2000, concurr
 pub(crate) const STREAM: Limit = Limit { name: "stream", requests: 2000, concurrent: 400 };
 pub(crate) const CANCEL: Limit = Limit { name: "cancel", requests: 100, concurrent: 20 };
 pub(crate) const PURGE: Limit = Limit { name: "purge-queue", requests: 2, concurrent: 0 };
+pub(crate) const OPENAI: Limit = Limit { name: "openai", requests: 2000, concurrent: 400 };
 pub(crate) const REQUESTS: Limit = Limit { name: "requests", requests: 10, concurrent: 2 };
 
 /// Each running worker is good for a tenth of the base limit: with more than ten of them the

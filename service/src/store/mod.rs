@@ -85,8 +85,26 @@ impl Store {
         T: Send + 'static,
         W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
     {
+        self.send(work, true).await
+    }
+
+    /// Runs a write that a power cut may take back together with everything after it: for what a
+    /// restart undoes anyway. What ends without the power is kept like any other write.
+    pub(crate) async fn write_soon<T, W>(&self, work: W) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
+    {
+        self.send(work, false).await
+    }
+
+    async fn send<T, W>(&self, work: W, durable: bool) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
+    {
         let (answer, answered) = oneshot::channel();
-        self.writer.send(Op::new(work, move |result| {
+        self.writer.send(Op::new(work, durable, move |result| {
             // A client that has left does not want its answer; the write stands.
             drop(answer.send(result));
         }));
@@ -181,6 +199,20 @@ mod tests {
         assert!(store.write(|_| Ok(())).await.is_err());
         let again = Store::open(folder.path()).unwrap();
         assert_eq!(count(&again).await, 80);
+    }
+
+    #[tokio::test]
+    async fn only_writes_that_may_be_lost_are_not_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let mode = |tx: &Tx<'_>| {
+            let mode: i64 = tx.conn.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+            Ok(mode)
+        };
+        let (full, normal) = (2, 1);
+        assert_eq!(store.write(mode).await, Ok(full));
+        assert_eq!(store.write_soon(mode).await, Ok(normal));
+        assert_eq!(store.write(mode).await, Ok(full));
     }
 
     #[tokio::test]

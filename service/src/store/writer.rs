@@ -15,7 +15,11 @@ use crate::problem::Problem;
 const BATCH: usize = 512;
 
 /// A write of whatever type, with the way to answer it.
-pub(super) struct Op(Box<dyn Run>);
+pub(super) struct Op {
+    run: Box<dyn Run>,
+    /// Whether it has to survive a power cut once it is answered.
+    durable: bool,
+}
 
 trait Run: Send {
     /// Runs the write; the returned effects are those to run after the commit. `None` undoes it.
@@ -58,13 +62,13 @@ where
 }
 
 impl Op {
-    pub(super) fn new<W, T, A>(work: W, answer: A) -> Op
+    pub(super) fn new<W, T, A>(work: W, durable: bool, answer: A) -> Op
     where
         W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
         T: Send + 'static,
         A: FnOnce(Result<T, Problem>) + Send + 'static,
     {
-        Op(Box::new(Typed { work: Some(work), result: None, answer }))
+        Op { run: Box::new(Typed { work: Some(work), result: None, answer }), durable }
     }
 }
 
@@ -125,7 +129,10 @@ fn serve(conn: &Connection, inbox: &Receiver<Message>) {
 
 /// Runs a batch in one transaction; answers and effects come after the commit.
 fn commit(conn: &Connection, mut batch: Vec<Op>) {
-    let begun = execute(conn, "begin immediate");
+    // Without a sync the log is written in order all the same: the next sync is one for all.
+    let synced = if batch.iter().any(|op| op.durable) { "full" } else { "normal" };
+    let ready = conn.pragma_update(None, "synchronous", synced).is_ok();
+    let begun = ready && execute(conn, "begin immediate");
     let mut effects = Vec::new();
     if begun {
         for op in &mut batch {
@@ -142,7 +149,7 @@ fn commit(conn: &Connection, mut batch: Vec<Op>) {
         }
     }
     for op in batch {
-        op.0.finish(committed);
+        op.run.finish(committed);
     }
 }
 
@@ -150,7 +157,7 @@ fn within_savepoint(conn: &Connection, op: &mut Op) -> Option<Vec<Effect>> {
     if !execute(conn, "savepoint one") {
         return None;
     }
-    let effects = op.0.run(conn);
+    let effects = op.run.run(conn);
     if effects.is_none() {
         execute(conn, "rollback to one");
     }

@@ -339,3 +339,34 @@ async fn faults_and_the_access_log_reach_the_job_api() {
     assert_eq!(runs[1]["path"], format!("/v2/{endpoint}/run"));
     assert!(log.iter().all(|entry| !entry["path"].as_str().unwrap().contains("job-take")));
 }
+
+#[tokio::test]
+async fn calls_of_openai_pass_through_to_a_worker() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({})).await;
+    let path = format!("{endpoint}/openai/v1/chat/completions");
+    // The echo worker answers with its input: what a worker is given shows.
+    let body = json!({ "model": "m", "messages": [] });
+    let (status, given) = service.queue(Method::POST, &path, Some(body.clone())).await;
+    assert_eq!(status, 200, "{given}");
+    assert_eq!(given, json!({ "openai_route": "/v1/chat/completions", "openai_input": body }));
+    let models = format!("{endpoint}/openai/v1/models");
+    let (status, given) = service.queue(Method::GET, &models, None).await;
+    assert_eq!((status.as_u16(), &given["openai_route"]), (200, &json!("/v1/models")));
+    let url = format!("{}/{path}", service.addresses.queue);
+    let asked = service.client.post(url).bearer_auth(KEY).json(&json!({ "stream": true, "n": 1 }));
+    let streamed = asked.send().await.unwrap();
+    assert_eq!(streamed.headers()["content-type"], "text/event-stream");
+    // Nothing was streamed by this worker, so its output is the one event.
+    let events = streamed.text().await.unwrap();
+    assert!(events.starts_with("data: {") && events.ends_with("}\n\n"), "{events}");
+    assert!(events.contains("\"n\":1"), "{events}");
+    for (body, status) in [(json!([1]), 400), (json!("x"), 400)] {
+        assert_eq!(service.queue(Method::POST, &path, Some(body)).await.0, status);
+    }
+    let (status, _) =
+        service.queue(Method::POST, "nowhere/openai/v1/models", Some(json!({}))).await;
+    assert_eq!(status, 404);
+    let refused = service.client.get(format!("{}/{models}", service.addresses.queue)).send().await;
+    assert_eq!(refused.unwrap().status(), 401);
+}

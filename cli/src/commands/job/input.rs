@@ -9,6 +9,9 @@ use provider_serverless::jobs::{Refused, Submission};
 use crate::args::job::Input;
 use crate::error::CommandError;
 
+/// The most bytes that describe an object storage.
+const S3_CONFIG_MAX: usize = 1 << 20;
+
 /// Reads and checks what is to be submitted.
 pub(super) fn submission(
     base: &Path,
@@ -17,7 +20,13 @@ pub(super) fn submission(
 ) -> Result<Submission, CommandError> {
     let max = if sync { RUNSYNC_BYTES_MAX } else { RUN_BYTES_MAX };
     let text = text(base, input, max)?;
+    let storage = input.s3_config.as_deref().map(|file| read(base, file, S3_CONFIG_MAX));
+    let storage = storage.transpose()?;
     let made = Submission::new(&text).and_then(|made| with_options(made, input));
+    let made = match storage {
+        Some(storage) => made.and_then(|made| made.s3_config(&storage)),
+        None => made,
+    };
     let made = made.map_err(|reason| refused(&reason, sync))?;
     made.body(max).map_err(|reason| refused(&reason, sync))?;
     Ok(made)
@@ -54,12 +63,7 @@ fn refused(reason: &Refused, sync: bool) -> CommandError {
 
 fn text(base: &Path, input: &Input, max: usize) -> Result<String, CommandError> {
     if let Some(file) = &input.file {
-        let path = base.join(file);
-        let cannot = |error: std::io::Error| {
-            CommandError::caused(format_args!("cannot read {}", path.display()), &error)
-        };
-        let open = std::fs::File::open(&path).map_err(cannot)?;
-        return bounded(open, max, &path.display().to_string());
+        return read(base, file, max);
     }
     match input.text.as_deref() {
         Some("-") => bounded(std::io::stdin().lock(), max, "stdin"),
@@ -68,6 +72,15 @@ fn text(base: &Path, input: &Input, max: usize) -> Result<String, CommandError> 
             "give it as JSON after the endpoint, with --input-file FILE, or as - from stdin",
         )),
     }
+}
+
+fn read(base: &Path, file: &Path, max: usize) -> Result<String, CommandError> {
+    let path = base.join(file);
+    let cannot = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot read {}", path.display()), &error)
+    };
+    let open = std::fs::File::open(&path).map_err(cannot)?;
+    bounded(open, max, &path.display().to_string())
 }
 
 /// Reads a text without ever holding more than can be sent.

@@ -124,6 +124,21 @@ async fn throttled_calls_are_sent_again_with_the_same_nonce() {
 }
 
 #[tokio::test]
+async fn a_throttled_call_waits_until_the_date_that_it_is_told() {
+    let server = Server::start(|number, request| match number {
+        0 => Answer::json(429, json!({}))
+            .header("date", "Sat, 21 Nov 2026 02:00:00 GMT")
+            .header("retry-after", "Sat, 21 Nov 2026 02:00:01 GMT"),
+        _ => made(request),
+    })
+    .await;
+    let begin = std::time::Instant::now();
+    Step::create("thing", wanted()).perform(&provider(REST, &server.address)).await.unwrap();
+    assert!(begin.elapsed() >= std::time::Duration::from_secs(1), "{:?}", begin.elapsed());
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
 async fn an_api_that_only_refuses_is_given_up() {
     let (result, requests) =
         create_against(|_, _| Answer::json(429, json!({})).header("retry-after", "0.2")).await;

@@ -1,5 +1,6 @@
 //! What may be submitted, checked before anything is sent.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -51,6 +52,12 @@ pub enum Refused {
     /// The webhook is no address.
     #[error("the webhook is not an http or https address")]
     Webhook,
+    /// The object storage is not described as it has to be. What is wrong is not quoted: it may
+    /// be a secret.
+    #[error(
+        "the object storage is not a JSON object of texts: accessId, accessSecret, bucketName, endpointUrl"
+    )]
+    S3Config,
 }
 
 /// A job before it is one.
@@ -61,6 +68,20 @@ pub struct Submission {
     webhook: Option<String>,
     #[serde(skip_serializing_if = "Policy::is_empty")]
     policy: Policy,
+    #[serde(rename = "s3Config", skip_serializing_if = "Option::is_none")]
+    s3_config: Option<S3Config>,
+}
+
+/// Object storage that the worker may use, handed through as it was written. Holds a secret, so
+/// it is not shown by `Debug`.
+#[derive(Clone, Serialize)]
+#[serde(transparent)]
+struct S3Config(Box<RawValue>);
+
+impl std::fmt::Debug for S3Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("S3Config")
+    }
 }
 
 /// How the job is treated.
@@ -89,7 +110,7 @@ impl Submission {
         if input.get() == "null" {
             return Err(Refused::Null);
         }
-        Ok(Self { input, webhook: None, policy: Policy::default() })
+        Ok(Self { input, webhook: None, policy: Policy::default(), s3_config: None })
     }
 
     /// With an address that is told when the job has ended.
@@ -121,6 +142,17 @@ impl Submission {
     pub fn low_priority(mut self, low: bool) -> Self {
         self.policy.low_priority = low;
         self
+    }
+
+    /// With object storage for the worker: a JSON object of texts, sent as it is written.
+    pub fn s3_config(mut self, json: &str) -> Result<Self, Refused> {
+        let texts: Result<BTreeMap<String, String>, _> = serde_json::from_str(json);
+        let raw: Result<Box<RawValue>, _> = serde_json::from_str(json);
+        match (texts, raw) {
+            (Ok(texts), Ok(raw)) if !texts.is_empty() => self.s3_config = Some(S3Config(raw)),
+            _ => return Err(Refused::S3Config),
+        }
+        Ok(self)
     }
 
     /// What is sent, if it is not too large.
@@ -229,6 +261,19 @@ mod tests {
         assert!(wait(999).is_err() && wait(300_001).is_err());
         assert_eq!(Wait::nearest(Duration::ZERO).ms(), 1_000);
         assert_eq!(Wait::nearest(Duration::MAX).ms(), 300_000);
+    }
+
+    #[test]
+    fn object_storage_is_handed_through_and_not_shown() {
+        let storage = r#"{"accessId": "a", "accessSecret": "canary", "bucketName":"b"}"#;
+        let submission = Submission::new("1").unwrap().s3_config(storage).unwrap();
+        assert_eq!(submission.body(200).unwrap(), format!(r#"{{"input":1,"s3Config":{storage}}}"#));
+        assert!(!format!("{submission:?}").contains("canary"));
+        for wrong in ["", "{}", "[]", r#"{"accessSecret": 1, "x": "canary"}"#, "canary"] {
+            let refused = Submission::new("1").unwrap().s3_config(wrong).unwrap_err();
+            assert_eq!(refused, Refused::S3Config);
+            assert!(!refused.to_string().contains("canary"));
+        }
     }
 
     #[test]

@@ -1,0 +1,275 @@
+//! `/openai/*`: a call of the `OpenAI` API, passed through to a worker as a job.
+//!
+//! The documents name the path and show no form. What clients and workers of the real service do
+//! about it is the form here: the job's input is `{"openai_route": …, "openai_input": …}`, and what
+//! the worker yields comes back as it is; as server-sent events where the call asks for a stream.
+//! What the calls mean is the worker's business.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::Response;
+use futures_util::stream;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use super::client::{self, Running};
+use super::queue::Queue;
+use super::rates;
+use super::record::{Job, State as JobState};
+use super::submission::{RUNSYNC_MAX, Submission};
+use crate::app::App;
+use crate::problem::{Kind, Problem};
+use crate::rest::answer::{json_response, json_text};
+
+/// How long an answer is waited for at most; then the job goes on without its caller.
+const WAIT: Duration = Duration::from_secs(330);
+/// The most bytes of chunks that are taken out of the store at a time.
+const DRAIN_MAX: usize = 4 << 20;
+
+/// A chunk of a stream, as the store holds it.
+#[derive(Deserialize)]
+struct Chunk {
+    output: Value,
+}
+
+/// A job whose chunks are read to its end.
+struct Reading {
+    app: Arc<App>,
+    endpoint: String,
+    id: String,
+    until: Instant,
+    ended: bool,
+    /// Whether the worker has streamed anything.
+    streamed: bool,
+    /// What was read and not yet passed on.
+    ready: VecDeque<Bytes>,
+}
+
+/// `POST /openai/{route}`, and `GET` for what needs no body, such as `/openai/v1/models`.
+pub(super) async fn pass(
+    State(app): Running,
+    Path((endpoint, route)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let permit = client::enter(&app, &endpoint, rates::OPENAI)?;
+    let has_body = request.method() == Method::POST;
+    let body = client::body(request, RUNSYNC_MAX).await?;
+    let input = if has_body { call(&body)? } else { RawValue::NULL.to_owned() };
+    let streams = serde_json::from_str::<Asked>(input.get()).is_ok_and(|asked| asked.stream);
+    let submitted = json!({ "openai_route": format!("/{route}") });
+    // The call's own text is passed on untouched: only the rest is written anew.
+    let submitted = submitted.to_string();
+    let rest = submitted.trim_end_matches('}');
+    let submitted = format!("{{\"input\":{rest},\"openai_input\":{}}}}}", input.get());
+    let submission = Submission::parse(submitted.as_bytes())?;
+    let job = client::accept(&app, &endpoint, submission).await?;
+    let reading = Reading {
+        app: Arc::clone(&app),
+        endpoint,
+        id: job.id,
+        until: Instant::now() + WAIT,
+        ended: false,
+        streamed: false,
+        ready: VecDeque::new(),
+    };
+    if streams {
+        return Ok(events(reading, permit));
+    }
+    reading.whole().await
+}
+
+/// What this service looks at in a call.
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    stream: bool,
+}
+
+fn call(body: &[u8]) -> Result<Box<RawValue>, Problem> {
+    let wrong = || Problem::invalid("the request body must be a JSON object");
+    let raw: Box<RawValue> = serde_json::from_slice(body).map_err(|_| wrong())?;
+    if raw.get().starts_with('{') { Ok(raw) } else { Err(wrong()) }
+}
+
+impl Reading {
+    /// What came since the last time, and how the job is; waits until there is something.
+    async fn next(&self) -> Result<(JobState, Vec<Value>), Problem> {
+        let news = self.app.queue.board.news(&self.id);
+        loop {
+            let mut bell = std::pin::pin!(news.bell().notified());
+            bell.as_mut().enable();
+            let (endpoint, id) = (self.endpoint.clone(), self.id.clone());
+            let drain =
+                move |tx: &crate::store::Tx<'_>| Queue::drain(tx, &endpoint, &id, DRAIN_MAX);
+            let (state, chunks) = self.app.store.write(drain).await?;
+            if !chunks.is_empty() || state.is_final() {
+                let parsed = chunks.iter().filter_map(|chunk| serde_json::from_str(chunk).ok());
+                return Ok((state, parsed.map(|chunk: Chunk| chunk.output).collect()));
+            }
+            if Instant::now() >= self.until || self.app.draining.is_cancelled() {
+                let message = "the worker has not answered in time; the job goes on";
+                return Err(Problem::new(Kind::Unavailable, message));
+            }
+            tokio::select! {
+                () = bell => {}
+                () = sleep_until(self.until) => {}
+                () = self.app.draining.cancelled() => {}
+            }
+        }
+    }
+
+    /// The whole answer, once the job has ended.
+    async fn whole(self) -> Result<Response, Problem> {
+        let mut parts = Vec::new();
+        loop {
+            let (state, more) = self.next().await?;
+            let over = more.is_empty();
+            parts.extend(more);
+            if state.is_final() && over {
+                break;
+            }
+        }
+        let job = client::read(&self.app, &self.endpoint, &self.id).await?;
+        if let Some(message) = failure(&job) {
+            let body = json!({ "error": { "message": message, "type": "worker_error" } });
+            return Ok(json_response(StatusCode::INTERNAL_SERVER_ERROR, &body));
+        }
+        Ok(json_text(answer(parts, job.output)))
+    }
+
+    /// The next piece of the event stream.
+    async fn piece(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Some(piece);
+            }
+            if self.ended {
+                return None;
+            }
+            match self.next().await {
+                Ok((state, outputs)) => {
+                    self.ended = state.is_final() && outputs.is_empty();
+                    self.streamed |= !outputs.is_empty();
+                    self.ready.extend(outputs.iter().flat_map(pieces).map(Bytes::from));
+                    if self.ended {
+                        self.ready.extend(self.rest().await.into_iter().map(Bytes::from));
+                    }
+                }
+                Err(problem) => {
+                    self.ended = true;
+                    self.ready.push_back(Bytes::from(error_event(&problem.message)));
+                }
+            }
+        }
+    }
+
+    /// What is left to say at the end: why there is no more, or the answer of a worker that does
+    /// not stream.
+    async fn rest(&self) -> Vec<String> {
+        let job = match client::read(&self.app, &self.endpoint, &self.id).await {
+            Ok(job) => job,
+            Err(problem) => return vec![error_event(&problem.message)],
+        };
+        match (failure(&job), job.output) {
+            (Some(message), _) => vec![error_event(&message)],
+            (None, Some(output)) if !self.streamed => {
+                serde_json::from_str(&output).map(|output| pieces(&output)).unwrap_or_default()
+            }
+            (None, _) => Vec::new(),
+        }
+    }
+}
+
+fn events(reading: Reading, permit: Option<rates::Permit>) -> Response {
+    let pieces = stream::unfold((reading, permit), |(mut reading, permit)| async move {
+        let piece = reading.piece().await?;
+        Some((Ok::<_, std::convert::Infallible>(piece), (reading, permit)))
+    });
+    let mut response = Response::new(Body::from_stream(pieces));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+/// What a worker yielded as text is the stream itself; anything else becomes one event.
+fn pieces(output: &Value) -> Vec<String> {
+    match output {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().flat_map(pieces).collect()
+        }
+        other => vec![format!("data: {other}\n\n")],
+    }
+}
+
+fn error_event(message: &str) -> String {
+    format!("data: {}\n\n", json!({ "error": { "message": message, "type": "worker_error" } }))
+}
+
+/// Why a job gave no answer, if it has ended without one.
+fn failure(job: &Job) -> Option<String> {
+    let name = job.state.name();
+    (job.state != JobState::Completed)
+        .then(|| job.error.clone().unwrap_or_else(|| format!("the job is {name}")))
+}
+
+/// The answer out of what was streamed, else out of the job's output: the one part, or all of them.
+fn answer(mut parts: Vec<Value>, output: Option<String>) -> String {
+    if parts.is_empty() {
+        let Some(text) = output else { return "null".to_owned() };
+        // A generator's output may be a list with its one part.
+        return match serde_json::from_str::<Vec<Box<RawValue>>>(&text) {
+            Ok(list) if list.len() == 1 => list[0].get().to_owned(),
+            _ => text,
+        };
+    }
+    if parts.len() == 1 {
+        return parts.swap_remove(0).to_string();
+    }
+    // A part that was too large for a chunk came as texts.
+    let texts: Option<String> = parts.iter().map(Value::as_str).collect();
+    match texts.filter(|text| serde_json::from_str::<&RawValue>(text).is_ok()) {
+        Some(text) => text,
+        None => Value::Array(parts).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_come_out_of_parts_or_of_the_output() {
+        let of = |parts: Value, output: Option<&str>| {
+            answer(parts.as_array().unwrap().clone(), output.map(str::to_owned))
+        };
+        assert_eq!(of(json!([{"id": 1}]), Some("[]")), r#"{"id":1}"#);
+        assert_eq!(of(json!([]), Some(r#"{"z":1.50}"#)), r#"{"z":1.50}"#);
+        assert_eq!(of(json!([]), Some(r#"[{"z":1.50}]"#)), r#"{"z":1.50}"#);
+        assert_eq!(of(json!(["{\"a\":", "1}"]), None), r#"{"a":1}"#);
+        assert_eq!(of(json!([1, 2]), None), "[1,2]");
+        assert_eq!(of(json!([]), None), "null");
+    }
+
+    #[test]
+    fn texts_are_the_stream_itself() {
+        assert_eq!(pieces(&json!("data: {}\n\n")), ["data: {}\n\n"]);
+        assert_eq!(pieces(&json!(["a", "b"])), ["a", "b"]);
+        assert_eq!(pieces(&json!({"x": 1})), ["data: {\"x\":1}\n\n"]);
+    }
+
+    #[test]
+    fn calls_are_objects() {
+        assert!(call(b"{\"a\": 1}").is_ok() && call(b" {}").is_ok());
+        assert!(call(b"[]").is_err() && call(b"").is_err() && call(b"{").is_err());
+    }
+}

@@ -1,0 +1,250 @@
+//! `kill -9` of a real run against a real service that loses answers, cuts connections, fails after
+//! the effect and throttles: what is begun again afterwards ends with every object live exactly once.
+//!
+//! `PLUMB_LONG_TESTS=1000 cargo test --release kills` does as many kills as one likes; without it
+//! there is a slice. `PLUMB_LONG_THREADS` says how many projects are killed at a time.
+
+use std::process::Child;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::crashes::{expect_exactly, spec};
+use crate::harness::{Project, Service, data, try_http};
+
+/// Volumes, templates and endpoints: 24 objects.
+const KEYS: usize = 8;
+
+/// What goes wrong with calls meanwhile; every service is slow as well.
+const FAULTS: [&[&str]; 5] = [
+    &[],
+    &["op=mutating,p=0.1,seed=SEED,kind=lost"],
+    &["op=mutating,p=0.1,seed=SEED,kind=error500-after"],
+    &["op=mutating,p=0.1,seed=SEED,kind=cut", "op=mutating,p=0.1,seed=SEED,kind=status429:0"],
+    &[
+        "op=mutating,p=0.05,seed=SEED,kind=error500-before",
+        "op=mutating,p=0.05,seed=SEED,kind=lost",
+    ],
+];
+
+/// When a run is killed.
+#[derive(Debug, Clone, Copy)]
+enum Moment {
+    /// So long after its start.
+    Time(Duration),
+    /// Once the service has had so many mutating calls of it.
+    Calls(usize),
+    /// Once its journal has grown so often.
+    Records(usize),
+}
+
+/// Numbers that look random and follow from a seed (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (x ^ (x >> 31)) % end
+    }
+
+    fn moment(&mut self, life: Duration) -> Moment {
+        match self.below(3) {
+            0 => Moment::Time(
+                life.mul_f64(f64::from(u32::try_from(self.below(1000)).unwrap()) / 1000.0),
+            ),
+            1 => Moment::Calls(usize::try_from(self.below(6 * KEYS as u64)).unwrap()),
+            _ => Moment::Records(usize::try_from(1 + self.below(30)).unwrap()),
+        }
+    }
+}
+
+/// What the rounds did together.
+#[derive(Default)]
+struct Tally {
+    kills: AtomicUsize,
+    rounds: AtomicUsize,
+    applies: AtomicUsize,
+}
+
+fn number(variable: &str, otherwise: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+#[test]
+fn killed_while_answers_get_lost_nothing_is_lost_or_doubled() {
+    let wanted = number("PLUMB_LONG_TESTS", 38);
+    let tally = Tally::default();
+    let life = Round::start(0).live();
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..number("PLUMB_LONG_THREADS", 4) {
+            scope.spawn(|| {
+                while tally.kills.load(Relaxed) < wanted {
+                    let seed = tally.rounds.fetch_add(1, Relaxed);
+                    Round::start(seed as u64).kill_and_finish(life, &tally);
+                }
+            });
+        }
+    });
+    let (kills, rounds) = (tally.kills.into_inner(), tally.rounds.into_inner());
+    let (applies, seconds) = (tally.applies.into_inner(), begin.elapsed().as_secs());
+    println!("{kills} kills in {rounds} rounds, {applies} applies to the end, {seconds} s");
+    assert!(kills >= wanted);
+}
+
+/// A project, a service with faults, and strangers who use the same names.
+struct Round {
+    seed: u64,
+    _folder: tempfile::TempDir,
+    service: Service,
+    project: Project,
+    strangers: Vec<(String, Value)>,
+}
+
+impl Round {
+    fn start(seed: u64) -> Self {
+        let folder = data();
+        let mut faults = vec!["--fault".to_owned(), "op=mutating,kind=latency:4".to_owned()];
+        for (n, fault) in FAULTS[usize::try_from(seed).unwrap() % FAULTS.len()].iter().enumerate() {
+            let seed = (10 * seed + n as u64).to_string();
+            faults.extend(["--fault".to_owned(), fault.replace("SEED", &seed)]);
+        }
+        let faults: Vec<&str> = faults.iter().map(String::as_str).collect();
+        let service = Service::start(folder.path(), &faults);
+        let project = Project::with(&spec(KEYS), &service);
+        let mut round = Self { seed, _folder: folder, service, project, strangers: Vec::new() };
+        let volume = json!({"name": "v-k000", "size": 10, "dataCenterId": "EU-RO-1"});
+        let template = json!({"name": "strange", "imageName": "other:1", "isServerless": true});
+        round.strangers = vec![
+            ("/networkvolumes".to_owned(), round.strange("/networkvolumes", &volume)),
+            ("/templates".to_owned(), round.strange("/templates", &template)),
+        ];
+        round
+    }
+
+    /// Makes a stranger's object, however often its answer gets lost: one of them is watched.
+    fn strange(&self, collection: &str, body: &Value) -> Value {
+        let name = body["name"].as_str().unwrap();
+        let url = format!("{}{collection}", self.service.environment["PLUMB_SERVERLESS_REST_URL"]);
+        for _ in 0..20 {
+            let _may_be_lost = try_http("POST", &url, Some(body));
+            let live = self.service.list(collection);
+            if let Some(made) = live.into_iter().find(|object| object["name"] == name) {
+                return made;
+            }
+        }
+        panic!("no stranger could be made in {collection}");
+    }
+
+    /// How long an apply lives that nobody kills.
+    fn live(&self) -> Duration {
+        let begin = Instant::now();
+        self.project.run(&["apply", "--yes"]).expect(0);
+        begin.elapsed()
+    }
+
+    fn kill_and_finish(&self, life: Duration, tally: &Tally) {
+        let mut dice = Dice(self.seed);
+        // In some rounds the run that finishes what was begun is killed as well, and the one after it.
+        let kills = [1, 1, 2, 3][usize::try_from(dice.below(4)).unwrap()];
+        let mut moments = Vec::new();
+        for _ in 0..kills {
+            let moment = dice.moment(life);
+            moments.push(moment);
+            tally.kills.fetch_add(usize::from(self.kill_at(moment)), Relaxed);
+        }
+        let what = format!("seed {}, killed at {moments:?}", self.seed);
+        tally.applies.fetch_add(self.finish(&what), Relaxed);
+        self.expect_strangers_and(&what);
+    }
+
+    /// Whether it was alive to be killed.
+    fn kill_at(&self, moment: Moment) -> bool {
+        let before = self.service.mutations().len();
+        let begin = Instant::now();
+        let mut child = self.project.spawn(&["apply", "--yes"]);
+        let mut journal = Journal::new(&self.project);
+        loop {
+            if child.try_wait().unwrap().is_some() {
+                return false;
+            }
+            let now = match moment {
+                Moment::Time(time) => begin.elapsed() >= time,
+                Moment::Calls(calls) => self.service.mutations().len() - before >= calls,
+                Moment::Records(records) => journal.grown() >= records,
+            };
+            if now {
+                return killed(&mut child);
+            }
+            std::thread::sleep(Duration::from_micros(300));
+        }
+    }
+
+    /// Applies until all is well; a step that met three faults in a row gives up, and says so.
+    fn finish(&self, what: &str) -> usize {
+        for n in 1..=10 {
+            let ran = self.project.run(&["apply", "--yes"]);
+            match ran.code {
+                Some(0) => return n,
+                Some(1 | 4) => {}
+                code => panic!("{what}: apply ended with {code:?}\n{}", ran.said()),
+            }
+        }
+        panic!("{what}: ten applies did not do");
+    }
+
+    fn expect_strangers_and(&self, what: &str) {
+        for (collection, stranger) in &self.strangers {
+            let live = self.service.list(collection);
+            let kept = live.iter().find(|object| object["id"] == stranger["id"]);
+            assert_eq!(kept, Some(stranger), "{what}: a stranger's object in {collection}");
+        }
+        let ours = |collection: &str| {
+            let mut names: Vec<String> = self
+                .service
+                .list(collection)
+                .iter()
+                .filter(|object| {
+                    !self.strangers.iter().any(|(_, other)| other["id"] == object["id"])
+                })
+                .map(|object| object["name"].as_str().unwrap().to_owned())
+                .collect();
+            names.sort();
+            names
+        };
+        expect_exactly(ours, KEYS, what);
+        let plan = self.project.run(&["plan", "--detailed-exitcode"]);
+        assert_eq!(plan.code, Some(0), "{what}: {}", plan.said());
+    }
+}
+
+fn killed(child: &mut Child) -> bool {
+    child.kill().unwrap();
+    child.wait().unwrap().code().is_none()
+}
+
+/// Watches how often the journal grows.
+struct Journal {
+    path: std::path::PathBuf,
+    length: u64,
+    grown: usize,
+}
+
+impl Journal {
+    fn new(project: &Project) -> Self {
+        let path = project.path(".plumb/journal");
+        let length = std::fs::metadata(&path).map_or(0, |found| found.len());
+        Self { path, length, grown: 0 }
+    }
+
+    fn grown(&mut self) -> usize {
+        let length = std::fs::metadata(&self.path).map_or(0, |found| found.len());
+        self.grown += usize::from(length != self.length);
+        self.length = length;
+        self.grown
+    }
+}
