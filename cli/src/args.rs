@@ -123,7 +123,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb resolve\n  plumb resolve endpoint.chat --adopt abc123\n  plumb resolve endpoint.chat --absent\n\nWithout an address, shows what is in doubt."
     )]
     Resolve(Resolve),
-    /// Take the lock from a run that is gone
+    /// Say who holds the lock, and take it from a run that is gone
     #[command(after_help = "Examples:\n  plumb unlock 5f0c2a9be1d34c77")]
     Unlock(Unlock),
     /// Run the checks of the spec against what is live

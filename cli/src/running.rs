@@ -89,15 +89,17 @@ impl Teller {
         }
     }
 
-    /// Tells how it all went.
-    fn close(&self, outputs: &BTreeMap<String, Shown>) {
+    /// Tells how it all went. Of a run that had nothing to do the plan has said so.
+    fn close(&self, outputs: &BTreeMap<String, Shown>, idle: bool) {
         let closing = self.progress.lock().unwrap_or_else(PoisonError::into_inner).closing();
         if self.json {
             let line = serde_json::json!({"event": "outputs", "outputs": outputs});
             self.output.data(&render::json::line(&line));
             return;
         }
-        self.output.talk(&closing);
+        if !idle {
+            self.output.talk(&closing);
+        }
         self.output.data(&render::state::outputs_text(outputs));
     }
 }
@@ -235,7 +237,8 @@ pub(crate) async fn run(
     };
     let report = execute(&mut session, &execution).await?;
     let closed = session.close().await;
-    teller.close(&outputs(&report));
+    let idle = run.plan.is_empty() && status(&report) == Status::Done;
+    teller.close(&outputs(&report), idle);
     teller.remaining(&report);
     closed?;
     Ok(status(&report))
