@@ -9,7 +9,9 @@ Every contestant has eight workers that answer with their input, and the same cl
 submit a job, wait for its result, and submit the next.
 
 plumb, echo     the service with its built-in worker; every job durable before it is accepted
-plumb, runpod   the same service, with workers of the Python SDK (`runpod.serverless.start`)
+plumb, python   the same service, with a plain Python worker of two calls, like that of redis
+plumb, runpod   the same service, with workers of the Python SDK (`runpod.serverless.start`); its loop
+                sleeps for a second whenever it has as many jobs as it may have
 redis           a list for jobs and one for each result, workers in Python with BLPOP; as it comes
                 (in memory, saved now and then), and with every write synced (`appendfsync always`)
 rq              the queue of that name over redis: forking for each job, and not (SimpleWorker)
@@ -38,6 +40,24 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOAD = os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")), "release", "examples", "load")
 WORKERS = 8
 HANDLER = 'import runpod\n\nrunpod.serverless.start({"handler": lambda job: job["input"]})\n'
+PLUMB_WORKER = """
+import http.client, json, os
+from urllib.parse import urlsplit
+me, key = os.environ["RUNPOD_POD_ID"], os.environ["RUNPOD_AI_API_KEY"]
+take = os.environ["RUNPOD_WEBHOOK_GET_JOB"].replace("$ID", me)
+done = os.environ["RUNPOD_WEBHOOK_POST_OUTPUT"].replace("$RUNPOD_POD_ID", me)
+connection = http.client.HTTPConnection(urlsplit(take).netloc)
+def call(method, url, body=None):
+    parts = urlsplit(url)
+    connection.request(method, parts.path + "?" + parts.query, body, {"Authorization": key})
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+while True:
+    status, body = call("GET", take + "&job_in_progress=0")
+    if status == 200:
+        job = json.loads(body)
+        call("POST", done.replace("$ID", job["id"]) + "&isStream=false", json.dumps({"output": job["input"]}))
+"""
 REDIS_WORKER = """
 import json, sys, redis
 r = redis.Redis(unix_socket_path=sys.argv[1])
@@ -141,6 +161,14 @@ class Plumb(Http):
         return json.loads(text)
 
 
+class PlumbPython(Plumb):
+    name = "plumb, python"
+
+    def start(self):
+        self.command = [sys.executable, self.write("worker.py", PLUMB_WORKER)]
+        super().start()
+
+
 class PlumbSdk(Plumb):
     name = "plumb, runpod"
 
@@ -228,7 +256,7 @@ class SdkServer(Http):
         self.spawn(sys.executable, handler, "--rp_serve_api", "--rp_api_port", str(self.port))
 
 
-CONTESTANTS = [Plumb, PlumbSdk, Redis, RedisSynced, Rq, RqSimple, SdkServer]
+CONTESTANTS = [Plumb, PlumbPython, PlumbSdk, Redis, RedisSynced, Rq, RqSimple, SdkServer]
 
 
 def ready(contestant):

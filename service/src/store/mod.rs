@@ -146,6 +146,8 @@ fn open_reader(path: &Path) -> Result<Connection, Problem> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(Duration::from_secs(5))?;
+    // A read looks at a job or a list: each of many readers needs only a small cache (KiB).
+    conn.pragma_update(None, "cache_size", -512)?;
     conn.set_prepared_statement_cache_capacity(64);
     Ok(conn)
 }

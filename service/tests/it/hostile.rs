@@ -104,3 +104,63 @@ async fn a_client_that_leaves_early_is_served_all_the_same() {
     let left = service.access_log().into_iter().find(|entry| entry["operation"] == "POST /runsync");
     assert_eq!(left.expect("it is in the log")["status"], 0);
 }
+
+#[tokio::test]
+async fn what_is_too_large_is_refused_without_reading_it() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({ "workersMax": 0 })).await;
+    for (operation, length) in
+        [("run", "10485761"), ("runsync", "20971521"), ("run", "999999999999")]
+    {
+        let mut stream = TcpStream::connect(host(&service)).await.unwrap();
+        let head = format!(
+            "POST /v2/{endpoint}/{operation} HTTP/1.1\r\nHost: x\r\nAuthorization: {KEY}\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        // Not a byte of the body was sent, and none is waited for.
+        let read = timeout(Duration::from_secs(10), stream.read_exact(&mut answer)).await;
+        read.expect("the service waits for the body").unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 400", "{operation} {length}");
+    }
+    assert_eq!(service.health(&endpoint).await["jobs"]["inQueue"], 0);
+}
+
+#[tokio::test]
+async fn slow_clients_hold_up_nobody() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({ "workersMin": 1 })).await;
+    let large = service.run(&endpoint, json!({ "output_bytes": 8 << 20 })).await;
+    service.until(&endpoint, &large, "COMPLETED").await;
+    let head =
+        |operation: &str| format!("{operation} HTTP/1.1\r\nHost: x\r\nAuthorization: {KEY}\r\n");
+    let mut deaf = Vec::new();
+    for _ in 0..20 {
+        // They ask for a large answer and never read it.
+        let mut stream = TcpStream::connect(host(&service)).await.unwrap();
+        let asked = format!("{}\r\n", head(&format!("GET /v2/{endpoint}/status/{large}")));
+        stream.write_all(asked.as_bytes()).await.unwrap();
+        deaf.push(stream);
+    }
+    let mut dripping = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(host(&service)).await.unwrap();
+        let asked = head(&format!("POST /v2/{endpoint}/run"));
+        dripping.push(tokio::spawn(async move {
+            for byte in format!("{asked}Content-Length: 1000\r\n\r\n{{").bytes().cycle() {
+                if stream.write_all(&[byte]).await.is_err() {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }));
+    }
+    let asked = Instant::now();
+    for number in 0..20 {
+        let job = service.run(&endpoint, json!({ "n": number })).await;
+        service.until(&endpoint, &job, "COMPLETED").await;
+    }
+    assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
+    dripping.iter().for_each(tokio::task::JoinHandle::abort);
+}
