@@ -421,6 +421,20 @@ pub(crate) enum State {
         #[command(flatten)]
         form: Form,
     },
+    /// Make the state where `[state]` says, for a first run
+    #[command(
+        after_help = "Examples:\n  plumb state init\n\nFiles beside the spec need none: their state is made by the first apply."
+    )]
+    Init,
+    /// Move the state to where `[state]` says now
+    #[command(
+        after_help = "Examples:\n  plumb state migrate --from file\n  plumb state migrate --from old.toml\n\nChange `[state]` of the spec first; old.toml holds the block that was there before. The old place is\nmarked as left, and nothing of it is removed."
+    )]
+    Migrate {
+        /// Where it was: `file`, or a TOML file with the `[state]` block of before
+        #[arg(long, value_name = "PLACE", value_hint = ValueHint::FilePath)]
+        from: String,
+    },
     /// Give an object another address
     #[command(
         after_help = "Examples:\n  plumb state mv value.a value.b\n  plumb state mv value.a 'value.a[eu]'"
@@ -440,9 +454,13 @@ pub(crate) enum State {
     },
     /// Print the state for a backup
     #[command(
-        after_help = "Examples:\n  plumb state pull > state.json\n\nThe state holds no secret in clear, but the key of its fingerprints: keep it to yourself."
+        after_help = "Examples:\n  plumb state pull > state.json\n  plumb state pull --serial 41 > state.json\n\nThe state holds no secret in clear, but the key of its fingerprints: keep it to yourself."
     )]
-    Pull,
+    Pull {
+        /// An older one that is kept: `plumb state history` lists them
+        #[arg(long, value_name = "SERIAL")]
+        serial: Option<u64>,
+    },
     /// Put a state in place of the one that is there
     #[command(
         after_help = "Examples:\n  plumb state push state.json\n  plumb state push - < state.json"
@@ -455,9 +473,9 @@ pub(crate) enum State {
         #[arg(long)]
         force: bool,
     },
-    /// Show which runs the journal tells of
+    /// Show which runs the journal tells of, and which older states are kept
     #[command(
-        after_help = "Examples:\n  plumb state history\n\nThe journal begins anew with each snapshot."
+        after_help = "Examples:\n  plumb state history\n\nThe journal begins anew with each snapshot; the last 20 snapshots are kept."
     )]
     History(Form),
     /// Show the records since the last snapshot

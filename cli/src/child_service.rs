@@ -185,9 +185,12 @@ fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
         .mode(0o600)
         .open(log_file(data))
         .map_err(cannot)?;
-    Command::new(program)
-        // What seals the state is none of the service's business.
-        .env_remove(state::cipher::VARIABLE)
+    let mut command = Command::new(program);
+    // What opens the state is none of the service's business.
+    for name in crate::session::OPENS_STATE {
+        command.env_remove(name);
+    }
+    command
         .args(["serve", "--until-idle", "--data"])
         .arg(data)
         .stdin(Stdio::null())

@@ -55,6 +55,18 @@ impl Store for Dying {
         self.store.restore(holder, snapshot).await
     }
 
+    async fn serials(&self) -> Result<Vec<u64>, StoreError> {
+        self.store.serials().await
+    }
+
+    async fn past(&self, serial: u64) -> Result<Option<Snapshot>, StoreError> {
+        self.store.past(serial).await
+    }
+
+    async fn is_plain(&self) -> Result<bool, StoreError> {
+        self.store.is_plain().await
+    }
+
     fn place(&self) -> String {
         self.store.place()
     }
@@ -93,6 +105,10 @@ impl Held for DyingHeld {
         expected: &Version,
     ) -> Result<Version, StoreError> {
         self.held.save(snapshot, expected).await
+    }
+
+    async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
+        self.held.retire(to).await
     }
 
     fn journal_bytes(&self) -> u64 {

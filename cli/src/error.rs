@@ -164,9 +164,10 @@ impl From<StoreError> for CommandError {
             StoreError::Suspicious { what, help } => {
                 Self::new(what).kind(Kind::Suspicious).help(help)
             }
+            StoreError::Unfit { what, help } => Self::new(what).kind(Kind::StoreFailed).help(help),
             StoreError::Failed { .. } => Self::new(chain(&error)).kind(Kind::StoreFailed).help(
-                "make room on the disk or mend the folder's permissions, and run the command again: \
-                 a run goes on from what was written down",
+                "mend what it names (room on the disk, permissions, the way to the store), and run \
+                 the command again: a run goes on from what was written down",
             ),
         }
     }

@@ -15,6 +15,7 @@ mod dying;
 mod error;
 mod jobs;
 mod output;
+mod place;
 mod planning;
 mod providers;
 mod running;

@@ -19,6 +19,7 @@ use engine::spec::{Config, Document};
 use engine::state::Snapshot;
 use engine::value::Datum;
 use render::view::PlanView;
+use state::Loaded;
 
 use crate::args::{Planning, VariableArgs};
 use crate::checks;
@@ -163,7 +164,17 @@ pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, Comm
 
 /// The state of a folder as it is right now, with the journal folded in.
 pub(crate) async fn load(folder: &Folder) -> Result<Folded, CommandError> {
-    Ok(fold(folder.store().load().await?, &System)?)
+    Ok(fold(folder.store()?.load().await?, &System)?)
+}
+
+/// The same for who goes on to read the spec: while that does not say where the state is, nothing
+/// is known of it, and reading it shows why.
+pub(crate) async fn load_if_told(folder: &Folder) -> Result<Folded, CommandError> {
+    if folder.settings().is_err() {
+        Ok(fold(Loaded::nothing(), &System)?)
+    } else {
+        load(folder).await
+    }
 }
 
 /// A plan and what is to be said about it; none where there are errors.
@@ -205,7 +216,7 @@ pub(crate) async fn plan(
     output: &Output,
 ) -> Result<Made, CommandError> {
     let options = options(planning)?;
-    let folded = load(folder).await?;
+    let folded = load_if_told(folder).await?;
     let mut resolved = read(folder, base, &planning.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(Made::refused(resolved));

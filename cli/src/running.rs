@@ -185,7 +185,7 @@ pub(crate) async fn seal_plain(
     folder: &Folder,
     output: &Output,
 ) -> Result<(), CommandError> {
-    if !folder.is_to_be_sealed() {
+    if !folder.is_to_be_sealed().await? {
         return Ok(());
     }
     session.replace(session.snapshot().clone()).await?;

@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use std::env::VarError;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Sources, Span};
+use engine::spec::settings::StateSettings;
 use engine::spec::{self, BYTES_MAX, Document};
 use state::cipher::{Cipher, VARIABLE};
-use state::file::FileStore;
 use state::{Holder, Store};
 
 use crate::error::CommandError;
+use crate::place::{self, MustBe};
 
 /// The largest file that `file("…")` reads, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
@@ -28,6 +29,10 @@ pub(crate) struct Folder {
     path: PathBuf,
     /// What its state is sealed with.
     cipher: Cipher,
+    /// What `[state]` says, once it is known.
+    settings: Arc<OnceLock<StateSettings>>,
+    /// The spec, where it was read for that and nobody has asked for it yet.
+    text: Arc<Mutex<Option<SpecText>>>,
 }
 
 impl Folder {
@@ -35,7 +40,9 @@ impl Folder {
     pub(crate) fn new(base: &Path, given: Option<&Path>) -> Result<Self, CommandError> {
         let path = given.map_or_else(|| base.to_owned(), |given| base.join(given));
         match std::fs::metadata(&path) {
-            Ok(found) if found.is_dir() => Ok(Self { path, cipher: cipher()? }),
+            Ok(found) if found.is_dir() => {
+                Ok(Self { path, cipher: cipher()?, settings: Arc::default(), text: Arc::default() })
+            }
             Ok(_) => Err(CommandError::new(format!("{} is no folder", path.display()))),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Err(CommandError::new(format!("there is no folder {}", path.display())))
@@ -58,21 +65,41 @@ impl Folder {
         self.join(STATE_FOLDER)
     }
 
-    fn files(&self) -> FileStore {
-        FileStore::new(self.plumb()).sealed(self.cipher.clone())
-    }
-
     /// Whether there is a key, and a state that was written without one.
-    pub(crate) fn is_to_be_sealed(&self) -> bool {
-        self.cipher.is_on() && self.files().is_plain()
+    pub(crate) async fn is_to_be_sealed(&self) -> Result<bool, CommandError> {
+        Ok(self.cipher.is_on() && self.any_store()?.is_plain().await?)
     }
 
-    /// The store of the state.
-    pub(crate) fn store(&self) -> Arc<dyn Store> {
-        let store: Arc<dyn Store> = Arc::new(self.files());
-        #[cfg(debug_assertions)]
-        let store = crate::dying::around(store);
-        store
+    /// The store of the state. A remote one must hold a state: it is made by `plumb state init`.
+    pub(crate) fn store(&self) -> Result<Arc<dyn Store>, CommandError> {
+        let store = self.any_store()?;
+        let is_remote = state::open::is_remote(self.settings()?);
+        Ok(if is_remote { Arc::new(MustBe(store)) } else { store })
+    }
+
+    /// The same, whatever is in it.
+    pub(crate) fn any_store(&self) -> Result<Arc<dyn Store>, CommandError> {
+        place::open(self.settings()?, &self.plumb(), self.cipher.clone())
+    }
+
+    /// Another place for the state of this folder.
+    pub(crate) fn store_at(
+        &self,
+        settings: &StateSettings,
+    ) -> Result<Arc<dyn Store>, CommandError> {
+        place::open(settings, &self.plumb(), self.cipher.clone())
+    }
+
+    /// Where its spec says that the state is. Without a spec it is in files.
+    pub(crate) fn settings(&self) -> Result<&StateSettings, CommandError> {
+        if let Some(known) = self.settings.get() {
+            return Ok(known);
+        }
+        let text = read_text(self)?;
+        let settings = text.as_ref().map_or(Ok(StateSettings::file()), place::settings);
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        let settings = settings?;
+        Ok(self.settings.get_or_init(|| settings))
     }
 }
 
@@ -116,6 +143,11 @@ pub(crate) fn read_spec(folder: &Folder) -> Result<SpecText, CommandError> {
 
 /// The same for what works without a spec, too.
 pub(crate) fn read_spec_if_any(folder: &Folder) -> Result<Option<SpecText>, CommandError> {
+    let kept = folder.text.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if kept.is_some() { Ok(kept) } else { read_text(folder) }
+}
+
+fn read_text(folder: &Folder) -> Result<Option<SpecText>, CommandError> {
     let paths = spec_files(folder)?;
     if paths.is_empty() {
         return Ok(None);
@@ -130,6 +162,17 @@ pub(crate) fn read_spec_if_any(folder: &Folder) -> Result<Option<SpecText>, Comm
     text.document = document;
     text.diagnostics.extend(diagnostics);
     Ok(Some(text))
+}
+
+/// One file, read as a spec.
+pub(crate) fn read_one(path: &Path) -> Result<SpecText, CommandError> {
+    let mut text = SpecText::default();
+    let mut files = Vec::new();
+    add_file(path, 0, &mut text, &mut files)?;
+    let (document, diagnostics) = spec::parse::parse(&text.sources, &files);
+    text.document = document;
+    text.diagnostics.extend(diagnostics);
+    Ok(text)
 }
 
 /// The files of a spec: `plumb.toml` first, the others by name.
@@ -263,10 +306,13 @@ impl System {
     }
 }
 
-/// A variable of the environment, as far as it is text. The key of the state is nobody else's: no
+/// What opens the state: nobody else's business.
+pub(crate) const OPENS_STATE: [&str; 3] = [VARIABLE, "PLUMB_STATE_URL", "PGPASSWORD"];
+
+/// A variable of the environment, as far as it is text. What opens the state is nobody else's: no
 /// descriptor can ask for it.
 pub(crate) fn variable(name: &str) -> Option<String> {
-    if name == VARIABLE { None } else { std::env::var(name).ok() }
+    if OPENS_STATE.contains(&name) { None } else { std::env::var(name).ok() }
 }
 
 impl apply::Host for System {

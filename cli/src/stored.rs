@@ -23,7 +23,7 @@ pub(crate) struct Stored {
 
 /// Reads the state of a folder, without a lock.
 pub(crate) fn read(folder: &Folder) -> Result<Stored, CommandError> {
-    let store = folder.store();
+    let store = folder.store()?;
     let loaded = session::wait_for(async { Ok(store.load().await?) })?;
     folded(loaded)
 }
@@ -38,7 +38,8 @@ fn nothing_applied(place: &Path) -> CommandError {
         .help("`plumb apply` makes one; `-C DIR` works in another folder")
 }
 
-fn folded(loaded: Loaded) -> Result<Stored, CommandError> {
+/// Folds the journal in.
+pub(crate) fn folded(loaded: Loaded) -> Result<Stored, CommandError> {
     let Loaded { mut snapshot, records, holder, .. } = loaded;
     if let Some(snapshot) = &mut snapshot {
         for record in &records {
@@ -66,7 +67,7 @@ pub(crate) fn edit(
     command: &str,
     edit: impl FnOnce(&Snapshot) -> Result<Vec<Record>, CommandError>,
 ) -> Result<(), CommandError> {
-    let store = folder.store();
+    let store = folder.store()?;
     let holder = System::holder(command);
     session::wait_for(async {
         // Taking a lock makes the folder; a folder without a state shall stay as it is.

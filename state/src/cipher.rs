@@ -35,7 +35,8 @@ pub const VARIABLE: &str = "PLUMB_STATE_KEY";
 /// What a sealed snapshot is bound to.
 pub const STATE: &[u8] = b"state";
 
-const MAGIC: [u8; 4] = *b"PLX1";
+/// What a sealed piece begins with.
+pub(crate) const MAGIC: [u8; 4] = *b"PLX1";
 const SALT: usize = 16;
 const CHECK: usize = 8;
 const NONCE: usize = 12;

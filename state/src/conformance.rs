@@ -32,6 +32,7 @@ pub async fn run(make: impl Fn() -> Place) {
     waiting_ends_when_the_lock_is_free(make()).await;
     loading_needs_no_lock(make()).await;
     restoring_begins_anew(make()).await;
+    a_place_that_was_left_says_where_to(make()).await;
 }
 
 /// A snapshot with some content, for tests of stores.
@@ -265,4 +266,19 @@ async fn restoring_begins_anew(place: Place) {
     assert!(restored.serial > 4, "{} was used before", restored.serial);
     assert_eq!((now.version, now.holder), (version, None));
     assert!(now.records.is_empty());
+}
+
+async fn a_place_that_was_left_says_where_to(place: Place) {
+    initialised(&place).await;
+    let mut held = locked(&place, "a").await;
+    held.retire("s3://bucket/prefix").await.expect("the lock is held");
+    held.release().await.expect("it is held");
+    let lock = place().lock(&holder("b"), Duration::ZERO).await.map(drop);
+    for result in [place().load().await.map(drop), lock] {
+        let Err(StoreError::Suspicious { what, .. }) = result else { panic!("{result:?}") };
+        assert!(what.ends_with("to s3://bucket/prefix"), "{what}");
+    }
+    place().restore(&holder("c"), &snapshot(3)).await.expect("a person decided it");
+    assert!(loaded(&place).await.snapshot.is_some());
+    drop(locked(&place, "d").await);
 }

@@ -27,6 +27,9 @@
 //! is durable, and it is dropped. Everything else that is wrong is damage, a rotten last frame
 //! too, because a record in it may be all that is known of an object.
 
+#[cfg(any(test, feature = "postgres", feature = "object-store"))]
+pub(crate) mod pieces;
+
 use engine::journal::Record;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -15,6 +15,12 @@ pub mod format;
 pub mod frame;
 mod json;
 pub mod memory;
+#[cfg(feature = "object-store")]
+pub mod object;
+pub mod open;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+mod write;
 
 use std::time::Duration;
 
@@ -38,6 +44,21 @@ pub trait Store: Send + Sync {
     /// This is the way out of [`StoreError::Suspicious`], for a person who decided it; nothing
     /// else may call it. It takes the lock, without waiting.
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError>;
+
+    /// The serials of the older snapshots that are kept, in order.
+    async fn serials(&self) -> Result<Vec<u64>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// An older snapshot, if it is kept.
+    async fn past(&self, _serial: u64) -> Result<Option<Snapshot>, StoreError> {
+        Ok(None)
+    }
+
+    /// Whether there is a state that was written without a key.
+    async fn is_plain(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 
     /// Where it is, for people, without secrets.
     fn place(&self) -> String;
@@ -66,6 +87,12 @@ pub trait Held: Send {
         snapshot: &Snapshot,
         expected: &Version,
     ) -> Result<Version, StoreError>;
+
+    /// Marks the place as one whose state was moved to `to`: from then on whoever reads or locks it
+    /// is told so, and nothing else. Puts nothing away; [`Store::restore`] makes it a place again.
+    async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
+        Err(StoreError::refused(format!("the state cannot be moved from here to {to}")))
+    }
 
     /// How many bytes the journal has, to judge when a snapshot is due.
     fn journal_bytes(&self) -> u64;
@@ -135,6 +162,14 @@ pub enum StoreError {
     #[error("{what}")]
     Suspicious {
         /// What is wrong, naming the file.
+        what: String,
+        /// What to do.
+        help: String,
+    },
+    /// The store cannot keep a state safely, or cannot be used as it is set up. Nothing was changed.
+    #[error("{what}")]
+    Unfit {
+        /// Why.
         what: String,
         /// What to do.
         help: String,

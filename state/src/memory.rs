@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use engine::journal::Record;
 use engine::state::Snapshot;
 
-use crate::{Held, Holder, Loaded, Store, StoreError, Version};
+use crate::{Held, Holder, Loaded, Store, StoreError, Version, write};
 
 const POLL: Duration = Duration::from_millis(10);
 
@@ -28,6 +28,8 @@ struct Shared {
     writes: u64,
     records: Vec<Record>,
     holder: Option<Holder>,
+    /// Where the state was moved to.
+    moved: Option<String>,
     /// Raised by every holder, and by whoever drives one out.
     epoch: u64,
     /// How many writes still succeed.
@@ -58,6 +60,13 @@ impl Shared {
                 *left -= 1;
                 Ok(())
             }
+            None => Ok(()),
+        }
+    }
+
+    fn refuse_moved(&self) -> Result<(), StoreError> {
+        match &self.moved {
+            Some(to) => Err(write::moved("memory", to)),
             None => Ok(()),
         }
     }
@@ -120,12 +129,14 @@ impl MemoryStore {
 impl Store for MemoryStore {
     async fn load(&self) -> Result<Loaded, StoreError> {
         let shared = self.shared();
+        shared.refuse_moved()?;
         Ok(Loaded { holder: shared.holder.clone(), ..shared.loaded() })
     }
 
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
         let until = tokio::time::Instant::now() + wait;
         loop {
+            self.shared().refuse_moved()?;
             match self.take(holder) {
                 Ok(held) => return Ok(Box::new(held)),
                 Err(other) if tokio::time::Instant::now() >= until => {
@@ -142,6 +153,7 @@ impl Store for MemoryStore {
         shared.count_write()?;
         let known = shared.snapshot.as_ref().map_or(0, |known| known.serial);
         let serial = known.max(snapshot.serial) + 1;
+        shared.moved = None;
         Ok(shared.put(Snapshot { serial, ..snapshot.clone() }))
     }
 
@@ -226,6 +238,13 @@ impl Held for MemoryHeld {
                 return Err(StoreError::Fenced(format!("serial {new} was to replace {old}")));
             }
             Ok(shared.put(snapshot.clone()))
+        })
+    }
+
+    async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
+        self.write(|shared| {
+            shared.moved = Some(to.to_owned());
+            Ok(())
         })
     }
 

@@ -93,7 +93,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     let teller = Teller::new(output, running.json);
     refuse_unasked(running)?;
     let options = planning::options(planning)?;
-    let folded = planning::load(folder).await?;
+    let folded = planning::load_if_told(folder).await?;
     let mut resolved = planning::read(folder, base, &planning.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), &teller, output));
@@ -113,7 +113,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
         return Ok(refuse(&made, &teller, output));
     }
     let holder = System::holder(if planning.destroy { "destroy" } else { "apply" });
-    let store = folder.store();
+    let store = folder.store()?;
     let opening = async {
         let mut session =
             Session::open(&*store, &holder, planning.lock_timeout, &System, None).await?;
@@ -287,7 +287,7 @@ async fn open_checked(
     let holder = System::holder("apply");
     let base = &saved.plan.base;
     let origin = base.first_key.clone().map(|key| (base.lineage.clone(), key));
-    let store = folder.store();
+    let store = folder.store()?;
     let wait = args.planning.lock_timeout;
     let mut session = Session::open(&*store, &holder, wait, &System, origin).await?;
     seal_plain(&mut session, folder, teller.output()).await?;

@@ -62,7 +62,7 @@ async fn import(
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
         return Ok(refuse(&Made::refused_for(resolved, diagnostics), output));
     }
-    let (store, holder) = (folder.store(), System::holder("import"));
+    let (store, holder) = (folder.store()?, System::holder("import"));
     let mut session = Session::open(&*store, &holder, args.lock_timeout, &System, None).await?;
     seal_plain(&mut session, folder, output).await?;
     recover_open(&mut session, &configured.providers, &Teller::new(output, false)).await?;

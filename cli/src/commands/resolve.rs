@@ -66,7 +66,7 @@ async fn decide(
             "give `--adopt ID` if an object with this id is there, or `--absent` if there is none",
         ));
     }
-    let store = folder.store();
+    let store = folder.store()?;
     let holder = System::holder("resolve");
     if store.load().await?.snapshot.is_none() {
         return Err(CommandError::new("nothing was applied yet, so nothing is in doubt"));

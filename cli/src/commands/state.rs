@@ -1,7 +1,9 @@
 //! `plumb state`: looking at the state, and editing it.
 
+mod begin;
 mod edit;
 mod journal;
+mod migrate;
 mod transfer;
 
 use std::path::Path;
@@ -28,7 +30,9 @@ pub(crate) fn run(base: &Path, args: &State, output: &Output) -> Result<Status, 
         State::Show { address, form } => show(&folder, address, form, output)?,
         State::Mv { from, to } => edit::mv(&folder, from, to, output)?,
         State::Rm { addresses } => edit::rm(&folder, addresses, output)?,
-        State::Pull => transfer::pull(&folder, output)?,
+        State::Init => begin::run(&folder, output)?,
+        State::Migrate { from } => migrate::run(base, &folder, from, output)?,
+        State::Pull { serial } => transfer::pull(&folder, *serial, output)?,
         State::Push { file, force } => transfer::push(base, &folder, file, *force, output)?,
         State::History(form) => journal::history(&folder, form, output)?,
         State::Journal(form) => journal::journal(&folder, form, output)?,

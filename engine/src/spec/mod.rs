@@ -6,6 +6,7 @@
 //! every expression typed. Both return what they could make together with diagnostics, all of
 //! them in one go; neither reads a file (the shell answers [`Document::files`]).
 
+pub mod backends;
 mod checker;
 pub mod constant;
 mod convert;

@@ -11,6 +11,7 @@ use super::checker::{Checker, place};
 use super::convert::file_argument;
 use super::names::{Known, Names};
 use super::resource::{Checked, resource};
+use super::settings::state_settings;
 use super::{
     Config, Document, Item, RawBlock, diagnostics as say, imports, locals, outputs, variables,
 };
@@ -76,6 +77,7 @@ fn check(document: &Document, input: &ResolveInput) -> (Config, Vec<Option<Check
     manage(document, input, &mut names, &mut diagnostics);
     locals::infer(document, &mut names, &mut diagnostics);
     check_files(document, &input.files, &mut diagnostics);
+    diagnostics.extend(state_settings(document).1);
     let config = Config {
         name: name(document, &names, &mut diagnostics),
         variables,

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::constant::constant;
 use super::resolve::{Files, Given, check_files};
 use super::scope::{Locals, PlainScope};
-use super::{Document, RawBlock, SpecExpr, Variable, diagnostics as say, variables};
+use super::{Document, RawBlock, SpecExpr, Variable, backends, diagnostics as say, variables};
 use crate::address::Name;
 use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::evaluate::evaluate;
@@ -119,29 +118,38 @@ fn evaluate_all(
 
 /// Reads `[state]`: plain values, because a state must be found before anything is computed.
 pub fn state_settings(document: &Document) -> (StateSettings, Diagnostics) {
-    let mut diagnostics = Diagnostics::new();
-    let mut values = BTreeMap::new();
-    let mut backend = Name::from("file");
-    let block = document.state.as_ref();
-    for (key, item) in block.into_iter().flat_map(|block| block.items.iter()) {
-        let at = item.value.span;
-        if document.broken.contains(&at) {
-            continue;
-        }
-        match constant(&item.value.expr) {
-            None => diagnostics.push(say::not_constant(&format!("`{key}` of `[state]`"), at)),
-            Some(Value::String(text)) if &**key == "backend" => backend = text,
-            Some(value) if &**key == "backend" => {
-                let want = crate::types::Type::String;
-                diagnostics.push(say::wrong_type(&want, Some(&value), at));
-            }
-            Some(value) => {
-                values.insert(key.clone(), (value, item.key));
-            }
+    backends::read(document)
+}
+
+impl StateSettings {
+    /// What holds without a block: files beside the spec.
+    pub fn file() -> Self {
+        Self { backend: "file".into(), values: BTreeMap::new(), header: None }
+    }
+
+    /// A text that the backend is told.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        match self.values.get(key) {
+            Some((Value::String(text), _)) => Some(text),
+            _ => None,
         }
     }
-    let header = block.map(|block| block.header);
-    (StateSettings { backend, values, header }, diagnostics)
+
+    /// A whole number that the backend is told.
+    pub fn integer(&self, key: &str) -> Option<i64> {
+        match self.values.get(key) {
+            Some((Value::Integer(number), _)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Whether the backend is told that something holds.
+    pub fn is_set(&self, key: &str) -> Option<bool> {
+        match self.values.get(key) {
+            Some((Value::Bool(is_set), _)) => Some(*is_set),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -216,26 +224,5 @@ mod tests {
             provider_settings(&document, &BTreeMap::new(), &BTreeMap::new());
         assert!(diagnostics.is_empty());
         assert_eq!(format!("{:?}", settings["p"].values["x"].value.value), "1");
-    }
-
-    #[test]
-    fn where_state_lives() {
-        let state = |text: &str| {
-            let (sources, document) = document(text);
-            let (state, diagnostics) = state_settings(&document);
-            let values: Vec<String> =
-                state.values.iter().map(|(key, (value, _))| format!("{key} = {value:?}")).collect();
-            (format!("{}: {}", state.backend, values.join(", ")), lines(&sources, &diagnostics))
-        };
-        assert_eq!(state(""), ("file: ".to_owned(), String::new()));
-        let (text, diagnostics) =
-            state("[state]\nbackend = 'http'\nurl = 'x'\nretry = { max = 3 }\n");
-        assert_eq!((&*text, &*diagnostics), ("http: retry = {\"max\": 3}, url = \"x\"", ""));
-        let (_, diagnostics) = state("[state]\nbackend = 3\nurl = '${var.x}'\n");
-        assert_lines(
-            &diagnostics,
-            "plumb.toml:2:11 error: wrong type [3] expected string, found integer | put it in quotes
-             plumb.toml:3:7 error: expected a plain value ['${var.x}'] `url` of `[state]` cannot be computed | write the value itself, without `${…}`",
-        );
     }
 }

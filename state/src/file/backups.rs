@@ -4,8 +4,11 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::{Files, LARGEST, file_failed};
+use engine::state::Snapshot;
+
 use crate::StoreError;
 use crate::cipher::{self, STATE};
+use crate::format;
 
 /// How many old snapshots are kept.
 const BACKUPS: usize = 20;
@@ -61,6 +64,19 @@ fn begins_sealed(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(8).read_to_end(&mut head));
     read.is_err() || cipher::is_sealed(&head)
+}
+
+/// A backup, if there is one of that serial.
+pub(super) fn read(files: &Files, serial: u64) -> Result<Option<Snapshot>, StoreError> {
+    let path = files.backup(serial);
+    let bytes = files.disk.read(&path, LARGEST).map_err(|e| file_failed("read", &path, e))?;
+    let Some(bytes) = bytes else { return Ok(None) };
+    let name = path.display();
+    let plain = files.cipher.open(STATE, &bytes).map_err(|e| e.of(&name.to_string()))?;
+    format::decode(&plain).map(|(_, snapshot)| Some(snapshot)).map_err(|error| {
+        let what = format!("{name} cannot be read: {error}");
+        StoreError::suspicious(what, "nothing was changed; take another one")
+    })
 }
 
 /// Removes the oldest backups. An error is no reason to fail a run; the next one tries again.

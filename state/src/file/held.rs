@@ -6,6 +6,7 @@
 //! the snapshot itself says which end of the journal is folded into it.
 
 use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,10 +17,9 @@ use engine::state::Snapshot;
 use super::lock::{Lock, Seen};
 use super::read::{self, Found};
 use super::{Files, GRACE, LARGEST, backups, blocking, file_failed, identity_at, identity_of};
-use crate::cipher::STATE;
 use crate::format::{self, Header};
 use crate::frame::{self, Base, End};
-use crate::{Held, Holder, Loaded, StoreError, Version};
+use crate::{Held, Holder, Loaded, StoreError, Version, write};
 
 /// See the module.
 pub(super) struct FileHeld {
@@ -164,7 +164,8 @@ impl FileHeld {
         if self.at.is_some() {
             return Err(StoreError::Fenced("there is a state already".to_owned()));
         }
-        let (header, bytes) = encode(&self.files, snapshot, self.epoch, End::default())?;
+        let (header, bytes) =
+            write::encode(&self.files.cipher, snapshot, self.epoch, End::default())?;
         let result = self.write_first(header, &bytes);
         self.poison(result)
     }
@@ -220,9 +221,9 @@ impl FileHeld {
         let Some(At { header: old, journal, .. }) = &self.at else {
             return Err(StoreError::refused("a state was saved before the first one"));
         };
-        check_successor(old, expected, snapshot)?;
+        write::check_successor(old, expected, snapshot)?;
         let (old, end) = (old.clone(), journal.end);
-        let (header, bytes) = encode(&self.files, snapshot, self.epoch, end)?;
+        let (header, bytes) = write::encode(&self.files.cipher, snapshot, self.epoch, end)?;
         let result = self.replace(Some(old.serial), header, &bytes);
         self.poison(result)
     }
@@ -282,11 +283,18 @@ pub(super) fn restore(
     lock.sign_on(holder, epoch)?;
     backups::set_aside(&files, serial - 1);
     let snapshot = Snapshot { serial, ..snapshot.clone() };
-    let (header, bytes) = encode(&files, &snapshot, epoch, End::default())?;
+    let (header, bytes) = write::encode(&files.cipher, &snapshot, epoch, End::default())?;
     let loaded = Loaded::nothing();
     let mut held = FileHeld { files, lock, epoch, loaded, at: None, broken: None };
     held.sync_parent()?;
-    held.replace(None, header, &bytes)
+    let version = held.replace(None, header, &bytes)?;
+    let moved = held.files.moved();
+    match std::fs::remove_file(&moved) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(file_failed("remove", &moved, error))
+        }
+        _ => Ok(version),
+    }
 }
 
 /// Locks the journal as well as the lock file: that one may be deleted by hand.
@@ -309,44 +317,6 @@ fn lock_journal(file: &File, files: &Files) -> Result<(), StoreError> {
     }
 }
 
-fn encode(
-    files: &Files,
-    snapshot: &Snapshot,
-    epoch: u64,
-    checkpoint: End,
-) -> Result<(Header, Vec<u8>), StoreError> {
-    let failed = "cannot write the state";
-    let (header, bytes) = format::encode(snapshot, epoch, checkpoint)
-        .map_err(|error| StoreError::failed(failed, error))?;
-    let sealed =
-        files.cipher.seal(STATE, &bytes).map_err(|error| StoreError::failed(failed, error))?;
-    let sealed = if let std::borrow::Cow::Owned(sealed) = sealed { sealed } else { bytes };
-    Ok((header, sealed))
-}
-
-fn check_successor(
-    old: &Header,
-    expected: &Version,
-    snapshot: &Snapshot,
-) -> Result<(), StoreError> {
-    let serial = old.serial;
-    if old.version() != *expected {
-        let why = format!("the state has serial {serial}, and is not the version to be replaced");
-        return Err(StoreError::Fenced(why));
-    }
-    if old.lineage != snapshot.lineage {
-        return Err(StoreError::suspicious(
-            format!("a state of lineage {} was to replace {}", snapshot.lineage, old.lineage),
-            "nothing was changed; a state of another lineage can only be put in place by hand",
-        ));
-    }
-    if snapshot.serial <= serial {
-        let why = format!("serial {} was to replace serial {serial}", snapshot.serial);
-        return Err(StoreError::Fenced(why));
-    }
-    Ok(())
-}
-
 #[async_trait]
 impl Held for FileHeld {
     fn loaded(&self) -> &Loaded {
@@ -367,6 +337,14 @@ impl Held for FileHeld {
         expected: &Version,
     ) -> Result<Version, StoreError> {
         blocking(|| self.save_now(snapshot, expected))
+    }
+
+    async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
+        blocking(|| {
+            self.check()?;
+            let staged = self.files.stage(&self.files.moved(), to.as_bytes())?;
+            self.files.publish(staged).map(drop)
+        })
     }
 
     fn journal_bytes(&self) -> u64 {

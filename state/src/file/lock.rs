@@ -11,13 +11,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Files, Identity, file_failed, identity_at, identity_of};
-use crate::{Holder, StoreError};
+use crate::{Holder, StoreError, write};
 
 /// The note has one sector, so that it is written whole or not at all.
 const NOTE: usize = 512;
 const HOLDER: usize = 3584;
-/// Longer names are cut: the file may be written by anybody who can write the folder.
-const NAME_CHARS: usize = 200;
 
 /// A lock that this process holds. Dropping it releases it.
 pub(super) struct Lock {
@@ -116,16 +114,8 @@ fn read_note(file: &File) -> Result<Option<Note>, StoreError> {
 
 fn read_holder(file: &File) -> Option<Holder> {
     let text = read_text(file, NOTE, HOLDER).ok()?;
-    let mut holder: Holder = serde_json::from_str(&text).ok()?;
-    for name in [&mut holder.run, &mut holder.command, &mut holder.user, &mut holder.host] {
-        *name = tame(name);
-    }
-    Some(holder)
-}
-
-/// What may be shown of a name that somebody else wrote.
-fn tame(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect()
+    let holder: Holder = serde_json::from_str(&text).ok()?;
+    Some(write::tamed(&holder))
 }
 
 /// The text in a part of the file, without the padding.
@@ -161,11 +151,7 @@ impl Lock {
     /// Notes who holds the lock from now on, under which epoch.
     pub(super) fn sign_on(&mut self, holder: &Holder, epoch: u64) -> Result<(), StoreError> {
         self.note.epoch = epoch;
-        let mut holder = holder.clone();
-        for name in [&mut holder.run, &mut holder.command, &mut holder.user, &mut holder.host] {
-            *name = tame(name);
-        }
-        let text = serde_json::to_string(&holder).unwrap_or_default();
+        let text = serde_json::to_string(&write::tamed(holder)).unwrap_or_default();
         self.write_note()
             .and_then(|()| write_text(&self.file, NOTE, HOLDER, &text))
             .map_err(|error| file_failed("write", &self.path, error))

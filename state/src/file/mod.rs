@@ -5,6 +5,7 @@
 //! journal               the records since (`frame`), replaced by renaming when a snapshot is saved
 //! lock                  locked by the kernel while a run holds it; tells who, and what was seen
 //! backups/SERIAL.json   the last 20 snapshots before this one
+//! moved                 only where the state was moved away: to where
 //! .gitignore            so that none of this is committed
 //! ```
 //!
@@ -71,12 +72,6 @@ impl FileStore {
         self
     }
 
-    /// Whether there is a state that was written without a key.
-    pub fn is_plain(&self) -> bool {
-        let read = self.files.disk.read(&self.files.state(), LARGEST);
-        read.is_ok_and(|bytes| bytes.is_some_and(|bytes| !cipher::is_sealed(&bytes)))
-    }
-
     /// Polls for the lock until it is taken, or `wait` is over.
     async fn take(&self, wait: Duration) -> Result<Lock, StoreError> {
         blocking(|| prepare(&self.files))?;
@@ -115,6 +110,19 @@ impl Store for FileStore {
         blocking(|| held::restore(self.files.clone(), lock, holder, snapshot))
     }
 
+    async fn serials(&self) -> Result<Vec<u64>, StoreError> {
+        Ok(self.files.backup_serials())
+    }
+
+    async fn past(&self, serial: u64) -> Result<Option<Snapshot>, StoreError> {
+        blocking(|| backups::read(&self.files, serial))
+    }
+
+    async fn is_plain(&self) -> Result<bool, StoreError> {
+        let read = blocking(|| self.files.disk.read(&self.files.state(), LARGEST));
+        Ok(read.is_ok_and(|bytes| bytes.is_some_and(|bytes| !cipher::is_sealed(&bytes))))
+    }
+
     fn place(&self) -> String {
         self.files.folder.display().to_string()
     }
@@ -148,6 +156,11 @@ impl Files {
 
     fn journal(&self) -> PathBuf {
         self.folder.join("journal")
+    }
+
+    /// Says where the state went that was here once.
+    fn moved(&self) -> PathBuf {
+        self.folder.join("moved")
     }
 
     fn lock(&self) -> PathBuf {

@@ -12,7 +12,7 @@ use super::lock::{self, Note};
 use super::{Files, LARGEST, file_failed, identity_at};
 use crate::format::{self, Header, Unreadable};
 use crate::frame::{self, End, Journal};
-use crate::{Loaded, StoreError};
+use crate::{Loaded, StoreError, write};
 
 /// How often files that change while they are read are read again.
 const ATTEMPTS: u32 = 50;
@@ -29,6 +29,7 @@ pub(super) struct Found {
 
 /// Reads the folder as of one moment. None is a first run.
 pub(super) fn read(files: &Files) -> Result<Option<Found>, StoreError> {
+    refuse_moved(files)?;
     let (state, journal) = (files.state(), files.journal());
     for _ in 0..ATTEMPTS {
         // The note is read first, so that it is not of a later snapshot than the one that is read.
@@ -43,6 +44,15 @@ pub(super) fn read(files: &Files) -> Result<Option<Found>, StoreError> {
     }
     let what = format!("{} changed each time it was read", state.display());
     Err(StoreError::Failed { what, source: None })
+}
+
+/// A state that was moved away is to be used where it is now.
+fn refuse_moved(files: &Files) -> Result<(), StoreError> {
+    let path = files.moved();
+    let bytes = files.disk.read(&path, LARGEST).map_err(|e| file_failed("read", &path, e))?;
+    let Some(bytes) = bytes else { return Ok(()) };
+    let to: String = String::from_utf8_lossy(&bytes).chars().filter(|c| !c.is_control()).collect();
+    Err(write::moved(&files.folder.display().to_string(), &to))
 }
 
 fn judge(

@@ -5,7 +5,7 @@ use engine::journal::Record;
 use crate::args::Form;
 use crate::error::CommandError;
 use crate::output::Output;
-use crate::session::Folder;
+use crate::session::{self, Folder};
 use crate::stored;
 
 pub(super) fn journal(folder: &Folder, form: &Form, output: &Output) -> Result<(), CommandError> {
@@ -17,6 +17,15 @@ pub(super) fn history(folder: &Folder, form: &Form, output: &Output) -> Result<(
     let mut records = stored::read(folder)?.records;
     records.retain(|r| matches!(r, Record::RunOpened { .. } | Record::RunClosed { .. }));
     print(&records, form, output);
+    let store = folder.any_store()?;
+    let serials = session::wait_for(async { Ok(store.serials().await?) })?;
+    if !serials.is_empty() {
+        let serials: Vec<String> = serials.iter().map(ToString::to_string).collect();
+        output.talk(&format!(
+            "older states are kept: serial {} (`plumb state pull --serial N`)\n",
+            serials.join(", ")
+        ));
+    }
     Ok(())
 }
 

@@ -14,10 +14,26 @@ use crate::stored;
 /// The largest state that is read, in bytes.
 const BYTES_MAX: u64 = 4 << 30;
 
-pub(super) fn pull(folder: &Folder, output: &Output) -> Result<(), CommandError> {
-    let snapshot = stored::read_some(folder)?;
+pub(super) fn pull(
+    folder: &Folder,
+    serial: Option<u64>,
+    output: &Output,
+) -> Result<(), CommandError> {
+    let snapshot = match serial {
+        Some(serial) => past(folder, serial)?,
+        None => stored::read_some(folder)?,
+    };
     output.data(&render::json::pretty(&snapshot));
     Ok(())
+}
+
+fn past(folder: &Folder, serial: u64) -> Result<Snapshot, CommandError> {
+    let store = folder.any_store()?;
+    let found = session::wait_for(async { Ok(store.past(serial).await?) })?;
+    found.ok_or_else(|| {
+        CommandError::new(format!("no state of serial {serial} is kept in {}", store.place()))
+            .help("`plumb state history` lists which are")
+    })
 }
 
 pub(super) fn push(
@@ -28,7 +44,7 @@ pub(super) fn push(
     output: &Output,
 ) -> Result<(), CommandError> {
     let snapshot = parse(&read(base, file)?, file)?;
-    let store = folder.store();
+    let store = folder.store()?;
     let holder = System::holder("state push");
     session::wait_for(async {
         if !force {
@@ -61,7 +77,7 @@ fn parse(bytes: &[u8], file: &Path) -> Result<Snapshot, CommandError> {
         let place = file.display();
         let (line, column) = (error.line(), error.column());
         CommandError::new(format!("{place} is no state: it cannot be read at {line}:{column}"))
-            .help("give a file that `plumb state pull` printed, or a backup from .plumb/backups")
+            .help("give a file that `plumb state pull` printed, or a backup")
     })
 }
 

@@ -60,6 +60,67 @@ pub fn missing_attributes(ty: &str, names: &[&str], at: Span) -> Diagnostic {
         .help("add the missing lines to this block")
 }
 
+/// A backend of the state that there is not.
+pub fn unknown_backend<'a>(
+    name: &str,
+    at: Span,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+) -> Diagnostic {
+    Diagnostic::error("unknown backend")
+        .at(at)
+        .label(format!("state cannot be kept in `{}`", shown(name)))
+        .help(did_you_mean(name, known))
+}
+
+/// A key of `[state]` that its backend does not know.
+pub fn unknown_state_key<'a>(
+    backend: &str,
+    key: &str,
+    at: Span,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+) -> Diagnostic {
+    let help = match known.clone().into_iter().next() {
+        Some(_) => did_you_mean(key, known),
+        None => "it has none".to_owned(),
+    };
+    Diagnostic::error("unknown attribute")
+        .at(at)
+        .label(format!("the backend `{backend}` has no attribute `{}`", shown(key)))
+        .help(help)
+}
+
+/// A key of `[state]` that is or holds a credential.
+pub fn secret_in_state(key: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("a credential in the spec")
+        .at(at)
+        .label(format!("`{}` would be read by everybody who reads the spec", shown(key)))
+        .help(
+            "leave it out and set it in the environment: PLUMB_STATE_URL or PGPASSWORD, AWS_*, \
+             GOOGLE_*, AZURE_*",
+        )
+}
+
+/// A value of `[state]` that says nothing.
+pub fn empty_state_value(key: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("empty value")
+        .at(at)
+        .label(format!("`{key}` is empty"))
+        .help("give it a value")
+}
+
+/// A lifetime of a lock that is too short or too long.
+pub fn bad_lock_ttl(at: Span) -> Diagnostic {
+    Diagnostic::error("not a lifetime of a lock")
+        .at(at)
+        .label("it is from 1 to 3600 seconds")
+        .help("15 is the default")
+}
+
+/// A number that no port has.
+pub fn bad_port(at: Span) -> Diagnostic {
+    Diagnostic::error("not a port").at(at).label("it is from 0 to 65535").help("5432 is usual")
+}
+
 /// A key that a block must have.
 pub fn missing_key(what: &str, key: &str, at: Span) -> Diagnostic {
     Diagnostic::error("missing key")

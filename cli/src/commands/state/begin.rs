@@ -1,0 +1,36 @@
+//! `plumb state init`: the first state of a place that others share, made on purpose.
+
+use std::time::Duration;
+
+use apply::session::fold;
+use state::Loaded;
+
+use crate::error::CommandError;
+use crate::output::Output;
+use crate::session::{self, Folder, System};
+
+pub(super) fn run(folder: &Folder, output: &Output) -> Result<(), CommandError> {
+    let store = folder.any_store()?;
+    let holder = System::holder("state init");
+    let made = session::wait_for(async {
+        if store.load().await?.snapshot.is_some() {
+            return Ok(false);
+        }
+        let mut held = store.lock(&holder, Duration::ZERO).await?;
+        // Somebody else may have made it in between.
+        let is_first = held.loaded().snapshot.is_none();
+        if is_first {
+            let folded = fold(Loaded::nothing(), &System)?;
+            held.initialise(&folded.snapshot).await?;
+        }
+        held.release().await?;
+        Ok(is_first)
+    })?;
+    let place = store.place();
+    output.talk(&if made {
+        format!("made a state in {place}\n")
+    } else {
+        format!("there is a state in {place} already\n")
+    });
+    Ok(())
+}

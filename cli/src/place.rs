@@ -1,0 +1,107 @@
+//! Where a folder's state is: what `[state]` of its spec says, opened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::diagnostics::{Diagnostics, Severity};
+use engine::spec::settings::{StateSettings, state_settings};
+use engine::state::Snapshot;
+use state::open::{Environment, Refusal};
+use state::{Held, Holder, Loaded, Store, StoreError, Version};
+
+use crate::error::CommandError;
+use crate::session::SpecText;
+
+/// What the text of a spec says about its state.
+pub(crate) fn settings(text: &SpecText) -> Result<StateSettings, CommandError> {
+    let (settings, diagnostics) = state_settings(&text.document);
+    if text.document.torn && settings.header.is_none() {
+        return Err(CommandError::new("the spec cannot be read, and may say where its state is")
+            .help("`plumb validate` shows what is wrong with it"));
+    }
+    match first_error(&diagnostics) {
+        Some(what) => Err(CommandError::new(format!("`[state]` of the spec is wrong: {what}"))
+            .help("`plumb validate` shows where")),
+        None => Ok(settings),
+    }
+}
+
+fn first_error(diagnostics: &Diagnostics) -> Option<String> {
+    let error = diagnostics.iter().find(|found| found.severity == Severity::Error)?;
+    let label = error.label.as_ref().map(|label| format!(": {label}")).unwrap_or_default();
+    Some(format!("{}{label}", error.summary))
+}
+
+/// Opens a store. Only what opens it sees the credentials of the environment.
+pub(crate) fn open(
+    settings: &StateSettings,
+    folder: &std::path::Path,
+    cipher: state::cipher::Cipher,
+) -> Result<Arc<dyn Store>, CommandError> {
+    let look = |name: &str| std::env::var(name).ok();
+    let store = state::open::open(settings, folder, &Environment::new(&look), cipher);
+    let store = store.map_err(|Refusal { message, help }| {
+        let error = CommandError::new(message);
+        match help {
+            Some(help) => error.help(help),
+            None => error,
+        }
+    })?;
+    #[cfg(debug_assertions)]
+    let store = crate::dying::around(store);
+    Ok(store)
+}
+
+/// A store in which something must be: a state that others share is made once, on purpose, so that
+/// a mistyped place or a lost state is never taken for a first run.
+pub(crate) struct MustBe(pub(crate) Arc<dyn Store>);
+
+impl MustBe {
+    fn nothing(&self) -> StoreError {
+        StoreError::Suspicious {
+            what: format!("there is no state in {}", self.0.place()),
+            help: "if nothing was ever applied with this spec, `plumb state init` makes one; if \
+                   its state was elsewhere until now, `plumb state migrate` brings it here; \
+                   otherwise look whether `[state]` names the right place"
+                .to_owned(),
+        }
+    }
+}
+
+#[async_trait]
+impl Store for MustBe {
+    async fn load(&self) -> Result<Loaded, StoreError> {
+        let loaded = self.0.load().await?;
+        if loaded.snapshot.is_none() { Err(self.nothing()) } else { Ok(loaded) }
+    }
+
+    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+        let held = self.0.lock(holder, wait).await?;
+        if held.loaded().snapshot.is_some() {
+            return Ok(held);
+        }
+        held.release().await?;
+        Err(self.nothing())
+    }
+
+    async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        self.0.restore(holder, snapshot).await
+    }
+
+    async fn serials(&self) -> Result<Vec<u64>, StoreError> {
+        self.0.serials().await
+    }
+
+    async fn past(&self, serial: u64) -> Result<Option<Snapshot>, StoreError> {
+        self.0.past(serial).await
+    }
+
+    async fn is_plain(&self) -> Result<bool, StoreError> {
+        self.0.is_plain().await
+    }
+
+    fn place(&self) -> String {
+        self.0.place()
+    }
+}

@@ -1,0 +1,313 @@
+//! A state whose lock this process holds: the only place that writes its objects.
+//!
+//! Everything that counts is decided by who makes the next object of the journal. A new holder first
+//! makes one itself, so that no earlier one can; an append makes one; a save writes its snapshot
+//! under a name of its own and then makes the one that names it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::journal::Record;
+use engine::state::Snapshot;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::Shared;
+use super::lock::{Lock, Seen, fenced};
+use super::log::{Found, bytes_of, frame_name, serial_of, snapshot_name};
+use crate::format::Header;
+use crate::frame::{self, Base, End};
+use crate::{Held, Loaded, StoreError, Version, cipher, write};
+
+/// How many older snapshots are kept.
+const KEPT: usize = 20;
+/// For how many days the first frame of an epoch is kept. It stands in the way of a holder that
+/// stood still since before; no service takes a request that was signed so long ago.
+const FIRSTS_DAYS: i64 = 30;
+/// How long a holder that is dropped without a word may take to let go.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// See the module.
+pub(super) struct ObjectHeld {
+    shared: Arc<Shared>,
+    lock: Lock,
+    epoch: u64,
+    loaded: Loaded,
+    /// None until a first run has made its state.
+    at: Option<At>,
+    broken: Option<Broken>,
+}
+
+/// Where the store stands.
+pub(super) struct At {
+    header: Header,
+    base: u64,
+    end: End,
+    bytes: u64,
+    firsts: BTreeSet<u64>,
+}
+
+/// Why nothing more is written.
+enum Broken {
+    Failed(String),
+    Fenced(String),
+}
+
+impl ObjectHeld {
+    pub(super) fn new(shared: Arc<Shared>, lock: Lock, epoch: u64) -> Self {
+        Self { shared, lock, epoch, loaded: Loaded::nothing(), at: None, broken: None }
+    }
+
+    /// Makes sure that the epoch is higher than one that was written.
+    pub(super) fn rise_above(&mut self, epoch: u64) {
+        self.epoch = self.epoch.max(epoch + 1);
+    }
+
+    /// Goes on behind what was found, if nobody else did meanwhile: false then.
+    pub(super) async fn seal(&mut self, found: Found) -> Result<bool, StoreError> {
+        let (bytes, end) = frame::seal_records(&[], found.end, self.epoch, &self.shared.cipher)
+            .map_err(|error| StoreError::failed("cannot write the journal", error))?;
+        if !self.shared.objects.create(&frame_name(end.lsn), &bytes).await? {
+            return Ok(false);
+        }
+        let Found { loaded, header, base, bytes: before, firsts, .. } = found;
+        let firsts = firsts.into_iter().chain([end.lsn]).collect();
+        self.loaded = loaded;
+        let bytes = before + bytes_of([bytes.len() as u64]);
+        self.at = Some(At { header, base, end, bytes, firsts });
+        self.tell().await?;
+        Ok(true)
+    }
+
+    /// Says in the lock object where the store stands.
+    async fn tell(&self) -> Result<(), StoreError> {
+        let Some(At { header, base, end, .. }) = &self.at else { return Ok(()) };
+        let Header { lineage, serial, digest, .. } = header.clone();
+        let (base, lsn, epoch) = (*base, end.lsn, self.epoch);
+        self.lock
+            .update(move |body| {
+                body.epoch = body.epoch.max(epoch);
+                body.base = base;
+                body.lsn = lsn;
+                body.seen = Some(Seen { lineage, serial, digest });
+                body.moved = None;
+            })
+            .await
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        match &self.broken {
+            Some(Broken::Fenced(why)) => Err(StoreError::Fenced(why.clone())),
+            Some(Broken::Failed(why)) => Err(StoreError::refused(format!(
+                "nothing more is written, because an earlier write failed: {why}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn poison<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        match &result {
+            Ok(_) => {}
+            Err(StoreError::Fenced(why)) => self.broken = Some(Broken::Fenced(why.clone())),
+            Err(error) => self.broken = Some(Broken::Failed(error.to_string())),
+        }
+        result
+    }
+
+    /// Makes the next object of the journal, or learns that somebody else has.
+    async fn push(&self, lsn: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        if !self.shared.objects.create(&frame_name(lsn), bytes).await? {
+            return Err(fenced());
+        }
+        // Objects of the journal are cleared away in the end, and then what stood in this one's way
+        // may be gone: who was away for long looks at the lock as well.
+        self.lock.confirm().await
+    }
+
+    pub(super) async fn put(
+        &mut self,
+        snapshot: &Snapshot,
+        checkpoint: End,
+    ) -> Result<Version, StoreError> {
+        let result = self.put_now(snapshot, checkpoint).await;
+        self.poison(result)
+    }
+
+    async fn put_now(
+        &mut self,
+        snapshot: &Snapshot,
+        checkpoint: End,
+    ) -> Result<Version, StoreError> {
+        let Shared { cipher, objects, .. } = &*self.shared;
+        let (header, bytes) = write::encode(cipher, snapshot, self.epoch, checkpoint)?;
+        objects.overwrite(&snapshot_name(header.serial, &header.digest), &bytes).await?;
+        let base = Base {
+            lineage: header.lineage.clone(),
+            serial: header.serial,
+            digest: header.digest.clone(),
+        };
+        let (bytes, end) = frame::seal_base(&base, checkpoint, self.epoch, cipher)
+            .map_err(|error| StoreError::failed("cannot write the journal", error))?;
+        self.push(end.lsn, &bytes).await?;
+        let version = header.version();
+        let bytes = bytes_of([bytes.len() as u64]);
+        let at = At { header, base: end.lsn, end, bytes, firsts: BTreeSet::new() };
+        let before = self.at.replace(at);
+        // The lock object only helps to find what the journal says. While it could not be told,
+        // what it names must stay.
+        match self.tell().await {
+            Ok(()) => self.clear_away(before).await,
+            Err(error @ StoreError::Fenced(_)) => return Err(error),
+            Err(_) => {}
+        }
+        Ok(version)
+    }
+
+    /// Removes what a save has folded in, and what is older than what is kept. What cannot be
+    /// removed stays: it does not count.
+    async fn clear_away(&self, before: Option<At>) {
+        let (Some(now), objects) = (&self.at, &self.shared.objects) else { return };
+        let folded = before.iter().flat_map(|before| {
+            (before.base..now.base).filter(|lsn| !before.firsts.contains(lsn)).map(frame_name)
+        });
+        objects.remove(folded.collect()).await;
+        objects.remove(self.old_firsts(now.base).await).await;
+        objects.remove(self.old_snapshots(&now.header).await).await;
+    }
+
+    /// The frames before the journal that have stood there long enough. Their ages are told by the
+    /// service's clock alone.
+    async fn old_firsts(&self, base: u64) -> Vec<String> {
+        let listed = self.shared.objects.list("journal", None).await.unwrap_or_default();
+        let Some(now) = listed.iter().map(|(_, meta)| meta.last_modified).max() else {
+            return Vec::new();
+        };
+        listed
+            .iter()
+            .filter(|(name, meta)| {
+                name.parse::<u64>().is_ok_and(|lsn| lsn < base)
+                    && (now - meta.last_modified).num_days() > FIRSTS_DAYS
+            })
+            .map(|(name, _)| format!("journal/{name}"))
+            .collect()
+    }
+
+    /// The snapshots that are too many, and with a key those that were written without one.
+    async fn old_snapshots(&self, now: &Header) -> Vec<String> {
+        let objects = &self.shared.objects;
+        let listed = objects.list("snapshots", None).await.unwrap_or_default();
+        let current = snapshot_name(now.serial, &now.digest);
+        let names = listed.iter().map(|(name, _)| format!("snapshots/{name}"));
+        let older: Vec<String> = names.filter(|name| *name < current).collect();
+        let (drop, keep) = older.split_at(older.len().saturating_sub(KEPT));
+        let mut drop = drop.to_vec();
+        if self.shared.cipher.is_on() {
+            for name in keep {
+                let head = objects.head(name, 4).await.ok().flatten();
+                if head.is_some_and(|head| !cipher::is_sealed(&head)) {
+                    drop.push(name.clone());
+                }
+            }
+        }
+        drop
+    }
+}
+
+/// The serials of the snapshots that are there, in order.
+pub(super) async fn serials(shared: &Shared) -> Result<Vec<(u64, String)>, StoreError> {
+    let listed = shared.objects.list("snapshots", None).await?;
+    Ok(listed.into_iter().filter_map(|(name, _)| Some((serial_of(&name)?, name))).collect())
+}
+
+#[async_trait]
+impl Held for ObjectHeld {
+    fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    async fn initialise(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        self.check()?;
+        if self.at.is_some() {
+            return Err(StoreError::Fenced("there is a state already".to_owned()));
+        }
+        self.put(snapshot, End::default()).await
+    }
+
+    async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        self.check()?;
+        let Some(at) = &self.at else {
+            return Err(StoreError::refused("a record was written before the first state"));
+        };
+        if records.is_empty() {
+            return Ok(());
+        }
+        let (bytes, end) = frame::seal_records(records, at.end, self.epoch, &self.shared.cipher)
+            .map_err(|error| StoreError::failed("cannot write the journal", error))?;
+        let result = self.push(end.lsn, &bytes).await;
+        self.poison(result)?;
+        if let Some(at) = &mut self.at {
+            at.end = end;
+            at.bytes += bytes_of([bytes.len() as u64]);
+        }
+        Ok(())
+    }
+
+    async fn save(
+        &mut self,
+        snapshot: &Snapshot,
+        expected: &Version,
+    ) -> Result<Version, StoreError> {
+        self.check()?;
+        let Some(At { header, end, .. }) = &self.at else {
+            return Err(StoreError::refused("a state was saved before the first one"));
+        };
+        write::check_successor(header, expected, snapshot)?;
+        let end = *end;
+        self.put(snapshot, end).await
+    }
+
+    async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
+        self.check()?;
+        self.lock.update(|body| body.moved = Some(to.to_owned())).await
+    }
+
+    fn journal_bytes(&self) -> u64 {
+        self.at.as_ref().map_or(0, |at| at.bytes)
+    }
+
+    async fn release(mut self: Box<Self>) -> Result<(), StoreError> {
+        self.let_go().await
+    }
+}
+
+impl ObjectHeld {
+    /// Says how far the journal goes, and lets go.
+    async fn let_go(&mut self) -> Result<(), StoreError> {
+        let lsn = self.at.as_ref().map(|at| at.end.lsn);
+        if let Some(lsn) = lsn
+            && self.broken.is_none()
+        {
+            self.lock.note(lsn).await;
+        }
+        self.lock.release().await
+    }
+}
+
+impl Drop for ObjectHeld {
+    /// A run that ends with an error says so, too: then nobody need wait until it is taken for
+    /// gone. Where that is not possible, it is.
+    fn drop(&mut self) {
+        if self.lock.is_released() || std::thread::panicking() {
+            return;
+        }
+        let Ok(handle) = Handle::try_current() else { return };
+        if handle.runtime_flavor() != RuntimeFlavor::MultiThread {
+            return;
+        }
+        tokio::task::block_in_place(|| {
+            let last_words = tokio::time::timeout(LAST_WORDS, self.let_go());
+            handle.block_on(last_words).map(Result::ok).ok();
+        });
+    }
+}

@@ -1,0 +1,348 @@
+//! The lock object: who is at it, under which epoch, and what was seen here.
+//!
+//! A holder writes it anew every third of its lifetime. Whoever wants it from a holder that is gone
+//! must see it unchanged for one and a half lifetimes, on a clock of its own: no two clocks are
+//! compared. That a holder is merely slow then costs it its run and nothing else: the journal does
+//! not take its frames any more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use object_store::{Error, PutMode, UpdateVersion};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::objects::{Object, Objects, said};
+use crate::{Holder, StoreError, write};
+
+const NAME: &str = "lock";
+/// The longest that a lifetime read from a lock may be.
+const TTL_MAX: Duration = Duration::from_hours(1);
+
+/// What the lock object says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Body {
+    pub(super) epoch: u64,
+    /// Random with each write, so that no two bodies are equal.
+    write: String,
+    ttl_ms: u64,
+    /// None when nobody holds it.
+    pub(super) holder: Option<Holder>,
+    /// The number of the frame that the journal begins with; 0 before the first.
+    pub(super) base: u64,
+    /// A lower bound of the last frame's number.
+    pub(super) lsn: u64,
+    /// The newest snapshot that was seen.
+    pub(super) seen: Option<Seen>,
+    /// Where the state was moved to.
+    pub(super) moved: Option<String>,
+}
+
+/// Which snapshot was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seen {
+    pub(super) lineage: String,
+    pub(super) serial: u64,
+    pub(super) digest: String,
+}
+
+impl Body {
+    fn ttl(&self) -> Duration {
+        Duration::from_millis(self.ttl_ms.max(1)).min(TTL_MAX)
+    }
+
+    fn bytes(&mut self) -> Result<Vec<u8>, StoreError> {
+        self.write = random()?;
+        serde_json::to_vec(self).map_err(|error| StoreError::failed("cannot write the lock", error))
+    }
+}
+
+/// Reads the lock object; none if there is none.
+pub(super) async fn read(objects: &Objects) -> Result<Option<(Body, UpdateVersion)>, StoreError> {
+    let Some(Object { bytes, version }) = objects.get(NAME).await? else { return Ok(None) };
+    let body = serde_json::from_slice(&bytes).map_err(|_| {
+        StoreError::suspicious(
+            format!("the lock in {} is none that Plumb wrote", objects.place),
+            "nothing was changed; look what it is, and remove it if it is not Plumb's",
+        )
+    })?;
+    Ok(Some((body, version)))
+}
+
+/// Who holds the lock.
+pub(super) fn holder(body: &Body) -> Option<Holder> {
+    body.holder.as_ref().map(write::tamed)
+}
+
+/// Takes the lock. Who is alive is waited for as long as `wait`; who is gone is waited out.
+pub(super) async fn take(
+    objects: &Objects,
+    holder: &Holder,
+    ttl: Duration,
+    wait: Duration,
+) -> Result<Lock, StoreError> {
+    let until = Instant::now() + wait;
+    let mut watched: Option<(Option<String>, Instant)> = None;
+    loop {
+        let asked = Instant::now();
+        let found = read(objects).await?;
+        let Some((body, version)) = found else {
+            probe(objects).await?;
+            if let Some(lock) = create(objects, holder, ttl).await? {
+                return Ok(lock);
+            }
+            continue;
+        };
+        let Some(other) = self::holder(&body) else {
+            if let Some(lock) = take_from(objects, holder, ttl, body, &version).await? {
+                return Ok(lock);
+            }
+            continue;
+        };
+        let lifetime = body.ttl();
+        let is_alive = match &watched {
+            Some((seen, since)) if *seen == version.e_tag => {
+                if since.elapsed() >= lifetime + lifetime / 2 {
+                    if let Some(lock) = take_from(objects, holder, ttl, body, &version).await? {
+                        return Ok(lock);
+                    }
+                    continue;
+                }
+                false
+            }
+            Some(_) => true,
+            None => is_alive_here(&other, holder),
+        };
+        if is_alive && Instant::now() >= until {
+            return Err(StoreError::Locked(Box::new(other)));
+        }
+        if watched.as_ref().is_none_or(|(seen, _)| *seen != version.e_tag) {
+            watched = Some((version.e_tag, asked));
+        }
+        tokio::time::sleep((lifetime / 20).min(Duration::from_secs(1))).await;
+    }
+}
+
+/// A holder on this machine whose process is there needs no watching. One that is not there may
+/// well be alive, on another machine of the same name.
+fn is_alive_here(other: &Holder, holder: &Holder) -> bool {
+    !holder.host.is_empty()
+        && other.host == holder.host
+        && std::path::Path::new("/proc").join(other.pid.to_string()).exists()
+}
+
+async fn create(
+    objects: &Objects,
+    holder: &Holder,
+    ttl: Duration,
+) -> Result<Option<Lock>, StoreError> {
+    let mut body = Body { epoch: 1, ..Body::default() };
+    sign_on(&mut body, holder, ttl);
+    let asked = Instant::now();
+    if !objects.create(NAME, &body.bytes()?).await? {
+        return Ok(None);
+    }
+    match read(objects).await? {
+        Some((found, version)) if found == body => {
+            Ok(Some(Lock::new(objects, body, version, asked)))
+        }
+        _ => Ok(None),
+    }
+}
+
+async fn take_from(
+    objects: &Objects,
+    holder: &Holder,
+    ttl: Duration,
+    mut body: Body,
+    version: &UpdateVersion,
+) -> Result<Option<Lock>, StoreError> {
+    body.epoch += 1;
+    sign_on(&mut body, holder, ttl);
+    let asked = Instant::now();
+    let taken = objects.replace(NAME, &body.bytes()?, version).await?;
+    Ok(taken.map(|version| Lock::new(objects, body, version, asked)))
+}
+
+fn sign_on(body: &mut Body, holder: &Holder, ttl: Duration) {
+    body.holder = Some(write::tamed(holder));
+    body.ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+}
+
+/// A lock that this process holds, and keeps alive.
+pub(super) struct Lock {
+    inner: Arc<Inner>,
+    beats: Option<JoinHandle<()>>,
+}
+
+struct Inner {
+    objects: Objects,
+    current: Mutex<Current>,
+    is_lost: AtomicBool,
+}
+
+struct Current {
+    body: Body,
+    version: UpdateVersion,
+    /// Before the last write that is known to have happened was sent.
+    confirmed: (Instant, SystemTime),
+}
+
+impl Lock {
+    fn new(objects: &Objects, body: Body, version: UpdateVersion, asked: Instant) -> Self {
+        let ttl = body.ttl();
+        let confirmed = (asked, SystemTime::now());
+        let current = Mutex::new(Current { body, version, confirmed });
+        let inner = Inner { objects: objects.clone(), current, is_lost: AtomicBool::new(false) };
+        let inner = Arc::new(inner);
+        let beating = inner.clone();
+        let beats = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(ttl / 3).await;
+                // What fails is tried again with the next beat; a lock that was lost is not.
+                let beat = beating.update(|_| ()).await;
+                if matches!(beat, Err(StoreError::Fenced(_))) {
+                    return;
+                }
+            }
+        });
+        Self { inner, beats: Some(beats) }
+    }
+
+    /// What the lock object says now.
+    pub(super) async fn body(&self) -> Body {
+        self.inner.current.lock().await.body.clone()
+    }
+
+    /// Writes the lock object anew.
+    pub(super) async fn update(&self, change: impl FnOnce(&mut Body)) -> Result<(), StoreError> {
+        self.inner.update(change).await
+    }
+
+    /// Makes sure that nobody took over. Where the last beat is not long ago, nobody can have.
+    pub(super) async fn confirm(&self) -> Result<(), StoreError> {
+        let current = self.inner.current.lock().await;
+        let (asked, at) = current.confirmed;
+        let passed = asked.elapsed().max(at.elapsed().unwrap_or(Duration::MAX));
+        let (is_fresh, epoch) = (passed < current.body.ttl(), current.body.epoch);
+        drop(current);
+        if self.inner.is_lost.load(Ordering::Relaxed) {
+            return Err(fenced());
+        }
+        if is_fresh {
+            return Ok(());
+        }
+        match read(&self.inner.objects).await? {
+            Some((body, _)) if body.epoch == epoch => Ok(()),
+            _ => Err(self.inner.lose()),
+        }
+    }
+
+    /// Notes how far the journal goes; the next write of the lock object says it.
+    pub(super) async fn note(&self, lsn: u64) {
+        self.inner.current.lock().await.body.lsn = lsn;
+    }
+
+    /// Lets go, so that the next one need not wait.
+    pub(super) async fn release(&mut self) -> Result<(), StoreError> {
+        let Some(beats) = self.beats.take() else { return Ok(()) };
+        beats.abort();
+        match self.inner.update(|body| body.holder = None).await {
+            // It is another's by now; what was to be saved was saved.
+            Err(StoreError::Fenced(_)) => Ok(()),
+            other => other,
+        }
+    }
+
+    pub(super) fn is_released(&self) -> bool {
+        self.beats.is_none()
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Some(beats) = self.beats.take() {
+            beats.abort();
+        }
+    }
+}
+
+impl Inner {
+    fn lose(&self) -> StoreError {
+        self.is_lost.store(true, Ordering::Relaxed);
+        fenced()
+    }
+
+    async fn update(&self, change: impl FnOnce(&mut Body)) -> Result<(), StoreError> {
+        if self.is_lost.load(Ordering::Relaxed) {
+            return Err(fenced());
+        }
+        let mut current = self.current.lock().await;
+        let mut body = current.body.clone();
+        change(&mut body);
+        let (asked, at) = (Instant::now(), SystemTime::now());
+        let bytes = body.bytes()?;
+        match self.objects.replace(NAME, &bytes, &current.version).await? {
+            Some(version) => {
+                *current = Current { body, version, confirmed: (asked, at) };
+                Ok(())
+            }
+            None => Err(self.lose()),
+        }
+    }
+}
+
+pub(super) fn fenced() -> StoreError {
+    StoreError::Fenced("another run took the lock of the state".to_owned())
+}
+
+/// Finds out whether the store keeps conditions. Some take them, say nothing, and overwrite.
+async fn probe(objects: &Objects) -> Result<(), StoreError> {
+    let name = format!("probe-{}", random()?);
+    let result = try_probe(objects, &name).await;
+    objects.remove(vec![name]).await;
+    let ignored = match result {
+        Ok(None) => return Ok(()),
+        Ok(Some(ignored)) => ignored,
+        Err(error) => {
+            let what = format!("{} cannot be used: {}", objects.place, said(&error));
+            return Err(StoreError::refused(what));
+        }
+    };
+    Err(StoreError::Unfit {
+        what: format!("the service of {} ignores {ignored}", objects.place),
+        help:
+            "two runs could overwrite each other's state there: keep it in a service that honours \
+               conditional writes, or in another backend"
+                .to_owned(),
+    })
+}
+
+/// The condition that is ignored, if one is.
+async fn try_probe(objects: &Objects, name: &str) -> Result<Option<&'static str>, Error> {
+    const IF_ABSENT: &str = "If-None-Match: an object that is there was overwritten";
+    const IF_SAME: &str = "If-Match: an object that had changed was overwritten";
+    let first = objects.put(name, b"1", PutMode::Create).await?;
+    match objects.put(name, b"2", PutMode::Create).await {
+        Ok(_) => return Ok(Some(IF_ABSENT)),
+        Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    objects.put(name, b"3", PutMode::Update(first.clone())).await?;
+    match objects.put(name, b"4", PutMode::Update(first)).await {
+        Ok(_) => Ok(Some(IF_SAME)),
+        Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sixteen hexadecimal digits.
+fn random() -> Result<String, StoreError> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreError::refused(format!("no randomness is to be had: {error}")))?;
+    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
+}

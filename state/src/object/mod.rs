@@ -1,0 +1,203 @@
+//! State in an object store that keeps conditions on writes: S3 and what speaks it, GCS, Azure.
+//!
+//! ```text
+//! PREFIX/lock                        who is at it; where the journal begins (`lock`)
+//! PREFIX/journal/NUMBER              the records since: one frame (`frame`) an object, never changed
+//! PREFIX/snapshots/SERIAL-DIGEST     snapshots as they are in files (`format`), never changed
+//! ```
+//!
+//! Liveness comes from the lock object, safety from the journal: each of its objects is made only if
+//! it is not there. Whoever takes over first makes the next one, and from then on an earlier holder
+//! can append nothing, and so starts no call. A save counts when the journal names its snapshot.
+
+mod held;
+mod lock;
+mod log;
+mod objects;
+mod service;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::spec::settings::StateSettings;
+use engine::state::Snapshot;
+use object_store::ObjectStore;
+use object_store::path::Path;
+
+use self::held::ObjectHeld;
+use self::lock::Lock;
+use self::objects::Objects;
+use crate::cipher::{self, Cipher};
+use crate::frame::{End, pieces};
+use crate::open::{Environment, Refusal};
+use crate::{Held, Holder, Loaded, Store, StoreError, Version};
+
+/// After how long without a word a holder is gone; one and a half of it is waited.
+const TTL: Duration = Duration::from_secs(15);
+/// For how long a write is tried whose fate is not known.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How often a new holder finds that an earlier one was faster, at most.
+const SEALS: u32 = 1_000;
+
+/// A store in a bucket or container.
+#[derive(Clone)]
+pub struct BucketStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Clone)]
+struct Shared {
+    objects: Objects,
+    cipher: Cipher,
+    ttl: Duration,
+}
+
+impl BucketStore {
+    /// The store that `[state]` and the environment describe; none if this build does not have its
+    /// service. Nothing is called yet.
+    pub fn open(
+        settings: &StateSettings,
+        environment: &Environment<'_>,
+        cipher: Cipher,
+    ) -> Result<Option<Self>, Refusal> {
+        let prefix = settings.text("prefix").unwrap_or_default().trim_matches('/');
+        let parsed = Path::parse(prefix).ok().filter(|path| path.parts().next().is_some());
+        let parsed = parsed.ok_or_else(|| {
+            Refusal::new("the `prefix` of `[state]` is not a path").help("write it like team/prod")
+        })?;
+        let Some(service) = service::open(settings, environment)? else { return Ok(None) };
+        let place = format!("{}/{parsed}", service.place);
+        let mut this = Self::on(service.store, parsed, place).sealed(cipher);
+        if let Some(ttl) = settings.integer("lock_ttl").and_then(|ttl| u64::try_from(ttl).ok()) {
+            this = this.ttl(Duration::from_secs(ttl));
+        }
+        Ok(Some(this))
+    }
+
+    /// The store in any object store, for tests.
+    pub fn on(store: Arc<dyn ObjectStore>, prefix: Path, place: String) -> Self {
+        let objects = Objects { store, prefix, place, patience: PATIENCE };
+        Self { shared: Arc::new(Shared { objects, cipher: Cipher::off(), ttl: TTL }) }
+    }
+
+    /// With a key: what it writes is sealed, and what it reads may be.
+    #[must_use]
+    pub fn sealed(self, cipher: Cipher) -> Self {
+        Self { shared: Arc::new(Shared { cipher, ..(*self.shared).clone() }) }
+    }
+
+    /// With another lifetime of the lock.
+    #[must_use]
+    pub fn ttl(self, ttl: Duration) -> Self {
+        Self { shared: Arc::new(Shared { ttl, ..(*self.shared).clone() }) }
+    }
+
+    /// With another bound on how long a write is tried whose fate is not known.
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        let mut shared = (*self.shared).clone();
+        shared.objects.patience = patience;
+        Self { shared: Arc::new(shared) }
+    }
+
+    async fn take(&self, holder: &Holder, wait: Duration) -> Result<Lock, StoreError> {
+        lock::take(&self.shared.objects, holder, self.shared.ttl, wait).await
+    }
+
+    /// Reads under the lock, and shuts out every earlier holder.
+    async fn begin(&self, lock: Lock) -> Result<ObjectHeld, StoreError> {
+        let Shared { objects, cipher, .. } = &*self.shared;
+        let body = lock.body().await;
+        log::refuse_moved(objects, Some(&body))?;
+        let mut held = ObjectHeld::new(self.shared.clone(), lock, body.epoch);
+        for _ in 0..SEALS {
+            let told = lock::read(objects).await?.map(|(body, _)| body);
+            let Some(found) = log::read(objects, cipher, told).await? else { return Ok(held) };
+            held.rise_above(found.end.epoch.max(found.header.epoch));
+            if held.seal(found).await? {
+                return Ok(held);
+            }
+        }
+        Err(StoreError::refused("an earlier run writes on and on, and does not let this one begin"))
+    }
+}
+
+#[async_trait]
+impl Store for BucketStore {
+    async fn load(&self) -> Result<Loaded, StoreError> {
+        let Shared { objects, cipher, .. } = &*self.shared;
+        let told = lock::read(objects).await?.map(|(body, _)| body);
+        log::refuse_moved(objects, told.as_ref())?;
+        let holder = told.as_ref().and_then(lock::holder);
+        let found = log::read(objects, cipher, told).await?;
+        let loaded = found.map_or_else(Loaded::nothing, |found| found.loaded);
+        Ok(Loaded { holder, ..loaded })
+    }
+
+    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+        let mut lock = self.take(holder, wait).await?;
+        // A place that was left is not kept busy by whoever is told so.
+        let body = lock.body().await;
+        if body.moved.is_some() {
+            lock.release().await?;
+        }
+        log::refuse_moved(&self.shared.objects, Some(&body))?;
+        Ok(Box::new(self.begin(lock).await?))
+    }
+
+    async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        let Shared { objects, .. } = &*self.shared;
+        let lock = self.take(holder, Duration::ZERO).await?;
+        let body = lock.body().await;
+        let kept = held::serials(&self.shared).await?.last().map_or(0, |(serial, _)| *serial);
+        let seen = body.seen.as_ref().map_or(0, |seen| seen.serial);
+        let serial = kept.max(seen).max(snapshot.serial) + 1;
+        let listed = objects.list("journal", None).await?;
+        let last = listed.iter().filter_map(|(name, _)| name.parse::<u64>().ok()).max();
+        let lsn = last.unwrap_or(0).max(body.lsn);
+        let mut held = ObjectHeld::new(self.shared.clone(), lock, body.epoch);
+        let mut end = End { lsn, ..End::default() };
+        if let Some(object) = objects.get(&log::frame_name(lsn)).await?
+            && let Some(found) = pieces::end(&object.bytes)
+        {
+            held.rise_above(found.epoch);
+            end = found;
+        }
+        let snapshot = Snapshot { serial, ..snapshot.clone() };
+        let version = held.put(&snapshot, end).await?;
+        Box::new(held).release().await?;
+        Ok(version)
+    }
+
+    async fn serials(&self) -> Result<Vec<u64>, StoreError> {
+        let told = lock::read(&self.shared.objects).await?.and_then(|(body, _)| body.seen);
+        let current = told.map(|seen| seen.serial);
+        let kept = held::serials(&self.shared).await?;
+        let past = kept.into_iter().map(|(serial, _)| serial);
+        Ok(past.filter(|serial| Some(*serial) != current).collect())
+    }
+
+    async fn past(&self, serial: u64) -> Result<Option<Snapshot>, StoreError> {
+        let Shared { objects, cipher, .. } = &*self.shared;
+        let kept = held::serials(&self.shared).await?;
+        let Some((_, name)) = kept.into_iter().rfind(|(kept, _)| *kept == serial) else {
+            return Ok(None);
+        };
+        let name = format!("snapshots/{name}");
+        let Some(object) = objects.get(&name).await? else { return Ok(None) };
+        log::open(objects, cipher, &name, &object.bytes).await.map(|(_, snapshot)| Some(snapshot))
+    }
+
+    async fn is_plain(&self) -> Result<bool, StoreError> {
+        let Shared { objects, .. } = &*self.shared;
+        let told = lock::read(objects).await?.and_then(|(body, _)| body.seen);
+        let Some(seen) = told else { return Ok(false) };
+        let head = objects.head(&log::snapshot_name(seen.serial, &seen.digest), 4).await?;
+        Ok(head.is_some_and(|head| !cipher::is_sealed(&head)))
+    }
+
+    fn place(&self) -> String {
+        self.shared.objects.place.clone()
+    }
+}

@@ -1,0 +1,144 @@
+//! From `[state]` of a spec to a store: which backends this build has, and what they need from the
+//! environment. Credentials come from there only.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::spec::settings::StateSettings;
+
+use crate::Store;
+use crate::cipher::Cipher;
+use crate::file::FileStore;
+
+/// The environment, as far as it is text.
+#[derive(Clone, Copy)]
+pub struct Environment<'a> {
+    look: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl<'a> Environment<'a> {
+    /// The one that `look` looks into.
+    pub fn new(look: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Self { look }
+    }
+
+    /// A variable that is set and not empty.
+    pub fn get(&self, name: &str) -> Option<String> {
+        (self.look)(name).filter(|value| !value.trim().is_empty())
+    }
+
+    /// Whether credentials may go to a host that a spec names.
+    #[cfg_attr(not(any(feature = "postgres", feature = "object-store")), allow(dead_code))]
+    pub(crate) fn allows(&self, host: &str) -> bool {
+        let hosts = self.get("PLUMB_ALLOWED_HOSTS").unwrap_or_default();
+        hosts.split(',').any(|allowed| allowed.trim().eq_ignore_ascii_case(host))
+    }
+}
+
+/// Whether a host is this machine.
+#[cfg_attr(not(any(feature = "postgres", feature = "object-store")), allow(dead_code))]
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Why there is no store for these settings. It shows no credential.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl Refusal {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None }
+    }
+
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// Whether a state lives where other machines see it, too. Such a state is made once, on purpose:
+/// where none is found, it is lost or looked for at the wrong place.
+pub fn is_remote(settings: &StateSettings) -> bool {
+    &*settings.backend != "file"
+}
+
+/// Makes the store that `settings` describe; `folder` is Plumb's own beside the spec. Nothing is
+/// read or called yet.
+pub fn open(
+    settings: &StateSettings,
+    folder: &Path,
+    environment: &Environment<'_>,
+    cipher: Cipher,
+) -> Result<Arc<dyn Store>, Refusal> {
+    match &*settings.backend {
+        "file" => Ok(Arc::new(FileStore::new(folder).sealed(cipher))),
+        #[cfg(feature = "postgres")]
+        "postgres" => {
+            Ok(Arc::new(crate::postgres::PostgresStore::open(settings, environment, cipher)?))
+        }
+        _ => other(settings, environment, cipher)?.ok_or_else(|| missing(settings)),
+    }
+}
+
+#[cfg(feature = "object-store")]
+fn other(
+    settings: &StateSettings,
+    environment: &Environment<'_>,
+    cipher: Cipher,
+) -> Result<Option<Arc<dyn Store>>, Refusal> {
+    let store = crate::object::BucketStore::open(settings, environment, cipher)?;
+    Ok(store.map(|store| Arc::new(store) as _))
+}
+
+#[cfg(not(feature = "object-store"))]
+#[expect(clippy::unnecessary_wraps, reason = "as its sibling")]
+fn other(
+    _: &StateSettings,
+    _: &Environment<'_>,
+    _: Cipher,
+) -> Result<Option<Arc<dyn Store>>, Refusal> {
+    Ok(None)
+}
+
+/// The error for a backend that this build does not have.
+fn missing(settings: &StateSettings) -> Refusal {
+    let backend = &settings.backend;
+    Refusal::new(format!("this build of plumb cannot keep state in `{backend}`")).help(format!(
+        "backends of state other than files are built on request: install plumb with \
+         `cargo install --path . --features {backend}` (or `--features remote` for all of them)"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_this_build_lacks_says_how_to_get_it() {
+        let settings = StateSettings { backend: "tape".into(), ..StateSettings::file() };
+        let none = |_: &str| None;
+        let refused =
+            open(&settings, Path::new("x"), &Environment::new(&none), Cipher::off()).err().unwrap();
+        assert_eq!(refused.message, "this build of plumb cannot keep state in `tape`");
+        assert!(refused.help.unwrap().contains("--features tape"));
+    }
+
+    #[test]
+    fn this_machine_has_several_names() {
+        for host in ["localhost", "127.0.0.1", "::1", "[::1]", "127.8.8.8"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["localhost.evil.example", "10.0.0.1", "127.0.0.1.example", ""] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+}

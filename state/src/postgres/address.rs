@@ -1,0 +1,285 @@
+//! Which database is meant, and how it is reached: from the environment first, then the spec.
+//!
+//! The password comes from the environment only. A host that the spec names is used only where a
+//! password may go there: this machine, or a host in `PLUMB_ALLOWED_HOSTS`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::spec::settings::StateSettings;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::open::{Environment, Refusal};
+
+/// The variable that says everything in one.
+pub(crate) const URL: &str = "PLUMB_STATE_URL";
+/// Where PostgreSQL's own clients look first.
+const SOCKETS: &str = "/var/run/postgresql";
+
+/// How to connect.
+#[derive(Clone)]
+pub(super) struct Address {
+    pub(super) config: Config,
+    /// None where nothing but this machine is involved, or the user said so.
+    pub(super) tls: Option<MakeRustlsConnect>,
+}
+
+/// How far a connection is to be trusted, in the words of PostgreSQL's clients.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Disable,
+    /// With TLS wherever the connection leaves this machine.
+    Default,
+    Require,
+}
+
+impl Address {
+    pub(super) fn of(settings: &StateSettings, env: &Environment<'_>) -> Result<Self, Refusal> {
+        let (url, in_url) = url(env)?;
+        let mut config = url.unwrap_or_default();
+        fill(&mut config, settings, env)?;
+        let words =
+            [in_url.mode, env.get("PGSSLMODE"), settings.text("sslmode").map(str::to_owned)];
+        let mode =
+            words.into_iter().flatten().next().map_or(Ok(Mode::Default), |word| mode(&word))?;
+        let is_local = config.get_hosts().iter().all(is_local);
+        let is_plain = mode == Mode::Disable || (mode == Mode::Default && is_local);
+        config.ssl_mode(if is_plain { SslMode::Disable } else { SslMode::Require });
+        config.connect_timeout(Duration::from_secs(10));
+        config.keepalives_idle(Duration::from_secs(10));
+        config.keepalives_interval(Duration::from_secs(5));
+        config.keepalives_retries(3);
+        config.tcp_user_timeout(Duration::from_secs(25));
+        let roots = in_url.roots.or_else(|| env.get("PGSSLROOTCERT"));
+        let tls = if is_plain { None } else { Some(tls(roots.as_deref())?) };
+        Ok(Self { config, tls })
+    }
+
+    /// Host and database, for people.
+    pub(super) fn shown(&self) -> String {
+        let host = match self.config.get_hosts().first() {
+            Some(Host::Tcp(host)) => host.clone(),
+            _ => "localhost".to_owned(),
+        };
+        let port = self.config.get_ports().first().copied().unwrap_or(5432);
+        let port = if port == 5432 { String::new() } else { format!(":{port}") };
+        format!("{host}{port}/{}", self.config.get_dbname().unwrap_or_default())
+    }
+}
+
+/// What a URL may say that the driver does not read.
+#[derive(Default)]
+struct InUrl {
+    mode: Option<String>,
+    roots: Option<String>,
+}
+
+fn url(env: &Environment<'_>) -> Result<(Option<Config>, InUrl), Refusal> {
+    let Some(text) = env.get(URL) else { return Ok((None, InUrl::default())) };
+    let (text, in_url) = take_out(&text);
+    // What the driver says of a text that it cannot read may show a part of it.
+    let config = text.parse().map_err(|_| {
+        Refusal::new(format!("{URL} is not the address of a PostgreSQL database"))
+            .help("write it like postgres://user:password@host/database")
+    })?;
+    Ok((Some(config), in_url))
+}
+
+/// Takes out what is said about TLS.
+fn take_out(text: &str) -> (String, InUrl) {
+    let mut in_url = InUrl::default();
+    let mut keep = |part: &&str| match part.split_once('=') {
+        Some(("sslmode", value)) => {
+            in_url.mode = Some(value.to_owned());
+            false
+        }
+        Some(("sslrootcert", value)) => {
+            in_url.roots = Some(value.to_owned());
+            false
+        }
+        _ => true,
+    };
+    let text = if let Some((front, query)) = text.split_once('?') {
+        let query: Vec<&str> = query.split('&').filter(&mut keep).collect();
+        if query.is_empty() { front.to_owned() } else { format!("{front}?{}", query.join("&")) }
+    } else if text.contains("://") {
+        text.to_owned()
+    } else {
+        text.split_whitespace().filter(&mut keep).collect::<Vec<_>>().join(" ")
+    };
+    (text, in_url)
+}
+
+/// Fills in what the URL does not say.
+fn fill(
+    config: &mut Config,
+    settings: &StateSettings,
+    env: &Environment<'_>,
+) -> Result<(), Refusal> {
+    if config.get_hosts().is_empty() {
+        config.host(host(settings, env)?);
+    }
+    if config.get_ports().is_empty() {
+        let given = match env.get("PGPORT") {
+            Some(text) => Some(text.parse().map_err(|_| Refusal::new("PGPORT is not a port"))?),
+            None => settings.integer("port").and_then(|port| u16::try_from(port).ok()),
+        };
+        config.port(given.unwrap_or(5432));
+    }
+    if config.get_user().is_none() {
+        let given = env.get("PGUSER").or_else(|| settings.text("user").map(str::to_owned));
+        let user = given.or_else(|| env.get("USER")).unwrap_or_else(|| "postgres".to_owned());
+        config.user(user);
+    }
+    if config.get_password().is_none()
+        && let Some(password) = env.get("PGPASSWORD")
+    {
+        config.password(password);
+    }
+    if config.get_dbname().is_none() {
+        let given = env.get("PGDATABASE").or_else(|| settings.text("database").map(str::to_owned));
+        let user = config.get_user().unwrap_or_default().to_owned();
+        config.dbname(given.unwrap_or(user));
+    }
+    config.application_name("plumb");
+    Ok(())
+}
+
+fn host(settings: &StateSettings, env: &Environment<'_>) -> Result<String, Refusal> {
+    if let Some(host) = env.get("PGHOST") {
+        return Ok(host);
+    }
+    let Some(host) = settings.text("host") else {
+        let sockets = Path::new(SOCKETS).is_dir();
+        return Ok(if sockets { SOCKETS } else { "localhost" }.to_owned());
+    };
+    let named =
+        if host.starts_with('/') { Host::Unix(host.into()) } else { Host::Tcp(host.into()) };
+    if is_local(&named) || env.allows(host) {
+        return Ok(host.to_owned());
+    }
+    Err(untrusted("the password of the database", host, "PGHOST or PLUMB_STATE_URL"))
+}
+
+/// A host of the spec that nobody vouches for.
+fn untrusted(what: &str, host: &str, variables: &str) -> Refusal {
+    Refusal::new(format!("{what} is not sent to {host}")).help(format!(
+        "the spec names that host, and a spec may come from someone else: if you trust it, set \
+         PLUMB_ALLOWED_HOSTS={host}, or give the address in {variables}"
+    ))
+}
+
+fn is_local(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(host) => crate::open::is_loopback(host),
+    }
+}
+
+fn mode(word: &str) -> Result<Mode, Refusal> {
+    match word {
+        "disable" => Ok(Mode::Disable),
+        "allow" | "prefer" => Ok(Mode::Default),
+        "require" | "verify-ca" | "verify-full" => Ok(Mode::Require),
+        _ => Err(Refusal::new("the `sslmode` of the database is not one that there is")
+            .help("it is disable, prefer, require or verify-full")),
+    }
+}
+
+/// TLS that always checks who answers, also where PostgreSQL's own clients would not.
+fn tls(roots: Option<&str>) -> Result<MakeRustlsConnect, Refusal> {
+    let mut store = RootCertStore::empty();
+    if let Some(path) = roots {
+        let failed = || Refusal::new(format!("no certificates can be read from {path}"));
+        let found = CertificateDer::pem_file_iter(path).map_err(|_| failed())?;
+        for certificate in found {
+            store.add(certificate.map_err(|_| failed())?).map_err(|_| failed())?;
+        }
+    } else {
+        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
+    if store.is_empty() {
+        return Err(Refusal::new("there are no certificates to check the database's with")
+            .help("install the system's (ca-certificates), or name a file in PGSSLROOTCERT"));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|_| Refusal::new("TLS cannot be used here"))?
+        .with_root_certificates(store)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::value::Value;
+
+    use super::*;
+
+    fn settings(values: &[(&str, &str)]) -> StateSettings {
+        let mut settings = StateSettings::file();
+        settings.backend = "postgres".into();
+        for (key, value) in values {
+            let value = Value::String((*value).into());
+            settings.values.insert(
+                (*key).into(),
+                (value, engine::spec::span(engine::diagnostics::FileId(0), 0..0)),
+            );
+        }
+        settings
+    }
+
+    fn of(spec: &[(&str, &str)], env: &[(&str, &str)]) -> Result<Address, Refusal> {
+        let look = |name: &str| {
+            env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        Address::of(&settings(spec), &Environment::new(&look))
+    }
+
+    #[test]
+    fn the_environment_goes_before_the_spec() {
+        let address = of(&[("host", "localhost"), ("database", "a")], &[("PGUSER", "u")]).unwrap();
+        assert_eq!(address.shown(), "localhost/a");
+        assert!(address.tls.is_none());
+        let url = [("PLUMB_STATE_URL", "postgres://u:hunter2@127.0.0.1:6000/b?sslmode=disable")];
+        let address = of(&[("host", "localhost"), ("database", "a")], &url).unwrap();
+        assert_eq!(address.shown(), "127.0.0.1:6000/b");
+        let words = [("PLUMB_STATE_URL", "host=127.0.0.1 user=u sslmode=verify-full dbname=c")];
+        let address = of(&[], &words).unwrap();
+        assert_eq!(address.shown(), "127.0.0.1/c");
+        assert!(address.tls.is_some(), "asked for, so also on this machine");
+    }
+
+    #[test]
+    fn what_leaves_this_machine_is_encrypted() {
+        let address = of(&[], &[("PGHOST", "db.example"), ("PGUSER", "u")]).unwrap();
+        assert!(address.tls.is_some());
+        let plain = [("PGHOST", "db.example"), ("PGUSER", "u"), ("PGSSLMODE", "disable")];
+        assert!(of(&[], &plain).unwrap().tls.is_none(), "the user said so");
+        let error = of(&[], &[("PGSSLMODE", "hunter2")]).err().unwrap();
+        assert!(!format!("{error:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_password_goes_to_no_host_of_the_spec() {
+        let error = of(&[("host", "evil.example")], &[("PGPASSWORD", "hunter2")]).err().unwrap();
+        assert_eq!(error.message, "the password of the database is not sent to evil.example");
+        let allowed = [("PLUMB_ALLOWED_HOSTS", "a.example, Evil.example")];
+        of(&[("host", "evil.example")], &allowed).unwrap();
+    }
+
+    #[test]
+    fn a_wrong_address_is_not_shown() {
+        for url in ["postgres://u:hunter2@h:port/x", "hunter2", "http://hunter2@x"] {
+            let error = of(&[], &[("PLUMB_STATE_URL", url)]).err().unwrap();
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+    }
+}

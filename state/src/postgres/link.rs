@@ -1,0 +1,135 @@
+//! A connection, and what is wrong with one. A message here says what the server said in short:
+//! neither its details, which may quote rows, nor an address with a password.
+
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error, NoTls, Row};
+
+use super::address::Address;
+use super::sql;
+use crate::StoreError;
+
+/// A connection with a session of its own.
+pub(super) struct Link {
+    pub(super) client: Client,
+    /// The server's process.
+    pub(super) pid: i32,
+}
+
+/// A statement that failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    /// The connection was lost, and with it the answer: what was asked for may have happened.
+    #[error("the connection was lost")]
+    Lost,
+    /// The server said no.
+    #[error("{0}")]
+    Said(String),
+    /// The server is not fit to keep a state.
+    #[error("{what}")]
+    Unfit {
+        /// Why.
+        what: String,
+        /// What to do.
+        help: String,
+    },
+}
+
+impl Trouble {
+    /// What a failed statement means.
+    pub(super) fn of(client: &Client, error: &Error) -> Self {
+        // 08: connection; 57P: the server ends, or was told to end the session.
+        let is_lost = error
+            .code()
+            .is_none_or(|code| code.code().starts_with("08") || code.code().starts_with("57P"));
+        if is_lost || client.is_closed() { Self::Lost } else { Self::Said(said(error)) }
+    }
+
+    pub(super) fn into_store_error(self, place: &str) -> StoreError {
+        match self {
+            Self::Unfit { what, help } => StoreError::Unfit { what, help },
+            other => StoreError::refused(format!("the database {place} failed: {other}")),
+        }
+    }
+}
+
+/// What the server said, in short.
+fn said(error: &Error) -> String {
+    if let Some(error) = error.as_db_error() {
+        let message: String = error.message().chars().filter(|c| !c.is_control()).collect();
+        return format!("{message} ({})", error.code().code());
+    }
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+}
+
+/// Connects, and refuses a server on which a commit is no promise.
+pub(super) async fn connect(address: &Address) -> Result<Link, Trouble> {
+    let client = match &address.tls {
+        Some(tls) => address.config.connect(tls.clone()).await.map(|(client, connection)| {
+            tokio::spawn(connection);
+            client
+        }),
+        None => address.config.connect(NoTls).await.map(|(client, connection)| {
+            tokio::spawn(connection);
+            client
+        }),
+    };
+    let client = client.map_err(|error| Trouble::Said(said(&error)))?;
+    query(&client, sql::SETTINGS, &[]).await?;
+    let nature = one(&client, sql::NATURE, &[]).await?;
+    let pid = nature.get(3);
+    refuse_unfit(nature.get(0), nature.get(1), nature.get(2))?;
+    Ok(Link { client, pid })
+}
+
+fn refuse_unfit(commit: &str, is_copy: bool, read_only: &str) -> Result<(), Trouble> {
+    if commit == "off" {
+        return Err(Trouble::Unfit {
+            what: "the database says that something is committed before it is (`synchronous_commit` is off)"
+                .to_owned(),
+            help: "a state could lose its newest records there: set it to `on` for the database or \
+                   the user, as with `ALTER ROLE plumb SET synchronous_commit = on`"
+                .to_owned(),
+        });
+    }
+    if is_copy || read_only == "on" {
+        return Err(Trouble::Unfit {
+            what: "the database can only be read".to_owned(),
+            help: "name the primary server, not a copy of it".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// A parameter with its type, so that no statement need be prepared.
+pub(super) type Given<'a> = (&'a (dyn tokio_postgres::types::ToSql + Sync), Type);
+
+pub(super) async fn query(
+    client: &Client,
+    statement: &str,
+    given: &[Given<'_>],
+) -> Result<Vec<Row>, Trouble> {
+    client.query_typed(statement, given).await.map_err(|error| Trouble::of(client, &error))
+}
+
+pub(super) async fn one(
+    client: &Client,
+    statement: &str,
+    given: &[Given<'_>],
+) -> Result<Row, Trouble> {
+    let rows = query(client, statement, given).await?;
+    rows.into_iter().next().ok_or_else(|| Trouble::Said("a row was expected".to_owned()))
+}
+
+/// Says how many rows were written.
+pub(super) async fn execute(
+    client: &Client,
+    statement: &str,
+    given: &[Given<'_>],
+) -> Result<u64, Trouble> {
+    client.execute_typed(statement, given).await.map_err(|error| Trouble::of(client, &error))
+}
+
+pub(super) async fn batch(client: &Client, statements: &str) -> Result<(), Trouble> {
+    client.batch_execute(statements).await.map_err(|error| Trouble::of(client, &error))
+}

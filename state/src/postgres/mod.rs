@@ -1,0 +1,294 @@
+//! State in a PostgreSQL database: one row a state, its snapshots and its journal beside it.
+//!
+//! Liveness comes from an advisory lock of a connection of its own: the server drops it when the
+//! connection ends, so a killed holder's lock is free at once, and one on a machine that is gone
+//! after half a minute. Safety does not rest on it: every holder raises the epoch of the row, and
+//! every append and save is conditional on it, in one transaction. A holder that lost the lock
+//! without knowing writes nothing more.
+//!
+//! Refused is what would break that: a pooler that lends one session to several clients, and a
+//! server that says "committed" before it is.
+
+mod address;
+mod held;
+mod link;
+mod read;
+mod sql;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::spec::settings::StateSettings;
+use engine::state::Snapshot;
+use tokio::time::Instant;
+use tokio_postgres::types::Type;
+
+use self::address::Address;
+use self::held::PostgresHeld;
+use self::link::{Link, Trouble, batch, connect, one, query};
+use self::sql::Sql;
+use crate::cipher::{Cipher, STATE};
+use crate::open::{Environment, Refusal};
+use crate::{Held, Holder, Loaded, Store, StoreError, Version, format};
+
+/// How often a waiting run looks whether the lock is free.
+const POLL: Duration = Duration::from_millis(100);
+/// Even who does not want to wait waits this long: a server takes a moment to see that a holder
+/// has ended.
+const GRACE: Duration = Duration::from_millis(400);
+/// For how long a lost connection is tried to be made again.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A store in a database.
+#[derive(Clone)]
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Clone)]
+struct Shared {
+    address: Address,
+    names: Names,
+    cipher: Cipher,
+    place: String,
+    patience: Duration,
+}
+
+/// What the state is called there.
+#[derive(Clone)]
+struct Names {
+    sql: Sql,
+    name: String,
+    /// The advisory lock's number.
+    key: i64,
+}
+
+impl PostgresStore {
+    /// The store that `[state]` and the environment describe. Nothing is called yet.
+    pub fn open(
+        settings: &StateSettings,
+        environment: &Environment<'_>,
+        cipher: Cipher,
+    ) -> Result<Self, Refusal> {
+        let name = settings.text("name").unwrap_or_default().to_owned();
+        if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
+            return Err(Refusal::new("the `name` of `[state]` is empty, too long or no text"));
+        }
+        let schema = settings.text("schema").unwrap_or("plumb");
+        let names = Names { sql: Sql::new(schema)?, key: lock_key(schema, &name), name };
+        let address = Address::of(settings, environment)?;
+        let place = format!("postgres://{}, {schema}, {}", address.shown(), names.name);
+        let shared = Shared { address, names, cipher, place, patience: PATIENCE };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// With another bound on how long a lost connection is tried to be made again.
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { shared: Arc::new(Shared { patience, ..(*self.shared).clone() }) }
+    }
+
+    async fn connect(&self) -> Result<Link, StoreError> {
+        let Shared { address, place, .. } = &*self.shared;
+        connect(address).await.map_err(|trouble| match trouble {
+            Trouble::Said(why) => {
+                StoreError::refused(format!("cannot connect to the database {place}: {why}"))
+            }
+            other => other.into_store_error(place),
+        })
+    }
+
+    fn failed(&self, trouble: Trouble) -> StoreError {
+        trouble.into_store_error(&self.shared.place)
+    }
+
+    /// Waits for the lock, and makes sure that it is one.
+    async fn take(&self, wait: Duration) -> Result<Link, StoreError> {
+        let link = self.connect().await?;
+        let until = Instant::now() + wait.max(GRACE);
+        let key = self.shared.names.key;
+        loop {
+            match link.try_lock(key).await.map_err(|trouble| self.failed(trouble))? {
+                true => break,
+                false if Instant::now() >= until => {
+                    return Err(StoreError::Locked(Box::new(self.holder(&link).await)));
+                }
+                false => tokio::time::sleep(POLL).await,
+            }
+        }
+        self.refuse_pooler(&link).await?;
+        Ok(link)
+    }
+
+    async fn holder(&self, link: &Link) -> Holder {
+        let rows = read::row(&link.client, &self.shared.names).await.ok().flatten();
+        read::holder(rows.as_ref())
+    }
+
+    /// A pooler that lends one session of the server to several clients lends the lock with it.
+    /// While this connection holds the lock, no other may get it, and its session stays its own.
+    async fn refuse_pooler(&self, link: &Link) -> Result<(), StoreError> {
+        let other = self.connect().await?;
+        let failed = |trouble| self.failed(trouble);
+        batch(&other.client, "BEGIN").await.map_err(failed)?;
+        let shares = other.try_lock(self.shared.names.key).await.map_err(failed)?;
+        if shares {
+            query(&other.client, "SELECT pg_advisory_unlock_all()", &[]).await.map_err(failed)?;
+        }
+        batch(&other.client, "ROLLBACK").await.map_err(failed)?;
+        let holder = link.holder(self.shared.names.key).await.map_err(failed)?;
+        if !shares && holder == Some(link.pid) {
+            return Ok(());
+        }
+        Err(StoreError::Unfit {
+            what: "between Plumb and the database is a pooler that shares sessions".to_owned(),
+            help: "a lock is no lock there: connect to the database itself, or to a pooler in \
+                   session mode"
+                .to_owned(),
+        })
+    }
+
+    async fn prepare(&self, link: &Link) -> Result<(), StoreError> {
+        let Names { sql, .. } = &self.shared.names;
+        let failed = |trouble| self.failed(trouble);
+        for attempt in 0.. {
+            let tables = one(&link.client, &sql.tables(), &[]).await.map_err(failed)?;
+            if tables.get::<_, i32>(0) == 3 {
+                return Ok(());
+            }
+            match batch(&link.client, &sql.create()).await {
+                Ok(()) => return Ok(()),
+                // Another run makes them at this moment.
+                Err(Trouble::Said(_)) if attempt < 5 => tokio::time::sleep(POLL).await,
+                Err(trouble) => return Err(failed(trouble)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Drives out every earlier holder.
+    async fn raise_epoch(
+        &self,
+        link: &Link,
+        holder: &Holder,
+        least: i64,
+    ) -> Result<u64, StoreError> {
+        let text = serde_json::to_string(&crate::write::tamed(holder)).unwrap_or_default();
+        let name = &self.shared.names.name;
+        let given = [(name as _, Type::TEXT), (&least as _, Type::INT8), (&text as _, Type::TEXT)];
+        let row = one(&link.client, &self.shared.names.sql.take(), &given).await;
+        let epoch: i64 = row.map_err(|trouble| self.failed(trouble))?.get(0);
+        Ok(epoch.cast_unsigned())
+    }
+}
+
+impl Link {
+    async fn try_lock(&self, key: i64) -> Result<bool, Trouble> {
+        let given = [(&key as _, Type::INT8)];
+        Ok(one(&self.client, "SELECT pg_try_advisory_lock($1)", &given).await?.get(0))
+    }
+
+    /// The server's process that holds the lock.
+    async fn holder(&self, key: i64) -> Result<Option<i32>, Trouble> {
+        let (high, low) = (key.cast_unsigned() >> 32, key.cast_unsigned() & 0xffff_ffff);
+        let (high, low) = (high.cast_signed(), low.cast_signed());
+        let given = [(&high as _, Type::INT8), (&low as _, Type::INT8)];
+        let rows = query(&self.client, sql::HOLDER, &given).await?;
+        Ok(rows.first().map(|row| row.get(0)))
+    }
+}
+
+/// The number of a state's lock. Two states whose numbers are equal would wait for each other.
+fn lock_key(schema: &str, name: &str) -> i64 {
+    let hash = blake3::hash(format!("plumb state\0{schema}\0{name}").as_bytes());
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hash.as_bytes()[..8]);
+    i64::from_le_bytes(bytes)
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn load(&self) -> Result<Loaded, StoreError> {
+        let Shared { names, cipher, place, .. } = &*self.shared;
+        let link = self.connect().await?;
+        let failed = |trouble| self.failed(trouble);
+        let rows = read::rows(&link.client, names).await.map_err(failed)?;
+        let named = rows.row.as_ref().is_some_and(|row| row.holder.is_some());
+        let name = read::holder(rows.row.as_ref());
+        let found = read::judge(&rows, place, cipher)?;
+        let mut held = named && link.holder(names.key).await.map_err(failed)?.is_some();
+        if held {
+            // The server may not have seen yet that a holder has ended.
+            tokio::time::sleep(GRACE / 4).await;
+            held = link.holder(names.key).await.map_err(failed)?.is_some();
+        }
+        let loaded = found.map_or_else(Loaded::nothing, |found| found.loaded);
+        Ok(Loaded { holder: held.then_some(name), ..loaded })
+    }
+
+    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+        let link = self.take(wait).await?;
+        self.prepare(&link).await?;
+        let Shared { names, cipher, place, .. } = &*self.shared;
+        let read = async || read::rows(&link.client, names).await.map_err(|t| self.failed(t));
+        // First what is wrong is refused, then earlier holders are driven out, and then it is read:
+        // until then one of them may have written.
+        read::judge(&read().await?, place, cipher)?;
+        let mut epoch = self.raise_epoch(&link, holder, 1).await?;
+        let found = read::judge(&read().await?, place, cipher)?;
+        if let Some(found) = &found
+            && found.end.epoch.max(found.header.epoch) >= epoch
+        {
+            let least = found.end.epoch.max(found.header.epoch) + 1;
+            epoch = self.raise_epoch(&link, holder, least.cast_signed()).await?;
+        }
+        Ok(Box::new(PostgresHeld::new(self.shared.clone(), link, epoch, found)))
+    }
+
+    async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        let link = self.take(Duration::ZERO).await?;
+        self.prepare(&link).await?;
+        let row = read::row(&link.client, &self.shared.names).await;
+        let row = row.map_err(|trouble| self.failed(trouble))?;
+        let epoch = self.raise_epoch(&link, holder, 1).await?;
+        held::restore(self.shared.clone(), link, epoch, row, snapshot).await
+    }
+
+    async fn serials(&self) -> Result<Vec<u64>, StoreError> {
+        let link = self.connect().await?;
+        let rows = read::rows(&link.client, &self.shared.names).await;
+        let rows = rows.map_err(|trouble| self.failed(trouble))?;
+        let current = rows.row.and_then(|row| row.saved).map(|(_, serial, _)| serial);
+        let past = rows.serials.into_iter().filter(|serial| Some(*serial) != current);
+        Ok(past.map(i64::cast_unsigned).collect())
+    }
+
+    async fn past(&self, serial: u64) -> Result<Option<Snapshot>, StoreError> {
+        let Shared { names, cipher, place, .. } = &*self.shared;
+        let link = self.connect().await?;
+        let body = read::body(&link.client, names, serial.cast_signed()).await;
+        let body = body.map_err(|trouble| self.failed(trouble))?;
+        if body.is_empty() {
+            return Ok(None);
+        }
+        let plain = cipher.open(STATE, &body).map_err(|error| error.of(place))?;
+        format::decode(&plain).map(|(_, snapshot)| Some(snapshot)).map_err(|error| {
+            let what = format!("serial {serial} in {place} cannot be read: {error}");
+            StoreError::suspicious(what, "nothing was changed; take another one")
+        })
+    }
+
+    async fn is_plain(&self) -> Result<bool, StoreError> {
+        let link = self.connect().await?;
+        let names = &self.shared.names;
+        let given = [(&names.name as _, Type::TEXT)];
+        let rows = query(&link.client, &names.sql.first_bytes(), &given).await;
+        let rows = rows.map_err(|trouble| self.failed(trouble))?;
+        Ok(rows.first().is_some_and(|row| !crate::cipher::is_sealed(row.get(0))))
+    }
+
+    fn place(&self) -> String {
+        self.shared.place.clone()
+    }
+}

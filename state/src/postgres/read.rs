@@ -1,0 +1,185 @@
+//! What the tables hold: which combinations of rows are a state, which are none yet, and which are
+//! neither. [`judge`] decides that from rows alone.
+
+use engine::state::Snapshot;
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
+
+use super::Names;
+use super::link::{Trouble, batch, query};
+use crate::cipher::{Cipher, STATE};
+use crate::format::{self, Header};
+use crate::frame::End;
+use crate::frame::pieces::assemble;
+use crate::{Holder, Loaded, StoreError, write};
+
+/// The row of the table `store`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Row {
+    pub(super) epoch: i64,
+    pub(super) lsn: i64,
+    /// The snapshot that counts; none until a first run has made one.
+    pub(super) saved: Option<(String, i64, String)>,
+    pub(super) holder: Option<String>,
+    pub(super) moved: Option<String>,
+}
+
+/// All rows of one state, of one moment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    pub(super) row: Option<Row>,
+    pub(super) body: Vec<u8>,
+    pub(super) serials: Vec<i64>,
+    pub(super) frames: Vec<(i64, Vec<u8>)>,
+}
+
+/// A state that was found.
+pub(super) struct Found {
+    pub(super) loaded: Loaded,
+    pub(super) header: Header,
+    /// The end of the journal.
+    pub(super) end: End,
+    pub(super) bytes: u64,
+}
+
+/// Reads everything as of one moment. Tables that are not there have no rows.
+pub(super) async fn rows(client: &Client, names: &Names) -> Result<Rows, Trouble> {
+    let tables: i32 = match query(client, &names.sql.tables(), &[]).await?.first() {
+        Some(row) => row.get(0),
+        None => 0,
+    };
+    match tables {
+        0 => return Ok(Rows::default()),
+        3 => {}
+        _ => return Err(Trouble::Said("some of Plumb's tables are missing".to_owned())),
+    }
+    batch(client, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+    let read = read(client, names).await;
+    batch(client, "COMMIT").await?;
+    read
+}
+
+/// The row of the table `store`.
+pub(super) async fn row(client: &Client, names: &Names) -> Result<Option<Row>, Trouble> {
+    row_by(client, names, &names.sql.row()).await
+}
+
+/// The same, kept from changing until the transaction ends.
+pub(super) async fn row_for_update(client: &Client, names: &Names) -> Result<Option<Row>, Trouble> {
+    row_by(client, names, &(names.sql.row() + " FOR UPDATE")).await
+}
+
+async fn row_by(client: &Client, names: &Names, statement: &str) -> Result<Option<Row>, Trouble> {
+    let rows = query(client, statement, &[(&names.name as _, Type::TEXT)]).await?;
+    let row = rows.first().map(|row| {
+        let saved = match (row.get(2), row.get(3), row.get(4)) {
+            (Some(lineage), Some(serial), Some(digest)) => Some((lineage, serial, digest)),
+            _ => None,
+        };
+        let (holder, moved) = (row.get(5), row.get(6));
+        Row { epoch: row.get(0), lsn: row.get(1), saved, holder, moved }
+    });
+    Ok(row)
+}
+
+/// The highest serial and the highest number of a frame that are there.
+pub(super) async fn highest(client: &Client, names: &Names) -> Result<(i64, i64), Trouble> {
+    let name = (&names.name as _, Type::TEXT);
+    let serials = query(client, &names.sql.serials(), std::slice::from_ref(&name)).await?;
+    let lsns = query(client, &names.sql.last_frame(), &[name]).await?;
+    let lsn: Option<i64> = lsns.first().and_then(|row| row.get(0));
+    Ok((serials.last().map_or(0, |row| row.get(0)), lsn.unwrap_or(0)))
+}
+
+async fn read(client: &Client, names: &Names) -> Result<Rows, Trouble> {
+    let name = (&names.name as _, Type::TEXT);
+    let mut rows = Rows { row: row(client, names).await?, ..Rows::default() };
+    let found = query(client, &names.sql.serials(), std::slice::from_ref(&name)).await?;
+    rows.serials = found.iter().map(|row| row.get(0)).collect();
+    if let Some(Row { saved: Some((_, serial, _)), .. }) = &rows.row {
+        rows.body = body(client, names, *serial).await?;
+    }
+    let frames = query(client, &names.sql.frames(), &[name]).await?;
+    rows.frames = frames.iter().map(|row| (row.get(0), row.get(1))).collect();
+    Ok(rows)
+}
+
+/// The bytes of a snapshot; none if there is none of that serial.
+pub(super) async fn body(client: &Client, names: &Names, serial: i64) -> Result<Vec<u8>, Trouble> {
+    let given = [(&names.name as _, Type::TEXT), (&serial as _, Type::INT8)];
+    let parts = query(client, &names.sql.parts(), &given).await?;
+    Ok(parts.iter().flat_map(|part| part.get::<_, &[u8]>(0)).copied().collect())
+}
+
+/// Judges what was read. None is a first run.
+pub(super) fn judge(
+    rows: &Rows,
+    place: &str,
+    cipher: &Cipher,
+) -> Result<Option<Found>, StoreError> {
+    let suspicious = |what: String| {
+        let help = match rows.serials.last() {
+            Some(serial) => format!(
+                "nothing was changed; `plumb state pull --serial {serial} > state.json` and \
+                 `plumb state push --force state.json` put the newest snapshot that is kept in place"
+            ),
+            None => "nothing was changed; bring the database back from a backup".to_owned(),
+        };
+        StoreError::suspicious(format!("the state in {place} {what}"), help)
+    };
+    let saved = match &rows.row {
+        Some(Row { moved: Some(to), .. }) => return Err(write::moved(place, to)),
+        Some(Row { saved: Some(saved), .. }) => saved,
+        _ if rows.serials.is_empty() && rows.frames.is_empty() => return Ok(None),
+        _ => return Err(suspicious("is missing, but there is what it left behind".to_owned())),
+    };
+    let (header, snapshot) = open(rows, saved, place, cipher, &suspicious)?;
+    let frames = rows.frames.iter().map(|(lsn, frame)| (lsn.cast_unsigned(), &frame[..]));
+    let journal = assemble(frames, cipher)
+        .map_err(|what| suspicious(format!("cannot be read: {what}")))?
+        .ok_or_else(|| suspicious("has lost its journal".to_owned()))?
+        .journal;
+    let (base, checkpoint) = (&journal.base, header.checkpoint);
+    let fits = base.lineage == header.lineage
+        && base.serial == header.serial
+        && base.digest == header.digest
+        && (journal.start.lsn, journal.start.chain) == (checkpoint.lsn, checkpoint.chain);
+    if !fits {
+        return Err(suspicious("does not belong to the journal beside it".to_owned()));
+    }
+    if rows.row.as_ref().is_some_and(|row| row.lsn.cast_unsigned() != journal.end.lsn) {
+        return Err(suspicious("has lost the end of its journal".to_owned()));
+    }
+    let version = header.version();
+    let loaded =
+        Loaded { snapshot: Some(snapshot), version, records: journal.records, holder: None };
+    Ok(Some(Found { loaded, header, end: journal.end, bytes: journal.whole as u64 }))
+}
+
+fn open(
+    rows: &Rows,
+    (lineage, serial, digest): &(String, i64, String),
+    place: &str,
+    cipher: &Cipher,
+    suspicious: &dyn Fn(String) -> StoreError,
+) -> Result<(Header, Snapshot), StoreError> {
+    if rows.body.is_empty() {
+        return Err(suspicious(format!("is missing: there is no snapshot of serial {serial}")));
+    }
+    let plain = cipher.open(STATE, &rows.body).map_err(|error| error.of(place))?;
+    let (header, snapshot) =
+        format::decode(&plain).map_err(|error| suspicious(format!("cannot be read: {error}")))?;
+    if header.lineage != *lineage
+        || header.serial != serial.cast_unsigned()
+        || header.digest != *digest
+    {
+        return Err(suspicious(format!("is not the one that was saved as serial {serial}")));
+    }
+    Ok((header, snapshot))
+}
+
+/// Who a row says that holds the lock.
+pub(super) fn holder(row: Option<&Row>) -> Holder {
+    let text = row.and_then(|row| row.holder.as_deref()).unwrap_or_default();
+    serde_json::from_str(text).map(|holder| write::tamed(&holder)).unwrap_or_default()
+}

@@ -1,0 +1,187 @@
+//! The tables, and every statement on them.
+//!
+//! ```text
+//! store      one row a state: the epoch of the last holder, which snapshot counts, how long its
+//!            journal is, who holds the lock
+//! snapshot   snapshots as they are in files (`format`), in parts; the last 20 and the one that counts
+//! journal    the records since: one frame (`frame`) a row
+//! ```
+
+use crate::open::Refusal;
+
+/// The largest part of a snapshot, in bytes: a row has a limit, and a statement's memory a price.
+pub(super) const PART: usize = 16 << 20;
+/// How many older snapshots are kept.
+pub(super) const KEPT: i64 = 20;
+
+/// The statements on the tables of one schema.
+#[derive(Clone)]
+pub(super) struct Sql {
+    /// Quoted.
+    schema: String,
+}
+
+impl Sql {
+    pub(super) fn new(schema: &str) -> Result<Self, Refusal> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if schema.is_empty() || schema.len() > 60 || !schema.chars().all(is_plain) {
+            return Err(Refusal::new("the `schema` of `[state]` is not a name")
+                .help("use up to 60 letters, digits, - and _"));
+        }
+        Ok(Self { schema: format!("\"{schema}\"") })
+    }
+
+    pub(super) fn create(&self) -> String {
+        let schema = &self.schema;
+        format!(
+            "CREATE SCHEMA IF NOT EXISTS {schema};
+             CREATE TABLE IF NOT EXISTS {schema}.store (
+                 name text PRIMARY KEY, epoch bigint NOT NULL, lsn bigint NOT NULL,
+                 lineage text, serial bigint, digest text, holder text, moved text);
+             CREATE TABLE IF NOT EXISTS {schema}.snapshot (
+                 name text NOT NULL, serial bigint NOT NULL, part integer NOT NULL,
+                 body bytea NOT NULL, saved_at timestamptz NOT NULL DEFAULT now(),
+                 PRIMARY KEY (name, serial, part));
+             CREATE TABLE IF NOT EXISTS {schema}.journal (
+                 name text NOT NULL, lsn bigint NOT NULL, frame bytea NOT NULL,
+                 PRIMARY KEY (name, lsn));"
+        )
+    }
+
+    /// Whether the tables are there: all of them, or none.
+    pub(super) fn tables(&self) -> String {
+        let exists = |table| format!("(to_regclass('{}.{table}') IS NOT NULL)::int", self.schema);
+        format!("SELECT {} + {} + {}", exists("store"), exists("snapshot"), exists("journal"))
+    }
+
+    pub(super) fn row(&self) -> String {
+        format!(
+            "SELECT epoch, lsn, lineage, serial, digest, holder, moved FROM {}.store WHERE name = $1",
+            self.schema
+        )
+    }
+
+    pub(super) fn parts(&self) -> String {
+        format!(
+            "SELECT body FROM {}.snapshot WHERE name = $1 AND serial = $2 ORDER BY part",
+            self.schema
+        )
+    }
+
+    pub(super) fn serials(&self) -> String {
+        format!(
+            "SELECT DISTINCT serial FROM {}.snapshot WHERE name = $1 ORDER BY serial",
+            self.schema
+        )
+    }
+
+    pub(super) fn frames(&self) -> String {
+        format!("SELECT lsn, frame FROM {}.journal WHERE name = $1 ORDER BY lsn", self.schema)
+    }
+
+    pub(super) fn last_frame(&self) -> String {
+        format!("SELECT max(lsn) FROM {}.journal WHERE name = $1", self.schema)
+    }
+
+    pub(super) fn frame(&self) -> String {
+        format!("SELECT frame FROM {}.journal WHERE name = $1 AND lsn = $2", self.schema)
+    }
+
+    /// Drives out every earlier holder: nothing of theirs fits the new epoch.
+    pub(super) fn take(&self) -> String {
+        format!(
+            "INSERT INTO {0}.store AS s (name, epoch, lsn, holder) VALUES ($1, $2, 0, $3)
+             ON CONFLICT (name) DO UPDATE SET epoch = greatest(s.epoch + 1, $2), holder = $3
+             RETURNING epoch",
+            self.schema
+        )
+    }
+
+    pub(super) fn sign_off(&self) -> String {
+        format!("UPDATE {}.store SET holder = NULL WHERE name = $1 AND epoch = $2", self.schema)
+    }
+
+    pub(super) fn retire(&self) -> String {
+        format!("UPDATE {}.store SET moved = $3 WHERE name = $1 AND epoch = $2", self.schema)
+    }
+
+    /// One row, or none for who lost their place.
+    pub(super) fn append(&self) -> String {
+        format!(
+            "WITH held AS (UPDATE {0}.store SET lsn = $3
+                 WHERE name = $1 AND epoch = $2 AND lsn = $3 - 1 RETURNING 1)
+             INSERT INTO {0}.journal (name, lsn, frame) SELECT $1, $3, $4 FROM held",
+            self.schema
+        )
+    }
+
+    /// One row, or none for who lost their place: then nothing else of a save happens.
+    pub(super) fn replace(&self) -> String {
+        format!(
+            "UPDATE {}.store SET lsn = $3, lineage = $4, serial = $5, digest = $6, moved = NULL
+             WHERE name = $1 AND epoch = $2",
+            self.schema
+        )
+    }
+
+    pub(super) fn add_part(&self) -> String {
+        format!(
+            "INSERT INTO {}.snapshot (name, serial, part, body) VALUES ($1, $2, $3, $4)",
+            self.schema
+        )
+    }
+
+    pub(super) fn drop_frames(&self) -> String {
+        format!("DELETE FROM {}.journal WHERE name = $1", self.schema)
+    }
+
+    pub(super) fn add_frame(&self) -> String {
+        format!("INSERT INTO {}.journal (name, lsn, frame) VALUES ($1, $2, $3)", self.schema)
+    }
+
+    /// How the snapshot that counts begins.
+    pub(super) fn first_bytes(&self) -> String {
+        format!(
+            "SELECT substr(p.body, 1, 4) FROM {0}.store s JOIN {0}.snapshot p USING (name, serial)
+             WHERE s.name = $1 AND p.part = 0",
+            self.schema
+        )
+    }
+
+    /// Drops older snapshots that do not begin as $3 does: from before there was a key.
+    pub(super) fn prune_plain(&self) -> String {
+        format!(
+            "DELETE FROM {0}.snapshot WHERE name = $1 AND serial <> $2 AND serial IN (
+                 SELECT serial FROM {0}.snapshot
+                 WHERE name = $1 AND part = 0 AND substr(body, 1, 4) <> $3)",
+            self.schema
+        )
+    }
+
+    /// Drops what is not among the newest.
+    pub(super) fn prune(&self) -> String {
+        format!(
+            "DELETE FROM {0}.snapshot WHERE name = $1 AND serial < (
+                 SELECT min(serial) FROM (SELECT DISTINCT serial FROM {0}.snapshot
+                     WHERE name = $1 ORDER BY serial DESC LIMIT $2) newest)",
+            self.schema
+        )
+    }
+}
+
+/// Who holds an advisory lock of this database.
+pub(super) const HOLDER: &str = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
+     AND classid::bigint = $1 AND objid::bigint = $2 AND objsubid = 1
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+/// Makes the session one that nothing but its end ends, and that notices a machine that is gone.
+pub(super) const SETTINGS: &str = "SELECT set_config(name, CASE name
+         WHEN 'tcp_keepalives_idle' THEN '10' WHEN 'tcp_keepalives_interval' THEN '5'
+         WHEN 'tcp_keepalives_count' THEN '3' ELSE '0' END, false)
+     FROM pg_settings WHERE name IN ('tcp_keepalives_idle', 'tcp_keepalives_interval',
+         'tcp_keepalives_count', 'statement_timeout', 'lock_timeout', 'idle_session_timeout',
+         'idle_in_transaction_session_timeout')";
+
+/// What the server must be.
+pub(super) const NATURE: &str = "SELECT current_setting('synchronous_commit'), pg_is_in_recovery(),
+     current_setting('transaction_read_only'), pg_backend_pid()";

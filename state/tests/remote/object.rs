@@ -1,0 +1,640 @@
+//! Object stores: in memory, with faults in between, and the services themselves.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use futures_util::TryStreamExt as _;
+use futures_util::stream::BoxStream;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, ObjectStoreExt as _, PutMode, PutMultipartOptions, PutOptions, PutPayload,
+    PutResult, Result,
+};
+use state::cipher::Cipher;
+use state::conformance::{self, Place, records, snapshot};
+use state::object::BucketStore;
+use state::open::Environment;
+use state::{Held, Store, StoreError, Version};
+
+use super::servers::{Server, azurite, http, moto, s3rver};
+use super::{holder, name, settings};
+
+const TTL: Duration = Duration::from_millis(600);
+
+/// A store over another one, in which something goes wrong now and then.
+#[derive(Debug, Default)]
+struct Faulty {
+    inner: InMemory,
+    /// The next so many answers of writes are lost, after the effect.
+    lose: AtomicU32,
+    /// The next so many writes fail without effect, as a conflict does.
+    conflict: AtomicU32,
+    /// All writes of the lock fail: the holder stands still.
+    still: AtomicBool,
+    /// Conditions are taken and ignored.
+    deaf: AtomicBool,
+}
+
+impl std::fmt::Display for Faulty {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("faulty")
+    }
+}
+
+fn take_one(count: &AtomicU32) -> bool {
+    count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
+}
+
+fn broken(what: &str) -> Error {
+    Error::Generic { store: "faulty", source: what.to_owned().into() }
+}
+
+#[async_trait]
+impl ObjectStore for Faulty {
+    async fn put_opts(
+        &self,
+        path: &Path,
+        payload: PutPayload,
+        mut options: PutOptions,
+    ) -> Result<PutResult> {
+        if self.still.load(Ordering::SeqCst) && path.filename() == Some("lock") {
+            return Err(broken("https://secret-canary.example/?sig=canary timed out"));
+        }
+        if take_one(&self.conflict) {
+            let source = "409".to_owned().into();
+            return Err(Error::AlreadyExists { path: path.to_string(), source });
+        }
+        if self.deaf.load(Ordering::SeqCst) {
+            options.mode = PutMode::Overwrite;
+        }
+        let result = self.inner.put_opts(path, payload, options).await;
+        if result.is_ok() && take_one(&self.lose) {
+            return Err(broken("the connection was reset"));
+        }
+        result
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        path: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(path, options).await
+    }
+
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
+        self.inner.get_opts(path, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+fn on(store: Arc<dyn ObjectStore>) -> BucketStore {
+    BucketStore::on(store, Path::from("team/prod"), "memory/team/prod".to_owned())
+        .ttl(TTL)
+        .patience(Duration::from_secs(5))
+}
+
+fn faulty() -> (Arc<Faulty>, BucketStore) {
+    let faulty = Arc::new(Faulty::default());
+    (faulty.clone(), on(faulty))
+}
+
+fn is_fenced<T: std::fmt::Debug>(result: &std::result::Result<T, StoreError>) -> bool {
+    matches!(result, Err(StoreError::Fenced(_)))
+}
+
+async fn locked(store: &BucketStore, run: &str) -> Box<dyn Held> {
+    store.lock(&holder(run), Duration::ZERO).await.unwrap()
+}
+
+async fn initialised(store: &BucketStore) -> Version {
+    let mut held = locked(store, "first").await;
+    let version = held.initialise(&snapshot(0)).await.unwrap();
+    held.release().await.unwrap();
+    version
+}
+
+/// Names of all objects, in order.
+async fn names(store: &dyn ObjectStore) -> Vec<String> {
+    let listed = store.list(None).map_ok(|meta| meta.location.to_string());
+    let mut names: Vec<String> = listed.try_collect().await.unwrap();
+    names.sort();
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conforms_in_memory() {
+    conformance::run(|| -> Place {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        Box::new(move || Box::new(on(store.clone())))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conforms_with_a_key() {
+    let kept = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let made = kept.clone();
+    conformance::run(move || -> Place {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        made.lock().unwrap().push(store.clone());
+        let cipher = Cipher::new(&"a".repeat(64)).unwrap();
+        Box::new(move || Box::new(on(store.clone()).sealed(cipher.clone())))
+    })
+    .await;
+    let stores = kept.lock().unwrap().clone();
+    for store in stores {
+        for name in names(&*store).await {
+            let bytes = store.get(&Path::from(name.clone())).await.unwrap().bytes().await.unwrap();
+            for word in [&b"value.v"[..], b"RunOpened", b"run_opened"] {
+                assert!(!bytes.windows(word.len()).any(|part| part == word), "{name}");
+            }
+        }
+    }
+}
+
+/// The services themselves: what tests in memory promise holds there, too.
+async fn conforms(make: impl Fn() -> Place) {
+    conformance::run(make).await;
+}
+
+fn s3_server() -> Option<&'static Server> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    let start = || {
+        let server = moto()?;
+        assert_eq!(http(server.port, "PUT", "/bucket", &[]), 200);
+        Some(server)
+    };
+    SERVER.get_or_init(start).as_ref()
+}
+
+#[cfg(feature = "s3")]
+fn s3(port: u16, prefix: &str) -> BucketStore {
+    let look = |name: &str| match name {
+        "AWS_ACCESS_KEY_ID" => Some("id".to_owned()),
+        "AWS_SECRET_ACCESS_KEY" => Some("secret-canary".to_owned()),
+        _ => None,
+    };
+    let url = format!("http://127.0.0.1:{port}");
+    let values = [("bucket", "bucket"), ("prefix", prefix), ("url", &url), ("region", "eu-west-1")];
+    let store =
+        BucketStore::open(&settings("s3", &values), &Environment::new(&look), Cipher::off());
+    store.unwrap().unwrap()
+}
+
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread")]
+async fn s3_conforms() {
+    let Some(server) = s3_server() else { return };
+    conforms(|| -> Place {
+        let prefix = name("conforms/");
+        Box::new(move || Box::new(s3(server.port, &prefix).ttl(Duration::from_secs(3))))
+    })
+    .await;
+}
+
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread")]
+async fn s3_shuts_out_a_holder_that_stood_still() {
+    let Some(server) = s3_server() else { return };
+    let prefix = name("zombie/");
+    let store = s3(server.port, &prefix).ttl(Duration::from_secs(1));
+    let first = initialised(&store).await;
+    let mut zombie = locked(&store, "zombie").await;
+    zombie.append(&records(0..1)).await.unwrap();
+    // What a takeover does, by a hand that does not wait for silence.
+    let client = object_store::aws::AmazonS3Builder::new()
+        .with_bucket_name("bucket")
+        .with_region("eu-west-1")
+        .with_access_key_id("id")
+        .with_secret_access_key("secret-canary")
+        .with_config(
+            "aws_endpoint_url".parse().unwrap(),
+            format!("http://127.0.0.1:{}", server.port),
+        )
+        .with_allow_http(true)
+        .build()
+        .unwrap();
+    client.delete(&Path::from(format!("{prefix}/lock"))).await.unwrap();
+    let mut other = locked(&store, "other").await;
+    assert_eq!(other.loaded().records, records(0..1));
+    assert!(is_fenced(&zombie.append(&records(7..8)).await));
+    assert!(is_fenced(&zombie.save(&snapshot(3), &first).await));
+    drop(zombie);
+    other.append(&records(1..2)).await.unwrap();
+    drop(other);
+    assert_eq!(store.load().await.unwrap().records, records(0..2));
+}
+
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_s3_that_ignores_conditions_is_refused() {
+    let Some(server) = s3rver() else { return };
+    let look = |name: &str| match name {
+        "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("S3RVER".to_owned()),
+        _ => None,
+    };
+    let url = format!("http://127.0.0.1:{}", server.port);
+    let values = [("bucket", "bucket"), ("prefix", "x"), ("url", &url), ("region", "us-east-1")];
+    let store =
+        BucketStore::open(&settings("s3", &values), &Environment::new(&look), Cipher::off());
+    let store = store.unwrap().unwrap();
+    let result = store.lock(&holder("a"), Duration::ZERO).await.map(drop);
+    let Err(StoreError::Unfit { what, .. }) = result else { panic!("{result:?}") };
+    assert!(what.contains("If-None-Match"), "{what}");
+}
+
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread")]
+async fn s3_without_a_bucket_or_a_server_shows_no_secret() {
+    let Some(server) = s3_server() else { return };
+    let look = |name: &str| name.contains("AWS").then(|| "secret-canary".to_owned());
+    for (bucket, port) in [("nothing", server.port), ("bucket", 1)] {
+        let url = format!("http://127.0.0.1:{port}");
+        let values = [("bucket", bucket), ("prefix", "x"), ("url", &url), ("region", "eu-west-1")];
+        let env = |name: &str| {
+            let is_key = name == "AWS_ACCESS_KEY_ID" || name == "AWS_SECRET_ACCESS_KEY";
+            is_key.then(|| look(name)).flatten()
+        };
+        let store =
+            BucketStore::open(&settings("s3", &values), &Environment::new(&env), Cipher::off());
+        let store = store.unwrap().unwrap().patience(Duration::ZERO);
+        let error = store.lock(&holder("a"), Duration::ZERO).await.map(drop).unwrap_err();
+        let text = format!("{error} {error:?}");
+        assert!(!text.contains("canary") && !text.contains("http://"), "{text}");
+        assert!(matches!(error, StoreError::Failed { .. }), "{text}");
+    }
+}
+
+#[cfg(feature = "azure")]
+#[tokio::test(flavor = "multi_thread")]
+async fn azure_conforms() {
+    // The account and the key that every emulator has.
+    const KEY: &str =
+        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+    let Some(server) = azurite() else { return };
+    let url = format!("http://127.0.0.1:{}/devstoreaccount1", server.port);
+    let look = |name: &str| match name {
+        "AZURE_STORAGE_ACCOUNT_KEY" => Some(KEY.to_owned()),
+        _ => None,
+    };
+    make_container(server.port, KEY);
+    conforms(|| -> Place {
+        let (url, prefix) = (url.clone(), name("conforms/"));
+        Box::new(move || {
+            let values = [
+                ("container", "container"),
+                ("account", "devstoreaccount1"),
+                ("prefix", &prefix),
+                ("url", &url),
+            ];
+            let settings = settings("azure", &values);
+            let store = BucketStore::open(&settings, &Environment::new(&look), Cipher::off());
+            Box::new(store.unwrap().unwrap().ttl(Duration::from_secs(3)))
+        })
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_holders_lock_is_free_after_its_time() {
+    let (service, store) = faulty();
+    initialised(&store).await;
+    let held = locked(&store, "killed").await;
+    service.still.store(true, Ordering::SeqCst);
+    std::mem::forget(held);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let waiting = store.clone();
+    let begun = Instant::now();
+    let next =
+        tokio::spawn(async move { waiting.lock(&holder("next"), Duration::ZERO).await.map(drop) });
+    // The dead holder says no more; the living one's words go through.
+    tokio::time::sleep(TTL + TTL / 4).await;
+    assert!(!next.is_finished(), "it was not waited out");
+    service.still.store(false, Ordering::SeqCst);
+    let result = next.await.unwrap();
+    // In this process the killed holder's task lives on: either it spoke again, or it is driven out.
+    assert!(begun.elapsed() >= TTL + TTL / 4);
+    assert!(matches!(result, Ok(()) | Err(StoreError::Locked(_))), "{result:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_alive_is_told_at_the_next_beat() {
+    let (_, store) = faulty();
+    initialised(&store).await;
+    let held = locked(&store, "alive").await;
+    let begun = Instant::now();
+    for _ in 0..2 {
+        let Err(StoreError::Locked(other)) =
+            store.lock(&holder("b"), Duration::ZERO).await.map(drop)
+        else {
+            panic!("two hold the lock");
+        };
+        assert_eq!(*other, holder("alive"));
+    }
+    assert!(begun.elapsed() < TTL * 2, "{:?}", begun.elapsed());
+    drop(held);
+}
+
+/// The holder stands still in the middle of everything: its lock is waited out, a second run takes
+/// over, and nothing that the first one still tries has any effect.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_that_stood_still_writes_nothing() {
+    let (service, store) = faulty();
+    let first = initialised(&store).await;
+    let mut zombie = locked(&store, "zombie").await;
+    zombie.append(&records(0..1)).await.unwrap();
+    drive_out(&service).await;
+    let mut other = locked(&store, "other").await;
+    assert_eq!(other.loaded().records, records(0..1));
+    other.append(&records(1..2)).await.unwrap();
+    assert!(is_fenced(&zombie.append(&records(7..8)).await));
+    assert!(is_fenced(&zombie.append(&records(7..8)).await), "it stays so");
+    assert!(is_fenced(&zombie.save(&snapshot(3), &first).await));
+    let second = other.save(&snapshot(4), &first).await.unwrap();
+    other.append(&records(2..3)).await.unwrap();
+    drop(zombie);
+    other.release().await.unwrap();
+    let loaded = store.load().await.unwrap();
+    assert_eq!((loaded.snapshot, loaded.version), (Some(snapshot(4)), second));
+    assert_eq!((loaded.records, loaded.holder), (records(2..3), None));
+}
+
+/// What stands in a zombie's way outlives the clearing away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zombie_is_shut_out_after_a_save_too() {
+    let (service, store) = faulty();
+    let first = initialised(&store).await;
+    let mut zombie = locked(&store, "zombie").await;
+    zombie.append(&records(0..2)).await.unwrap();
+    drive_out(&service).await;
+    let mut other = locked(&store, "other").await;
+    let mut version = first.clone();
+    for serial in 1..4 {
+        other.append(&records(2..3)).await.unwrap();
+        version = other.save(&snapshot(serial), &version).await.unwrap();
+    }
+    other.release().await.unwrap();
+    assert!(is_fenced(&zombie.append(&records(7..8)).await));
+    assert!(is_fenced(&zombie.save(&snapshot(9), &first).await));
+    assert_eq!(store.load().await.unwrap().snapshot, Some(snapshot(3)));
+}
+
+/// Removes the lock object: what a takeover after silence comes to, at once.
+async fn drive_out(service: &Faulty) {
+    service.inner.delete(&Path::from("team/prod/lock")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_answers_and_conflicts_change_nothing() {
+    let (service, store) = faulty();
+    let mut version = initialised(&store).await;
+    for round in 0..6 {
+        service.lose.store(round % 3, Ordering::SeqCst);
+        service.conflict.store(round / 2, Ordering::SeqCst);
+        let mut held = locked(&store, &format!("r{round}")).await;
+        for n in 0..3 {
+            service.lose.store(1, Ordering::SeqCst);
+            held.append(&records(n..n + 1)).await.unwrap();
+            service.conflict.store(1, Ordering::SeqCst);
+            held.append(&records(n + 10..n + 11)).await.unwrap();
+        }
+        service.lose.store(1, Ordering::SeqCst);
+        version = held.save(&snapshot(u64::from(round) + 1), &version).await.unwrap();
+        service.lose.store(1, Ordering::SeqCst);
+        held.release().await.unwrap();
+    }
+    service.lose.store(0, Ordering::SeqCst);
+    let loaded = store.load().await.unwrap();
+    assert_eq!((loaded.snapshot, loaded.holder), (Some(snapshot(6)), None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_ignores_conditions_is_refused() {
+    let (service, store) = faulty();
+    service.deaf.store(true, Ordering::SeqCst);
+    for result in [
+        store.lock(&holder("a"), Duration::ZERO).await.map(drop),
+        store.restore(&holder("a"), &snapshot(1)).await.map(drop),
+    ] {
+        let Err(StoreError::Unfit { what, .. }) = result else { panic!("{result:?}") };
+        assert!(what.contains("ignores If-None-Match"), "{what}");
+    }
+    assert_eq!(names(&service.inner).await, Vec::<String>::new(), "nothing is left behind");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_many_gets_the_lock() {
+    let (_, store) = faulty();
+    initialised(&store).await;
+    for round in 0..100 {
+        let runs = (0..2).map(|n| {
+            let store = store.clone();
+            let run = holder(&format!("{round}-{n}"));
+            tokio::spawn(async move { store.lock(&run, Duration::ZERO).await })
+        });
+        let mut won = Vec::new();
+        for run in runs.collect::<Vec<_>>() {
+            match run.await.unwrap() {
+                Ok(held) => won.push(held),
+                Err(StoreError::Locked(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!(won.len(), 1, "round {round}");
+        won.pop().unwrap().release().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_or_changed_is_never_a_first_run() {
+    /// What is done to the objects, and what is said.
+    type Case = (fn(&[String]) -> Vec<(String, Option<u8>)>, &'static str);
+    let only = |names: &[String], part: &str| -> Vec<String> {
+        names.iter().filter(|name| name.contains(part)).cloned().collect()
+    };
+    let cases: [Case; 7] = [
+        (|names| remove(names, "snapshots/"), "is missing"),
+        (|names| remove(names, "journal/"), "is missing, but serial 2 was seen here"),
+        (|names| remove(&names[..names.len() - 1], "journal/"), "is missing"),
+        (|names| remove(&last(names, "journal/", 0), ""), "is missing"),
+        (|names| remove(&last(names, "journal/", 1), ""), "is missing"),
+        (|names| flip(&last(names, "journal/", 1)), "cannot be read: frame"),
+        (|names| flip(&last(names, "snapshots/", 0)), "cannot be read: snapshots/"),
+    ];
+    for (index, (damage, expected)) in cases.into_iter().enumerate() {
+        for is_locked_anew in [false, true] {
+            let (service, store) = faulty();
+            let first = initialised(&store).await;
+            let mut held = locked(&store, "a").await;
+            held.append(&records(0..1)).await.unwrap();
+            held.save(&snapshot(2), &first).await.unwrap();
+            held.append(&records(1..2)).await.unwrap();
+            held.append(&records(2..3)).await.unwrap();
+            held.release().await.unwrap();
+            let all = names(&service.inner).await;
+            assert_eq!(only(&all, "lock").len(), 1);
+            let all: Vec<String> = all.into_iter().filter(|name| !name.ends_with("lock")).collect();
+            for (name, byte) in damage(&all) {
+                let path = Path::from(name);
+                if let Some(place) = byte {
+                    let bytes = service.inner.get(&path).await.unwrap().bytes().await.unwrap();
+                    let mut bytes = bytes.to_vec();
+                    let place = usize::from(place).min(bytes.len() - 1);
+                    bytes[place] ^= 1;
+                    service.inner.put(&path, bytes.into()).await.unwrap();
+                } else {
+                    service.inner.delete(&path).await.unwrap();
+                }
+            }
+            let result = if is_locked_anew {
+                store.lock(&holder("b"), Duration::ZERO).await.map(drop)
+            } else {
+                store.load().await.map(drop)
+            };
+            let Err(StoreError::Suspicious { what, .. }) = result else {
+                panic!("case {index}: {result:?}");
+            };
+            assert!(what.contains(expected), "case {index}: {what}");
+            // The lock of who could not begin is given up.
+            store.restore(&holder("c"), &snapshot(1)).await.unwrap();
+            assert!(store.load().await.unwrap().snapshot.unwrap().serial > 1, "case {index}");
+            locked(&store, "d").await.append(&records(5..6)).await.unwrap();
+        }
+    }
+}
+
+fn remove(names: &[String], part: &str) -> Vec<(String, Option<u8>)> {
+    names.iter().filter(|name| name.contains(part)).map(|name| (name.clone(), None)).collect()
+}
+
+fn flip(names: &[String]) -> Vec<(String, Option<u8>)> {
+    names.iter().map(|name| (name.clone(), Some(70))).collect()
+}
+
+fn last(names: &[String], part: &str, skipped: usize) -> Vec<String> {
+    let found: Vec<String> = names.iter().filter(|name| name.contains(part)).cloned().collect();
+    found.into_iter().rev().skip(skipped).take(1).collect()
+}
+
+/// A crash leaves a prefix of the writes behind: each is a state, the one before or the one after.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_crash_leaves_a_state() {
+    for cut in 0..14 {
+        let (service, store) = faulty();
+        let store = store.patience(Duration::ZERO);
+        let first = initialised(&store).await;
+        let mut held = locked(&store, "a").await;
+        held.append(&records(0..1)).await.unwrap();
+        // From some write on, all fail as if the process were gone.
+        let before = names(&service.inner).await;
+        service.conflict.store(0, Ordering::SeqCst);
+        let saved = if cut == 0 {
+            held.save(&snapshot(2), &first).await.is_ok()
+        } else {
+            service.conflict.store(cut, Ordering::SeqCst);
+            held.save(&snapshot(2), &first).await.is_ok()
+        };
+        service.conflict.store(0, Ordering::SeqCst);
+        drop(held);
+        let loaded = store.load().await.unwrap();
+        let serial = loaded.snapshot.unwrap().serial;
+        assert!(serial == 2 || (!saved && serial == 0), "cut {cut}: {before:?}");
+        assert_eq!(loaded.records, if serial == 2 { Vec::new() } else { records(0..1) });
+        locked(&store, "b").await.append(&records(1..2)).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_older_snapshots_are_kept_and_the_journal_is_cleared() {
+    let (service, store) = faulty();
+    let mut version = initialised(&store).await;
+    let mut held = locked(&store, "a").await;
+    for serial in 1..=25 {
+        held.append(&records(serial..serial + 1)).await.unwrap();
+        version = held.save(&snapshot(serial), &version).await.unwrap();
+    }
+    held.release().await.unwrap();
+    assert_eq!(store.serials().await.unwrap(), (5..25).collect::<Vec<u64>>());
+    assert_eq!(store.past(7).await.unwrap(), Some(snapshot(7)));
+    assert_eq!(store.past(3).await.unwrap(), None);
+    let names = names(&service.inner).await;
+    let frames = names.iter().filter(|name| name.contains("journal/")).count();
+    // The one that counts, and the first of its holder.
+    assert_eq!(frames, 2, "{names:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_that_somebody_removed_is_no_loss() {
+    let (service, store) = faulty();
+    let first = initialised(&store).await;
+    let mut held = locked(&store, "a").await;
+    held.append(&records(0..2)).await.unwrap();
+    held.save(&snapshot(1), &first).await.unwrap();
+    held.append(&records(2..3)).await.unwrap();
+    held.release().await.unwrap();
+    drive_out(&service).await;
+    let loaded = store.load().await.unwrap();
+    assert_eq!((loaded.snapshot, loaded.records), (Some(snapshot(1)), records(2..3)));
+    let mut held = locked(&store, "b").await;
+    held.append(&records(3..4)).await.unwrap();
+    held.release().await.unwrap();
+    assert_eq!(store.load().await.unwrap().records, records(2..4));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_shows_no_address() {
+    let (service, store) = faulty();
+    initialised(&store).await;
+    service.still.store(true, Ordering::SeqCst);
+    let store = store.patience(Duration::ZERO);
+    let error = store.lock(&holder("a"), Duration::ZERO).await.map(drop).unwrap_err();
+    let text = format!("{error} {error:?}");
+    assert!(!text.contains("canary"), "{text}");
+}
+
+/// A container in the emulator, with its own tool's signature: a request that anybody may send
+/// after a shared key was computed for it.
+#[cfg(feature = "azure")]
+fn make_container(port: u16, key: &str) {
+    let script = r#"
+import base64, hashlib, hmac, http.client, sys, email.utils
+port, key = int(sys.argv[1]), sys.argv[2]
+date = email.utils.formatdate(usegmt=True)
+headers = f"x-ms-date:{date}\nx-ms-version:2021-12-02\n"
+text = "PUT\n\n\n\n\n\n\n\n\n\n\n\n" + headers + "/devstoreaccount1/devstoreaccount1/container\nrestype:container"
+sig = base64.b64encode(hmac.new(base64.b64decode(key), text.encode(), hashlib.sha256).digest()).decode()
+c = http.client.HTTPConnection("127.0.0.1", port)
+c.request("PUT", "/devstoreaccount1/container?restype=container", headers={
+    "x-ms-date": date, "x-ms-version": "2021-12-02", "Content-Length": "0",
+    "Authorization": f"SharedKey devstoreaccount1:{sig}"})
+sys.exit(c.getresponse().status != 201)
+"#;
+    let status = std::process::Command::new("python3")
+        .args(["-c", script, &port.to_string(), key])
+        .status()
+        .expect("python3 is here");
+    assert!(status.success(), "the container cannot be made");
+}

@@ -1,0 +1,242 @@
+//! Real servers for tests: each is started for the test process, listens on loopback, and ends with
+//! it, however that ends. `.ci/servers` installs them; a test whose server is not there says so.
+//!
+//! Where `PLUMB_TEST_SERVERS` is set, it is the folder that `.ci/servers` installed into.
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
+use std::io::Read as _;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+pub(crate) const PASSWORD: &str = "canary-password-5d1c";
+
+/// A server that ends when this process does: its shell waits for the end of a pipe.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) port: u16,
+    pub(crate) dir: tempfile::TempDir,
+}
+
+impl Server {
+    /// Runs a shell command with `PORT` and `DIR`, whose last line is the server.
+    fn start(script: &str, variables: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().expect("there is room for a folder");
+        let port = free_port();
+        let script = format!(
+            "set -e\nserve() {{ {script}\n}}\nserve > \"$DIR/log\" 2>&1 < /dev/null &\nserver=$!\n\
+             read -r end || true\nkill -QUIT $server 2> /dev/null || true\nsleep 0.2\n\
+             kill -KILL $server 2> /dev/null || true\nwait"
+        );
+        let child = Command::new("bash")
+            .args(["-c", &script])
+            .env("PORT", port.to_string())
+            .env("DIR", dir.path())
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("there is a shell");
+        Self { child, port, dir }
+    }
+
+    fn wait_until(self, is_ready: impl Fn(&Self) -> bool) -> Self {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !is_ready(&self) {
+            assert!(Instant::now() < until, "the server does not start: {}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        self
+    }
+
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    fn listens(&self) -> bool {
+        TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        self.child.wait().ok();
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a port");
+    listener.local_addr().expect("it is bound").port()
+}
+
+/// Says that a test is skipped, and that it must not be where everything was to be installed.
+fn skipped<T>(what: &str) -> Option<T> {
+    assert!(
+        std::env::var_os("PLUMB_TEST_SERVERS_REQUIRED").is_none(),
+        "no {what} here, and PLUMB_TEST_SERVERS_REQUIRED is set"
+    );
+    eprintln!("skipped: no {what} here");
+    None
+}
+
+/// What `.ci/servers` installed.
+fn installed(name: &str) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let places = [
+        std::env::var_os("PLUMB_TEST_SERVERS").map(PathBuf::from),
+        Some(root.join("target/servers")),
+        Some(root.join("../target/servers")),
+    ];
+    places.into_iter().flatten().map(|folder| folder.join(name)).find(|path| path.exists())
+}
+
+/// A database server with a user `plumb` and a password, with TLS, without syncing.
+pub(crate) struct Postgres {
+    pub(crate) server: Server,
+    bin: PathBuf,
+}
+
+impl Postgres {
+    pub(crate) fn start() -> Option<Self> {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").ok();
+        let mut bins: Vec<PathBuf> = versions
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+            .filter(|bin| bin.join("initdb").exists())
+            .collect();
+        bins.sort();
+        let Some(bin) = bins.pop() else { return skipped("PostgreSQL") };
+        let script = r#"
+            cd "$DIR"
+            echo "$PASSWORD" > password
+            openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out cert.pem \
+                -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE
+            as=""
+            if [ "$(id -u)" = 0 ]; then
+                chown -R postgres "$DIR"
+                as="setpriv --reuid=postgres --regid=postgres --init-groups"
+            fi
+            $as "$BIN/initdb" -D "$DIR/data" -U plumb -A scram-sha-256 --pwfile=password -E UTF8 --no-sync
+            chmod 600 key.pem
+            exec $as "$BIN/postgres" -D "$DIR/data" -p "$PORT" -c listen_addresses=127.0.0.1 \
+                -c unix_socket_directories="$DIR" -c fsync=off -c max_connections=60 \
+                -c ssl=on -c ssl_cert_file="$DIR/cert.pem" -c ssl_key_file="$DIR/key.pem"
+        "#;
+        let shown = bin.to_str().expect("the path is text");
+        let server = Server::start(script, &[("BIN", shown), ("PASSWORD", PASSWORD)]);
+        let this = Self { server, bin };
+        let until = Instant::now() + Duration::from_secs(60);
+        while this.try_sql("postgres", "SELECT 1").is_none() {
+            assert!(Instant::now() < until, "it does not start: {}", this.server.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(this)
+    }
+
+    /// The address of a database, with the password in it.
+    pub(crate) fn url(&self, database: &str) -> String {
+        format!("postgres://plumb:{PASSWORD}@127.0.0.1:{}/{database}", self.server.port)
+    }
+
+    /// A database of its own.
+    pub(crate) fn database(&self, name: &str) -> String {
+        self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        self.url(name)
+    }
+
+    /// Runs a statement as a person would, and returns what it printed.
+    pub(crate) fn sql(&self, database: &str, statement: &str) -> String {
+        self.try_sql(database, statement).expect("the statement is right")
+    }
+
+    pub(crate) fn try_sql(&self, database: &str, statement: &str) -> Option<String> {
+        let output = Command::new(self.bin.join("psql"))
+            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement])
+            .arg(self.url(database))
+            .stderr(Stdio::null())
+            .output()
+            .ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        output.status.success().then_some(text)
+    }
+}
+
+/// A pooler in front of a database server.
+pub(crate) fn pgbouncer(postgres: &Postgres, mode: &str) -> Option<Server> {
+    let bins = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"];
+    let Some(bin) = bins.into_iter().find(|bin| Path::new(bin).exists()) else {
+        return skipped("PgBouncer");
+    };
+    let script = r#"
+        cd "$DIR"
+        echo "\"plumb\" \"$PASSWORD\"" > users
+        cat > ini <<INI
+[databases]
+* = host=127.0.0.1 port=$BACK
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = $PORT
+auth_type = plain
+auth_file = $DIR/users
+pool_mode = $MODE
+unix_socket_dir =
+ignore_startup_parameters = extra_float_digits
+INI
+        as=""
+        if [ "$(id -u)" = 0 ]; then
+            chown -R postgres "$DIR"
+            as="setpriv --reuid=postgres --regid=postgres --init-groups"
+        fi
+        exec $as "$BIN" ini
+    "#;
+    let back = postgres.server.port.to_string();
+    let variables = [("BIN", bin), ("PASSWORD", PASSWORD), ("BACK", &back), ("MODE", mode)];
+    Some(Server::start(script, &variables).wait_until(Server::listens))
+}
+
+/// An S3 that keeps conditions.
+pub(crate) fn moto() -> Option<Server> {
+    let Some(bin) = installed("python/bin/moto_server") else { return skipped("moto (S3)") };
+    let bin = bin.to_string_lossy().into_owned();
+    let server = Server::start(r#"exec "$BIN" -H 127.0.0.1 -p "$PORT""#, &[("BIN", &bin)]);
+    Some(server.wait_until(Server::listens))
+}
+
+/// An S3 that takes conditions and does not keep them.
+pub(crate) fn s3rver() -> Option<Server> {
+    let Some(bin) = installed("node_modules/.bin/s3rver") else { return skipped("s3rver (S3)") };
+    let bin = bin.to_string_lossy().into_owned();
+    let script = r#"exec "$BIN" -d "$DIR" -a 127.0.0.1 -p "$PORT" --configure-bucket bucket"#;
+    Some(Server::start(script, &[("BIN", &bin)]).wait_until(Server::listens))
+}
+
+/// Azure's blobs.
+pub(crate) fn azurite() -> Option<Server> {
+    let Some(bin) = installed("node_modules/.bin/azurite-blob") else {
+        return skipped("azurite (Azure)");
+    };
+    let bin = bin.to_string_lossy().into_owned();
+    let script = r#"exec "$BIN" --blobHost 127.0.0.1 --blobPort "$PORT" --silent \
+        --skipApiVersionCheck --inMemoryPersistence"#;
+    Some(Server::start(script, &[("BIN", &bin)]).wait_until(Server::listens))
+}
+
+/// A request without anything of a client's own, for what a person would do in a console.
+pub(crate) fn http(port: u16, method: &str, path: &str, headers: &[(&str, &str)]) -> u16 {
+    use std::io::Write as _;
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    let mut request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\nConnection: close\r\n"
+    );
+    for (name, value) in headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    stream.write_all(format!("{request}\r\n").as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,283 @@
+//! Remote state end to end: the real binary, the real service, real servers for the state.
+//! `cargo test --features remote --test remote`; a test whose server is not here says so.
+#![cfg(all(feature = "postgres", feature = "s3"))]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../e2e/harness.rs"]
+#[allow(dead_code, reason = "it serves other tests, too")]
+mod harness;
+#[path = "../../state/tests/servers/mod.rs"]
+mod servers;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use harness::{Project, Ran, Service, data, wait_for};
+use servers::{PASSWORD, Postgres, Server, http, moto};
+
+const RESOURCES: &str = r#"
+[provider.serverless]
+
+[resource.network_volume.models]
+name = "models"
+size = 100
+data_center_id = "EU-RO-1"
+
+[resource.template.worker]
+name = "worker"
+image_name = "registry.example/worker:1"
+is_serverless = true
+
+[resource.endpoint.chat]
+name = "chat"
+template_id = "${template.worker.id}"
+gpu_ids = "ADA_24"
+workers_min = 0
+workers_max = 1
+network_volume_id = "${network_volume.models.id}"
+"#;
+
+const SECRET: &str = "canary-secret-91aa";
+/// Long enough for a run to be waited out within a test.
+const TTL: u32 = 2;
+
+/// A place for the state of one test.
+struct Place {
+    /// `[state]`.
+    block: String,
+    environment: Vec<(String, String)>,
+    /// Whether a killed holder's lock is free at once.
+    at_once: bool,
+}
+
+fn next() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn postgres() -> Option<Place> {
+    static SERVER: OnceLock<Option<Postgres>> = OnceLock::new();
+    let server = SERVER.get_or_init(Postgres::start).as_ref()?;
+    let block = format!("[state]\nbackend = \"postgres\"\nname = \"state-{}\"\n", next());
+    let environment = vec![("PLUMB_STATE_URL".to_owned(), server.url("postgres"))];
+    Some(Place { block, environment, at_once: true })
+}
+
+fn s3() -> Option<Place> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    let start = || {
+        let server = moto()?;
+        assert_eq!(http(server.port, "PUT", "/bucket", &[]), 200);
+        Some(server)
+    };
+    let server = SERVER.get_or_init(start).as_ref()?;
+    let block = format!(
+        "[state]\nbackend = \"s3\"\nbucket = \"bucket\"\nprefix = \"team/{}\"\nregion = \"eu-west-1\"\n\
+         url = \"http://127.0.0.1:{}\"\nlock_ttl = {TTL}\n",
+        next(),
+        server.port
+    );
+    let variables = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", SECRET)];
+    let environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    Some(Place { block, environment, at_once: false })
+}
+
+/// Runs a test for each kind of place that is here.
+fn each(test: impl Fn(&Place)) {
+    for place in [postgres(), s3()].into_iter().flatten() {
+        test(&place);
+    }
+}
+
+impl Place {
+    fn project(&self, service: &Service) -> Project {
+        let mut project = Project::with(&format!("{}{RESOURCES}", self.block), service);
+        for (name, value) in &self.environment {
+            project.set(name, value);
+        }
+        project
+    }
+}
+
+#[track_caller]
+fn quiet(ran: Ran, code: i32) -> String {
+    let said = ran.expect(code).said();
+    for secret in [PASSWORD, SECRET] {
+        assert!(!said.contains(secret), "a secret was printed:\n{said}");
+    }
+    said
+}
+
+#[test]
+fn a_life_with_remote_state() {
+    each(|place| {
+        let folder = data();
+        let service = Service::start(folder.path(), &[]);
+        let project = place.project(&service);
+        // A state that others share is made on purpose.
+        for arguments in [&["plan"][..], &["apply", "--yes"], &["state", "list"], &["drift"]] {
+            let said = quiet(project.run(arguments), 8);
+            assert!(said.contains("plumb state init"), "{said}");
+        }
+        assert_eq!(service.mutations().len(), 0);
+        quiet(project.run(&["state", "init"]), 0);
+        assert!(quiet(project.run(&["state", "init"]), 0).contains("already"));
+        quiet(project.run(&["plan", "--out", "plan.json"]), 0);
+        quiet(project.run(&["apply", "plan.json", "--yes"]), 0);
+        quiet(project.run(&["plan", "--detailed-exitcode"]), 0);
+        assert_eq!(quiet(project.run(&["state", "list"]), 0).lines().count(), 3);
+        quiet(project.run(&["drift"]), 0);
+        quiet(project.run(&["state", "mv", "template.worker", "template.other"]), 0);
+        quiet(project.run(&["state", "mv", "template.other", "template.worker"]), 0);
+        // The same from another checkout: nothing of the state is on this machine.
+        let other = place.project(&service);
+        quiet(other.run(&["plan", "--detailed-exitcode"]), 0);
+        let pulled = other.run(&["state", "pull"]).expect(0).stdout;
+        other.write("state.json", &pulled);
+        quiet(other.run(&["state", "push", "state.json"]), 0);
+        let history = quiet(project.run(&["state", "history"]), 0);
+        assert!(history.contains("older states are kept: serial"), "{history}");
+        quiet(project.run(&["state", "pull", "--serial", "0"]), 0);
+        quiet(project.run(&["plan", "--detailed-exitcode"]), 0);
+        quiet(other.run(&["destroy", "--yes"]), 0);
+        assert_eq!(quiet(project.run(&["state", "list"]), 0), "");
+        assert!(!project.path(".plumb/state.json").exists(), "a state on this machine");
+    });
+}
+
+#[test]
+fn a_killed_run_is_gone_on_from_elsewhere() {
+    each(|place| {
+        let folder = data();
+        let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:200"]);
+        let project = place.project(&service);
+        quiet(project.run(&["state", "init"]), 0);
+        let mut run = project.spawn(&["apply", "--yes"]);
+        wait_for("two calls", || service.mutations().len() > 2);
+        run.kill().unwrap();
+        run.wait().unwrap();
+        let begun = Instant::now();
+        // The machine is gone with its disk: another checkout goes on.
+        let other = place.project(&service);
+        quiet(other.run(&["apply", "--yes"]), 0);
+        assert!(place.at_once || begun.elapsed() >= Duration::from_secs(u64::from(TTL)));
+        quiet(other.run(&["plan", "--detailed-exitcode"]), 0);
+        for collection in ["/networkvolumes", "/templates", "/endpoints"] {
+            assert_eq!(service.list(collection).len(), 1, "{collection}");
+        }
+    });
+}
+
+#[test]
+fn two_runs_at_once() {
+    each(|place| {
+        let folder = data();
+        let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:400"]);
+        let project = place.project(&service);
+        quiet(project.run(&["state", "init"]), 0);
+        let mut first = project.spawn(&["apply", "--yes"]);
+        wait_for("a call", || !service.mutations().is_empty());
+        let other = place.project(&service);
+        let said = quiet(other.run(&["apply", "--yes"]), 5);
+        assert!(said.contains("another run holds the lock: `plumb apply`"), "{said}");
+        quiet(other.run(&["apply", "--yes", "--lock-timeout", "60s"]), 0);
+        assert!(first.wait().unwrap().success());
+        for collection in ["/networkvolumes", "/templates", "/endpoints"] {
+            assert_eq!(service.list(collection).len(), 1, "{collection}");
+        }
+    });
+}
+
+/// A run is stopped in the middle, another one takes over where the store allows it, and then the
+/// first goes on: it calls nothing more, and the state is whole.
+#[test]
+fn a_run_that_stood_still_is_shut_out() {
+    let Some(place) = s3() else { return };
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:300"]);
+    let project = place.project(&service);
+    quiet(project.run(&["state", "init"]), 0);
+    let child = project.command(&["apply", "--yes"]).stdout(std::process::Stdio::null()).spawn();
+    let mut first = child.unwrap();
+    wait_for("a call", || !service.mutations().is_empty());
+    signal(first.id(), "STOP");
+    let other = place.project(&service);
+    quiet(other.run(&["apply", "--yes", "--lock-timeout", "60s"]), 0);
+    signal(first.id(), "CONT");
+    let status = first.wait().unwrap();
+    assert!(matches!(status.code(), Some(4 | 6)), "{status}");
+    quiet(other.run(&["plan", "--detailed-exitcode"]), 0);
+    for collection in ["/networkvolumes", "/templates", "/endpoints"] {
+        assert_eq!(service.list(collection).len(), 1, "{collection}");
+    }
+}
+
+fn signal(pid: u32, name: &str) {
+    let status = std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn the_state_moves_and_the_old_place_says_where_to() {
+    let places = [postgres(), s3()];
+    let [Some(database), Some(bucket)] = places else { return };
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let mut project = Project::with(RESOURCES, &service);
+    for (name, value) in database.environment.iter().chain(&bucket.environment) {
+        project.set(name, value);
+    }
+    quiet(project.run(&["apply", "--yes"]), 0);
+    // From files to the database, to the bucket, and back to files.
+    let spec = |place: &Place| format!("{}{RESOURCES}", place.block);
+    project.write("plumb.toml", spec(&database));
+    assert!(quiet(project.run(&["plan"]), 8).contains("plumb state migrate"));
+    quiet(project.run(&["state", "migrate", "--from", "file"]), 0);
+    assert!(quiet(project.run(&["state", "migrate", "--from", "file"]), 0).contains("already"));
+    quiet(project.run(&["plan", "--detailed-exitcode"]), 0);
+    project.write("old.toml", spec(&database));
+    project.write("plumb.toml", spec(&bucket));
+    quiet(project.run(&["state", "migrate", "--from", "old.toml"]), 0);
+    quiet(project.run(&["plan", "--detailed-exitcode"]), 0);
+    assert_eq!(quiet(project.run(&["state", "list"]), 0).lines().count(), 3);
+    // Old checkouts are told, and change nothing.
+    for (old, words) in
+        [(RESOURCES.to_owned(), "was moved from .plumb to"), (spec(&database), "to s3://")]
+    {
+        project.write("plumb.toml", old);
+        for arguments in [
+            &["plan"][..],
+            &["apply", "--yes"],
+            &["state", "list"],
+            &["state", "rm", "template.worker"],
+        ] {
+            let said = quiet(project.run(arguments), 8);
+            assert!(said.contains(words), "{arguments:?}: {said}");
+        }
+    }
+    // What is there is never overwritten.
+    project.write("old.toml", spec(&bucket));
+    let said = quiet(project.run(&["state", "migrate", "--from", "old.toml"]), 8);
+    assert!(said.contains("was moved"), "{said}");
+    project.write("plumb.toml", spec(&bucket));
+    quiet(project.run(&["destroy", "--yes"]), 0);
+}
+
+#[test]
+fn with_a_key_nothing_can_be_read_and_a_plain_state_is_sealed() {
+    each(|place| {
+        let folder = data();
+        let service = Service::start(folder.path(), &[]);
+        let mut project = place.project(&service);
+        quiet(project.run(&["state", "init"]), 0);
+        quiet(project.run(&["apply", "--yes"]), 0);
+        project.set("PLUMB_STATE_KEY", &"0f".repeat(32));
+        let said = quiet(project.run(&["apply", "--yes"]), 0);
+        assert!(said.contains("from now on it is"), "{said}");
+        assert!(!quiet(project.run(&["apply", "--yes"]), 0).contains("from now on"));
+        project.set("PLUMB_STATE_KEY", &"a1".repeat(32));
+        let said = quiet(project.run(&["plan"]), 8);
+        assert!(said.contains("with another key"), "{said}");
+    });
+}
