@@ -83,13 +83,16 @@ class Postgres(Files):
         self.number += 1
         self.sql("postgres", f"create database state{self.number}")
 
+    def environment(self):
+        return {"PLUMB_STATE_URL": self.url()}
+
     def drop_connections(self):
         """What a failing network, a proxy or a restart does: every session ends, with its locks."""
         self.sql("postgres", f"select pg_terminate_backend(pid) from pg_stat_activity where datname = 'state{self.number}'")
         return True
 
     def plumb(self):
-        return f'[state]\nbackend = "postgres"\nurl = "{self.url()}"\n\n'
+        return '[state]\nbackend = "postgres"\nname = "faults"\n\n'
 
     def terraform(self):
         return f'terraform {{\n  backend "pg" {{\n    conn_str = "{self.url()}"\n  }}\n}}\n'

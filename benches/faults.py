@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The same faults for Plumb and, where it is on PATH, for terraform: what is lost, doubled, or stuck after them.
 
-    cargo build --release && python3 benches/faults.py [--trials 50] [--only kill-remote,torn]
-                                                       [--markdown docs/reliability.md]
+    cargo build --release --features postgres && python3 benches/faults.py [--trials 50] [--only kill-remote,torn]
+                                            [--rows FILE] [--markdown docs/reliability.md]
 
 kill-remote  kill -9 at a random moment of an apply of 60 creates, state in a remote store; apply again
 kill-local   the same with the state in files
