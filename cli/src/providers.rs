@@ -255,12 +255,14 @@ impl Described {
         output: &Output,
     ) -> Result<Configured, CommandError> {
         if !self.needs_child(environment) {
+            // What is wrong with an address is said before the address is.
+            let configured = self.configure(environment)?;
             if self.instances.values().any(|instance| instance.serverless) {
                 let given = ADDRESSES.iter().find_map(|name| environment(name));
                 let url = given.unwrap_or_else(|| "its address in the spec".into());
                 output.talk(&format!("using the service at {}\n", render::safe::text(&url)));
             }
-            return self.configure(environment);
+            return Ok(configured);
         }
         let service = child_service::connect(&folder.plumb().join("service")).await?;
         output.talk(&(service.describe() + "\n"));
@@ -285,7 +287,8 @@ impl Instance {
     /// How it is called, as the spec and the environment say.
     fn called<'a>(&self, environment: Environment<'a>) -> Settings<'a> {
         let settings = self.settings.iter();
-        settings.fold(Settings::new(environment), |all, (key, value)| all.set(key, value))
+        let all = Settings::new(environment).stranger(!self.serverless);
+        settings.fold(all, |all, (key, value)| all.set(key, value))
     }
 }
 

@@ -156,6 +156,7 @@ fn read_text(folder: &Folder) -> Result<Option<SpecText>, CommandError> {
     let mut files = Vec::new();
     let mut bytes = 0;
     for path in paths {
+        refuse_outside(folder, &path)?;
         bytes += add_file(&path, bytes, &mut text, &mut files)?;
     }
     let (document, diagnostics) = spec::parse::parse(&text.sources, &files);
@@ -193,6 +194,20 @@ fn spec_files(folder: &Folder) -> Result<Vec<PathBuf>, CommandError> {
     }
     names.sort_by_key(|name| (name != "plumb.toml", name.clone()));
     Ok(names.into_iter().map(|name| folder.join(name)).collect())
+}
+
+/// A spec may come from someone else, and what is wrong with a line of it is shown with the line: a
+/// link must not make that a line of some other file of this machine.
+fn refuse_outside(folder: &Folder, path: &Path) -> Result<(), CommandError> {
+    let cannot = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot read {}", path.display()), &error)
+    };
+    let root = folder.path.canonicalize().map_err(cannot)?;
+    if path.canonicalize().map_err(cannot)?.starts_with(root) {
+        return Ok(());
+    }
+    let message = format!("{} is a link that leads outside of its folder", path.display());
+    Err(CommandError::new(message).help("put the file itself there"))
 }
 
 /// Adds one file, and says how many bytes it has. What is wrong with its text is a diagnostic.
@@ -393,6 +408,16 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link")).unwrap();
         assert_eq!(read_file(&folder, "link").unwrap_err(), "it lies outside the spec's folder");
         assert_eq!(read_file(&folder, ".").unwrap_err(), "it is not a file");
+    }
+
+    #[test]
+    fn a_spec_file_is_no_link_to_elsewhere() {
+        let (dir, folder) = folder(&[("plumb.toml", b""), ("other.toml", b"")]);
+        std::os::unix::fs::symlink("other.toml", dir.path().join("in.plumb.toml")).unwrap();
+        read_spec(&folder).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", dir.path().join("out.plumb.toml")).unwrap();
+        let error = read_spec(&folder).unwrap_err();
+        assert!(error.message.contains("leads outside of its folder"), "{}", error.message);
     }
 
     #[test]

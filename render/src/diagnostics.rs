@@ -211,6 +211,7 @@ fn window(
     let to = (span.end as usize).saturating_sub(start).clamp(from, text.len());
     let hidden = !whole && from >= text.len();
     let range = floor(&text, from)..floor(&text, to).max(floor(&text, from));
+    let (text, range) = visible(&text, range);
     Some(Window { path, first_line, text, range, kind, label, hidden })
 }
 
@@ -232,6 +233,37 @@ fn shown_lines(source: &Source, first_line: usize, span: Span) -> (String, bool)
         }
     }
     (text, true)
+}
+
+/// Makes visible what the snippet renderer leaves as it is (it replaces what acts on a terminal):
+/// characters that cannot be seen, and the beginnings of commands to a CI system. The range of what
+/// is underlined moves along.
+fn visible(text: &str, range: Range<usize>) -> (String, Range<usize>) {
+    let mut shown = String::with_capacity(text.len());
+    let mut place = range.clone();
+    for (at, c) in text.char_indices() {
+        if at == range.start {
+            place.start = shown.len();
+        }
+        if at == range.end {
+            place.end = shown.len();
+        }
+        let replaced = c.is_control()
+            || matches!(c, '\u{200d}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let hides = safe::is_hidden(c) && !replaced;
+        if hides || safe::is_ci_command(&text[at..], &shown) {
+            let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    if range.start >= text.len() {
+        place.start = shown.len();
+    }
+    if range.end >= text.len() {
+        place.end = shown.len();
+    }
+    (shown, place)
 }
 
 /// The largest character boundary up to `at`.
@@ -326,6 +358,17 @@ mod tests {
         note: It is needed.
         help: set it
         ");
+    }
+
+    #[test]
+    fn what_hides_in_a_line_is_made_visible_and_the_place_stays() {
+        let line = "a\u{200b} = ##vso[x] \u{2028}\u{feff}b # \u{e0041}";
+        let (shown, place) = visible(line, 4..6);
+        assert_eq!(shown, r"a\u{200b} = #\u{23}vso[x] \u{2028}\u{feff}b # \u{e0041}");
+        assert_eq!(&shown[place], " =");
+        let (shown, place) = visible("ab", 2..2);
+        assert_eq!((&*shown, place), ("ab", 2..2));
+        assert_eq!(visible("", 0..0), (String::new(), 0..0));
     }
 
     #[test]

@@ -186,7 +186,10 @@ impl Progress {
         }
         more(&mut text, "in doubt", self.doubts.len());
         if !self.doubts.is_empty() {
-            text.push_str("the next `plumb apply` looks up what is in doubt\n");
+            text.push_str(
+                "the next `plumb apply` looks up what is in doubt; `plumb resolve` decides what it \
+                 cannot find\n",
+            );
         }
         let label = if is_good(summary) { Label::Good } else { Label::Caution };
         text.push_str(&paint(&sentence(summary), label, self.colour));
@@ -365,7 +368,7 @@ mod tests {
         [5/4] app.e: not begun: it needs app.d
         failed: app.c: update failed: refused\n::error::
         in doubt: app.d: the answer was cut off
-        the next `plumb apply` looks up what is in doubt
+        the next `plumb apply` looks up what is in doubt; `plumb resolve` decides what it cannot find
         Not everything is done: 1 created, 0 updated, 0 replaced, 1 deleted, 1 failed, 1 in doubt, 1 not begun.
         ");
     }

@@ -14,16 +14,27 @@ pub(crate) struct Service {
     child: Child,
     pub(crate) data: PathBuf,
     pub(crate) environment: BTreeMap<String, String>,
+    key: String,
 }
 
 impl Service {
     pub(crate) fn start(data: &Path, extra: &[&str]) -> Self {
+        Self::run(data, extra, KEY, Stdio::null())
+    }
+
+    /// One that says all it can, into `service.stderr` beside its data.
+    pub(crate) fn logged(data: &Path, key: &str) -> Self {
+        let log = std::fs::File::create(data.with_file_name("service.stderr")).expect("a log");
+        Self::run(data, &["-v"], key, log.into())
+    }
+
+    fn run(data: &Path, extra: &[&str], key: &str, stderr: Stdio) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_plumb"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--key", KEY, "--data"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--key", key, "--data"])
             .arg(data)
             .args(extra)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn()
             .expect("the binary runs");
         let lines = BufReader::new(child.stdout.take().expect("stdout is a pipe")).lines();
@@ -38,7 +49,7 @@ impl Service {
             }
         }
         assert_eq!(environment.len(), 4, "the service said: {environment:?}");
-        Self { child, data: data.to_owned(), environment }
+        Self { child, data: data.to_owned(), environment, key: key.to_owned() }
     }
 
     /// The operations of all mutating requests so far, in order.
@@ -59,7 +70,7 @@ impl Service {
         body: Option<&serde_json::Value>,
     ) -> (u16, String) {
         let rest = &self.environment["PLUMB_SERVERLESS_REST_URL"];
-        http(method, &format!("{rest}{path}"), body)
+        http_as(&self.key, method, &format!("{rest}{path}"), body)
     }
 
     /// All objects of a REST collection.
@@ -90,11 +101,24 @@ impl Drop for Service {
 
 /// One HTTP/1.1 request over a plain socket: the tests need no client of their own.
 pub(crate) fn http(method: &str, url: &str, body: Option<&serde_json::Value>) -> (u16, String) {
-    try_http(method, url, body).expect("the service answers")
+    http_as(KEY, method, url, body)
+}
+
+fn http_as(key: &str, method: &str, url: &str, body: Option<&serde_json::Value>) -> (u16, String) {
+    try_http_as(key, method, url, body).expect("the service answers")
 }
 
 /// The same, where the answer may get lost.
 pub(crate) fn try_http(
+    method: &str,
+    url: &str,
+    body: Option<&serde_json::Value>,
+) -> Option<(u16, String)> {
+    try_http_as(KEY, method, url, body)
+}
+
+fn try_http_as(
+    key: &str,
     method: &str,
     url: &str,
     body: Option<&serde_json::Value>,
@@ -106,7 +130,7 @@ pub(crate) fn try_http(
     let body = body.map(ToString::to_string).unwrap_or_default();
     write!(
         socket,
-        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {KEY}\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )

@@ -2,19 +2,23 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod acceptance;
 mod acme;
 mod bad_input;
 mod checks;
 mod crashes;
 mod examples;
 mod harness;
+mod hostile;
 mod import;
 mod jobs;
 mod kills;
 mod lifecycle;
 mod quickstart;
 mod quirks;
+mod recorder;
 mod saved_plans;
 mod sealed;
 mod secrets;
+mod sweep;
 mod two_runs;

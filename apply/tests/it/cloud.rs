@@ -33,6 +33,8 @@ pub(crate) enum Fault {
     StillWaiting,
     /// It happens, and the answer shows no object.
     Bare,
+    /// It happens, and then the code that made the call panics.
+    Panic,
 }
 
 #[derive(Default)]
@@ -233,6 +235,11 @@ impl Provider for Cloud {
                 return Err(Error::new(Kind::StillWaiting, "it is not ready"));
             }
             Some(Fault::Bare) => return Ok(Reply { object: None }),
+            Some(Fault::Panic) => {
+                // The lock goes first: what panics poisons nothing.
+                drop(shared);
+                panic!("canary-panic: a mistake of the provider");
+            }
             _ => {}
         }
         let object = done?

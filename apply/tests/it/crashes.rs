@@ -88,3 +88,19 @@ async fn a_crash_before_the_spec_changed_its_mind() {
         assert!(world.cloud.names("unit").is_empty(), "{writes}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_of_a_delete_whose_spec_changed_its_mind_again() {
+    // Drained or not, gone or not: the next spec wants it as it was.
+    for writes in 0..8 {
+        let world = World::new();
+        world.apply(SPEC).await.unwrap();
+        die(&world, "[local]\n", writes).await;
+        whole(&world, SPEC, &format!("{writes}")).await;
+        assert_eq!(world.cloud.names("disk"), ["d-a", "d-b", "d-c"], "{writes}");
+        let shared = world.cloud.shared.lock().unwrap();
+        let units = shared.objects.iter().filter(|((ty, _), _)| &**ty == "unit");
+        let workers: Vec<_> = units.map(|(_, unit)| unit["workers"].clone()).collect();
+        assert_eq!(workers, vec![Value::Integer(2); 3], "nothing stays drained: {writes}");
+    }
+}

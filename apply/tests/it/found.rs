@@ -225,3 +225,56 @@ async fn what_stood_still_before_its_call_calls_nothing() {
     assert!(world.cloud.take_log().is_empty());
     converges(&world, DISK).await;
 }
+
+/// Makes the first create get lost before its effect; returns the nonce that it bore.
+async fn lost_create(world: &World) -> String {
+    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::LostBefore);
+    world.apply(DISK).await.unwrap();
+    let snapshot = fold(world.store.load().await.unwrap(), &world.host).unwrap().snapshot;
+    let watched: Vec<_> = snapshot.watched.iter().map(|watched| watched.nonce.0.clone()).collect();
+    watched.into_iter().next().expect("the nonce of the lost create is watched").to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_create_that_happens_long_after_it_was_given_up_is_removed() {
+    let world = World::new();
+    let nonce = lost_create(&world).await;
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+    let late = [("name", Value::string(nonce.as_str())), ("size", Value::Integer(10))];
+    world.cloud.put("disk", &late);
+    let text = world.plan_text(DISK).await;
+    assert!(text.contains("delete disk.d (deposed)"), "a plan shows it first: {text}");
+    converges(&world, DISK).await;
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_like_ours_is_a_strangers_name() {
+    let world = World::new();
+    let _nonce = lost_create(&world).await;
+    // Of another state, or copied long ago: our records do not have it.
+    let other = engine::state::Nonce::from_random([9; 16]);
+    world.cloud.put("disk", &[("name", Value::String(other.0.clone()))]);
+    assert_eq!(world.plan_text(DISK).await, "");
+    world.apply("[local]\n").await.unwrap();
+    assert_eq!(world.cloud.names("disk"), [other.to_string()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_panics_is_like_a_lost_answer() {
+    for call in 0..4 {
+        let world = World::new();
+        world.cloud.shared.lock().unwrap().faults.insert(call, Fault::Panic);
+        match world.apply(SERVED).await {
+            Ok(report) => {
+                let whole = report.failures.is_empty() && report.summary.in_doubt == 0;
+                assert!(!whole, "{call}: nobody can know: {report:?}");
+                assert!(!format!("{report:?}").contains("canary-panic"), "{report:?}");
+            }
+            Err(error) => assert!(!error.to_string().contains("canary-panic"), "{error}"),
+        }
+        converges(&world, SERVED).await;
+        assert_eq!(world.cloud.names("image"), ["base"], "{call}");
+        assert_eq!(world.cloud.names("unit"), ["chat"], "{call}");
+    }
+}

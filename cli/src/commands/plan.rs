@@ -18,18 +18,12 @@ use crate::running::{stop_on_signal, unless_stopped};
 use crate::session::{self, Folder};
 
 pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Status, CommandError> {
-    let made = make(base, args, output);
+    let made = make(base, args, output).and_then(|made| keep(base, args, made));
     if let (Err(error), PlanFormat::Json) = (&made, args.format()) {
         let diagnostics = planning::as_diagnostics(error);
         output.data(&render::json::pretty(&PlanView::refused(&Sources::default(), &diagnostics)));
     }
-    let mut made = made?;
-    if args.format() != PlanFormat::Text || args.out.is_some() {
-        made = made.with_digest();
-    }
-    if let (Some(path), Some(plan)) = (&args.out, &made.plan) {
-        save(&base.join(path), plan, &made.view)?;
-    }
+    let made = made?;
     print(&made, args.format(), args.steps || output.verbose(), output);
     let status = status(&made, args.detailed_exitcode);
     // The process ends here: taking a large plan apart would only take time.
@@ -43,6 +37,17 @@ fn make(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Made, CommandE
         let stop = stop_on_signal(output)?;
         unless_stopped(&stop, planning::plan(&folder, base, &args.planning, output)).await
     })
+}
+
+/// Saves a plan where that was asked for.
+fn keep(base: &Path, args: &Plan, mut made: Made) -> Result<Made, CommandError> {
+    if args.format() != PlanFormat::Text || args.out.is_some() {
+        made = made.with_digest();
+    }
+    if let (Some(path), Some(plan)) = (&args.out, &made.plan) {
+        save(&base.join(path), plan, &made.view)?;
+    }
+    Ok(made)
 }
 
 /// Prints a plan in a format; what is wrong goes to stderr where the format is for people.
@@ -86,6 +91,7 @@ fn save(path: &Path, plan: &EnginePlan, view: &PlanView) -> Result<(), CommandEr
     let fail = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot write the plan to {}", path.display()), &error)
     };
+    refuse_exposed(plan)?;
     let view = serde_json::to_value(view)
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -105,6 +111,27 @@ fn save(path: &Path, plan: &EnginePlan, view: &PlanView) -> Result<(), CommandEr
     file.write_all(&bytes).map_err(fail)?;
     file.sync_all().map_err(fail)?;
     std::fs::rename(&unfinished, path).map_err(fail)
+}
+
+/// A plan file in clear holds no secret: one that would is not written.
+fn refuse_exposed(plan: &EnginePlan) -> Result<(), CommandError> {
+    if session::cipher()?.is_on() {
+        return Ok(());
+    }
+    let places = engine::plan::exposed(plan);
+    let Some(first) = places.first() else { return Ok(()) };
+    let more = match places.len() {
+        1 => String::new(),
+        more => format!(", and {} more", more - 1),
+    };
+    Err(CommandError::new(format!(
+        "the plan is not saved: the file would hold a secret in clear, {first}{more}"
+    ))
+    .help(format!(
+        "give the secret as a variable with `sensitive = true`, or set {}, with which plan files \
+         are encrypted",
+        state::cipher::VARIABLE
+    )))
 }
 
 /// Prints the object that stands for a plan that could not be made.

@@ -8,6 +8,7 @@
 mod compare;
 mod decide;
 mod diagnostics;
+mod exposed;
 mod guards;
 mod imports;
 pub mod input;
@@ -29,6 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use compare::{agree, fitness_digest, is_stable};
+pub use exposed::exposed;
 pub use planner::plan;
 
 use crate::address::{Address, Name};

@@ -84,6 +84,14 @@ pub fn read(text: &str) -> Result<SavedPlan, UnreadablePlan> {
     Ok(SavedPlan { plan, view: file.view })
 }
 
+/// The same file with the digest that it should have; none if it is no plan file. For tests, which
+/// change plans on purpose.
+pub fn with_its_digest(text: &str) -> Option<String> {
+    let mut file: File = serde_json::from_str(text).ok()?;
+    file.digest = digest_of(&file.plan);
+    serde_json::to_string(&file).ok()
+}
+
 /// What every version of the format has.
 #[derive(Deserialize)]
 struct Head {

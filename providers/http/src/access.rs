@@ -1,7 +1,8 @@
 //! Where calls go and with which key, decided once and before the first call.
 //!
-//! A key goes only to an address that the environment gave, to loopback, to the descriptor's own
-//! default, or to a host that the user allows: a spec from a stranger cannot send it elsewhere.
+//! A key goes only to an address that the environment gave, to loopback, to a host that the user
+//! allows, or to the default of a descriptor that did not come with the spec: a spec from a stranger
+//! cannot send it elsewhere, nor can a descriptor that lies beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -24,6 +25,9 @@ pub struct Settings<'a> {
     pub allowed_hosts: Vec<String>,
     /// Times and bounds of calls.
     pub timing: Timing,
+    /// Whether the descriptor came with the spec, so that its own addresses are no more to be
+    /// believed than those of the spec.
+    pub stranger: bool,
 }
 
 impl<'a> Settings<'a> {
@@ -37,7 +41,15 @@ impl<'a> Settings<'a> {
             environment,
             allowed_hosts: hosts.filter(|host| !host.is_empty()).collect(),
             timing: Timing::default(),
+            stranger: false,
         }
+    }
+
+    /// With a descriptor that came with the spec.
+    #[must_use]
+    pub fn stranger(mut self, stranger: bool) -> Self {
+        self.stranger = stranger;
+        self
     }
 
     /// With a setting of the spec's provider block.
@@ -87,9 +99,9 @@ impl Access {
                     continue;
                 }
             };
-            let trusted = origin != Origin::Setting || is_trusted(&url, &api.address, settings);
+            let trusted = origin == Origin::Environment || is_trusted(&url, &api.address, settings);
             if key.is_some() && api.auth.is_some() && !trusted {
-                diagnostics.push(untrusted(name, &url));
+                diagnostics.push(untrusted(name, &url, origin));
                 continue;
             }
             addresses.insert(name.clone(), url);
@@ -150,13 +162,17 @@ fn bad_address(api: &str, source: &Source, origin: Origin, reason: &str) -> Diag
         .help("write it like https://host/path or http://127.0.0.1:8080/path")
 }
 
-fn untrusted(api: &str, url: &Url) -> Diagnostic {
+fn untrusted(api: &str, url: &Url, origin: Origin) -> Diagnostic {
     let host = url.host_str().unwrap_or_default();
+    let who = match origin {
+        Origin::Default => "The descriptor, which lies beside the spec,",
+        _ => "The spec",
+    };
     Diagnostic::error(format!("the key is not sent to {host}"))
         .detail(format!(
-            "The spec gives an address for the API {api}, and the key would go there. A spec may \
-             come from someone else, so a key goes only to addresses that the environment gives, \
-             to this machine, and to the provider's own hosts."
+            "{who} gives an address for the API {api}, and the key would go there. A spec may come \
+             from someone else, so a key goes only to addresses that the environment gives, to \
+             this machine, and to hosts that are allowed."
         ))
         .help(format!("if you trust it, set PLUMB_ALLOWED_HOSTS={host}"))
 }
@@ -218,7 +234,7 @@ fn parse(text: &str) -> Result<Url, &'static str> {
 fn is_trusted(url: &Url, source: &Source, settings: &Settings<'_>) -> bool {
     let default = source.default.as_ref().and_then(|text| parse(text).ok());
     let same_origin = default.is_some_and(|default| default.origin() == url.origin());
-    same_origin
+    (same_origin && !settings.stranger)
         || is_loopback(url)
         || url.host_str().is_some_and(|host| settings.allowed_hosts.iter().any(|h| h == host))
 }

@@ -21,6 +21,7 @@ mod provider;
 mod reading;
 mod secret;
 mod sending;
+mod shared;
 mod template;
 mod wire;
 

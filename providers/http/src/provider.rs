@@ -1,9 +1,11 @@
 //! A descriptor, configured: the provider that the rest of Plumb sees.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use engine::address::Name;
 use engine::diagnostics::Diagnostics;
 use engine::digest::Digest;
 use engine::schema::ProviderSchema;
@@ -14,6 +16,7 @@ use crate::access::{Access, Settings, missing};
 use crate::calls::Caller;
 use crate::descriptor::Descriptor;
 use crate::reading::Subject;
+use crate::shared::Shared;
 
 /// How long an absence must last to be believed on this machine.
 const SETTLE_LOCAL: Duration = Duration::from_secs(1);
@@ -26,6 +29,8 @@ pub struct HttpProvider {
     account: Option<Digest>,
     settle: Duration,
     missing: Diagnostics,
+    /// The lists in which creates are looked up, by type.
+    lists: BTreeMap<Name, Shared>,
 }
 
 impl HttpProvider {
@@ -47,6 +52,7 @@ impl HttpProvider {
             caller: Caller::new(&descriptor, access, settings.timing),
             account,
             settle,
+            lists: descriptor.types.keys().map(|ty| (ty.clone(), Shared::default())).collect(),
             descriptor,
         })
     }
@@ -87,7 +93,9 @@ impl Provider for HttpProvider {
     }
 
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
-        Ok(self.subject(ty)?.find(create).await?)
+        let subject = self.subject(ty)?;
+        let shared = &self.lists[&*subject.schema.name];
+        Ok(subject.find(create, shared).await?)
     }
 
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {

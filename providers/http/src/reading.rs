@@ -17,6 +17,7 @@ use crate::descriptor::model::{
 use crate::graphql::Selection;
 use crate::objects::{id_text, join};
 use crate::paging::Page;
+use crate::shared::Shared;
 use crate::template::{CallScope, Unfilled};
 use crate::wire::{at, encode};
 
@@ -91,7 +92,11 @@ impl<'a> Subject<'a> {
     }
 
     /// What an in-doubt create made.
-    pub(crate) async fn find(&self, lookup: &Lookup<'_>) -> Result<Vec<Object>, Failure> {
+    pub(crate) async fn find(
+        &self,
+        lookup: &Lookup<'_>,
+        shared: &Shared,
+    ) -> Result<Vec<Object>, Failure> {
         if let Some(find) = &self.model.find {
             return self.find_by(find, lookup).await;
         }
@@ -101,7 +106,7 @@ impl<'a> Subject<'a> {
                     let name = object.attributes.get(attribute).and_then(Value::as_str);
                     name.is_some_and(|name| lookup.nonce.is_in(name))
                 };
-                Ok(self.list().await?.into_iter().filter(bears).collect())
+                Ok(shared.list(self.list()).await?.iter().filter(|o| bears(o)).cloned().collect())
             }
             Identity::UniqueName { attribute } => {
                 let wanted = lookup.desired.and_then(|desired| desired.get(attribute)).cloned();
@@ -109,7 +114,7 @@ impl<'a> Subject<'a> {
                     return Err(self.cannot_find("the name that it was to get is not known"));
                 };
                 let bears = |object: &Object| object.attributes.get(attribute) == Some(&wanted);
-                Ok(self.list().await?.into_iter().filter(bears).collect())
+                Ok(shared.list(self.list()).await?.iter().filter(|o| bears(o)).cloned().collect())
             }
             Identity::ClientId => {
                 let wanted = lookup.desired.and_then(|desired| desired.get(&self.model.key));

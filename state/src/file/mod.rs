@@ -245,7 +245,9 @@ struct Staged {
 fn file_failed(what: &str, path: &Path, error: std::io::Error) -> StoreError {
     let what = format!("cannot {what} {}", path.display());
     match error.kind() {
-        ErrorKind::FileTooLarge => StoreError::suspicious(
+        // Ours, of a file that is larger than any of Plumb's; the system says the same of a file
+        // that cannot grow, which is like a full disk.
+        ErrorKind::FileTooLarge if error.raw_os_error().is_none() => StoreError::suspicious(
             format!("{} is not a file that Plumb wrote: {error}", path.display()),
             "nothing was changed; look who put it there, and bring the right file back",
         ),

@@ -1,10 +1,13 @@
 //! What each answer to a call means, and what is tried again.
 
+use provider_http::Timing;
 use provider_port::{Kind, Notice, Provider as _};
 use serde_json::json;
 
 use crate::REST;
-use crate::support::{Answer, Request, Server, Step, attributes, nonce, provider, texts};
+use crate::support::{
+    Answer, KEY, Request, Server, Step, attributes, nonce, provider, provider_timed, texts, timing,
+};
 
 fn wanted() -> serde_json::Value {
     json!({"name": "final", "size": 3, "big_size": null, "secret": "hush-hush"})
@@ -121,6 +124,35 @@ async fn throttled_calls_are_sent_again_with_the_same_nonce() {
     assert_eq!(bodies.len(), 3);
     assert!(bodies.iter().all(|body| *body == bodies[0]));
     assert_eq!(notices.lock().unwrap().len(), 2);
+}
+
+/// What a server asks for is bounded, and what it asks for in words that are none is not heard.
+#[tokio::test]
+async fn pauses_that_make_no_sense_are_not_waited_for() {
+    for after in [
+        "99999999",
+        "-5",
+        "1e400",
+        "NaN",
+        "inf",
+        "soon",
+        "",
+        "Wed, 21 Oct 2015 07:28:00 GMT",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+    ] {
+        let server = Server::start(move |number, request| match number {
+            0 => Answer::json(429, json!({})).header("retry-after", after),
+            _ => made(request),
+        })
+        .await;
+        let longest = std::time::Duration::from_millis(300);
+        let timing = Timing { retry_after_max: longest, ..timing() };
+        let provider = provider_timed(REST, &server.address, KEY, timing);
+        let begin = std::time::Instant::now();
+        let done = Step::create("thing", wanted()).perform(&provider).await;
+        assert!(done.is_ok(), "{after:?}: {done:?}");
+        assert!(begin.elapsed() < std::time::Duration::from_secs(5), "{after:?}");
+    }
 }
 
 #[tokio::test]

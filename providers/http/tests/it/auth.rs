@@ -101,6 +101,34 @@ fn a_spec_cannot_send_the_key_elsewhere() {
 }
 
 #[test]
+fn a_descriptor_beside_the_spec_cannot_send_the_key_elsewhere() {
+    let environment = |name: &str| (name == "ACME_KEY").then(|| KEY.to_owned());
+    let refused = |url: Option<&str>, environment: &dyn Fn(&str) -> Option<String>| {
+        let mut settings = Settings::new(environment).stranger(true);
+        if let Some(url) = url {
+            settings = settings.set("url", url);
+        }
+        let configured = HttpProvider::configure(descriptor(REST), &settings);
+        configured.err().map(|diagnostics| format!("{diagnostics:?}"))
+    };
+    let said = refused(None, &environment).expect("its own default");
+    assert!(said.contains("beside the spec") && said.contains("PLUMB_ALLOWED_HOSTS"), "{said}");
+    assert!(refused(Some("https://api.acme.example/v2"), &environment).is_some());
+    assert!(refused(Some("http://127.0.0.1:8080"), &environment).is_none());
+    assert!(refused(None, &|_| None).is_none(), "no key, no danger");
+    let allowed = |name: &str| match name {
+        "PLUMB_ALLOWED_HOSTS" => Some("api.acme.example".to_owned()),
+        name => environment(name),
+    };
+    assert!(refused(None, &allowed).is_none());
+    let given = |name: &str| match name {
+        "ACME_URL" => Some("https://anywhere.example".to_owned()),
+        name => environment(name),
+    };
+    assert!(refused(None, &given).is_none());
+}
+
+#[test]
 fn hosts_can_be_allowed_and_the_environment_is_trusted() {
     let allowed = |name: &str| match name {
         "ACME_KEY" => Some(KEY.to_owned()),

@@ -232,6 +232,10 @@ pub(crate) fn provider(text: &str, address: &str) -> HttpProvider {
 }
 
 pub(crate) fn provider_with_key(text: &str, address: &str, key: &str) -> HttpProvider {
+    provider_timed(text, address, key, timing())
+}
+
+pub(crate) fn provider_timed(text: &str, address: &str, key: &str, timing: Timing) -> HttpProvider {
     let (address, key) = (address.to_owned(), key.to_owned());
     let environment = move |name: &str| match name {
         "ACME_URL" => Some(address.clone()),
@@ -239,7 +243,7 @@ pub(crate) fn provider_with_key(text: &str, address: &str, key: &str) -> HttpPro
         "ACME_KEY" => Some(key.clone()),
         _ => None,
     };
-    let settings = Settings::new(&environment).timing(timing());
+    let settings = Settings::new(&environment).timing(timing);
     HttpProvider::configure(descriptor(text), &settings)
         .unwrap_or_else(|diagnostics| panic!("{diagnostics:#?}"))
 }

@@ -1,0 +1,26 @@
+//! Plan files.
+
+use engine::diagnostics::{Diagnostics, Sources};
+use engine::plan::saved;
+use render::Colour;
+use render::view::PlanView;
+
+use super::harmless;
+
+/// A plan file: as it stands, and with the digest that it should have.
+pub(crate) fn plan(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    drop(saved::read(text));
+    let Some(text) = saved::with_its_digest(text) else { return };
+    let Ok(read) = saved::read(&text) else { return };
+    let (sources, found) = (Sources::default(), Diagnostics::new());
+    let mut view = PlanView::new(&read.plan, &sources, &found, None);
+    view.restore(&read.view);
+    let options = render::terminal::Options { colour: Colour::Off, steps: true };
+    harmless(&render::terminal::plan(&view, options));
+    harmless(&render::markdown::plan(&view));
+    harmless(&render::json::pretty(&view));
+    let again = saved::write(&read.plan, &read.view);
+    let back = saved::read(&again).expect("what was written can be read");
+    assert_eq!(saved::digest(&back.plan), saved::digest(&read.plan));
+}

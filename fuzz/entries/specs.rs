@@ -1,0 +1,96 @@
+//! Specs and descriptors: TOML to diagnostics, or all the way to a plan.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use engine::address::Name;
+use engine::diagnostics::{Diagnostics, FileId, Sources};
+use engine::digest::SealKey;
+use engine::graph::Graph;
+use engine::plan::input::{Observations, Options, PlanInput};
+use engine::plan::saved;
+use engine::schema::ProviderSchema;
+use engine::spec::resolve::{ResolveInput, resolve_owned};
+use engine::spec::{parse, settings};
+use engine::state::Snapshot;
+use provider_http::{HttpProvider, Settings};
+use provider_port::Provider as _;
+use render::Colour;
+use render::view::PlanView;
+
+use super::harmless;
+
+/// The providers that a spec may use: `value`, and the types of the service.
+static PROVIDERS: LazyLock<BTreeMap<Name, Arc<ProviderSchema>>> = LazyLock::new(|| {
+    let nothing = |_: &str| None;
+    let serverless = provider_serverless::provider(&Settings::new(&nothing));
+    let serverless = serverless.expect("the descriptor is sound").schema();
+    let builtin = provider_builtin::Builtin::new().schema();
+    BTreeMap::from([("builtin".into(), builtin), ("serverless".into(), serverless)])
+});
+
+/// A spec: parsed, resolved, ordered; one without mistakes is planned, rendered, saved and read.
+pub(crate) fn spec(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut sources = Sources::default();
+    let file = sources.add("plumb.toml", text);
+    let (document, mut found) = parse::parse(&sources, &[file]);
+    let content = |path: &String| (path.clone(), Ok(Arc::from("content")));
+    let input = ResolveInput {
+        variables: BTreeMap::new(),
+        providers: PROVIDERS.clone(),
+        files: document.files.iter().map(content).collect(),
+    };
+    found.extend(settings::provider_settings(&document, &input.variables, &input.files).1);
+    found.extend(settings::state_settings(&document).1);
+    let (config, more) = resolve_owned(document, &input);
+    found.extend(more);
+    let (graph, more) = Graph::new(&config);
+    found.extend(more);
+    show(&found, &sources);
+    if found.has_errors() {
+        return;
+    }
+    let snapshot = Snapshot::new("lineage".to_owned(), SealKey::from_random([7; 32]));
+    let (plan, found) = engine::plan::plan(&PlanInput {
+        config: &config,
+        graph: &graph,
+        providers: &PROVIDERS,
+        accounts: &BTreeMap::new(),
+        snapshot: &snapshot,
+        observations: &Observations::default(),
+        options: &Options::default(),
+    });
+    show(&found, &sources);
+    let view = PlanView::new(&plan, &sources, &found, None);
+    let options = render::terminal::Options { colour: Colour::Off, steps: true };
+    harmless(&render::terminal::plan(&view, options));
+    harmless(&render::markdown::plan(&view));
+    harmless(&render::json::pretty(&view));
+    if found.has_errors() {
+        return;
+    }
+    let file = saved::write(&plan, &serde_json::Value::Null);
+    let back = saved::read(&file).expect("what was written can be read");
+    assert_eq!(saved::digest(&back.plan), saved::digest(&plan));
+}
+
+/// A descriptor: read, and configured if there is nothing wrong with it.
+pub(crate) fn descriptor(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut sources = Sources::default();
+    let file: FileId = sources.add("x.provider.toml", text);
+    let (descriptor, found) = provider_http::load(text, file);
+    show(&found, &sources);
+    assert_eq!(descriptor.is_none(), found.has_errors());
+    let Some(descriptor) = descriptor else { return };
+    let environment = |name: &str| name.ends_with("URL").then(|| "http://127.0.0.1:1".to_owned());
+    match HttpProvider::configure(descriptor, &Settings::new(&environment)) {
+        Ok(provider) => drop(provider.schema()),
+        Err(found) => show(&found, &sources),
+    }
+}
+
+fn show(found: &Diagnostics, sources: &Sources) {
+    harmless(&render::diagnostics::text(found, sources, Colour::Off));
+}

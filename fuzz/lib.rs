@@ -1,0 +1,3 @@
+//! The entries of all targets; see there.
+
+pub mod entries;

@@ -1,0 +1,91 @@
+//! One list for all who want to look at the same time.
+//!
+//! A run that was killed leaves as many creates to look up as it had in flight, and each is looked
+//! up in the list of its type. Who comes while a list is under way waits, and then shares the next
+//! one with all who wait: what began before somebody came may not show what that one looks for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use provider_port::Object;
+use tokio::sync::Mutex;
+
+use crate::classify::Failure;
+
+/// The lists of one type.
+#[derive(Default)]
+pub(crate) struct Shared {
+    /// How many have come so far.
+    came: AtomicU64,
+    last: Mutex<Last>,
+}
+
+type Listed = Result<Arc<Vec<Object>>, Failure>;
+
+#[derive(Default)]
+struct Last {
+    /// Who had come when the last list began.
+    covers: u64,
+    /// What it said, as long as somebody waits for it.
+    listed: Option<Listed>,
+}
+
+impl Shared {
+    /// The objects, as a list shows them that began after this was called.
+    pub(crate) async fn list(
+        &self,
+        ask: impl Future<Output = Result<Vec<Object>, Failure>>,
+    ) -> Listed {
+        let mine = self.came.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut last = self.last.lock().await;
+        if last.covers >= mine
+            && let Some(listed) = &last.listed
+        {
+            let listed = listed.clone();
+            if last.covers == mine {
+                // Secrets among the attributes are in clear: they stay no longer than they must.
+                last.listed = None;
+            }
+            return listed;
+        }
+        let covers = self.came.load(Ordering::SeqCst);
+        let listed = ask.await.map(Arc::new);
+        last.covers = covers;
+        last.listed = (covers > mine).then(|| listed.clone());
+        listed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_waits_shares_the_next_list() {
+        let (shared, asked) = (Shared::default(), AtomicUsize::new(0));
+        let ask = || async {
+            asked.fetch_add(1, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            Ok(Vec::new())
+        };
+        let all = (0..32).map(|_| shared.list(ask()));
+        let all = futures_util::future::join_all(all).await;
+        assert!(all.iter().all(Result::is_ok));
+        // All had come before the first list began but the first poll of each: two lists at most.
+        assert!(asked.load(Ordering::SeqCst) <= 2, "{asked:?}");
+        shared.list(ask()).await.unwrap();
+        assert!(asked.load(Ordering::SeqCst) >= 2, "an old list is never taken");
+        assert!(shared.last.lock().await.listed.is_none());
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_does_not_take_the_others_along() {
+        let shared = Shared::default();
+        let never = shared.list(std::future::pending());
+        assert!(tokio::time::timeout(Duration::from_millis(20), never).await.is_err());
+        shared.list(async { Ok(Vec::new()) }).await.unwrap();
+    }
+}

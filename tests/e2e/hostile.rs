@@ -1,0 +1,327 @@
+//! Hostile text and hostile specs: names that would steer a terminal, a CI system or a comment on a
+//! pull request, and specs that reach for what is not theirs. Shown harmless, refused, or impossible.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::harness::{Project, Service, data};
+use crate::recorder::{Mood, Recorder};
+
+/// Names as somebody might give them to an object.
+const NAMES: [&str; 12] = [
+    "\u{1b}[2J\u{1b}[31mred",
+    "\u{1b}]52;c;Y2FuYXJ5\u{7}",
+    "\u{1b}]8;;http://evil.example\u{1b}\\link",
+    "abc\u{202e}dlrow",
+    "zero\u{200b}width\u{feff}",
+    "two\nlines\r\nhere",
+    "x\n::set-output name=a::b",
+    "::add-mask::x",
+    "##vso[task.setvariable variable=a]b",
+    "##teamcity[buildStatus text='x']",
+    "```\n<img src=x onerror=alert(1)> [a](http://evil.example) @someone #1",
+    "a\"}) { deleteEndpoint(id: \"x\") } #",
+];
+
+/// What is printed acts on nothing: not on a terminal, not on a CI system.
+#[track_caller]
+fn harmless(what: &str, text: &str) {
+    let acts = |c: char| {
+        c.is_control() && c != '\n'
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}'..='\u{200f}' | '\u{feff}')
+    };
+    for line in text.lines() {
+        assert!(!line.chars().any(acts), "{what}: this acts on a terminal: {line:?}");
+        assert!(!line.trim_start().starts_with("::"), "{what}: this is a command: {line:?}");
+        assert!(!line.contains("##vso[") && !line.contains("##team"), "{what}: {line:?}");
+    }
+}
+
+/// Whatever a comment shows of other people's text stands in code.
+#[track_caller]
+fn in_code(markdown: &str) {
+    let mut fence: Option<usize> = None;
+    for line in markdown.lines() {
+        let ticks = line.trim_start().chars().take_while(|c| *c == '`').count();
+        match fence {
+            Some(open) if ticks >= open && line.trim().len() == ticks => fence = None,
+            None if ticks >= 3 => fence = Some(ticks),
+            Some(_) => {}
+            None => {
+                // What stands between single back-ticks is code as well.
+                let outside: String = line.split('`').step_by(2).collect();
+                for part in ["<img", "](http", "@someone"] {
+                    assert!(!outside.contains(part), "{part} is no code in: {line}");
+                }
+            }
+        }
+    }
+    assert_eq!(fence, None, "a fence stays open:\n{markdown}");
+}
+
+const SPEC: &str = r#"
+[resource.template.worker]
+name = "worker"
+image_name = "registry.example/worker:1"
+is_serverless = true
+
+[resource.endpoint.chat]
+name = "chat"
+template_id = "${template.worker.id}"
+gpu_ids = "ADA_24"
+workers_min = 0
+workers_max = 0
+
+[resource.network_volume.models]
+name = "models"
+size = 10
+data_center_id = "EU-RO-1"
+"#;
+
+#[test]
+fn names_that_somebody_gave_do_nothing_wherever_they_are_shown() {
+    let folder = data();
+    let service = Service::logged(&folder.path().join("service"), crate::harness::KEY);
+    let project = Project::with(SPEC, &service);
+    project.run(&["apply", "-y"]).expect(0);
+    let (endpoint, volume) = (service.list("/endpoints"), service.list("/networkvolumes"));
+    let path = |collection: &str, object: &serde_json::Value| {
+        format!("/{collection}/{}", object["id"].as_str().unwrap())
+    };
+    let places = [path("endpoints", &endpoint[0]), path("networkvolumes", &volume[0])];
+    let mut taken = 0;
+    for name in NAMES {
+        for place in &places {
+            let (status, _) = service.request("PATCH", place, Some(&json!({ "name": name })));
+            taken += usize::from(status == 200);
+        }
+        for command in [
+            &["plan", "-v"][..],
+            &["plan", "--json"],
+            &["plan", "--format", "markdown"],
+            &["plan", "--out", "plan.json"],
+            &["show", "plan.json"],
+            &["show", "plan.json", "--format", "markdown"],
+            &["drift"],
+            &["drift", "--json"],
+            &["apply", "--refresh-only", "-y"],
+            &["state", "show", "network_volume.models"],
+            &["show"],
+            &["show", "--json"],
+            &["state", "history"],
+            &["state", "journal"],
+            &["apply", "-y", "--json"],
+        ] {
+            let ran = project.run(command);
+            let what = format!("{command:?} of {name:?}");
+            assert!(matches!(ran.code, Some(0 | 2)), "{what}: {:?} {}", ran.code, ran.said());
+            harmless(&what, &ran.stdout);
+            harmless(&what, &ran.stderr);
+            if command.contains(&"markdown") {
+                in_code(&ran.stdout);
+            }
+        }
+    }
+    assert!(taken >= NAMES.len(), "the service took only {taken} of the names");
+    let log = std::fs::read_to_string(folder.path().join("service.stderr")).unwrap();
+    assert!(log.lines().count() > 50, "the service was to say what it did: {log}");
+    harmless("the service's log", &log);
+}
+
+/// What is sent is what the spec says, letter by letter, and nothing else happens.
+#[test]
+fn names_are_data_on_the_wire() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let (status, _) = service.request(
+        "POST",
+        "/networkvolumes",
+        Some(&json!({"name": "victim", "size": 10, "dataCenterId": "EU-RO-1"})),
+    );
+    assert!(status < 300);
+    for name in NAMES {
+        let toml = serde_json::Value::from(name.replace("${", "$${")).to_string();
+        let toml = toml.replace('\u{7f}', "\\u007F");
+        let project =
+            Project::with(&SPEC.replace("name = \"chat\"", &format!("name = {toml}")), &service);
+        let ran = project.run(&["apply", "-y"]);
+        harmless(name, &ran.said());
+        // The service may refuse a name; it never takes another one for it.
+        if ran.code == Some(0) {
+            assert_eq!(service.names("/endpoints"), [name.to_owned()]);
+        }
+        assert_eq!(
+            service.mutations().iter().filter(|op| op.contains("deleteEndpoint")).count(),
+            0
+        );
+        project.run(&["destroy", "-y"]).expect(0);
+        std::fs::write(folder.path().join("access.log"), "").unwrap();
+        assert_eq!(service.names("/networkvolumes"), ["victim"]);
+    }
+}
+
+/// An answer that holds all of it.
+const BODY: &str = "{\"error\":\"\\u001b[2J x\\n::set-output name=a::b\\n##vso[task.x]y\\n\\u202eabc ``` <img src=x>\",\"request\":{}}";
+
+/// Answers that hold all of it, in messages of errors.
+#[test]
+fn messages_of_an_api_do_nothing() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let recorder = Recorder::of(&service);
+    let mut project = Project::new(SPEC);
+    for (name, value) in &service.environment {
+        project.set(name, &recorder.by_way(value));
+    }
+    for (status, kind) in
+        [(400, "application/json"), (422, "text/plain"), (401, "application/json")]
+    {
+        recorder.mood(Mood::Echo(status, kind, BODY), status != 401);
+        for command in [
+            &["plan"][..],
+            &["plan", "--json"],
+            &["plan", "--format", "markdown"],
+            &["apply", "-y"],
+            &["apply", "-y", "--json"],
+            &["job", "health", "abc123"],
+        ] {
+            let ran = project.run(command);
+            harmless(&format!("{status} {command:?}"), &ran.stdout);
+            harmless(&format!("{status} {command:?}"), &ran.stderr);
+            if command.contains(&"markdown") {
+                in_code(&ran.stdout);
+            }
+        }
+    }
+}
+
+/// Requests with all of it in their paths: a line of the service's log is a line.
+#[test]
+fn paths_of_requests_do_nothing_in_the_log_of_the_service() {
+    let folder = data();
+    let service = Service::logged(&folder.path().join("service"), crate::harness::KEY);
+    let rest = &service.environment["PLUMB_SERVERLESS_REST_URL"];
+    let host = rest.trim_start_matches("http://").trim_end_matches("/v1").to_owned();
+    for path in
+        ["/v1/%1b[2J%0a::error::x", "/v1/##vso[task.x]y", "/\u{202e}abc", "/v2/%0d%0a::x/run"]
+    {
+        let mut socket = std::net::TcpStream::connect(&host).unwrap();
+        let key = crate::harness::KEY;
+        write!(socket, "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n").unwrap();
+        drop(std::io::copy(&mut socket, &mut std::io::sink()));
+    }
+    let (_, _) = service.request("POST", "/graphql", None);
+    let log = std::fs::read_to_string(folder.path().join("service.stderr")).unwrap();
+    harmless("the service's log", &log);
+}
+
+/// A spec reads its own folder, after links, and nothing that Plumb keeps there.
+#[test]
+fn a_spec_reads_nothing_that_is_not_its_own() {
+    let outside = data();
+    let secret = outside.path().join("secret.txt");
+    std::fs::write(&secret, "canary-outside-61f").unwrap();
+    let project = Project::new("");
+    std::os::unix::fs::symlink(&secret, project.path("link.txt")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), project.path("linked")).unwrap();
+    assert!(
+        std::process::Command::new("mkfifo").arg(project.path("pipe")).status().unwrap().success()
+    );
+    project.write(".plumb/service/key", "canary-outside-61f");
+    let absolute = secret.to_str().unwrap().to_owned();
+    for path in [
+        absolute.as_str(),
+        "../../../../../../../../etc/passwd",
+        "link.txt",
+        "linked/secret.txt",
+        "pipe",
+        ".",
+        "/dev/zero",
+        "/dev/stdin",
+        ".plumb/service/key",
+        "nothing.txt",
+    ] {
+        let spec = format!("[resource.value.a]\ninput = '${{file(\"{path}\")}}'\n");
+        project.write("plumb.toml", spec);
+        for command in [&["validate"][..], &["plan"], &["plan", "--json"]] {
+            let ran = project.run(command).expect(1);
+            assert!(!ran.said().contains("canary-outside"), "{path}: {}", ran.said());
+            assert!(!ran.said().contains("root:"), "{path}: {}", ran.said());
+        }
+    }
+    // A file of the spec that is a link, or something else: no line of another file is shown.
+    project.write("plumb.toml", "[resource.value.a]\ninput = 1\n");
+    for (name, target) in [("x.plumb.toml", Path::new("/etc/passwd")), ("y.plumb.toml", &secret)] {
+        std::os::unix::fs::symlink(target, project.path(name)).unwrap();
+        let ran = project.run(&["validate"]).expect(1);
+        let said = ran.said();
+        assert!(said.contains("leads outside of its folder"), "{said}");
+        assert!(!said.contains("root:") && !said.contains("canary-outside"), "{said}");
+        std::fs::remove_file(project.path(name)).unwrap();
+    }
+    std::fs::rename(project.path("pipe"), project.path("pipe.plumb.toml")).unwrap();
+    let said = project.run(&["validate"]).expect(1).said();
+    assert!(said.contains("is not a file"), "{said}");
+}
+
+/// A spec, or a descriptor beside it, names another address for a key of the environment: refused,
+/// before a byte is sent there. 0.0.0.0 leads to this machine and is not loopback.
+#[test]
+fn a_spec_cannot_send_a_key_elsewhere() {
+    let trap = Recorder::before("127.0.0.1:9".to_owned());
+    let evil = format!("http://0.0.0.0:{}/v1", trap.address().port());
+    let resource =
+        "[resource.network_volume.v]\nname = \"v\"\nsize = 10\ndata_center_id = \"EU-RO-1\"\n";
+    let settings = format!(
+        "[provider.serverless]\nrest_url = \"{evil}\"\ngraphql_url = \"{evil}\"\nqueue_url = \"{evil}\"\n"
+    );
+    let descriptor = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/examples/acme/acme.provider.toml"
+    ));
+    let descriptor = descriptor
+        .unwrap()
+        .replace("https://storage.acme.example/v3", &evil)
+        .replace("key = { env = \"ACME_KEY\" }", "key = { env = \"PLUMB_SERVERLESS_API_KEY\" }");
+    let own = "[provider.acme]\ndescriptor = \"./acme.provider.toml\"\n[resource.bucket.b]\nname = \"bucket-of-mine\"\nregion = \"north\"\n";
+    for spec in [format!("{settings}{resource}"), own.to_owned()] {
+        let mut project = Project::new(&spec);
+        project.write("acme.provider.toml", &descriptor);
+        project.set("PLUMB_SERVERLESS_API_KEY", crate::harness::KEY);
+        for command in [
+            &["validate"][..],
+            &["plan"],
+            &["plan", "--json"],
+            &["apply", "-y"],
+            &["drift"],
+            &["check"],
+            &["import", "network_volume.v", "abc"],
+            &["job", "health", "abc123"],
+        ] {
+            let ran = project.run(command);
+            assert_ne!(ran.code, Some(0), "{command:?}: {}", ran.said());
+            let own_job = command[0] == "job" && spec == own;
+            assert!(
+                own_job || ran.said().contains("the key is not sent to 0.0.0.0"),
+                "{command:?}: {}",
+                ran.said()
+            );
+            assert!(!ran.said().contains(crate::harness::KEY), "{command:?}");
+        }
+    }
+    assert_eq!(trap.requests().len(), 0, "something was sent");
+    // The state's key is nobody's, whatever a descriptor says.
+    let mut project = Project::new(own);
+    project.write(
+        "acme.provider.toml",
+        descriptor
+            .replace("PLUMB_SERVERLESS_API_KEY", "PLUMB_STATE_KEY")
+            .replace("0.0.0.0", "127.0.0.1"),
+    );
+    project.set("PLUMB_STATE_KEY", "canary passphrase of the state");
+    let ran = project.run(&["plan"]).expect(1);
+    assert!(ran.said().contains("no key"), "{}", ran.said());
+    assert_eq!(trap.requests().len(), 0, "something was sent");
+}

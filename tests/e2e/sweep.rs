@@ -1,0 +1,578 @@
+//! The sweep: secrets wherever secrets can be, every command, every kind of failure, and then a
+//! search of every byte that was printed, written or sent, in every form that a secret may take.
+
+use std::path::{Path, PathBuf};
+
+use crate::harness::{Project, Ran, Service, data};
+use crate::recorder::{Mood, Recorder};
+
+/// The key of the account: with everything that forms of writing change.
+const KEY: &str = "canary+key/%&=7f3a9";
+const STATE_KEY: &str = "canary passphrase \"41\" of the state";
+
+/// Secrets by the variable that gives them.
+const SECRETS: [(&str, &str); 5] = [
+    ("password", "canary \"env\" é/+ 11a"),
+    ("token", "canary-option&=22b"),
+    ("blob", "canary\\file\n33c"),
+    ("user", "canary-user:44d"),
+    ("number", "742187346555"),
+];
+
+const SPEC: &str = r#"
+[variable.password]
+type = "string"
+sensitive = true
+
+[variable.token]
+type = "string"
+sensitive = true
+
+[variable.blob]
+type = "string"
+sensitive = true
+
+[variable.user]
+type = "string"
+sensitive = true
+
+[variable.number]
+type = "integer"
+sensitive = true
+
+[variable.image]
+type = "string"
+default = "registry.example/worker:1"
+
+[local]
+both = "${var.user}/${var.token}"
+
+[resource.registry_auth.registry]
+name = "registry"
+username = "${var.user}"
+password = "${var.password}"
+
+[resource.template.worker]
+name = "worker"
+image_name = "${var.image}"
+is_serverless = true
+env = { PASSWORD = "${var.password}", BOTH = "${local.both}", PLAIN = "seen", JSON = '${jsonencode({ blob = var.blob, n = var.number })}' }
+
+[resource.network_volume.models]
+name = "models"
+size = 100
+data_center_id = "EU-RO-1"
+
+[resource.endpoint.chat]
+name = "chat"
+template_id = "${template.worker.id}"
+network_volume_id = "${network_volume.models.id}"
+gpu_ids = "ADA_24"
+workers_min = 0
+workers_max = 1
+
+[resource.value.holder]
+input = { token = "${var.token}", list = ["${var.number}"], id = "${endpoint.chat.id}" }
+
+[output.token]
+value = "${value.holder.output.token}"
+sensitive = true
+"#;
+
+/// Every form in which a secret may be found.
+fn forms(secret: &str) -> Vec<String> {
+    let json = |text: &str| {
+        let quoted = serde_json::Value::from(text).to_string();
+        quoted[1..quoted.len() - 1].to_owned()
+    };
+    let percent = |upper: bool, space: &str| -> String {
+        let each = secret.bytes().map(|byte| match byte {
+            b' ' => space.to_owned(),
+            _ if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) => {
+                char::from(byte).to_string()
+            }
+            _ if upper => format!("%{byte:02X}"),
+            _ => format!("%{byte:02x}"),
+        });
+        each.collect()
+    };
+    let digits = |before: &str, byte: u8| {
+        let digit = |n: u8| char::from_digit(u32::from(n), 16).unwrap_or_default();
+        [before.to_owned(), digit(byte >> 4).to_string(), digit(byte & 15).to_string()].concat()
+    };
+    let hex = secret.bytes().map(|byte| digits("", byte)).collect::<Vec<_>>().concat();
+    let all_percent = secret.bytes().map(|byte| digits("%", byte)).collect::<Vec<_>>().concat();
+    let mut forms = vec![
+        secret.to_owned(),
+        json(secret),
+        json(&json(secret)),
+        format!("{secret:?}").trim_matches('"').to_owned(),
+        percent(true, "%20"),
+        percent(false, "%20"),
+        percent(true, "+"),
+        all_percent.to_uppercase(),
+        all_percent,
+        hex.to_uppercase(),
+        hex,
+    ];
+    for skipped in 0..3 {
+        forms.extend(base64(&secret.as_bytes()[skipped..]));
+    }
+    forms.sort();
+    forms.dedup();
+    forms
+}
+
+/// Both alphabets, without the end that depends on what follows.
+fn base64(bytes: &[u8]) -> [String; 2] {
+    let text = |alphabet: &[u8; 64]| -> String {
+        let whole = bytes.chunks_exact(3).flat_map(|three| {
+            let bits = u32::from_be_bytes([0, three[0], three[1], three[2]]);
+            [18, 12, 6, 0].map(|shift| char::from(alphabet[(bits >> shift) as usize & 63]))
+        });
+        whole.collect()
+    };
+    [
+        text(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"),
+        text(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+    ]
+}
+
+fn holds(bytes: &[u8], part: &[u8]) -> bool {
+    String::from_utf8_lossy(bytes).contains(&*String::from_utf8_lossy(part))
+}
+
+fn all_secrets() -> Vec<&'static str> {
+    SECRETS.iter().map(|(_, secret)| *secret).chain([KEY, STATE_KEY]).collect()
+}
+
+/// No secret stands in these bytes.
+#[track_caller]
+fn hidden(what: &str, bytes: &[u8], secrets: &[&str]) {
+    // What is no text stands between what is, and a secret is text.
+    let text = String::from_utf8_lossy(bytes);
+    for secret in secrets {
+        for form in forms(secret) {
+            let shown = || text.chars().take(4_000).collect::<String>();
+            assert!(!text.contains(&form), "{what} holds {secret:?} as {form}:\n{}", shown());
+        }
+    }
+}
+
+/// Every file below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() { open.push(path) } else { found.push(path) }
+        }
+    }
+    found
+}
+
+/// A service behind a relay, and a project that knows secrets.
+struct World {
+    service: Service,
+    recorder: Recorder,
+    project: Project,
+    data: tempfile::TempDir,
+    scratch: tempfile::TempDir,
+}
+
+impl World {
+    fn new(state_key: bool) -> Self {
+        let (folder, scratch) = (data(), data());
+        let service = Service::logged(&folder.path().join("service"), KEY);
+        let recorder = Recorder::of(&service);
+        let mut project = Project::new(SPEC);
+        for (name, value) in &service.environment {
+            project.set(name, &recorder.by_way(value));
+        }
+        for (name, secret) in SECRETS.iter().filter(|(name, _)| ["password", "user"].contains(name))
+        {
+            project.set(&format!("PLUMB_VAR_{name}"), secret);
+        }
+        let blob = serde_json::Value::from(SECRETS[2].1);
+        std::fs::write(scratch.path().join("blob.toml"), format!("blob = {blob}\n")).unwrap();
+        let temporary = scratch.path().join("tmp");
+        std::fs::create_dir(&temporary).unwrap();
+        project.set("TMPDIR", temporary.to_str().unwrap());
+        project.set("HOME", temporary.to_str().unwrap());
+        project.set("RUST_LOG", "trace");
+        project.set("RUST_BACKTRACE", "full");
+        project.set("PLUMB_LOG", "trace");
+        if state_key {
+            project.set("PLUMB_STATE_KEY", STATE_KEY);
+        }
+        Self { service, recorder, project, data: folder, scratch }
+    }
+
+    /// Runs a command with the variables that are given by option and by file.
+    fn run(&self, arguments: &[&str]) -> Ran {
+        let file = self.scratch.path().join("blob.toml");
+        let mut all = arguments.to_vec();
+        let (token, number) =
+            (format!("token={}", SECRETS[1].1), format!("number={}", SECRETS[4].1));
+        let given = ["--var", &token, "--var", &number, "--var-file", file.to_str().unwrap()];
+        let plans = ["validate", "plan", "apply", "destroy", "drift", "import", "check"];
+        if plans.contains(&arguments[0]) {
+            all.extend(given);
+        }
+        let ran = self.project.run(&all);
+        hidden(&format!("what {arguments:?} printed"), ran.said().as_bytes(), &all_secrets());
+        ran
+    }
+
+    /// Searches everything that was written anywhere but where the service keeps its objects.
+    #[track_caller]
+    fn search_files(&self) {
+        for path in files(self.project.path("").as_path()) {
+            let bytes = std::fs::read(&path).unwrap();
+            hidden(&path.display().to_string(), &bytes, &all_secrets());
+        }
+        assert_eq!(files(&self.scratch.path().join("tmp")), Vec::<PathBuf>::new());
+        for path in files(self.data.path()) {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let bytes = std::fs::read(&path).unwrap();
+            let own = name.starts_with("service.db") || name.starts_with("store");
+            let secrets: Vec<&str> = match name.as_str() {
+                // Where the objects are, and the key for who finds the service.
+                _ if own => vec![STATE_KEY],
+                "serve.json" | "key" => all_secrets().into_iter().filter(|s| *s != KEY).collect(),
+                _ => all_secrets(),
+            };
+            hidden(&path.display().to_string(), &bytes, &secrets);
+        }
+    }
+
+    /// Searches everything that was sent: a secret goes into the body of what it belongs to, the
+    /// key into a header, or into the query of GraphQL, whose interface wants it there.
+    #[track_caller]
+    fn search_requests(&self) {
+        let requests = self.recorder.requests();
+        assert!(!requests.is_empty(), "nothing was sent");
+        for request in requests {
+            let text = String::from_utf8_lossy(&request).into_owned();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+            let (line, headers) = head.split_once("\r\n").unwrap_or((head, ""));
+            let what = format!("the request {line}");
+            let but_key: Vec<&str> = all_secrets().into_iter().filter(|s| *s != KEY).collect();
+            let graphql = line.starts_with("POST /graphql?api_key=");
+            let in_line = if graphql { but_key.clone() } else { all_secrets() };
+            hidden(&what, line.as_bytes(), &in_line);
+            let kept: Vec<&str> =
+                headers.lines().filter(|line| !line.starts_with("authorization: ")).collect();
+            hidden(&what, kept.join("\n").as_bytes(), &all_secrets());
+            hidden(&what, headers.as_bytes(), &but_key);
+            let takes = ["/v1/templates", "/v1/containerregistryauth", "/graphql"];
+            let belongs = takes.iter().any(|path| line.contains(path));
+            let in_body = if belongs { vec![KEY, STATE_KEY] } else { all_secrets() };
+            hidden(&what, body.as_bytes(), &in_body);
+        }
+    }
+}
+
+/// What is asked of a project in every mood. Import and resolve name things that are there or not.
+const COMMANDS: &[&[&str]] = &[
+    &["validate"],
+    &["validate", "--json"],
+    &["plan", "-v", "-v"],
+    &["plan", "--json"],
+    &["plan", "--format", "markdown"],
+    &["plan", "--steps", "--out", "plan.json"],
+    &["show", "plan.json"],
+    &["show", "plan.json", "--json"],
+    &["show", "plan.json", "--format", "markdown"],
+    &["apply", "-y", "--json"],
+    &["apply", "-y", "-v"],
+    &["apply", "plan.json", "-y"],
+    &["show"],
+    &["show", "--json"],
+    &["output"],
+    &["output", "--json"],
+    &["output", "token"],
+    &["output", "token", "--raw"],
+    &["state", "list"],
+    &["state", "show", "template.worker"],
+    &["state", "show", "registry_auth.registry", "--json"],
+    &["state", "history"],
+    &["state", "journal"],
+    &["state", "pull"],
+    &["drift", "--json"],
+    &["drift"],
+    &["import", "network_volume.models", "nosuchid"],
+    &["resolve"],
+    &["resolve", "template.worker", "--absent"],
+    &["unlock", "nobody"],
+    &["check"],
+    &["check", "--json"],
+    &["job", "submit", "endpoint.chat", "{\"a\":1}"],
+    &["job", "health", "endpoint.chat"],
+    &["job", "status", "endpoint.chat", "nosuchjob"],
+    &["job", "purge", "endpoint.chat", "--yes"],
+    &["job", "logs", "endpoint.chat"],
+    &["schema", "--type", "template"],
+    &["completions", "bash"],
+    &["version"],
+];
+
+/// Applies, changes what can be changed while the relay is in this mood, and searches.
+fn in_mood(mood: &Mood, spare_reads: bool) {
+    let world = World::new(false);
+    world.run(&["apply", "-y"]).expect(0);
+    world.project.write(
+        "plumb.toml",
+        SPEC.replace("size = 100", "size = 110").replace("PLAIN = \"seen\"", "PLAIN = \"new\""),
+    );
+    world.recorder.mood(mood.clone(), spare_reads);
+    let failed = world.run(&["apply", "-y", "-v"]);
+    // What was done, and is found to be done, ends well.
+    let done = matches!(mood, Mood::Lose | Mood::Echo(200, ..));
+    assert!(done || failed.code != Some(0), "{mood:?}: {}", failed.said());
+    for command in COMMANDS {
+        world.run(command);
+    }
+    world.search_files();
+    world.search_requests();
+    world.recorder.mood(Mood::Pass, false);
+    world.run(&["apply", "-y"]).expect(0);
+    world.run(&["plan", "--detailed-exitcode"]).expect(0);
+    world.run(&["destroy", "-y"]).expect(0);
+    world.search_files();
+    world.search_requests();
+}
+
+#[test]
+fn a_good_life_shows_no_secret() {
+    for state_key in [false, true] {
+        let world = World::new(state_key);
+        for command in COMMANDS {
+            world.run(command);
+            world.search_files();
+        }
+        let templates = world.service.list("/templates?includeEndpointBoundTemplates=true");
+        assert_eq!(templates[0]["env"]["PASSWORD"], SECRETS[0].1, "the template did get it");
+        assert_eq!(templates[0]["env"]["BOTH"], "canary-user:44d/canary-option&=22b");
+        world.run(&["plan", "--detailed-exitcode"]).expect(0);
+        world.run(&["destroy", "-y"]).expect(0);
+        world.search_files();
+        world.search_requests();
+        let log = std::fs::read_to_string(world.data.path().join("service.stderr")).unwrap();
+        assert!(log.contains("POST /templates"), "the service was to say what it did: {log}");
+    }
+}
+
+#[test]
+fn a_refusal_that_repeats_everything_shows_no_secret() {
+    in_mood(&Mood::Echo(400, "application/json", "{\"error\":{}}"), true);
+    in_mood(&Mood::Echo(422, "text/html", "<html>{}</html>"), true);
+}
+
+#[test]
+fn a_wrong_key_that_is_repeated_is_not_shown() {
+    in_mood(&Mood::Echo(401, "application/json", "{\"message\":{}}"), false);
+}
+
+#[test]
+fn a_failure_that_repeats_everything_shows_no_secret() {
+    in_mood(&Mood::Echo(500, "application/json", "{\"errors\":[{\"message\":{}}]}"), true);
+    in_mood(
+        &Mood::Echo(200, "application/json", "{\"data\":null,\"errors\":[{\"message\":{}}]}"),
+        true,
+    );
+}
+
+#[test]
+fn an_answer_that_is_none_shows_no_secret() {
+    in_mood(&Mood::Echo(200, "text/plain", "canary {}"), true);
+    in_mood(&Mood::Cut, true);
+    in_mood(&Mood::Lose, true);
+}
+
+#[test]
+fn a_redirect_takes_nothing_along() {
+    let trap = Recorder::before("127.0.0.1:9".to_owned());
+    in_mood(&Mood::Redirect(trap.address()), false);
+    assert_eq!(trap.requests().len(), 0, "something was sent elsewhere");
+}
+
+/// Mistakes around secrets: found, said, and without the secret.
+#[test]
+fn mistakes_around_secrets_do_not_show_them() {
+    let world = World::new(false);
+    let add = |text: &str| world.project.write("plumb.toml", format!("{SPEC}\n{text}\n"));
+    for (text, words) in [
+        (
+            "[resource.value.n]\ninput = \"x\"\n[resource.network_volume.n]\nname = \"${var.password}\"\nsize = \"${var.password}\"\ndata_center_id = \"EU-RO-1\"",
+            "size",
+        ),
+        (
+            "[resource.network_volume.n]\nname = \"n\"\nsize = 10\ndata_center_id = \"${var.token}\"",
+            "data_center_id",
+        ),
+        (
+            "[resource.network_volume.n]\nname = \"n\"\nsize = \"${var.number}\"\ndata_center_id = \"EU-RO-1\"",
+            "size",
+        ),
+        ("[resource.value.n]\nfor_each = [\"${var.token}\"]\ninput = 1", "for_each"),
+        ("[resource.value.n]\ninput = \"${var.password + 1}\"", "number"),
+        ("[resource.value.n]\ninput = '${tonumber(var.password)}'", ""),
+        ("[resource.value.n]\ninput = '${jsondecode(var.blob)}'", "jsondecode"),
+        ("[output.open]\nvalue = \"${var.password}\"", "sensitive"),
+    ] {
+        add(text);
+        for command in [&["validate"][..], &["validate", "--json"], &["plan"], &["plan", "--json"]]
+        {
+            let ran = world.run(command).expect(1);
+            let json = command.contains(&"--json");
+            assert!(json || ran.said().contains(words), "`{words}` is not in\n{}", ran.said());
+        }
+    }
+    world.project.write("plumb.toml", SPEC);
+    for wrong in [
+        "nosuch=canary \"env\" é/+ 11a",
+        "number=canary \"env\" é/+ 11a",
+        "number = [canary-option&=22b",
+    ] {
+        let ran = world.project.run(&["plan", "--var", wrong]).expect(1);
+        hidden(wrong, ran.said().as_bytes(), &all_secrets());
+    }
+    for text in
+        ["password = canary-option&=22b", "number = \"canary-option&=22b\"", "x canary-option&=22b"]
+    {
+        let file = world.scratch.path().join("wrong.toml");
+        std::fs::write(&file, text).unwrap();
+        let ran = world.project.run(&["plan", "--var-file", file.to_str().unwrap()]).expect(1);
+        hidden(text, ran.said().as_bytes(), &all_secrets());
+    }
+    world.search_files();
+}
+
+/// Keys and passwords in addresses, and keys that fit nowhere.
+#[test]
+fn addresses_and_keys_that_cannot_be_used_are_not_shown() {
+    let mut world = World::new(false);
+    let good = world.service.environment["PLUMB_SERVERLESS_REST_URL"].clone();
+    for address in [
+        good.replace("http://", "http://me:canary-option&=22b@"),
+        format!("{good}?token=canary-option&=22b"),
+        format!("{good}#canary-option&=22b"),
+        "canary-option&=22b".to_owned(),
+        "ftp://canary-option&=22b".to_owned(),
+    ] {
+        world.project.set("PLUMB_SERVERLESS_REST_URL", &address);
+        for command in [
+            &["plan"][..],
+            &["plan", "--json"],
+            &["apply", "-y"],
+            &["validate"],
+            &["job", "health", "abc123"],
+        ] {
+            assert_eq!(world.run(command).code, Some(1), "{address} {command:?}");
+        }
+    }
+    let setting =
+        "[provider.serverless]\nrest_url = \"http://me:canary-option&=22b@127.0.0.1:9/v1\"\n";
+    world.project.set("PLUMB_SERVERLESS_REST_URL", "");
+    world.project.write("plumb.toml", format!("{SPEC}\n{setting}"));
+    world.run(&["plan"]).expect(1);
+    world.project.set("PLUMB_SERVERLESS_REST_URL", &good);
+    world.project.write("plumb.toml", SPEC);
+    for key in ["canary-option&=22b\n", "canary-option&=22b é", "canary\toption&=22b"] {
+        world.project.set("PLUMB_SERVERLESS_API_KEY", key);
+        let ran = world.run(&["plan"]).expect(1);
+        hidden(key, ran.said().as_bytes(), &[key.trim()]);
+    }
+    world.search_files();
+}
+
+/// A key of the state that is wrong, or gone, is said, and neither key is.
+#[test]
+fn keys_of_the_state_are_not_shown() {
+    let mut world = World::new(true);
+    world.run(&["apply", "-y"]).expect(0);
+    world.run(&["plan", "--out", "plan.json"]).expect(0);
+    let other = "another canary passphrase";
+    world.project.set("PLUMB_STATE_KEY", other);
+    for command in COMMANDS.iter().chain([&["destroy", "-y"][..]].iter()) {
+        let ran = world.run(command);
+        hidden(&format!("{command:?}"), ran.said().as_bytes(), &[other]);
+    }
+    for path in files(world.project.path("").as_path()) {
+        hidden(&path.display().to_string(), &std::fs::read(&path).unwrap(), &[other]);
+    }
+    world.search_files();
+    world.search_requests();
+}
+
+/// A secret that stands in the spec as it is does not get into the state, nor into a plan file.
+#[test]
+fn a_secret_in_the_text_of_a_spec_stays_there() {
+    let mut world = World::new(false);
+    let literal = "canary-literal-55e";
+    let spec = |password: &str| {
+        format!(
+            "[resource.registry_auth.r]\nname = \"r\"\nusername = \"me\"\npassword = {password}\n"
+        )
+    };
+    world.project.write("plumb.toml", spec(&format!("\"{literal}\"")));
+    let search = |world: &World| {
+        for path in files(world.project.path("").as_path()) {
+            if path.file_name().is_none_or(|name| name != "plumb.toml") {
+                hidden(&path.display().to_string(), &std::fs::read(&path).unwrap(), &[literal]);
+            }
+        }
+    };
+    for command in [&["plan", "--out", "plan.json"][..], &["plan", "--json", "--out", "plan.json"]]
+    {
+        let ran = world.project.run(command).expect(1);
+        assert!(ran.said().contains("would hold a secret in clear"), "{}", ran.said());
+        assert!(ran.said().contains("PLUMB_STATE_KEY"), "{}", ran.said());
+        hidden("the refusal", ran.said().as_bytes(), &[literal]);
+        assert!(!world.project.path("plan.json").exists());
+        if command.contains(&"--json") {
+            assert_eq!(ran.json()["diagnostics"][0]["severity"], "error");
+        }
+    }
+    let said = world.project.run(&["apply", "-y", "--json"]).expect(0).said();
+    hidden("the apply", said.as_bytes(), &[literal]);
+    search(&world);
+    world.project.run(&["destroy", "-y"]).expect(0);
+    world.project.set("PLUMB_STATE_KEY", STATE_KEY);
+    world.project.run(&["plan", "--out", "plan.json"]).expect(0);
+    search(&world);
+    world.project.run(&["apply", "plan.json", "-y"]).expect(0);
+    search(&world);
+}
+
+/// What a worker is started with is what its template says: nothing of who started the service.
+#[test]
+fn workers_do_not_inherit_secrets() {
+    let scratch = data();
+    let seen = scratch.path().join("seen");
+    let command = serde_json::json!([
+        "sh",
+        "-c",
+        format!("env > {0}.new; mv {0}.new {0}; sleep 60", seen.display())
+    ]);
+    let spec = format!(
+        "[resource.template.spy]\nname = \"spy\"\nimage_name = \"i:1\"\nis_serverless = true\n\
+         docker_start_cmd = {command}\nenv = {{ MINE = \"mine\" }}\n\
+         [resource.endpoint.spy]\nname = \"spy-endpoint\"\ntemplate_id = \"${{template.spy.id}}\"\n\
+         gpu_ids = \"ADA_24\"\nworkers_min = 1\nworkers_max = 1\n"
+    );
+    let mut project = Project::new(&spec);
+    project.set("PLUMB_STATE_KEY", STATE_KEY);
+    project.set("PLUMB_VAR_other", SECRETS[0].1);
+    project.set("AWS_SECRET_ACCESS_KEY", SECRETS[1].1);
+    project.run(&["apply", "-y"]).expect(0);
+    // The service lives as long as a command: one that waits gives the worker time to start.
+    let mut waiting = project.spawn(&["job", "run", "endpoint.spy", "{\"a\":1}"]);
+    crate::harness::wait_for("the worker", || seen.exists());
+    drop(waiting.kill());
+    drop(waiting.wait());
+    let environment = std::fs::read(&seen).unwrap();
+    assert!(holds(&environment, b"MINE=mine"));
+    hidden("a worker's environment", &environment, &all_secrets());
+}
