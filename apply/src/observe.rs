@@ -174,7 +174,8 @@ async fn list_all(
             let listed = objects.into_iter().map(|object| (object.id.clone(), object)).collect();
             Ok((key, listed))
         })
-        .buffer_unordered(AT_ONCE)
+        // In order: of several failures always the same one is told.
+        .buffered(AT_ONCE)
         .try_collect()
         .await
 }

@@ -163,7 +163,12 @@ fn the_specs_of_the_language_page_are_valid() {
         let project = Project::new(block);
         project.write("prompt.txt", "say hello\n");
         project.run(&["validate"]).expect(0);
-        project.run(&["plan", "--no-refresh"]).expect(0);
+        let planned = project.run(&["plan", "--no-refresh"]);
+        // Backends of remote state are built on request.
+        if planned.stderr.contains("this build of plumb cannot keep state in") {
+            continue;
+        }
+        planned.expect(0);
         project.run(&["apply", "--yes", "--no-refresh"]).expect(0);
     }
 }

@@ -62,7 +62,10 @@ fn a_retired_version_says_so() {
 fn an_html_page_is_no_answer() {
     let folder = data();
     let service = Service::start(folder.path(), &["--quirks", "html-errors"]);
-    let mut project = Project::with(SPEC, &service);
+    // GraphQL keeps its form: only a volume is asked for.
+    let volume =
+        "[resource.network_volume.v]\nname = \"v\"\nsize = 10\ndata_center_id = \"EU-RO-1\"\n";
+    let mut project = Project::with(volume, &service);
     project.set("PLUMB_SERVERLESS_API_KEY", "wrong-key-41c");
     let said = project.run(&["plan"]).expect(1).said();
     assert!(said.contains("HTML page") && !said.contains("wrong-key-41c"), "{said}");
