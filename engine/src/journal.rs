@@ -381,7 +381,15 @@ impl Snapshot {
     fn finish(&mut self, call: CallId, outcome: &Outcome) -> Result<(), IllegalRecord> {
         let started = self.take_pending(call)?;
         match outcome {
-            Outcome::NoEffect { .. } => Ok(()),
+            Outcome::NoEffect { .. } => {
+                // A server that executes a create twice may refuse the second time, because of what
+                // the first one made. Such a refusal is about the very object that we lost.
+                if let Some(nonce) = started.nonce.clone().filter(|_| !started.phase.is_last()) {
+                    let since_ms = started.at_ms;
+                    self.watch(&started, nonce, since_ms, true);
+                }
+                Ok(())
+            }
             Outcome::Done { object } => self.advance(&started, object.as_ref()),
         }
     }

@@ -210,8 +210,8 @@ pub struct Watched {
     pub address: Address,
     /// When it was given up, in milliseconds since 1970.
     pub since_ms: u64,
-    /// Whether the create made its object. What else bears the nonce is a second execution, which
-    /// does not take long to show.
+    /// Whether the create was answered: it made its object, or was refused. What else bears the nonce
+    /// is another execution, which does not take long to show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub made: bool,
 }

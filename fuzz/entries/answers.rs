@@ -100,6 +100,7 @@ async fn ask() {
             desired: &desired,
             live: None,
             changed: &BTreeSet::new(),
+            leave: &provider_port::Always,
             progress: &|_| {},
         };
         if phases > 0 {

@@ -237,6 +237,7 @@ async fn there_and_back(service: &Running, text: &str) {
         desired: &desired,
         live: Some(&live.attributes),
         changed: &desired.keys().cloned().collect(),
+        leave: &provider_port::Always,
         progress: &|_| {},
     };
     match provider.perform(&call).await {

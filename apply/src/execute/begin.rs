@@ -185,6 +185,7 @@ impl Run<'_> {
         let live = self.live(&started, &flight.schema);
         let emit = self.input.emit.clone();
         let (name, address) = (id.to_string(), step.address.clone());
+        let leave = self.desk.leave(since);
         self.calls.spawn(async move {
             let progress = |notice: Notice| emit(event_of(notice, &name, &address));
             let call = Call {
@@ -195,6 +196,7 @@ impl Run<'_> {
                 desired: &desired,
                 live: live.as_ref(),
                 changed: &changed,
+                leave: &leave,
                 progress: &progress,
             };
             let result = if since.elapsed() > SEND_WITHIN {

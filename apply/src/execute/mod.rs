@@ -8,6 +8,7 @@
 mod answer;
 mod begin;
 mod close;
+mod leave;
 mod reveal;
 mod settle;
 
@@ -140,6 +141,8 @@ struct Run<'a> {
     /// Told once the records that they report are durable.
     events: Vec<Event>,
     report: Report,
+    /// Where calls ask whether they may still go out.
+    desk: leave::Desk,
     /// No new step begins.
     halted: bool,
 }
@@ -157,6 +160,7 @@ impl<'a> Run<'a> {
             clear: BTreeMap::new(),
             events: Vec::new(),
             report: Report::default(),
+            desk: leave::Desk::new(),
             halted: false,
         }
     }
@@ -217,20 +221,17 @@ impl<'a> Run<'a> {
 
     async fn take_answers(&mut self) -> Result<(), ApplyError> {
         let stop = self.input.stop;
-        let first = if self.halted {
-            self.calls.join_next().await
-        } else {
-            tokio::select! {
-                // In this order, and not in a random one: a stop comes first.
-                biased;
-                () = stop.cancelled() => {
-                    self.halted = true;
-                    self.report.summary.cancelled = true;
-                    (self.input.emit)(Event::Stopping { running: self.calls.len() });
-                    return Ok(());
-                }
-                answer = self.calls.join_next() => answer,
+        let first = tokio::select! {
+            // In this order, and not in a random one: a stop comes first.
+            biased;
+            () = stop.cancelled(), if !self.halted => {
+                self.halted = true;
+                self.report.summary.cancelled = true;
+                (self.input.emit)(Event::Stopping { running: self.calls.len() });
+                return Ok(());
             }
+            Some(question) = self.desk.question() => return self.give_leave(question).await,
+            answer = self.calls.join_next() => answer,
         };
         let mut next = first;
         while let Some(answer) = next {

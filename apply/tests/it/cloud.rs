@@ -29,6 +29,8 @@ pub(crate) enum Fault {
     Doubled,
     /// It happens twice, and nobody knows.
     DoubledAndLost,
+    /// It happens, and a second execution is refused because of the first.
+    DoubledAndRefused,
     /// It happens, and what it waits for does not.
     StillWaiting,
     /// It happens, and the answer shows no object.
@@ -230,6 +232,9 @@ impl Provider for Cloud {
         match fault {
             Some(Fault::LostAfter | Fault::DoubledAndLost) => {
                 return Err(Error::new(Kind::InDoubt, "cut"));
+            }
+            Some(Fault::DoubledAndRefused) => {
+                return Err(Error::new(Kind::Rejected, "its name exists already"));
             }
             Some(Fault::StillWaiting) => {
                 return Err(Error::new(Kind::StillWaiting, "it is not ready"));

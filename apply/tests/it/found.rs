@@ -1,5 +1,6 @@
 //! What the simulator found, each as the shortest story that shows it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use apply::ApplyError;
@@ -10,6 +11,7 @@ use engine::journal::Record;
 use engine::plan::input::{Observations, Options};
 use engine::state::Snapshot;
 use engine::value::Value;
+use provider_port::{Call, Error, Lookup, Object, Provider, Reply};
 use state::memory::MemoryStore;
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
 
@@ -277,4 +279,135 @@ async fn a_task_that_panics_is_like_a_lost_answer() {
         assert_eq!(world.cloud.names("image"), ["base"], "{call}");
         assert_eq!(world.cloud.names("unit"), ["chat"], "{call}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_leftover_uses_goes_after_it() {
+    let world = World::new();
+    // The unit's create is executed twice; then the spec keeps the unit and drops its image.
+    world.cloud.shared.lock().unwrap().faults.insert(2, Fault::Doubled);
+    world.apply(SERVED).await.unwrap();
+    assert_eq!(world.cloud.names("unit").len(), 2, "the server did it twice");
+    let alone = "[resource.unit.chat]\nname = \"chat\"\n";
+    let text = world.plan_text(alone).await;
+    insta::assert_snapshot!(text, @r#"
+    delete image.base []
+    delete unit.chat (deposed) []
+    s0 = drain unit.chat (unit-3)
+    s1 = delete unit.chat (unit-3) after s0
+    s2 = delete image.base (image-1) after s1
+    warning:1: `image_id` is no longer managed, stays "image-1"
+    "#);
+    world.cloud.take_log();
+    world.apply(alone).await.unwrap();
+    let log = world.cloud.take_log();
+    assert_eq!(log[..2], ["drain unit", "delete unit"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_doubt_keeps_what_it_uses() {
+    let world = World::new();
+    let spec = |kind: &str| {
+        format!("{DISK}{}disk_id = \"${{disk.d.id}}\"\n", SERVED.replace("thin", kind))
+    };
+    world.apply(&spec("thin")).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        // The new image is there, and the unit does not follow it yet.
+        shared.faults.insert(1, Fault::Refused);
+    }
+    world.apply(&spec("full")).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostBefore);
+        shared.reads_fail = 2;
+    }
+    // Nobody knows about the disk now, so the unit waits, and goes on using the old image.
+    let grown = spec("full").replace("size = 10", "size = 20");
+    let report = world.apply(&grown).await.unwrap();
+    assert!(!report.in_doubt.is_empty(), "{report:?}");
+    world.cloud.shared.lock().unwrap().reads_fail = 1;
+    world.apply(&grown).await.unwrap();
+    assert_eq!(world.cloud.names("image").len(), 2, "the old image is still used");
+    converges(&world, &grown).await;
+    assert_eq!(world.cloud.names("image"), ["base"]);
+}
+
+/// Waits its turn for long before it sends.
+struct Busy {
+    cloud: crate::cloud::Cloud,
+    waits: Duration,
+}
+
+#[async_trait]
+impl Provider for Busy {
+    fn schema(&self) -> Arc<engine::schema::ProviderSchema> {
+        self.cloud.schema()
+    }
+
+    async fn list(&self, ty: &str) -> Result<Vec<Object>, Error> {
+        self.cloud.list(ty).await
+    }
+
+    async fn read(&self, ty: &str, id: &engine::state::ObjectId) -> Result<Object, Error> {
+        self.cloud.read(ty, id).await
+    }
+
+    async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
+        self.cloud.find(ty, create).await
+    }
+
+    async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
+        tokio::time::sleep(self.waits).await;
+        call.leave.ask().await?;
+        self.cloud.perform(call).await
+    }
+}
+
+async fn apply_busy(world: &World, waits: Duration) -> Result<(), ApplyError> {
+    let providers = world.providers_with(Arc::new(Busy { cloud: world.cloud.clone(), waits }));
+    world.apply_through(&world.store, &providers, DISK, &Options::default()).await.map(drop)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waited_its_turn_too_long_asks_again() {
+    let world = World::new();
+    apply_busy(&world, Duration::from_mins(2)).await.unwrap();
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+
+    let world = World::new();
+    let (run, other) = tokio::join!(apply_busy(&world, Duration::from_mins(2)), async {
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        world.store.drive_out();
+    });
+    let ((), error) = (other, run.unwrap_err());
+    assert!(matches!(error, ApplyError::Store(StoreError::Fenced(_))), "{error:?}");
+    assert!(world.cloud.names("disk").is_empty(), "it had lost its place, and sent nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_create_that_was_refused_because_of_itself_is_not_lost() {
+    let world = World::new();
+    // Executed twice, and the answer is that of the second time: the name exists already.
+    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::DoubledAndRefused);
+    let report = world.apply(DISK).await.unwrap();
+    assert_eq!(report.failures.len(), 1);
+    assert_eq!(world.cloud.names("disk").len(), 1, "the first time made it");
+    converges(&world, DISK).await;
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_used_again_is_let_go_of_before_it_goes() {
+    let world = World::new();
+    world.apply(SERVED).await.unwrap();
+    // Left out of the spec the reference stays as it is, and the state no longer knows of it.
+    world.apply(&SERVED.replace("image_id = \"${image.base.id}\"", "")).await.unwrap();
+    world.cloud.take_log();
+    world.apply(&SERVED.replace("thin", "full")).await.unwrap();
+    let log = world.cloud.take_log();
+    let place = |what: &str| log.iter().position(|line| line.starts_with(what)).unwrap();
+    assert!(place("update unit") < place("delete image"), "{log:?}");
 }

@@ -72,6 +72,13 @@ impl World {
         Providers::from([("cloud".into(), cloud), ("builtin".into(), builtin)])
     }
 
+    /// The same with another way to the cloud.
+    pub(crate) fn providers_with(&self, cloud: Arc<dyn provider_port::Provider>) -> Providers {
+        let mut providers = self.providers();
+        providers.insert("cloud".into(), cloud);
+        providers
+    }
+
     pub(crate) fn prepare(&self, spec: &str) -> Prepared {
         let mut sources = Sources::default();
         let file = sources.add("plumb.toml", spec);
@@ -152,19 +159,29 @@ impl World {
         spec: &str,
         options: &Options,
     ) -> Result<Report, ApplyError> {
+        self.apply_through(store, &self.providers(), spec, options).await
+    }
+
+    /// Applies with a store and providers of one's own.
+    pub(crate) async fn apply_through(
+        &self,
+        store: &dyn Store,
+        providers: &Providers,
+        spec: &str,
+        options: &Options,
+    ) -> Result<Report, ApplyError> {
         let prepared = self.prepare(spec);
         assert!(!prepared.diagnostics.has_errors(), "{:?}", prepared.diagnostics);
         let holder = holder();
-        let providers = self.providers();
         let mut session = Session::open(store, &holder, Duration::ZERO, &self.host, None).await?;
-        for record in recover(session.snapshot(), &providers, &self.host, &|_| {}).await {
+        for record in recover(session.snapshot(), providers, &self.host, &|_| {}).await {
             session.record(record)?;
         }
         session.flush().await?;
         let request = Request {
             config: &prepared.config,
             graph: &prepared.graph,
-            providers: &providers,
+            providers,
             options,
             refresh: true,
             running: false,
@@ -179,7 +196,7 @@ impl World {
             .collect();
         let execution = Execution {
             plan: &plan,
-            providers: &providers,
+            providers,
             host: &self.host,
             variables: &variables,
             parallelism: None,

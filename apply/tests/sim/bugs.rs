@@ -17,7 +17,8 @@ use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
 
-use crate::shapes;
+use crate::dialect::Room;
+use crate::schedule::{Schedule, StoreKind};
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,39 @@ pub(crate) enum Bug {
     ReverseOrder,
     SkipActivation,
     ForgetDeletes,
+    // The wire.
+    ResendAfterLoss,
+    LostIsNotSent,
+    HtmlIsSuccess,
+    InternalIsRefused,
+    ErrorsAreRefusals,
+    OnlyTheFirstPage,
+    NoLeave,
+    // The disk.
+    NoSync,
+    NoFolderSync,
+    TornEndsStay,
+    ShortWritesAreWrites,
+}
+
+impl Bug {
+    /// Whether a schedule has the layer in which the bug is.
+    pub(crate) fn is_in(self, schedule: &Schedule) -> bool {
+        match self {
+            Self::ResendAfterLoss
+            | Self::LostIsNotSent
+            | Self::HtmlIsSuccess
+            | Self::InternalIsRefused
+            | Self::ErrorsAreRefusals
+            | Self::OnlyTheFirstPage
+            | Self::NoLeave => schedule.room == Room::Http,
+            Self::NoSync | Self::NoFolderSync | Self::TornEndsStay | Self::ShortWritesAreWrites => {
+                schedule.store == StoreKind::File
+            }
+            Self::CreateActive | Self::NoDrain => schedule.room == Room::Port,
+            _ => true,
+        }
+    }
 }
 
 /// All of them, each with a seed that shows it.
@@ -71,21 +105,21 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::AcknowledgeBeforeDurable, 0),
     (Bug::BelieveFailedWrites, 2),
     (Bug::NoFence, 11),
-    (Bug::LockKeepsNobodyOut, 42),
+    (Bug::LockKeepsNobodyOut, 37),
     (Bug::SnapshotLosesTheTail, 0),
     (Bug::ForgetPending, 21),
-    (Bug::ForgetWatched, 19),
+    (Bug::ForgetWatched, 11),
     (Bug::ForgetDeposed, 262),
     (Bug::ResultBeforeIntent, 0),
-    (Bug::ResendAfterTimeout, 127),
+    (Bug::ResendAfterTimeout, 156),
     (Bug::BelieveUnavailable, 14),
-    (Bug::NotSentIsDone, 329),
+    (Bug::NotSentIsDone, 340),
     (Bug::ThrottledIsDone, 87),
     (Bug::RefusedDeleteIsDone, 104),
     (Bug::MatchByName, 87),
     (Bug::DeleteByName, 0),
-    (Bug::UpdateByName, 53),
-    (Bug::UnreadableIsGone, 257),
+    (Bug::UpdateByName, 63),
+    (Bug::UnreadableIsGone, 417),
     (Bug::UnlistedIsGone, 12),
     (Bug::OtherNonceOnTheWire, 0),
     (Bug::CallBeyondThePlan, 0),
@@ -99,11 +133,26 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::ReverseOrder, 0),
     (Bug::SkipActivation, 0),
     (Bug::ForgetDeletes, 0),
+    (Bug::ResendAfterLoss, 65),
+    (Bug::LostIsNotSent, 65),
+    (Bug::HtmlIsSuccess, 665),
+    (Bug::InternalIsRefused, 365),
+    (Bug::ErrorsAreRefusals, 983),
+    (Bug::OnlyTheFirstPage, 11),
+    (Bug::NoLeave, 53),
+    (Bug::NoSync, 219),
+    (Bug::NoFolderSync, 79),
+    (Bug::TornEndsStay, 261),
+    (Bug::ShortWritesAreWrites, 219),
 ];
 
 /// The schema that runs see.
-pub(crate) fn schema(bug: Option<Bug>) -> Arc<ProviderSchema> {
-    let mut schema = shapes::schema();
+pub(crate) fn schema(bug: Option<Bug>, room: Room) -> Arc<ProviderSchema> {
+    let plain = room.schema();
+    if room == Room::Http || !matches!(bug, Some(Bug::CreateActive | Bug::NoDrain)) {
+        return plain;
+    }
+    let mut schema = (*plain).clone();
     let mut edit = |name: &str, edit: &dyn Fn(&mut TypeSchema)| {
         let ty = schema.types.get_mut(name).unwrap();
         edit(Arc::make_mut(ty));
@@ -232,7 +281,7 @@ impl BadProvider {
     }
 }
 
-fn copy<'a>(call: &Call<'a>) -> Call<'a> {
+pub(crate) fn copy<'a>(call: &Call<'a>) -> Call<'a> {
     Call {
         ty: call.ty,
         phase: call.phase,
@@ -241,6 +290,7 @@ fn copy<'a>(call: &Call<'a>) -> Call<'a> {
         desired: call.desired,
         live: call.live,
         changed: call.changed,
+        leave: call.leave,
         progress: call.progress,
     }
 }
@@ -324,6 +374,10 @@ impl Provider for BadProvider {
                     desired.insert("size".into(), Value::Integer(new + (new - old)));
                 }
                 self.inner.perform(&Call { desired: &desired, ..copy(call) }).await
+            }
+            Bug::NoLeave => {
+                let call = Call { leave: &provider_port::Always, ..copy(call) };
+                self.inner.perform(&call).await
             }
             _ => {
                 let answer = self.inner.perform(call).await;

@@ -13,8 +13,8 @@ use crate::runner::Runner;
 use crate::sky::lock;
 
 /// See the module.
-pub(crate) struct Desk<S> {
-    pub(crate) store: S,
+pub(crate) struct Desk {
+    pub(crate) store: Box<dyn Store>,
     pub(crate) runner: Arc<Runner>,
 }
 
@@ -36,7 +36,7 @@ impl DeskHeld {
             return None;
         };
         self.broken = true;
-        self.runner.note(&format!("{what} fails, written: {written}"));
+        self.runner.note(format_args!("{what} fails, written: {written}"));
         lock(&self.runner.sky).count("failed writes");
         Some(written)
     }
@@ -51,7 +51,7 @@ fn failed(what: &str) -> StoreError {
 }
 
 #[async_trait]
-impl<S: Store> Store for Desk<S> {
+impl Store for Desk {
     async fn load(&self) -> Result<Loaded, StoreError> {
         self.store.load().await
     }
@@ -99,7 +99,7 @@ impl Held for DeskHeld {
         }
         self.held.append(records).await?;
         lock(&self.runner.sky).written(self.runner.number, records);
-        self.runner.note(&format!("appends {}", words(records)));
+        self.runner.note(format_args!("appends {}", words(records)));
         self.runner.boundary("after an append").await;
         if fails.is_some() { Err(failed("no answer")) } else { Ok(()) }
     }
@@ -116,7 +116,7 @@ impl Held for DeskHeld {
             return Err(failed("no space"));
         }
         let version = self.held.save(snapshot, expected).await?;
-        self.runner.note(&format!("saves serial {}", snapshot.serial));
+        self.runner.note(format_args!("saves serial {}", snapshot.serial));
         self.runner.boundary("after a save").await;
         if fails.is_some() { Err(failed("no answer")) } else { Ok(version) }
     }

@@ -1,10 +1,10 @@
 //! What must be true after every run, and what once all is calm.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use engine::plan::live::stored_attributes;
 use engine::state::{Nonce, ObjectId, Progress, Snapshot};
-use state::Store;
 
 use crate::schedule::{Spec, Wanted};
 use crate::simulation::Simulation;
@@ -12,7 +12,14 @@ use crate::sky::{Live, lock};
 
 /// The durable state, as the next run will see it; none if it cannot be read.
 async fn durable(simulation: &Simulation) -> Option<Snapshot> {
-    let loaded = simulation.store.load().await.unwrap();
+    let loaded = match simulation.store.load().await {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            let error = simulation.store.without_path(&error.to_string());
+            lock(&simulation.sky).violation(format!("what is durable cannot be read: {error}"));
+            return None;
+        }
+    };
     let Some(mut snapshot) = loaded.snapshot else {
         // Nothing was ever begun.
         return None;
@@ -82,10 +89,11 @@ fn strangers(sky: &mut crate::sky::Sky) {
 /// State, spec and world agree, object by object.
 pub(crate) async fn whole(simulation: &Simulation, spec: &Spec) {
     let Some(snapshot) = durable(simulation).await else { return };
-    let schema = crate::sky::schema();
     let mut sky = lock(&simulation.sky);
+    let room = sky.room;
+    let schema = room.schema();
     strangers(&mut sky);
-    let ours: BTreeMap<ObjectId, Live> = sky
+    let ours: BTreeMap<ObjectId, Arc<Live>> = sky
         .objects
         .iter()
         .filter(|(_, live)| live.owner.is_some())
@@ -112,12 +120,12 @@ pub(crate) async fn whole(simulation: &Simulation, spec: &Spec) {
         let schema = &schema.types[&address.block.ty];
         let stored = stored_attributes(&current.attributes, schema).unwrap_or_default();
         for (name, value) in &live.attributes {
-            if stored.get(name).is_none_or(|own| own != value) {
+            if stored.get(room.say(name)).is_none_or(|own| own != value) {
                 found.push(format!("{address}: `{name}` is not in the state what is live"));
             }
         }
     }
-    let wanted = spec.wanted();
+    let wanted = spec.wanted(room);
     for (address, wanted) in &wanted {
         match ids.get(address).and_then(|id| ours.get(id)) {
             Some(live) => found.extend(differs(address, wanted, live, &ids)),

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::dialect::Room;
 use crate::faults::Rates;
 use crate::rng::Rng;
 
@@ -18,7 +19,7 @@ pub(crate) struct Spec {
     pub(crate) fleet: Vec<&'static str>,
     pub(crate) fleet_workers: u64,
     /// The largest size so far: a disk that comes back may still be there, and cannot shrink.
-    largest: u64,
+    pub(crate) largest: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +83,7 @@ impl Spec {
             _ => {
                 let (disk, image) = (self.some_disk(rng), self.some_image(rng));
                 let workers = rng.below(4);
-                let unit = Unit { name: format!("u{key}"), disk, image, workers };
+                let unit = Unit { name: format!("unit{key}"), disk, image, workers };
                 self.units.entry(key).or_insert(unit);
             }
         }
@@ -208,75 +209,107 @@ impl Spec {
         all
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self, room: Room) -> String {
         let mut out = String::new();
+        let say = |word| room.say(word);
+        let (disk, image, unit) = (say("disk"), say("image"), say("unit"));
+        let (zone_is, kind_is, workers_are) = (say("zone"), say("kind"), say("workers"));
+        let (disk_id, image_id) = (say("disk_id"), say("image_id"));
         for (key, Disk { name, size, zone }) in &self.disks {
-            writeln!(out, "[resource.disk.d{key}]\nname = \"{name}\"\nsize = {size}").unwrap();
-            writeln!(out, "zone = \"{zone}\"\nlifecycle = {{ allow_data_loss = true }}").unwrap();
+            writeln!(out, "[resource.{disk}.d{key}]\nname = \"{name}\"\nsize = {size}").unwrap();
+            writeln!(out, "{zone_is} = \"{}\"", say(zone)).unwrap();
+            writeln!(out, "lifecycle = {{ allow_data_loss = true }}").unwrap();
         }
         for (key, Image { name, kind }) in &self.images {
-            writeln!(out, "[resource.image.i{key}]\nname = \"{name}\"\nkind = \"{kind}\"").unwrap();
+            writeln!(out, "[resource.{image}.i{key}]\nname = \"{name}\"").unwrap();
+            writeln!(out, "{kind_is} = \"{}\"", say(kind)).unwrap();
+            if room == Room::Http {
+                writeln!(out, "image_name = \"registry.example/x:1\"").unwrap();
+            }
         }
-        for (key, unit) in &self.units {
-            writeln!(out, "[resource.unit.u{key}]\nname = \"{}\"", unit.name).unwrap();
-            writeln!(out, "workers = {}", unit.workers).unwrap();
-            if let Some(disk) = unit.disk {
-                writeln!(out, "disk_id = \"${{disk.d{disk}.id}}\"").unwrap();
+        for (key, own) in &self.units {
+            writeln!(out, "[resource.{unit}.u{key}]\nname = \"{}\"", own.name).unwrap();
+            writeln!(out, "{workers_are} = {}", own.workers).unwrap();
+            match own.disk {
+                Some(key) => writeln!(out, "{disk_id} = \"${{{disk}.d{key}.id}}\"").unwrap(),
+                None => out.push_str(no_disk(room)),
             }
-            if let Some(image) = unit.image {
-                writeln!(out, "image_id = \"${{image.i{image}.id}}\"").unwrap();
+            match own.image {
+                Some(key) => writeln!(out, "{image_id} = \"${{{image}.i{key}.id}}\"").unwrap(),
+                None => out.push_str(unused(room)),
             }
+            out.push_str(hardware(room));
         }
         if !self.fleet.is_empty() {
             write!(
                 out,
-                "[local]\nkeys = {keys:?}\n\n[resource.disk.fleet]\nfor_each = \"${{local.keys}}\"\n\
-                 name = \"f-${{each.key}}\"\nsize = 10\nzone = \"eu\"\n\n[resource.unit.fleet]\n\
-                 for_each = \"${{local.keys}}\"\nname = \"f-${{each.key}}\"\n\
-                 disk_id = \"${{disk.fleet[each.key].id}}\"\nworkers = {workers}\n",
+                "[local]\nkeys = {keys:?}\n\n[resource.{disk}.fleet]\nfor_each = \"${{local.keys}}\"\n\
+                 name = \"f-${{each.key}}\"\nsize = 10\n{zone_is} = \"{zone}\"\n\n\
+                 [resource.{unit}.fleet]\nfor_each = \"${{local.keys}}\"\nname = \"f-${{each.key}}\"\n\
+                 {disk_id} = \"${{{disk}.fleet[each.key].id}}\"\n{workers_are} = {workers}\n",
                 keys = self.fleet,
+                zone = say("eu"),
                 workers = self.fleet_workers,
             )
             .unwrap();
+            out.push_str(unused(room));
+            out.push_str(hardware(room));
         }
         out
     }
 
     /// What must be live once all is well, by address.
-    pub(crate) fn wanted(&self) -> BTreeMap<String, Wanted> {
+    pub(crate) fn wanted(&self, room: Room) -> BTreeMap<String, Wanted> {
+        let (disk, image, unit) = (room.say("disk"), room.say("image"), room.say("unit"));
         let mut all = BTreeMap::new();
         for (key, Disk { name, size, zone }) in &self.disks {
-            all.insert(format!("disk.d{key}"), disk(name, *size, zone));
+            all.insert(format!("{disk}.d{key}"), wanted_disk(name, *size, room.say(zone)));
         }
         for (key, Image { name, kind }) in &self.images {
-            let texts = BTreeMap::from([("kind", (*kind).to_owned())]);
-            let image = Wanted { name: name.clone(), texts, ..Wanted::default() };
-            all.insert(format!("image.i{key}"), image);
+            let texts = BTreeMap::from([("kind", room.say(kind).to_owned())]);
+            let own = Wanted { name: name.clone(), texts, ..Wanted::default() };
+            all.insert(format!("{image}.i{key}"), own);
         }
-        for (key, Unit { name, disk, image, workers }) in &self.units {
-            let disk = disk.map(|disk| ("disk_id", format!("disk.d{disk}")));
-            let image = image.map(|image| ("image_id", format!("image.i{image}")));
-            let references = disk.into_iter().chain(image).collect();
+        for (key, Unit { name, disk: used_disk, image: used_image, workers }) in &self.units {
+            let of_disk = used_disk.map(|key| ("disk_id", format!("{disk}.d{key}")));
+            let of_image = used_image.map(|key| ("image_id", format!("{image}.i{key}")));
+            let references = of_disk.into_iter().chain(of_image).collect();
             let numbers = BTreeMap::from([("workers", *workers)]);
-            let unit = Wanted { name: name.clone(), numbers, references, texts: BTreeMap::new() };
-            all.insert(format!("unit.u{key}"), unit);
+            let own = Wanted { name: name.clone(), numbers, references, texts: BTreeMap::new() };
+            all.insert(format!("{unit}.u{key}"), own);
         }
         for key in &self.fleet {
-            let (own, name) = (format!("disk.fleet[\"{key}\"]"), format!("f-{key}"));
-            let unit = Wanted {
+            let (own, name) = (format!("{disk}.fleet[\"{key}\"]"), format!("f-{key}"));
+            let user = Wanted {
                 name: name.clone(),
                 numbers: BTreeMap::from([("workers", self.fleet_workers)]),
                 references: BTreeMap::from([("disk_id", own.clone())]),
                 texts: BTreeMap::new(),
             };
-            all.insert(format!("unit.fleet[\"{key}\"]"), unit);
-            all.insert(own, disk(&name, 10, "eu"));
+            all.insert(format!("{unit}.fleet[\"{key}\"]"), user);
+            all.insert(own, wanted_disk(&name, 10, room.say("eu")));
         }
         all
     }
 }
 
-fn disk(name: &str, size: u64, zone: &str) -> Wanted {
+/// What an endpoint of the service wants beside what the world knows.
+fn hardware(room: Room) -> &'static str {
+    if room == Room::Http { "gpu_ids = \"ADA_24\"\n" } else { "" }
+}
+
+/// The disk of a unit that uses none of ours, where leaving it out would leave it as it is: the
+/// service deletes nothing that is used.
+fn no_disk(room: Room) -> &'static str {
+    if room == Room::Http { "network_volume_id = \"public\"\n" } else { "" }
+}
+
+/// The image of a unit that uses none of ours, where it must have one.
+fn unused(room: Room) -> &'static str {
+    if room == Room::Http { "template_id = \"public\"\n" } else { "" }
+}
+
+fn wanted_disk(name: &str, size: u64, zone: &str) -> Wanted {
     Wanted {
         name: name.to_owned(),
         texts: BTreeMap::from([("zone", zone.to_owned())]),
@@ -331,7 +364,18 @@ pub(crate) enum Meddling {
 /// All that happens.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
+    pub(crate) room: Room,
+    pub(crate) store: StoreKind,
     pub(crate) runs: Vec<RunPlan>,
+}
+
+/// Where the state is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreKind {
+    /// The store in memory.
+    Memory,
+    /// The file store, over a disk that fails.
+    File,
 }
 
 impl Schedule {
@@ -358,14 +402,16 @@ impl Schedule {
             }
             runs.push(run);
         }
-        Self { runs }
+        let room = if seed % 6 == 5 { Room::Http } else { Room::Port };
+        let store = if seed % 14 == 9 { StoreKind::File } else { StoreKind::Memory };
+        Self { room, store, runs }
     }
 }
 
 impl RunPlan {
-    pub(crate) fn asked(&self) -> Option<String> {
+    pub(crate) fn asked(&self, room: Room) -> Option<String> {
         let unit = self.spec.units.keys().next().filter(|_| self.replaces)?;
-        Some(format!("unit.u{unit}"))
+        Some(format!("{}.u{unit}", room.say("unit")))
     }
 
     fn draw(rng: &mut Rng, spec: Spec, swarm: &Rates) -> Self {

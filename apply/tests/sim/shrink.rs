@@ -1,7 +1,8 @@
 //! Makes a failing schedule small: fewer faults, then fewer resources, then fewer runs.
 
 use crate::bugs::Bug;
-use crate::schedule::Schedule;
+use crate::dialect::Room;
+use crate::schedule::{Schedule, StoreKind};
 use crate::simulation::simulate;
 
 /// Tries at most so many schedules.
@@ -30,6 +31,14 @@ fn fails(schedule: &Schedule, bug: Option<Bug>) -> bool {
 
 fn candidates(schedule: &Schedule) -> Vec<Schedule> {
     let mut all = Vec::new();
+    let mut push = |edit: &dyn Fn(&mut Schedule)| {
+        let mut candidate = schedule.clone();
+        edit(&mut candidate);
+        all.push(candidate);
+    };
+    push(&|schedule| schedule.room = Room::Port);
+    push(&|schedule| schedule.store = StoreKind::Memory);
+    all.retain(|candidate| candidate.room != schedule.room || candidate.store != schedule.store);
     let mut push = |edit: &dyn Fn(&mut Schedule)| {
         let mut candidate = schedule.clone();
         edit(&mut candidate);

@@ -18,18 +18,23 @@ use engine::plan::input::{Mode, Options};
 use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{ResolveInput, resolve};
+use state::file::FileStore;
 use state::memory::MemoryStore;
-use state::{Holder, Store};
+use state::{Holder, Loaded, Store, StoreError};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::bugs::{self, Bug};
 use crate::desk::Desk;
+use crate::dialect::Room;
 use crate::invariants;
+use crate::platter::{Platter, Spindle};
+use crate::port::Cloud;
 use crate::rng::Rng;
-use crate::runner::{Cloud, Runner};
-use crate::schedule::{Meddling, Other, RunPlan, Schedule, Spec};
+use crate::runner::Runner;
+use crate::schedule::{Meddling, Other, RunPlan, Schedule, Spec, StoreKind};
 use crate::sky::{LATE_MS, Shared, Sky, lock};
+use crate::wire;
 
 /// Longer than all that can happen in one schedule: what still runs then is stuck.
 const STUCK: Duration = Duration::from_hours(20 * 24);
@@ -45,7 +50,7 @@ pub(crate) struct Outcome {
 
 /// How a run ended.
 pub(crate) enum End {
-    Done(Box<Report>, Box<Plan>),
+    Done(Box<Report>, Arc<Plan>),
     Refused(String),
     Failed(ApplyError),
     Crashed,
@@ -60,9 +65,10 @@ pub(crate) fn simulate(schedule: &Schedule, bug: Option<Bug>, verbose: bool) -> 
         .unwrap();
     runtime.block_on(async {
         let simulation = Simulation {
-            sky: Arc::new(std::sync::Mutex::new(Sky::new(verbose))),
-            store: MemoryStore::new(),
+            sky: Arc::new(std::sync::Mutex::new(Sky::new(schedule.room, verbose))),
+            store: Place::new(schedule.store),
             bug,
+            prepared: std::sync::Mutex::default(),
         };
         let whole = simulation.whole(schedule);
         if tokio::time::timeout(STUCK, whole).await.is_err() {
@@ -80,9 +86,61 @@ pub(crate) fn simulate(schedule: &Schedule, bug: Option<Bug>, verbose: bool) -> 
 
 pub(crate) struct Simulation {
     pub(crate) sky: Shared,
-    pub(crate) store: MemoryStore,
+    pub(crate) store: Place,
     pub(crate) bug: Option<Bug>,
+    /// Specs that were read: each is read once, however many runs it has.
+    prepared: std::sync::Mutex<Vec<(Spec, Prepared)>>,
 }
+
+/// Where the state is, for all runs of a schedule.
+pub(crate) enum Place {
+    Memory(MemoryStore),
+    Disk(Arc<Platter>),
+}
+
+impl Place {
+    fn new(kind: StoreKind) -> Self {
+        match kind {
+            StoreKind::Memory => Self::Memory(MemoryStore::new()),
+            StoreKind::File => Self::Disk(Platter::new()),
+        }
+    }
+
+    /// The store as a process has it.
+    fn of(&self, runner: &Arc<Runner>, bug: Option<Bug>) -> Box<dyn Store> {
+        match self {
+            Self::Memory(store) => Box::new(store.clone()),
+            Self::Disk(platter) => {
+                let disk = Spindle { platter: platter.clone(), runner: runner.clone(), bug };
+                Box::new(FileStore::on(Arc::new(disk), platter.folder()))
+            }
+        }
+    }
+
+    /// What it holds, as somebody finds it who looks when nobody runs.
+    pub(crate) async fn load(&self) -> Result<Loaded, StoreError> {
+        match self {
+            Self::Memory(store) => store.load().await,
+            Self::Disk(platter) => FileStore::new(platter.folder()).load().await,
+        }
+    }
+
+    pub(crate) fn without_path(&self, text: &str) -> String {
+        match self {
+            Self::Disk(platter) => platter.without_path(text),
+            Self::Memory(_) => text.to_owned(),
+        }
+    }
+
+    /// Lets another run take over from one that stands still, where a store has such a way.
+    fn drive_out(&self) {
+        if let Self::Memory(store) = self {
+            store.drive_out();
+        }
+    }
+}
+
+type Prepared = Arc<(Config, Graph)>;
 
 /// A runner's clock and dice.
 struct Machine<'a> {
@@ -118,7 +176,7 @@ impl Simulation {
         let mut last = Spec::default();
         for (number, run) in schedule.runs.iter().enumerate() {
             self.meddle(run);
-            lock(&self.sky).note(&format!("run {number}"));
+            lock(&self.sky).note(format_args!("run {number}"));
             self.one(number, run).await;
             // What was aborted is dropped when the runtime comes by.
             sleep(Duration::from_millis(1)).await;
@@ -144,7 +202,7 @@ impl Simulation {
             .collect();
         if let Meddling::Makes = meddling {
             let ty = if rng.per_mille(500) { "disk" } else { "unit" };
-            let names = run.spec.wanted();
+            let names = run.spec.wanted(sky.room);
             let names: Vec<_> = names.values().map(|wanted| wanted.name.clone()).collect();
             let name = if names.is_empty() { "d0".to_owned() } else { rng.pick(&names).clone() };
             sky.put(ty, &name);
@@ -156,15 +214,16 @@ impl Simulation {
         let (id, _) = rng.pick(&ours).clone();
         sky.count("meddling");
         sky.disordered = true;
-        sky.note(&format!("stranger meddles with {id}: {meddling:?}"));
+        sky.note(format_args!("stranger meddles with {id}: {meddling:?}"));
         sky.edit(|objects| {
             if let Meddling::Deletes = meddling {
                 objects.remove(&id);
-            } else if let Some(live) = objects.get_mut(&id)
-                && &*live.ty == "unit"
-            {
+                return;
+            }
+            let Some(live) = objects.get_mut(&id).map(Arc::make_mut) else { return };
+            if &*live.ty == "unit" {
                 live.attributes.insert("workers".into(), engine::value::Value::Integer(2));
-            } else if let Some(live) = objects.get_mut(&id) {
+            } else {
                 let name = engine::value::Value::string("meddled");
                 live.attributes.insert("name".into(), name);
             }
@@ -180,8 +239,8 @@ impl Simulation {
             let mut runner = Runner::new(own, &self.sky, &run.spec, run.seed ^ salt);
             runner.rates = run.rates.clone();
             runner.destroy = run.destroy;
-            runner.asked = run.asked().filter(|_| !run.destroy);
-            runner.schema = bugs::schema(self.bug);
+            runner.asked = run.asked(runner.room).filter(|_| !run.destroy);
+            runner.schema = bugs::schema(self.bug, runner.room);
             runner
         };
         let first = Arc::new(runner(number * 2, 0).crashing(run.crash_at).pausing(pause));
@@ -194,6 +253,9 @@ impl Simulation {
         let one = self.live(&first, asked);
         let Some(other) = &run.other else {
             one.await;
+            if first.dead.load(Ordering::Relaxed) {
+                self.lose_power(run);
+            }
             return;
         };
         let second = Arc::new(runner(number * 2 + 1, 1));
@@ -219,6 +281,23 @@ impl Simulation {
         tokio::join!(one, two);
     }
 
+    /// A process that died may have died with its machine.
+    fn lose_power(&self, run: &RunPlan) {
+        let mut rng = Rng::new(run.seed ^ 0xc0);
+        if let Place::Disk(platter) = &self.store
+            && rng.per_mille(700)
+        {
+            let mut sky = lock(&self.sky);
+            sky.note("the power is cut");
+            sky.count("power cuts");
+            // What nobody was told to be durable may be gone, with the numbers of its calls.
+            if let Some((_, _, next_call)) = &mut sky.last {
+                *next_call = 0;
+            }
+            platter.cut(&mut rng);
+        }
+    }
+
     /// A run, until it ends or dies.
     async fn live(&self, runner: &Arc<Runner>, asked: Asked) -> End {
         let end = tokio::select! {
@@ -236,8 +315,9 @@ impl Simulation {
             End::Failed(error) => format!("failed: {error}"),
             End::Crashed => "dead".to_owned(),
         };
+        let words = self.store.without_path(&words);
         let mut sky = lock(&self.sky);
-        sky.note(&format!("r{} {words}", runner.number));
+        sky.note(format_args!("r{} {words}", runner.number));
         if let End::Failed(ApplyError::Journal(error)) = &end {
             sky.violation(format!("the journal contradicts itself: {error}"));
         }
@@ -250,18 +330,23 @@ impl Simulation {
     }
 
     async fn run(&self, runner: &Arc<Runner>, asked: Asked) -> Result<End, ApplyError> {
-        let cloud = bugs::provider(self.bug, Arc::new(Cloud(runner.clone())));
-        let providers = Providers::from([("cloud".into(), cloud)]);
-        let (config, graph) = prepare(&runner.spec, &providers);
+        let (name, provider): (_, Arc<dyn provider_port::Provider>) = match runner.room {
+            Room::Port => ("cloud", Arc::new(Cloud(runner.clone()))),
+            Room::Http => ("serverless", Arc::new(wire::provider(runner, self.bug))),
+        };
+        let provider = bugs::provider(self.bug, provider);
+        let providers = Providers::from([(name.into(), provider)]);
+        let prepared = self.prepared(runner, &providers);
+        let (config, graph) = &*prepared;
         let host = Machine { runner, bug: self.bug };
-        let desk = Desk { store: self.store.clone(), runner: runner.clone() };
+        let desk = Desk { store: self.store.of(runner, self.bug), runner: runner.clone() };
         let store = bugs::store(self.bug, desk);
         let mode = if runner.destroy { Mode::Destroy } else { Mode::Apply };
         let replace = runner.asked.iter().map(|address| address.parse().unwrap()).collect();
         let options = Options { mode, replace, ..Options::default() };
         let request = Request {
-            config: &config,
-            graph: &graph,
+            config,
+            graph,
             providers: &providers,
             options: &options,
             refresh: true,
@@ -273,6 +358,7 @@ impl Simulation {
             Err(why) => return Ok(End::Refused(why)),
         };
         bugs::plan(self.bug, &mut plan);
+        let plan = Arc::new(plan);
         *runner.plan.lock().unwrap() = Some(plan.clone());
         let stop = CancellationToken::new();
         let variables = BTreeMap::new();
@@ -300,7 +386,7 @@ impl Simulation {
             () = cancel => unreachable!("it waits for good"),
         };
         session.close().await?;
-        Ok(End::Done(Box::new(report), Box::new(plan)))
+        Ok(End::Done(Box::new(report), plan))
     }
 
     /// The state under its lock, and the plan that runs: made now, or made ahead and checked.
@@ -356,6 +442,17 @@ impl Simulation {
         Ok(Ok((session, plan)))
     }
 
+    fn prepared(&self, runner: &Runner, providers: &Providers) -> Prepared {
+        let spec = &runner.spec;
+        let mut prepared = self.prepared.lock().unwrap();
+        if let Some((_, prepared)) = prepared.iter().find(|(own, _)| own == spec) {
+            return prepared.clone();
+        }
+        let new = Arc::new(prepare(&spec.text(runner.room), providers));
+        prepared.push((spec.clone(), new.clone()));
+        new
+    }
+
     /// A plan as `plan --out` makes it: without the lock, from what the store holds right now.
     async fn plan_ahead(
         &self,
@@ -377,12 +474,18 @@ impl Simulation {
         sleep(Duration::from_millis(LATE_MS + 1_000)).await;
         lock(&self.sky).catch_up();
         lock(&self.sky).note("finale");
-        lock(&self.sky).disordered = false;
+        lock(&self.sky).calm_down();
         if self.calm(900, spec, false).await.is_none() {
             return;
         }
         let Some(plan) = self.calm(901, spec, false).await else { return };
-        if !plan.steps.is_empty() || !plan.seen.is_empty() {
+        let room = lock(&self.sky).room;
+        // What only one of two APIs shows is seen by the first refresh, and is no change.
+        let news = plan.seen.iter().filter(|record| match room {
+            Room::Port => true,
+            Room::Http => !matches!(record, engine::journal::Record::Seen { .. }),
+        });
+        if !plan.steps.is_empty() || news.count() > 0 {
             let steps = engine::plan::text::steps(&plan);
             lock(&self.sky).violation(format!("the plan after a success is not empty: {steps}"));
         }
@@ -393,11 +496,11 @@ impl Simulation {
     }
 
     /// A run in which nothing goes wrong; whatever does is a violation.
-    async fn calm(&self, number: usize, spec: &Spec, destroy: bool) -> Option<Box<Plan>> {
+    async fn calm(&self, number: usize, spec: &Spec, destroy: bool) -> Option<Arc<Plan>> {
         let before = Instant::now();
         let mut runner = Runner::new(number, &self.sky, spec, number as u64);
         runner.destroy = destroy;
-        runner.schema = bugs::schema(self.bug);
+        runner.schema = bugs::schema(self.bug, runner.room);
         let runner = Arc::new(runner);
         let end = self.live(&runner, CALM).await;
         let mut sky = lock(&self.sky);
@@ -428,9 +531,9 @@ impl Simulation {
     }
 }
 
-fn prepare(spec: &Spec, providers: &Providers) -> (Config, Graph) {
+fn prepare(text: &str, providers: &Providers) -> (Config, Graph) {
     let mut sources = engine::diagnostics::Sources::default();
-    let file = sources.add("plumb.toml", spec.text());
+    let file = sources.add("plumb.toml", text);
     let (document, mut diagnostics) = parse(&sources, &[file]);
     let input = ResolveInput {
         variables: BTreeMap::new(),
@@ -441,6 +544,6 @@ fn prepare(spec: &Spec, providers: &Providers) -> (Config, Graph) {
     diagnostics.extend(found);
     let (graph, found) = Graph::new(&config);
     diagnostics.extend(found);
-    assert!(!diagnostics.has_errors(), "{diagnostics:?}\n{}", spec.text());
+    assert!(!diagnostics.has_errors(), "{diagnostics:?}\n{text}");
     (config, graph)
 }

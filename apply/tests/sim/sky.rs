@@ -1,16 +1,18 @@
 //! The world of one simulation: objects, what is still under way, what was made durable, and
 //! everything that was seen to be wrong.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::{Display, Write as _};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use engine::address::Name;
-use engine::journal::{ProgramKind, Record, Started};
+use engine::journal::{CallId, Outcome, ProgramKind, Record, Started};
 use engine::schema::ProviderSchema;
 use engine::state::{Nonce, ObjectId};
 use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind};
 
+use crate::dialect::Room;
 use crate::shapes;
 
 /// A list may be this far behind.
@@ -69,7 +71,8 @@ pub(crate) struct Request {
     pub(crate) words: &'static str,
 }
 
-pub(crate) type Objects = BTreeMap<ObjectId, Live>;
+/// Shared, because what was there is kept for lists that are behind.
+pub(crate) type Objects = BTreeMap<ObjectId, Arc<Live>>;
 
 /// A durable intent.
 #[derive(Clone)]
@@ -94,8 +97,13 @@ pub(crate) struct Sky {
     pub(crate) open: Vec<Intent>,
     /// Lineage, serial and next call of the state after the last run.
     pub(crate) last: Option<(String, u64, u64)>,
+    /// The one-time names of creates that were executed twice.
+    doubled: BTreeSet<Nonce>,
     pub(crate) violations: Vec<String>,
     pub(crate) mutations: u64,
+    pub(crate) room: Room,
+    /// Until when endpoints without workers still have pods, and images are taken for used.
+    lingering: BTreeMap<ObjectId, u64>,
     /// Whether effects came at times at which nobody can order them.
     pub(crate) disordered: bool,
     pub(crate) counts: BTreeMap<&'static str, u64>,
@@ -111,8 +119,20 @@ pub(crate) fn lock(sky: &Shared) -> MutexGuard<'_, Sky> {
     sky.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// FNV-1a over what is written to it.
+struct Hash(u64);
+
+impl std::fmt::Write for Hash {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        for byte in text.bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        Ok(())
+    }
+}
+
 impl Sky {
-    pub(crate) fn new(verbose: bool) -> Self {
+    pub(crate) fn new(room: Room, verbose: bool) -> Self {
         Self {
             objects: Objects::new(),
             strangers: Objects::new(),
@@ -121,8 +141,11 @@ impl Sky {
             next_id: 0,
             open: Vec::new(),
             last: None,
+            doubled: BTreeSet::new(),
             violations: Vec::new(),
             mutations: 0,
+            room,
+            lingering: BTreeMap::new(),
             disordered: false,
             counts: BTreeMap::new(),
             hash: 0xcbf2_9ce4_8422_2325,
@@ -140,18 +163,18 @@ impl Sky {
     }
 
     /// Adds a line to the trace.
-    pub(crate) fn note(&mut self, what: &str) {
-        let line = format!("{:>8} {what}", self.now_ms());
-        for byte in line.bytes() {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+    pub(crate) fn note(&mut self, what: impl Display) {
+        let now = self.now_ms();
+        let mut hash = Hash(self.hash);
+        write!(hash, "{now} {what}").unwrap();
+        self.hash = hash.0;
         if let Some(lines) = &mut self.lines {
-            lines.push(line);
+            lines.push(format!("{now:>8} {what}"));
         }
     }
 
     pub(crate) fn violation(&mut self, what: String) {
-        self.note(&format!("VIOLATION {what}"));
+        self.note(format_args!("VIOLATION {what}"));
         self.violations.push(what);
     }
 
@@ -170,7 +193,7 @@ impl Sky {
             self.count("late effects");
             self.disordered = true;
             let done = self.effect(&request);
-            self.note(&format!("late {} {:?}", request.words, done.is_ok()));
+            self.note(format_args!("late {} {:?}", request.words, done.is_ok()));
         }
     }
 
@@ -206,15 +229,37 @@ impl Sky {
         attributes.insert("name".into(), Value::string(name));
         if ty == "disk" {
             attributes.insert("size".into(), Value::Integer(3));
-            attributes.insert("zone".into(), Value::string("eu"));
+            attributes.insert("zone".into(), Value::string(self.room.say("eu")));
         } else {
             attributes.insert("workers".into(), Value::Integer(1));
         }
-        self.note(&format!("stranger makes {id} {name}"));
-        let live = Live { ty: ty.into(), attributes, owner: None };
+        self.note(format_args!("stranger makes {id} {name}"));
+        let live = Arc::new(Live { ty: ty.into(), attributes, owner: None });
         self.strangers.insert(id.clone(), live.clone());
         self.objects.insert(id, live);
         self.remember();
+    }
+
+    /// How many pods an endpoint has: one while it may have workers, and for a while after.
+    pub(crate) fn pods(&self, id: &ObjectId) -> usize {
+        let works = self.objects.get(id).is_some_and(|live| live.number("workers") > Some(0));
+        usize::from(works || self.was_used(id))
+    }
+
+    /// Whether an image was used a moment ago, or an endpoint had workers.
+    pub(crate) fn was_used(&self, id: &ObjectId) -> bool {
+        self.lingering.get(id).is_some_and(|until| self.now_ms() < *until)
+    }
+
+    pub(crate) fn linger(&mut self, id: ObjectId, for_ms: u64) {
+        let until = self.now_ms() + for_ms;
+        self.lingering.insert(id, until);
+    }
+
+    /// From now on nothing hangs, and whatever happens happens in order.
+    pub(crate) fn calm_down(&mut self) {
+        self.disordered = false;
+        self.lingering.clear();
     }
 
     pub(crate) fn edit(&mut self, edit: impl FnOnce(&mut Objects)) {
@@ -238,11 +283,12 @@ impl Sky {
             let nonce = request.nonce.clone().unwrap();
             attributes.entry("name".into()).or_insert_with(|| Value::String(nonce.0.clone()));
             let owner = Some((request.address.clone(), nonce));
-            self.objects.insert(id.clone(), Live { ty: request.ty.clone(), attributes, owner });
+            let live = Live { ty: request.ty.clone(), attributes, owner };
+            self.objects.insert(id.clone(), Arc::new(live));
             return Ok(Some(id));
         }
         let id = request.id.clone().unwrap();
-        let Some(live) = self.objects.get_mut(&id) else {
+        let Some(live) = self.objects.get_mut(&id).map(Arc::make_mut) else {
             return Err(Error::new(Kind::NotFound, "no such object"));
         };
         if request.ends {
@@ -282,9 +328,42 @@ impl Sky {
         }
     }
 
+    /// A request is executed twice.
+    pub(crate) fn doubles(&mut self, request: &Request) {
+        self.count("doubled");
+        self.note("  doubled");
+        self.doubled.extend(request.nonce.clone());
+    }
+
+    /// What is recorded as not done was not done. Who executed a create twice may refuse it all the
+    /// same; anybody else who believes in a refusal has read the answer wrongly.
+    fn audit_no_effect(&mut self, run: usize, call: CallId) {
+        let intent = self.open.iter().find(|own| own.run == run && own.started.call == call);
+        let Some(nonce) = intent.and_then(|intent| intent.started.nonce.clone()) else { return };
+        if self.doubled.contains(&nonce) {
+            return;
+        }
+        let made = self
+            .objects
+            .iter()
+            .find(|(_, live)| live.owner.as_ref().is_some_and(|(_, own)| *own == nonce));
+        if let Some((id, _)) = made {
+            let what = format!("r{run}: {call} is recorded to have made nothing, and made {id}");
+            self.violation(what);
+        }
+    }
+
     /// Keeps book of what is durable.
     pub(crate) fn written(&mut self, run: usize, records: &[Record]) {
+        // Whoever can write has not lost its place.
+        let now = self.now_ms();
+        for intent in self.open.iter_mut().filter(|intent| intent.run == run) {
+            intent.at_ms = now;
+        }
         for record in records {
+            if let Record::Finished { call, outcome: Outcome::NoEffect { .. } } = record {
+                self.audit_no_effect(run, *call);
+            }
             match record {
                 Record::Started(started) => {
                     let (at_ms, started) = (self.now_ms(), (**started).clone());
@@ -304,5 +383,6 @@ impl Sky {
 
 /// The schema that all runs see.
 pub(crate) fn schema() -> Arc<ProviderSchema> {
-    Arc::new(shapes::schema())
+    static SCHEMA: LazyLock<Arc<ProviderSchema>> = LazyLock::new(|| Arc::new(shapes::schema()));
+    SCHEMA.clone()
 }

@@ -31,6 +31,7 @@ pub(super) fn lower(drafts: &[Draft], snapshot: &Snapshot, found: &mut Diagnosti
     lowering.take_over_names(drafts);
     lowering.follow_dependencies(drafts);
     lowering.delete_after_release(drafts, snapshot);
+    lowering.delete_after_deposed(drafts, snapshot);
     lowering.order(drafts, found)
 }
 
@@ -305,7 +306,7 @@ impl Lowering {
 
     fn delete_after_release(&mut self, drafts: &[Draft], snapshot: &Snapshot) {
         let by_address = by_address(drafts);
-        let dependents = dependents(snapshot);
+        let dependents = dependents(drafts, snapshot);
         for (draft, role) in drafts.iter().zip(&self.roles) {
             let Some((first, _)) = role.deletes else { continue };
             for dependent in dependents.get(&draft.change.address).into_iter().flatten() {
@@ -321,6 +322,52 @@ impl Lowering {
                 }
             }
         }
+    }
+
+    /// What a deposed object uses goes after it, whatever its address depends on by now. A need that
+    /// would close a circle is left out: the API refuses then, and the next plan has no circle.
+    fn delete_after_deposed(&mut self, drafts: &[Draft], snapshot: &Snapshot) {
+        let deposed: Vec<usize> =
+            (0..drafts.len()).filter(|&index| drafts[index].change.deposed).collect();
+        if deposed.is_empty() {
+            return;
+        }
+        let (mut by_id, mut by_address) = (BTreeMap::new(), BTreeMap::<_, Vec<NodeId>>::new());
+        for (draft, role) in drafts.iter().zip(&self.roles) {
+            let Some((first, _)) = role.deletes else { continue };
+            by_address.entry(&draft.change.address).or_default().push(first);
+            by_id.extend(draft.change.object.as_ref().map(|id| (&*id.0, first)));
+        }
+        for index in deposed {
+            let change = &drafts[index].change;
+            let Some(release) = self.roles[index].release else { continue };
+            let entry = snapshot.entries.get(&change.address);
+            let known = entry.iter().flat_map(|entry| &entry.dependencies);
+            let known = known.filter_map(|on| by_address.get(on)).flatten();
+            // An address may have let go of what its deposed object still names.
+            let named = change.before.iter().flat_map(|before| before.values());
+            let named = named.filter_map(|value| by_id.get(value.as_str()?));
+            let used: BTreeSet<NodeId> = known.chain(named).copied().collect();
+            for first in used {
+                if !self.waits_for(release, first) {
+                    self.nodes[first].needs.insert(release);
+                }
+            }
+        }
+    }
+
+    /// Whether a node comes after another one, or is it.
+    fn waits_for(&self, node: NodeId, other: NodeId) -> bool {
+        let (mut open, mut seen) = (vec![node], BTreeSet::new());
+        while let Some(next) = open.pop() {
+            if next == other {
+                return true;
+            }
+            if seen.insert(next) {
+                open.extend(&self.nodes[next].needs);
+            }
+        }
+        false
     }
 
     /// Sorts the nodes so that each comes after what it needs, by address where there is a choice.
@@ -401,12 +448,19 @@ fn by_address(drafts: &[Draft]) -> BTreeMap<&Address, usize> {
         .collect()
 }
 
-/// Who depended on whom when the last run ended.
-fn dependents(snapshot: &Snapshot) -> BTreeMap<&Address, Vec<&Address>> {
-    let mut dependents: BTreeMap<&Address, Vec<&Address>> = BTreeMap::new();
-    for (address, entry) in &snapshot.entries {
-        for dependency in &entry.dependencies {
-            dependents.entry(dependency).or_default().push(address);
+/// Who depended on whom when the last run ended, and who will: what is used again may never have
+/// been let go of.
+fn dependents<'a>(
+    drafts: &'a [Draft],
+    snapshot: &'a Snapshot,
+) -> BTreeMap<&'a Address, BTreeSet<&'a Address>> {
+    let mut dependents: BTreeMap<&Address, BTreeSet<&Address>> = BTreeMap::new();
+    let before = snapshot.entries.iter().map(|(address, entry)| (address, &entry.dependencies));
+    let kept = drafts.iter().filter(|draft| !draft.change.deposed);
+    let after = kept.map(|draft| (&draft.change.address, &draft.change.dependencies));
+    for (address, dependencies) in before.chain(after) {
+        for dependency in dependencies {
+            dependents.entry(dependency).or_default().insert(address);
         }
     }
     dependents

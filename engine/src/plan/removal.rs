@@ -48,15 +48,16 @@ pub(super) fn remove(planner: &mut Planner<'_>) {
     surface_leftovers(planner);
 }
 
-/// What a call in doubt is about may still be there, so what it uses is not deleted under it.
+/// What a call in doubt is about may still be there, and what waits for it goes on using what it
+/// used: neither loses what it uses.
 fn keep_what_doubts_use(planner: &mut Planner<'_>) {
     let snapshot = planner.input.snapshot;
     let mut open: Vec<&Address> = Vec::new();
     for pending in snapshot.pending.values() {
         open.extend(&pending.started.dependencies);
     }
-    let blocked = planner.blocked.keys().filter_map(|address| snapshot.entries.get(address));
-    open.extend(blocked.flat_map(|entry| &entry.dependencies));
+    let held = planner.held.iter().filter_map(|address| snapshot.entries.get(address));
+    open.extend(held.flat_map(|entry| &entry.dependencies));
     let mut kept: BTreeSet<Address> = BTreeSet::new();
     while let Some(address) = open.pop() {
         if kept.insert(address.clone()) {

@@ -6,14 +6,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use engine::address::Name;
 use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
 use url::{Host, Url};
 
-use crate::client::Timing;
 use crate::descriptor::model::{Auth, Descriptor, Source};
 use crate::secret::Key;
+use crate::timing::Timing;
+use crate::transport::Network;
 
 /// What a provider is configured with.
 pub struct Settings<'a> {
@@ -28,6 +30,8 @@ pub struct Settings<'a> {
     /// Whether the descriptor came with the spec, so that its own addresses are no more to be
     /// believed than those of the spec.
     pub stranger: bool,
+    /// How requests get to servers; none: over the network of this process.
+    pub network: Option<Arc<Network>>,
 }
 
 impl<'a> Settings<'a> {
@@ -42,6 +46,7 @@ impl<'a> Settings<'a> {
             allowed_hosts: hosts.filter(|host| !host.is_empty()).collect(),
             timing: Timing::default(),
             stranger: false,
+            network: None,
         }
     }
 
@@ -56,6 +61,13 @@ impl<'a> Settings<'a> {
     #[must_use]
     pub fn set(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.values.insert(name.into(), value.into());
+        self
+    }
+
+    /// With another way to servers.
+    #[must_use]
+    pub fn network(mut self, network: Arc<Network>) -> Self {
+        self.network = Some(network);
         self
     }
 

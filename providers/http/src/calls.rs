@@ -2,27 +2,30 @@
 //!
 //! A read is tried again as long as that may help. A mutation is tried again only when the failure
 //! proves that nothing happened (it never left, or the API asked to slow down), or when it bears an
-//! idempotency key, which makes a repetition the same call.
+//! idempotency key, which makes a repetition the same call. Each time it needs leave anew: in a pause
+//! another run may have taken over.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use engine::address::Name;
-use provider_port::{Kind, Notice};
+use provider_port::{Kind, Leave, Notice};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use url::Url;
 
-use crate::access::{Access, credentials, hint};
-use crate::classify::{self, Context, Failure, Incoming};
-use crate::client::{Client, Outgoing, Timing};
+use crate::access::{Access, Settings, credentials, hint};
+use crate::classify::{self, Context, Failure};
+use crate::client::Client;
 use crate::descriptor::model::{Api, Descriptor, Method};
 use crate::graphql::{self, Answer, Selection};
 use crate::limits::{Limiter, Turn};
 use crate::secret::Mask;
+use crate::timing::Timing;
+use crate::transport::{Request, Response, Transport};
 use crate::wire::Wire;
 
 /// Makes calls for one configured provider.
@@ -30,7 +33,7 @@ pub(crate) struct Caller {
     apis: BTreeMap<Name, Api>,
     access: Access,
     limiters: BTreeMap<Name, Arc<Limiter>>,
-    client: Client,
+    transport: Arc<dyn Transport>,
     pub(crate) timing: Timing,
     pub(crate) mask: Mask,
     key_hint: String,
@@ -50,6 +53,8 @@ pub(crate) struct Prepared<'a> {
     /// An idempotency key: header and value.
     pub(crate) header: Option<(String, String)>,
     pub(crate) mask: Mask,
+    /// Whom to ask before each sending, where it changes something.
+    pub(crate) leave: Option<&'a dyn Leave>,
 }
 
 /// What a call carries.
@@ -90,13 +95,18 @@ pub(crate) struct Shown {
 }
 
 impl Caller {
-    pub(crate) fn new(descriptor: &Descriptor, access: Access, timing: Timing) -> Self {
+    pub(crate) fn new(descriptor: &Descriptor, access: Access, settings: &Settings<'_>) -> Self {
+        let (timing, network) = (settings.timing, settings.network.as_deref());
+        let limiter = |address: &str, bound| match network {
+            Some(network) => network.limiter(address, bound),
+            None => Limiter::of(address, bound),
+        };
         let limiters = descriptor
             .apis
             .iter()
             .filter_map(|(name, api)| {
                 let address = access.addresses.get(name)?;
-                Some((name.clone(), Limiter::of(address.as_str(), api.concurrency)))
+                Some((name.clone(), limiter(address.as_str(), api.concurrency)))
             })
             .collect();
         Self {
@@ -104,7 +114,10 @@ impl Caller {
             mask: Mask::of_key(access.key.as_ref()),
             access,
             limiters,
-            client: Client::new(timing),
+            transport: match network {
+                Some(network) => network.transport.clone(),
+                None => Arc::new(Client::new(timing)),
+            },
             timing,
             key_hint: descriptor.key.as_ref().map(hint).unwrap_or_default(),
             attempts: AtomicU64::new(0),
@@ -126,14 +139,19 @@ impl Caller {
         progress: &(dyn Fn(Notice) + Send + Sync),
     ) -> Result<Shown, Failure> {
         let began = Instant::now();
-        let mut tries = 0;
+        let (mut tries, mut doubted) = (0, false);
         loop {
             tries += 1;
-            let failure = match self.attempt(prepared).await {
+            let mut failure = match self.attempt(prepared).await {
                 Ok(shown) => return Ok(shown),
                 Err(failure) => failure,
             };
+            doubted |= failure.error.kind == Kind::InDoubt;
             let Some(after) = self.again(prepared, &failure, tries, began) else {
+                if doubted && prepared.mutation {
+                    // An earlier try may have done it, whatever became of the last one.
+                    failure.error.kind = Kind::InDoubt;
+                }
                 return Err(given_up(failure, self.timing.throttle_patience));
             };
             progress(Notice::Retrying { reason: failure.error.message, after });
@@ -175,7 +193,7 @@ impl Caller {
     pub(crate) fn pause(&self, tries: u32) -> Duration {
         let doubled = self.timing.pause_first.saturating_mul(1 << tries.saturating_sub(1).min(16));
         let longest = doubled.min(self.timing.pause_max);
-        let random = std::hash::RandomState::new().build_hasher().finish() % 512;
+        let random = self.transport.random() % 512;
         longest.mul_f64(0.5 + f64::from(u32::try_from(random).unwrap_or(0)) / 1024.0)
     }
 
@@ -191,12 +209,16 @@ impl Caller {
             mutation: prepared.mutation,
             names_object: prepared.names_object,
             mask: &prepared.mask,
+            retry_after_max: self.timing.retry_after_max,
         };
         let Some(limiter) = self.limiters.get(prepared.api) else {
             return Err(self.no_address(prepared.api));
         };
         let turn = limiter.turn().await;
-        match self.client.send(outgoing).await {
+        if let Some(leave) = prepared.leave {
+            leave.ask().await.map_err(Failure::from)?;
+        }
+        match self.transport.send(outgoing).await {
             Err(broken) => Err(classify::broken(&context, &broken)),
             Ok(incoming) => {
                 let judged = shown(&context, &prepared.payload, &alias, &incoming);
@@ -215,7 +237,7 @@ impl Caller {
         }
     }
 
-    fn outgoing(&self, prepared: &Prepared<'_>, alias: &str) -> Result<Outgoing, Failure> {
+    fn outgoing(&self, prepared: &Prepared<'_>, alias: &str) -> Result<Request, Failure> {
         let Some(address) = self.address(prepared.api) else {
             return Err(self.no_address(prepared.api));
         };
@@ -252,7 +274,14 @@ impl Caller {
                 url.set_query(Some(&with));
             }
         }
-        Ok(Outgoing { method, url, headers, body, held })
+        Ok(Request {
+            method,
+            url,
+            headers,
+            body,
+            within: self.timing.total + held,
+            answer_bytes_max: self.timing.answer_bytes_max,
+        })
     }
 
     fn no_address(&self, api: &Name) -> Failure {
@@ -286,7 +315,7 @@ fn shown(
     context: &Context<'_>,
     payload: &Payload<'_>,
     alias: &str,
-    incoming: &Incoming,
+    incoming: &Response,
 ) -> Result<Shown, Failure> {
     if let Payload::Text { .. } = payload {
         let text = classify::judge(context, incoming)?;
@@ -294,7 +323,7 @@ fn shown(
     }
     let json = classify::judge(context, incoming)?;
     let Payload::Graphql { fields, .. } = payload else {
-        return Ok(Shown { json, link: incoming.link.clone(), text: None });
+        return Ok(Shown { json, link: incoming.header("link").map(str::to_owned), text: None });
     };
     let body = json.unwrap_or(Json::Null);
     match graphql::answer(&body, alias, fields) {

@@ -11,27 +11,8 @@ use serde_json::Value as Json;
 
 use crate::descriptor::model::{Api, ErrorRow, Meaning};
 use crate::secret::Mask;
+use crate::transport::{Broken, Response};
 use crate::wire::at;
-
-/// An answer as it arrived.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Incoming {
-    pub(crate) status: u16,
-    pub(crate) content_type: String,
-    pub(crate) retry_after: Option<Duration>,
-    /// The header `Link`.
-    pub(crate) link: Option<String>,
-    pub(crate) body: Vec<u8>,
-}
-
-/// Why there is no answer.
-#[derive(Clone, Debug)]
-pub(crate) enum Broken {
-    /// No byte of the request left.
-    NotSent(String),
-    /// The request may have arrived.
-    Lost(String),
-}
 
 /// A failed call, and what the caller of this module needs to go on.
 #[derive(Clone, Debug)]
@@ -43,6 +24,12 @@ pub(crate) struct Failure {
     pub(crate) done: bool,
     /// Whether a read is worth another try.
     pub(crate) transient: bool,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { error, row: None, done: false, transient: false }
+    }
 }
 
 impl Failure {
@@ -74,12 +61,14 @@ pub(crate) struct Context<'a> {
     /// Whether the address names an object, so that a 404 means the object.
     pub(crate) names_object: bool,
     pub(crate) mask: &'a Mask,
+    /// The longest pause that the API may ask for.
+    pub(crate) retry_after_max: Duration,
 }
 
 /// The body of a successful answer (none when it is empty), or what went wrong.
 pub(crate) fn judge<T: DeserializeOwned>(
     context: &Context<'_>,
-    answer: &Incoming,
+    answer: &Response,
 ) -> Result<Option<T>, Failure> {
     if !(200..300).contains(&answer.status) {
         return Err(refused(context, answer));
@@ -95,7 +84,7 @@ pub(crate) fn judge<T: DeserializeOwned>(
 }
 
 /// A success whose body is no JSON.
-fn unreadable(context: &Context<'_>, answer: &Incoming, text: &str) -> Failure {
+fn unreadable(context: &Context<'_>, answer: &Response, text: &str) -> Failure {
     let form = if is_html(answer, text) { "an HTML page" } else { "a text that is no JSON" };
     let Context { what, origin, mask, .. } = context;
     let excerpt = mask.clean(text);
@@ -108,12 +97,30 @@ fn unreadable(context: &Context<'_>, answer: &Incoming, text: &str) -> Failure {
     if is_html(answer, text) { failure } else { failure.transient() }
 }
 
-fn is_html(answer: &Incoming, text: &str) -> bool {
-    answer.content_type.contains("html") || text.trim_start().starts_with('<')
+/// For how long the API asks to wait.
+fn retry_after(context: &Context<'_>, answer: &Response) -> Option<Duration> {
+    let text = answer.header("retry-after")?.trim();
+    let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite());
+    let after = match seconds {
+        Some(seconds) => Duration::try_from_secs_f64(seconds.min(1e9)).ok()?,
+        None => until(text, answer.header("date")?.trim())?,
+    };
+    Some(after.min(context.retry_after_max))
+}
+
+/// From one date of the server's clock to another one; nothing where it has passed.
+fn until(date: &str, now: &str) -> Option<Duration> {
+    let (date, now) = (httpdate::parse_http_date(date).ok()?, httpdate::parse_http_date(now).ok()?);
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+fn is_html(answer: &Response, text: &str) -> bool {
+    answer.header("content-type").is_some_and(|form| form.contains("html"))
+        || text.trim_start().starts_with('<')
 }
 
 /// An answer that is no success.
-fn refused(context: &Context<'_>, answer: &Incoming) -> Failure {
+fn refused(context: &Context<'_>, answer: &Response) -> Failure {
     let text = String::from_utf8_lossy(&answer.body);
     let json = serde_json::from_slice::<Json>(&answer.body).ok();
     let said = json.as_ref().and_then(|json| message(json, context.api));
@@ -133,19 +140,19 @@ fn refused(context: &Context<'_>, answer: &Incoming) -> Failure {
     );
     let said = said.unwrap_or_else(|| text.into_owned());
     if let Some(row) = row(context.api, answer.status, &said) {
-        return known(row, message, answer.retry_after);
+        return known(row, message, retry_after(context, answer));
     }
     by_status(context, answer, message)
 }
 
-fn by_status(context: &Context<'_>, answer: &Incoming, message: String) -> Failure {
+fn by_status(context: &Context<'_>, answer: &Response, message: String) -> Failure {
     match answer.status {
         401 | 403 => Failure::new(Kind::Unauthenticated, message)
             .help(format!("the key is wrong or lacks a right: {}", context.key_hint)),
         404 if context.names_object => Failure::new(Kind::NotFound, message),
         404 => Failure::new(Kind::Rejected, message)
             .help("nothing was changed; check the address and the ids that the object refers to"),
-        429 => Failure::new(Kind::Throttled { after: answer.retry_after }, message),
+        429 => Failure::new(Kind::Throttled { after: retry_after(context, answer) }, message),
         410 => Failure::new(Kind::Rejected, message).help(
             "this version of the API was retired and answers no more: use a descriptor for a \
              newer version, or an address that still serves this one",
@@ -305,12 +312,12 @@ mod tests {
             mutation,
             names_object: !mutation,
             mask: &mask,
+            retry_after_max: Duration::from_mins(2),
         };
-        let answer = Incoming {
+        let answer = Response {
             status,
-            content_type: content_type.to_owned(),
+            headers: vec![("content-type".to_owned(), content_type.to_owned())],
             body: body.as_bytes().to_vec(),
-            ..Incoming::default()
         };
         match judge::<Json>(&context, &answer) {
             Ok(body) => format!("ok {body:?}"),
@@ -320,6 +327,17 @@ mod tests {
                 format!("{:?}{retry}{done}: {}", failure.error.kind, failure.error.message)
             }
         }
+    }
+
+    #[test]
+    fn dates_are_those_of_the_servers_clock() {
+        let now = "Sat, 21 Nov 2026 02:00:00 GMT";
+        let seconds = |date: &str| until(date, now).map(|after| after.as_secs());
+        assert_eq!(seconds("Sat, 21 Nov 2026 02:00:07 GMT"), Some(7));
+        assert_eq!(seconds("Saturday, 21-Nov-26 02:01:00 GMT"), Some(60));
+        assert_eq!(seconds("Fri, 20 Nov 2026 02:00:07 GMT"), Some(0), "it has passed");
+        assert_eq!(seconds("tomorrow"), None);
+        assert_eq!(until(now, "soon"), None);
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Direct {
         if diagnostics.has_errors() {
             return Err(diagnostics);
         }
-        Ok(Self { caller: Caller::new(descriptor, access, settings.timing), api: api.into() })
+        Ok(Self { caller: Caller::new(descriptor, access, settings), api: api.into() })
     }
 
     /// Makes a call and returns the answer's JSON; none when its body is empty. `progress` is told
@@ -78,6 +78,7 @@ impl Direct {
             names_object: true,
             header: None,
             mask: self.caller.mask.clone(),
+            leave: None,
         };
         let shown = self.caller.call(&prepared, progress).await;
         shown.map(|shown| shown.text).map_err(|failure| failure.error)

@@ -3,7 +3,7 @@
 //! A descriptor is read ([`load`]) into plain data, configured with addresses and a key
 //! ([`HttpProvider::configure`]), and then interpreted: nothing in this crate knows a resource type
 //! by name. From the outside in: the provider looks and does, calls are tried again where that is
-//! safe, answers are classified by what they prove, and one client sends single requests.
+//! safe, answers are classified by what they prove, and a [`Transport`] carries single requests.
 
 mod access;
 mod calls;
@@ -23,10 +23,13 @@ mod secret;
 mod sending;
 mod shared;
 mod template;
+mod timing;
+mod transport;
 mod wire;
 
 pub use access::Settings;
-pub use client::Timing;
 pub use descriptor::{Descriptor, load};
 pub use direct::{Ask, Direct, DirectCall};
 pub use provider::HttpProvider;
+pub use timing::Timing;
+pub use transport::{Broken, Method, Network, Request, Response, Transport};

@@ -1,15 +1,18 @@
 //! How many calls go to one API address at once, and how fast.
 //!
-//! One limiter per address in the process, shared by all provider instances. It learns from 429:
+//! One limiter per address in a network, shared by all provider instances. It learns from 429:
 //! the number of calls at once is halved, all calls pause as long as the API asks, and calls are
 //! spaced at the rate that the API was seen to accept; then both grow again, slowly. The arithmetic
 //! is [`Window`], which takes the time as an argument; the waiting is [`Limiter`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::transport::Limiters;
 
 /// Over how long the accepted rate is measured.
 const MEASURE: Duration = Duration::from_secs(1);
@@ -20,8 +23,8 @@ const GROWTH: f64 = 1.05;
 /// Above this rate, calls are not spaced any more.
 const RATE_MAX: f64 = 500.0;
 
-static LIMITERS: LazyLock<Mutex<BTreeMap<String, Arc<Limiter>>>> =
-    LazyLock::new(|| Mutex::new(BTreeMap::new()));
+/// Those of the network that all real clients of the process share.
+static LIMITERS: LazyLock<Limiters> = LazyLock::new(Limiters::default);
 
 /// Waits its turn for one API address.
 #[derive(Debug)]
@@ -38,14 +41,19 @@ pub(crate) struct Turn {
 }
 
 impl Limiter {
-    /// The limiter of an address. The greatest bound that any instance asked for holds.
+    /// A limiter for an API that nothing is known about.
+    pub(crate) fn new(bound: usize) -> Self {
+        Self { window: Mutex::new(Window::new(bound)), changed: Notify::new() }
+    }
+
+    /// The limiter of an address in the network of this process.
     pub(crate) fn of(address: &str, bound: usize) -> Arc<Self> {
-        let mut all = LIMITERS.lock().unwrap_or_else(PoisonError::into_inner);
-        let limiter = all.entry(address.to_owned()).or_insert_with(|| {
-            Arc::new(Self { window: Mutex::new(Window::new(bound)), changed: Notify::new() })
-        });
-        limiter.with(|window| window.raise(bound));
-        limiter.clone()
+        LIMITERS.of(address, bound)
+    }
+
+    /// Lets at least so many calls be under way.
+    pub(crate) fn raise(&self, bound: usize) {
+        self.with(|window| window.raise(bound));
     }
 
     /// For how long the API has refused everything; zero when its last word was not a refusal.

@@ -1,7 +1,5 @@
 //! Doing: one phase of one object. At most one mutating call, then at most one wait.
 
-use std::time::Instant;
-
 use engine::address::Name;
 use engine::expression::evaluate;
 use engine::journal::ProgramKind;
@@ -10,6 +8,7 @@ use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Notice, Object, Reply};
 use serde_json::Value as Json;
+use tokio::time::Instant;
 
 use crate::calls::Shown;
 use crate::classify::Failure;

@@ -49,7 +49,7 @@ impl HttpProvider {
         Ok(Self {
             schema: Arc::new(descriptor.schema_at(&access.addresses)),
             missing: missing(&descriptor, &access),
-            caller: Caller::new(&descriptor, access, settings.timing),
+            caller: Caller::new(&descriptor, access, settings),
             account,
             settle,
             lists: descriptor.types.keys().map(|ty| (ty.clone(), Shared::default())).collect(),

@@ -206,6 +206,7 @@ impl<'a> Subject<'a> {
             names_object,
             header: None,
             mask: self.caller.mask.clone(),
+            leave: None,
         })
     }
 

@@ -20,7 +20,7 @@ use crate::wire::{Unwritable, Wire, encode, put};
 
 impl Act<'_> {
     /// The phase's call, ready to be made.
-    pub(crate) fn prepare<'m>(&self, model: &'m CallModel) -> Result<Prepared<'m>, Failure> {
+    pub(crate) fn prepare<'m>(&'m self, model: &'m CallModel) -> Result<Prepared<'m>, Failure> {
         let words = what(model);
         let body = if takes_sends(&model.request) { self.body(model, &words)? } else { None };
         let scope = self.scope();
@@ -71,6 +71,7 @@ impl Act<'_> {
                 .mask
                 .with_object(self.subject.model, self.call.desired)
                 .with_object(self.subject.model, &live),
+            leave: Some(self.call.leave),
         })
     }
 

@@ -179,6 +179,7 @@ async fn program(
             desired,
             live: id.as_ref().map(|_| &seen),
             changed,
+            leave: &crate::Always,
             progress: &|_| {},
         };
         let reply = suite.provider.perform(&call).await;

@@ -105,8 +105,30 @@ pub struct Call<'a> {
     pub live: Option<&'a Attributes>,
     /// The attributes that change.
     pub changed: &'a BTreeSet<Name>,
+    /// Asked right before the mutating request goes out, each time that it does.
+    pub leave: &'a dyn Leave,
     /// Told when the phase begins to wait, or tries again. May be called often.
     pub progress: &'a (dyn Fn(Notice) + Send + Sync),
+}
+
+/// Gives leave to send. Between two tries of a call, or while it waits its turn, the run that it
+/// belongs to may have been stopped, or driven out by another one.
+#[async_trait]
+pub trait Leave: Send + Sync {
+    /// Returns when the request may go out. An error says that nothing was sent, and that nothing
+    /// may be.
+    async fn ask(&self) -> Result<(), Error>;
+}
+
+/// Leave without a question, for calls that belong to no run.
+#[derive(Clone, Copy, Debug)]
+pub struct Always;
+
+#[async_trait]
+impl Leave for Always {
+    async fn ask(&self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// What a phase says while it runs.

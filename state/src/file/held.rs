@@ -66,6 +66,7 @@ impl FileHeld {
             held.lock.sign_on(holder, epoch)?;
             return Ok(held);
         };
+        held.sync_names()?;
         let journal = match whole {
             Some(whole) => held.continue_journal(end, whole as u64)?,
             None => held.start_journal(&header)?,
@@ -185,6 +186,14 @@ impl FileHeld {
         let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         self.files.disk.sync_folder(parent).map_err(|error| file_failed("sync", parent, error))
+    }
+
+    /// Makes the names durable that were found. A run that was killed between a rename and its sync
+    /// left names that the next power cut would take away, and all that is written under them.
+    fn sync_names(&self) -> Result<(), StoreError> {
+        self.sync_parent()?;
+        let folder = &self.files.folder;
+        self.files.disk.sync_folder(folder).map_err(|error| file_failed("sync", folder, error))
     }
 
     fn append_now(&mut self, records: &[Record]) -> Result<(), StoreError> {

@@ -13,6 +13,7 @@ use engine::schema::{Attribute, Identity, Operation, ReplaceOrder, Rule};
 
 use crate::codec::Codec;
 use crate::template::{PathTemplate, ValueTemplate, names};
+pub(crate) use crate::transport::Method;
 
 /// A provider as its descriptor describes it.
 #[derive(Clone, Debug)]
@@ -235,16 +236,6 @@ pub(crate) enum Argument {
     Sends,
     /// A value.
     Value(ValueTemplate),
-}
-
-/// An HTTP method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
-    Get,
-    Post,
-    Put,
-    Patch,
-    Delete,
 }
 
 /// A call that shows many objects.

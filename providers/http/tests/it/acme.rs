@@ -155,6 +155,24 @@ async fn a_lost_ticket_is_found_by_its_key_and_never_made_twice() {
 }
 
 #[tokio::test]
+async fn a_refused_repetition_proves_nothing_about_what_it_repeats() {
+    let world = Mutex::new(World::default());
+    let server = Server::start(move |number, request| match number {
+        // Made, and the answer is lost; asked again, the service has had enough.
+        0 => {
+            answer(&world, request);
+            Answer::Cut
+        }
+        _ => Answer::json(409, json!({"problem": {"title": "one at a time"}})),
+    })
+    .await;
+    let provider = provider(ACME, &server.address);
+    let step = Step::create("ticket", json!({"title": "help"}));
+    let error = step.perform(&provider).await.unwrap_err();
+    assert_eq!(error.kind, Kind::InDoubt, "{error}");
+}
+
+#[tokio::test]
 async fn conflicts_are_refusals() {
     let server = Server::start(|_, _| {
         Answer::json(409, json!({"problem": {"title": "the bucket is frozen"}}))

@@ -163,6 +163,7 @@ async fn a_sealed_value_is_never_sent() {
         desired: &live,
         live: Some(&live),
         changed: &["name".into()].into(),
+        leave: &provider_port::Always,
         progress: &|_| {},
     };
     let error = provider.perform(&call).await.unwrap_err();

@@ -326,6 +326,7 @@ impl Step {
                 desired: &attributes(&self.desired),
                 live: id.as_ref().map(|_| &live),
                 changed: &changed,
+                leave: &provider_port::Always,
                 progress,
             })
             .await

@@ -41,6 +41,7 @@ async fn the_rate_is_learned() {
                     desired: &desired,
                     live: None,
                     changed: &desired.keys().cloned().collect(),
+                    leave: &provider_port::Always,
                     progress: &note,
                 };
                 provider.perform(&call).await.unwrap();

@@ -102,6 +102,7 @@ pub(crate) async fn create(
             desired: &desired,
             live: live.as_ref(),
             changed: &desired.keys().cloned().collect(),
+            leave: &provider_port::Always,
             progress: &|_| {},
         };
         object = provider.perform(&call).await?.object;
@@ -128,6 +129,7 @@ pub(crate) async fn update(
         desired: &desired,
         live: Some(&object.attributes),
         changed: &changed,
+        leave: &provider_port::Always,
         progress: &|_| {},
     };
     Ok(provider.perform(&call).await?.object.unwrap())
@@ -149,6 +151,7 @@ pub(crate) async fn delete(
             desired: &Attributes::new(),
             live: Some(&object.attributes),
             changed: &BTreeSet::new(),
+            leave: &provider_port::Always,
             progress: &|_| {},
         };
         provider.perform(&call).await?;

@@ -256,3 +256,18 @@ async fn a_power_cut_at_any_moment_leaves_the_old_or_the_new() {
     }
     assert!(states > 300, "only {states} states were tried");
 }
+
+#[tokio::test]
+async fn names_that_a_killed_run_left_are_made_durable_before_they_are_built_on() {
+    let folder = Folder::new();
+    folder.lock().await.initialise(&snapshot(0)).await.unwrap();
+    let disk = Arc::new(Tracing { lock: folder.file("lock"), ..Tracing::default() });
+    let store = FileStore::on(disk.clone(), folder.path());
+    let held = store.lock(&holder(), Duration::ZERO).await.unwrap();
+    let ops = disk.ops.lock().unwrap().clone();
+    for path in [folder.path(), folder.path().parent().unwrap().to_owned()] {
+        let synced = |op: &Op| matches!(op, Op::SyncFolder(own) if *own == path);
+        assert!(ops.iter().any(|(op, _)| synced(op)), "{ops:?}");
+    }
+    drop(held);
+}

@@ -1,0 +1,202 @@
+//! What every mutating call is held against, at the moment at which it is sent.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+use engine::address::{Address, Name};
+use engine::journal::{PhaseRef, ProgramKind};
+use engine::plan::{Action, Plan, Step};
+use engine::schema::ReplaceOrder;
+use engine::state::{Nonce, ObjectId};
+use engine::value::{Attributes, Value};
+use provider_port::Call;
+
+use crate::dialect::PUBLIC;
+use crate::runner::Runner;
+use crate::sky::{Intent, Live, Sky, lock};
+
+/// A call of a run that was driven out may still leave so long after its record.
+const SEND_WITHIN_MS: u64 = 5_000;
+
+/// A call as it was asked for at the port.
+#[derive(Clone)]
+pub(crate) struct Asking {
+    pub(crate) ty: Name,
+    pub(crate) phase: PhaseRef,
+    pub(crate) id: Option<ObjectId>,
+    pub(crate) nonce: Option<Nonce>,
+    pub(crate) desired: Attributes,
+}
+
+impl From<&Call<'_>> for Asking {
+    fn from(call: &Call<'_>) -> Self {
+        Self {
+            ty: call.ty.into(),
+            phase: call.phase,
+            id: call.id.cloned(),
+            nonce: call.nonce.cloned(),
+            desired: call.desired.clone(),
+        }
+    }
+}
+
+impl Runner {
+    /// Checks a mutating call against what is durable, what the plan shows and what is wanted, as
+    /// it is sent; returns for whom it is.
+    pub(crate) fn audit(&self, call: &Asking, sent: &Attributes) -> String {
+        let plan = self.plan.lock().unwrap().clone();
+        let mut sky = lock(&self.sky);
+        sky.mutations += 1;
+        sky.count("calls");
+        let who = format!(
+            "r{}: {:?} phase {} of {} {}",
+            self.number,
+            call.phase.kind,
+            call.phase.phase,
+            call.ty,
+            call.id.as_ref().map_or("anew", |id| &id.0),
+        );
+        let now = sky.now_ms();
+        let record = sky.open.iter().find(|Intent { run, started, at_ms, ended }| {
+            *run == self.number
+                && (!ended || now <= at_ms + SEND_WITHIN_MS)
+                && started.phase == call.phase
+                && started.address.block.ty == call.ty
+                && started.object == call.id
+                && started.nonce == call.nonce
+        });
+        let Some(Intent { started, .. }) = record.cloned() else {
+            sky.violation(format!("{who}: no durable record names this call"));
+            return "nobody".to_owned();
+        };
+        let address = started.address.to_string();
+        let step = plan.as_ref().and_then(|plan| step_of(plan, &started.step));
+        let shown = step.is_some_and(|step| {
+            step.address == started.address
+                && step.phase == Some(call.phase)
+                && (step.object.is_none() || step.object == call.id)
+        });
+        if !shown {
+            sky.violation(format!("{who}: the plan does not show this call"));
+        }
+        if let Some(id) = &call.id
+            && let Some(live) = sky.objects.get(id).cloned()
+        {
+            if live.owner.is_none() {
+                sky.violation(format!("{who}: it is a stranger's"));
+            }
+            if let Some(Value::Integer(size)) = sent.get("size")
+                && live.number("size").is_some_and(|own| own > *size)
+                && call.phase.kind == ProgramKind::Update
+                && !sky.disordered
+                && !self.fenced.load(Ordering::Relaxed)
+            {
+                sky.violation(format!("{who}: it would shrink"));
+            }
+            if call.phase.kind == ProgramKind::Delete {
+                let action = step.zip(plan.as_ref()).map(|(s, plan)| plan.changes[s.change].action);
+                self.audit_delete(&mut sky, &who, &address, &live, action);
+            }
+        }
+        self.audit_order(&mut sky, &who, call, &started.managed);
+        address
+    }
+
+    /// What the spec wants as it is, is not deleted.
+    fn audit_delete(
+        &self,
+        sky: &mut Sky,
+        who: &str,
+        address: &str,
+        live: &Live,
+        action: Option<Action>,
+    ) {
+        let wanted = self.spec.wanted(self.room);
+        let Some(wanted) = wanted.get(address).filter(|_| !self.destroy) else { return };
+        let same = wanted.texts.iter().all(|(name, text)| live.text(name) == Some(text));
+        let asked = self.asked.as_deref() == Some(address);
+        // Where the successor is made first, what is wanted may be there twice.
+        let order = self.schema.types[self.room.say(&live.ty)].replace;
+        let twin = order == ReplaceOrder::CreateFirst;
+        if live.is_named() && same && !twin && !asked {
+            sky.violation(format!("{who}: {address} is wanted as it is ({action:?})"));
+        }
+    }
+
+    fn action_of(&self, address: &str) -> Option<Action> {
+        let plan = self.plan.lock().unwrap();
+        let changes = plan.as_ref().map_or(&[][..], |plan| &plan.changes);
+        let own = changes.iter().find(|change| !change.deposed && is(&change.address, address));
+        own.map(|change| change.action)
+    }
+
+    /// Whether an object depends on an address, as the plan shows it: the plan's deposed objects
+    /// use what they use until they are gone, the others what their address depends on.
+    fn depends(&self, id: &ObjectId, live: &Live, on: &str) -> bool {
+        let plan = self.plan.lock().unwrap();
+        let changes = plan.as_ref().map_or(&[][..], |plan| &plan.changes);
+        let Some((own, _)) = &live.owner else { return false };
+        changes.iter().any(|change| match &change.object {
+            Some(object) if object == id && change.deposed => true,
+            Some(_) if change.deposed => false,
+            _ => {
+                live.is_named()
+                    && change.dependencies.iter().any(|address| is(address, on))
+                    && is(&change.address, own)
+            }
+        })
+    }
+
+    /// What is used is there before its user and after it.
+    fn audit_order(&self, sky: &mut Sky, who: &str, call: &Asking, managed: &BTreeSet<Name>) {
+        if sky.disordered || self.fenced.load(Ordering::Relaxed) {
+            return;
+        }
+        let uses = |attributes: &Attributes, id: &ObjectId| {
+            ["disk_id", "image_id"]
+                .iter()
+                .any(|name| attributes.get(*name).and_then(Value::as_str) == Some(&id.0))
+        };
+        if call.phase.kind == ProgramKind::Delete {
+            let Some(id) = call.id.as_ref().filter(|_| call.phase.is_last()) else { return };
+            let own = sky.objects.get(id).and_then(|live| live.owner.clone());
+            let Some((address, _)) = own else { return };
+            // What is deleted before its successor is made goes under those that use it.
+            let order = self.schema.types[&call.ty].replace;
+            if order == ReplaceOrder::DeleteFirst
+                && self.action_of(&address) == Some(Action::Replace)
+            {
+                return;
+            }
+            let user = sky.objects.iter().find(|(user, live)| {
+                uses(&live.attributes, id) && self.depends(user, live, &address)
+            });
+            if let Some((user, _)) = user {
+                let user = user.clone();
+                sky.violation(format!("{who}: {user} still uses it"));
+            }
+            return;
+        }
+        for name in ["disk_id", "image_id"].map(|name| self.room.say(name)) {
+            let Some(Value::String(used)) = call.desired.get(name) else { continue };
+            if !managed.contains(name) || &**used == PUBLIC {
+                continue;
+            }
+            let live = sky.objects.get(&ObjectId(used.clone()));
+            if live.is_none() {
+                sky.violation(format!("{who}: {used} is not there"));
+            }
+        }
+    }
+}
+
+/// Whether an address is written so. Most differ in their names, which needs no writing.
+fn is(address: &Address, text: &str) -> bool {
+    text.contains(&*address.block.name) && address.to_string() == text
+}
+
+/// Steps stand at their number.
+fn step_of<'a>(plan: &'a Plan, name: &str) -> Option<&'a Step> {
+    let place: usize = name.strip_prefix('s')?.parse().ok()?;
+    plan.steps.get(place).filter(|step| step.id.to_string() == name)
+}

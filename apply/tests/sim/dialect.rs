@@ -1,0 +1,67 @@
+//! The two rooms: at the provider port, where the types are those of `shapes`; and at the wire,
+//! where they are what the descriptor of the serverless service says.
+//!
+//! The world speaks one language (disks, images, units), which is that of the port; names are
+//! translated where a spec, a state or a request shows them.
+
+use std::sync::{Arc, LazyLock};
+
+use engine::schema::ProviderSchema;
+use provider_http::{Descriptor, Settings};
+
+use crate::sky;
+
+/// Where a schedule is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// At the provider port.
+    Port,
+    /// At the wire.
+    Http,
+}
+
+/// What the world says, and what the serverless service says.
+const WORDS: &[(&str, &str)] = &[
+    ("disk", "network_volume"),
+    ("image", "template"),
+    ("unit", "endpoint"),
+    ("zone", "data_center_id"),
+    ("kind", "category"),
+    ("workers", "workers_max"),
+    ("disk_id", "network_volume_id"),
+    ("image_id", "template_id"),
+    ("eu", "EU-RO-1"),
+    ("us", "US-KS-2"),
+    ("thin", "NVIDIA"),
+    ("full", "AMD"),
+    ("odd", "CPU"),
+];
+
+/// The template and the volume of those that use none of ours: they belong to everybody.
+pub(crate) const PUBLIC: &str = "public";
+
+impl Room {
+    /// A word of the world as this room says it.
+    pub(crate) fn say(self, word: &str) -> &str {
+        let found = WORDS.iter().find(|(own, _)| self == Self::Http && *own == word);
+        found.map_or(word, |(_, said)| said)
+    }
+
+    pub(crate) fn schema(self) -> Arc<ProviderSchema> {
+        static HTTP: LazyLock<Arc<ProviderSchema>> = LazyLock::new(|| {
+            let none = |_: &str| None;
+            let provider = provider_serverless::provider(&Settings::new(&none)).ok().unwrap();
+            provider_port::Provider::schema(&provider)
+        });
+        match self {
+            Self::Port => sky::schema(),
+            Self::Http => HTTP.clone(),
+        }
+    }
+}
+
+/// The descriptor, read once.
+pub(crate) fn descriptor() -> Descriptor {
+    static READ: LazyLock<Descriptor> = LazyLock::new(|| provider_serverless::read().ok().unwrap());
+    READ.clone()
+}

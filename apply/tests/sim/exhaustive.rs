@@ -1,0 +1,133 @@
+//! One crash at every boundary of small plans: each write, call, answer and disk operation.
+//!
+//! Nothing else goes wrong, so whatever fails here fails because of that one crash. Counted, so that
+//! a boundary that is passed no more shows.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::dialect::Room;
+use crate::faults::Rates;
+use crate::schedule::{Disk, Image, RunPlan, Schedule, Spec, StoreKind, Unit};
+use crate::{number, play};
+
+/// No small plan has more boundaries.
+const BOUNDARIES_MAX: u64 = 1_000;
+
+fn disk(size: u64, zone: &'static str) -> Disk {
+    Disk { name: "data".to_owned(), size, zone }
+}
+
+fn image(kind: &'static str) -> Image {
+    Image { name: "base".to_owned(), kind }
+}
+
+fn unit(workers: u64, disk: Option<u8>, image: Option<u8>) -> Unit {
+    Unit { name: format!("unit-{workers}"), disk, image, workers }
+}
+
+fn spec(disks: &[Disk], images: &[Image], units: &[Unit]) -> Spec {
+    fn keyed<T: Clone>(all: &[T]) -> BTreeMap<u8, T> {
+        (0..).zip(all.iter().cloned()).collect()
+    }
+    Spec { disks: keyed(disks), images: keyed(images), units: keyed(units), ..Spec::default() }
+}
+
+/// A name, what is there, and what is wanted then.
+fn plans() -> Vec<(&'static str, Spec, Spec)> {
+    let none = Spec::default();
+    let chain = |size, zone, kind, workers| {
+        spec(&[disk(size, zone)], &[image(kind)], &[unit(workers, Some(0), Some(0))])
+    };
+    let base = || chain(10, "eu", "thin", 1);
+    let fan: Vec<Unit> = (1..4).map(|workers| unit(workers, Some(0), None)).collect();
+    let fan = spec(&[disk(10, "eu")], &[], &fan);
+    vec![
+        ("create one", none.clone(), spec(&[disk(10, "eu")], &[], &[])),
+        ("create a chain", none.clone(), base()),
+        ("create a fan", none.clone(), fan.clone()),
+        ("update", base(), chain(10, "eu", "thin", 3)),
+        ("grow", base(), chain(20, "eu", "thin", 1)),
+        ("replace what is used", base(), chain(10, "us", "thin", 1)),
+        ("replace, creating first", base(), chain(10, "eu", "full", 1)),
+        ("replace both", base(), chain(10, "us", "full", 1)),
+        ("delete a chain", base(), none.clone()),
+        ("delete a fan", fan, none),
+    ]
+}
+
+fn run(spec: &Spec, crash_at: Option<u64>) -> RunPlan {
+    RunPlan {
+        spec: spec.clone(),
+        destroy: false,
+        replaces: false,
+        parallelism: 2,
+        seed: crash_at.unwrap_or(0) ^ 0x51,
+        rates: Rates::default(),
+        crash_at,
+        stop_after_ms: None,
+        saved_for_ms: None,
+        other: None,
+        meddling: None,
+        idle_ms: 0,
+    }
+}
+
+/// Crashes a plan at every boundary; returns how many there are.
+fn crash_everywhere(
+    name: &str,
+    before: &Spec,
+    after: &Spec,
+    room: Room,
+    store: StoreKind,
+) -> usize {
+    for boundary in 0..BOUNDARIES_MAX {
+        let runs = vec![run(before, None), run(after, Some(boundary))];
+        let outcome = play(&Schedule { room, store, runs }, None, true);
+        let (violations, lines) = (&outcome.violations, outcome.lines.join("\n"));
+        assert!(
+            violations.is_empty(),
+            "{name}, crash at boundary {boundary}, {room:?} {store:?}: {violations:#?}\n{lines}"
+        );
+        if !outcome.counts.contains_key("crashes") {
+            return usize::try_from(boundary).unwrap();
+        }
+    }
+    panic!("{name} does not end");
+}
+
+#[test]
+fn a_crash_at_every_boundary_of_small_plans() {
+    // What is real from the wire to the disk always; the other combinations where it is fast.
+    let mut places = vec![(Room::Http, StoreKind::File)];
+    if number("PLUMB_SIM_SCHEDULES").is_some() {
+        places.push((Room::Port, StoreKind::Memory));
+        places.push((Room::Port, StoreKind::File));
+        places.push((Room::Http, StoreKind::Memory));
+    }
+    let work: Vec<_> = plans()
+        .into_iter()
+        .flat_map(|plan| places.iter().map(move |place| (plan.clone(), *place)))
+        .collect();
+    let (next, counts) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..number("PLUMB_SIM_THREADS").unwrap_or(2) {
+            scope.spawn(|| {
+                while let Some(((name, before, after), (room, store))) =
+                    work.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    let count = crash_everywhere(name, before, after, *room, *store);
+                    counts.lock().unwrap().insert(format!("{name}, {room:?} {store:?}"), count);
+                }
+            });
+        }
+    });
+    let counts = counts.into_inner().unwrap();
+    assert_eq!(counts.len(), work.len());
+    for (name, count) in &counts {
+        assert!(*count >= 12, "{name} has {count} boundaries only");
+    }
+    let all: usize = counts.values().sum();
+    assert!(number("PLUMB_SIM_COUNTS").is_none(), "{all} boundaries, as asked for: {counts:#?}");
+}

@@ -1,0 +1,216 @@
+//! The room at the provider port: calls arrive as the executor makes them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::journal::ProgramKind;
+use engine::schema::ProviderSchema;
+use engine::state::ObjectId;
+use engine::value::Attributes;
+use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
+
+use crate::audit::Asking;
+use crate::runner::Runner;
+use crate::shapes;
+use crate::sky::{LATE_MS, Live, Request, SETTLE_MS, STALE_MS, Sky, lock};
+
+impl Runner {
+    fn doubt(why: &str) -> Error {
+        Error::new(Kind::InDoubt, why)
+    }
+
+    /// A look at the world, which may fail.
+    async fn look(&self, what: &str) -> Result<(), Error> {
+        self.boundary(what).await;
+        self.latency().await;
+        lock(&self.sky).catch_up();
+        self.boundary(what).await;
+        if self.chance(self.rates.looks_fail) {
+            self.note(format_args!("{what} fails"));
+            return Err(Self::doubt("the look failed"));
+        }
+        Ok(())
+    }
+
+    fn object(&self, id: &ObjectId, live: &Live) -> Object {
+        let mut attributes = live.attributes.clone();
+        let sensitive = &mut engine::value::Paths::none();
+        engine::plan::live::derive(&self.schema.types[&live.ty], &mut attributes, sensitive);
+        Object { id: id.clone(), attributes }
+    }
+
+    /// What a list shows, which may be old or incomplete.
+    fn listed(&self, ty: &str) -> Vec<Object> {
+        let stale = self.chance(self.rates.stale);
+        let ago = if stale { self.with_rng(|rng| rng.below(STALE_MS)) } else { 0 };
+        let objects = lock(&self.sky).ago(ago);
+        let own = objects.iter().filter(|(_, live)| &*live.ty == ty);
+        own.filter(|_| !self.chance(self.rates.incomplete))
+            .map(|(id, live)| self.object(id, live))
+            .collect()
+    }
+}
+
+fn shapes_sent(runner: &Runner, call: &Call<'_>) -> Attributes {
+    let schema = &runner.schema.types[call.ty];
+    let programs = match call.phase.kind {
+        ProgramKind::Create => &schema.create,
+        ProgramKind::Update => &schema.update,
+        ProgramKind::Delete => &schema.delete,
+    };
+    let sends = &programs[call.phase.program].phases[call.phase.phase].sends;
+    shapes::sent(schema, sends, call)
+}
+
+/// A request on the wire: when its sender dies, it may still arrive.
+pub(crate) struct Wire<'a> {
+    pub(crate) runner: &'a Runner,
+    pub(crate) request: Option<Request>,
+}
+
+impl Drop for Wire<'_> {
+    fn drop(&mut self) {
+        let Some(request) = self.request.take() else { return };
+        let (arrives, after) =
+            self.runner.with_rng(|rng| (rng.per_mille(500), rng.below(LATE_MS / 2)));
+        if arrives {
+            let mut sky = lock(&self.runner.sky);
+            let at = sky.now_ms() + after;
+            sky.postpone(at, request);
+        }
+    }
+}
+
+/// A runner's side of the provider port.
+pub(crate) struct Cloud(pub(crate) Arc<Runner>);
+
+#[async_trait]
+impl Provider for Cloud {
+    fn schema(&self) -> Arc<ProviderSchema> {
+        self.0.schema.clone()
+    }
+
+    fn settle(&self) -> Duration {
+        Duration::from_millis(SETTLE_MS)
+    }
+
+    async fn list(&self, ty: &str) -> Result<Vec<Object>, Error> {
+        self.0.look("list").await?;
+        Ok(self.0.listed(ty))
+    }
+
+    async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error> {
+        self.0.look("read").await?;
+        let live = lock(&self.0.sky).objects.get(id).cloned();
+        match live {
+            Some(live) => Ok(self.0.object(id, &live)),
+            None => Err(Error::new(Kind::NotFound, format!("{ty} {id} does not exist"))),
+        }
+    }
+
+    async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
+        self.0.look("find").await?;
+        let mut found = self.0.listed(ty);
+        found.retain(|object| create.nonce.is_in(object.attributes["name"].as_str().unwrap()));
+        Ok(found)
+    }
+
+    async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
+        let runner = &*self.0;
+        runner.die_at("call").await;
+        let sent = shapes_sent(runner, call);
+        let address = runner.audit(&Asking::from(call), &sent);
+        let rates = &runner.rates;
+        let words = match (call.phase.kind, call.phase.phase) {
+            (ProgramKind::Create, 0) => "create",
+            (ProgramKind::Create, _) => "activate",
+            (ProgramKind::Update, _) => "update",
+            (ProgramKind::Delete, _) => "delete",
+        };
+        let id = call.id.map_or("", |id| &id.0);
+        runner.note(format_args!("{words} {} {id} for {address}", call.ty));
+        for (rate, kind) in [
+            (rates.not_sent, Kind::NotSent),
+            (rates.throttled, Kind::Throttled { after: None }),
+            (rates.refused, Kind::Rejected),
+            (rates.unauthenticated, Kind::Unauthenticated),
+        ] {
+            if runner.chance(rate) {
+                runner.note(format_args!("  {kind:?}"));
+                return Err(Error::new(kind, "a fault"));
+            }
+        }
+        let request = Request {
+            ty: call.ty.into(),
+            kind: call.phase.kind,
+            creates: words == "create",
+            ends: call.phase.kind == ProgramKind::Delete && call.phase.is_last(),
+            id: call.id.cloned(),
+            nonce: call.nonce.cloned(),
+            sent,
+            address,
+            words,
+        };
+        runner.send(request).await
+    }
+}
+
+impl Runner {
+    async fn send(&self, request: Request) -> Result<Reply, Error> {
+        let rates = &self.rates;
+        let mut wire = Wire { runner: self, request: Some(request) };
+        self.latency().await;
+        self.die_at("on the wire").await;
+        let request = wire.request.take().unwrap();
+        drop(wire);
+        if self.chance(rates.lost_before) {
+            self.note("  lost before");
+            return Err(Self::doubt("no answer"));
+        }
+        if self.chance(rates.late) {
+            let after = self.with_rng(|rng| rng.below(LATE_MS));
+            self.note("  late");
+            let mut sky = lock(&self.sky);
+            let at = sky.now_ms() + after;
+            sky.postpone(at, request);
+            return Err(Self::doubt("no answer yet"));
+        }
+        let done = {
+            let mut sky = lock(&self.sky);
+            sky.catch_up();
+            let first = self.reply(&mut sky, &request);
+            if self.chance(rates.doubled) {
+                sky.doubles(&request);
+                let second = self.reply(&mut sky, &request);
+                if self.with_rng(|rng| rng.per_mille(500)) { second } else { first }
+            } else {
+                first
+            }
+        };
+        self.latency().await;
+        self.boundary("answer").await;
+        if self.chance(rates.lost_after) {
+            self.note("  lost after");
+            return Err(Self::doubt("no answer"));
+        }
+        let reply = done?;
+        if self.chance(rates.still_waiting) {
+            self.note("  still waiting");
+            return Err(Error::new(Kind::StillWaiting, "it is not ready"));
+        }
+        // Some answers do not show what was made.
+        if self.chance(rates.bare) {
+            self.note("  bare");
+            return Ok(Reply { object: None });
+        }
+        Ok(reply)
+    }
+
+    /// What happens, and the answer, as it is at that moment.
+    fn reply(&self, sky: &mut Sky, request: &Request) -> Result<Reply, Error> {
+        let id = sky.effect(request)?;
+        let live = id.and_then(|id| sky.objects.get(&id).map(|live| self.object(&id, live)));
+        Ok(Reply { object: live })
+    }
+}

@@ -1,0 +1,114 @@
+//! The seam at the wire: one request goes out; a response comes back, or why there is none.
+//!
+//! Everything above it decides (what is sent, when, again, and what an answer proves), and is what
+//! a simulator exercises. What stands behind it only carries: [`crate::client`] in real runs, a
+//! model of a service in tests. No type of an HTTP library is in it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use url::Url;
+
+use crate::limits::Limiter;
+
+/// Carries requests.
+#[async_trait]
+pub trait Transport: Send + Sync {
+    /// Sends one request, once, and reads the whole answer. Redirects are answers like others.
+    async fn send(&self, request: Request) -> Result<Response, Broken>;
+
+    /// A random number: pauses are not to be the same for everyone who was refused at once.
+    fn random(&self) -> u64;
+}
+
+/// An HTTP method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Makes, or asks.
+    Post,
+    /// Puts in place.
+    Put,
+    /// Changes a part.
+    Patch,
+    /// Ends.
+    Delete,
+}
+
+/// A request, ready to send. Has no `Debug`: its address and headers may hold a key.
+pub struct Request {
+    /// Its method.
+    pub method: Method,
+    /// Where it goes.
+    pub url: Url,
+    /// Names and values beside those of its body; all values are kept out of any output.
+    pub headers: Vec<(String, String)>,
+    /// A JSON text.
+    pub body: Option<String>,
+    /// How long it may take, from its first byte to the answer's last.
+    pub within: Duration,
+    /// How many bytes the answer may have.
+    pub answer_bytes_max: usize,
+}
+
+/// An answer as it arrived.
+#[derive(Clone, Debug, Default)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// Names, in lower case, and values.
+    pub headers: Vec<(String, String)>,
+    /// The body, whole.
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug)]
+pub enum Broken {
+    /// No byte of the request left.
+    NotSent(String),
+    /// The request may have arrived.
+    Lost(String),
+}
+
+/// A transport with the limits that all who use it share.
+pub struct Network {
+    pub(crate) transport: Arc<dyn Transport>,
+    limiters: Limiters,
+}
+
+impl Network {
+    /// A network of its own, in which nobody has called yet.
+    pub fn new(transport: Arc<dyn Transport>) -> Self {
+        Self { transport, limiters: Limiters::default() }
+    }
+
+    pub(crate) fn limiter(&self, address: &str, bound: usize) -> Arc<Limiter> {
+        self.limiters.of(address, bound)
+    }
+}
+
+/// One limiter for each API address.
+#[derive(Default)]
+pub(crate) struct Limiters(Mutex<BTreeMap<String, Arc<Limiter>>>);
+
+impl Limiters {
+    /// The limiter of an address. The greatest bound that any instance asked for holds.
+    pub(crate) fn of(&self, address: &str, bound: usize) -> Arc<Limiter> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let limiter =
+            all.entry(address.to_owned()).or_insert_with(|| Arc::new(Limiter::new(bound)));
+        limiter.raise(bound);
+        limiter.clone()
+    }
+}
