@@ -51,5 +51,10 @@ pub(crate) fn harmless(text: &str) {
     assert!(!text.chars().any(acts), "this acts or hides: {text:?}");
     let commands = ["##vso[", "##teamcity[", "##[group]"];
     assert!(!commands.iter().any(|command| text.contains(command)), "a command: {text:?}");
-    assert!(!text.lines().any(|line| line.trim_start().starts_with("::")), "a command: {text:?}");
+    // Three colons are the renderer's own, before a second place, and no command.
+    let command = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("::") && !line.starts_with("::: ")
+    };
+    assert!(!text.lines().any(command), "a command: {text:?}");
 }
