@@ -68,7 +68,7 @@ fn s3() -> Option<Place> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     let start = || {
         let server = moto()?;
-        assert_eq!(http(server.port, "PUT", "/bucket", &[]), 200);
+        assert_eq!(http(server.port, "PUT", "/bucket"), 200);
         Some(server)
     };
     let server = SERVER.get_or_init(start).as_ref()?;

@@ -184,7 +184,7 @@ fn s3_server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     let start = || {
         let server = moto()?;
-        assert_eq!(http(server.port, "PUT", "/bucket", &[]), 200);
+        assert_eq!(http(server.port, "PUT", "/bucket"), 200);
         Some(server)
     };
     SERVER.get_or_init(start).as_ref()

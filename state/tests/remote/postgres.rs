@@ -145,7 +145,7 @@ impl Wire {
                 let back = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let deaf = deaf.clone();
                 std::thread::spawn(move || pass(client, server, None));
-                std::thread::spawn(move || pass(back.0, back.1, Some(deaf)));
+                std::thread::spawn(move || pass(back.0, back.1, Some(&deaf)));
             }
         });
         wire
@@ -153,12 +153,11 @@ impl Wire {
 }
 
 /// Passes bytes on; where `deaf` is set, the next ones are lost and the connection with them.
-fn pass(mut from: TcpStream, mut to: TcpStream, deaf: Option<Arc<AtomicBool>>) {
+fn pass(mut from: TcpStream, mut to: TcpStream, deaf: Option<&AtomicBool>) {
     use std::io::{Read as _, Write as _};
-    let mut bytes = [0; 65536];
-    loop {
-        let Ok(count @ 1..) = from.read(&mut bytes) else { break };
-        if deaf.as_ref().is_some_and(|deaf| deaf.swap(false, Ordering::SeqCst)) {
+    let mut bytes = vec![0; 65536];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        if deaf.is_some_and(|deaf| deaf.swap(false, Ordering::SeqCst)) {
             break;
         }
         if to.write_all(&bytes[..count]).is_err() {
