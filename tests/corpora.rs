@@ -39,6 +39,7 @@ fn every_kept_input_does_no_harm() {
             assert!(begin.elapsed() < PATIENCE, "{}: {:?}", path.display(), begin.elapsed());
         }
     }
+    entries::end();
 }
 
 #[test]

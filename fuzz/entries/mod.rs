@@ -40,6 +40,11 @@ pub fn run(name: &str, data: &[u8]) {
     entry(data);
 }
 
+/// Ends the services that targets started, and removes what they hold.
+pub fn end() {
+    service::end();
+}
+
 /// What is shown to people: a character that acts, hides or turns text around, and the beginning of
 /// a command to a CI system, would be a hole.
 pub(crate) fn harmless(text: &str) {

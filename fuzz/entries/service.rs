@@ -64,6 +64,13 @@ fn with_service<T>(one: &Mutex<Option<Running>>, use_it: impl FnOnce(&Running) -
     use_it(service)
 }
 
+/// Ends both.
+pub(crate) fn end() {
+    for one in [&ANY, &NAMED] {
+        drop(one.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
 /// A folder in memory where there is one: what is durable is not what is looked for here.
 fn folder() -> PathBuf {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
