@@ -103,7 +103,7 @@ fn check_rules(change: &Change, schema: &TypeSchema, desired: &Attributes) -> Re
 /// The attributes that a change sends as changed.
 pub(crate) fn changed(change: &Change) -> BTreeSet<Name> {
     match change.action {
-        Action::Create | Action::Replace => change.managed.clone(),
+        Action::Create | Action::Replace => change.managed.iter().cloned().collect(),
         _ => change.causes.iter().map(|cause| cause.attribute.clone()).collect(),
     }
 }

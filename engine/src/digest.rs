@@ -3,7 +3,7 @@
 //! Canonical JSON has sorted keys, no white space, and one way to write a number, so equal values
 //! have equal digests. Sets count as sorted lists.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,17 @@ impl Digest {
     /// The digest of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(short(&blake3::hash(bytes)))
+    }
+
+    /// The digest of the compact JSON text of something, which is not kept for it.
+    pub fn of_json(json: &impl Serialize) -> Self {
+        let mut hasher = std::io::BufWriter::with_capacity(1 << 16, blake3::Hasher::new());
+        // Hashing cannot fail, and what is digested has text keys and finite numbers.
+        let written = serde_json::to_writer(&mut hasher, json).is_ok();
+        match hasher.into_inner() {
+            Ok(hasher) if written => Self(short(&hasher.finalize())),
+            _ => Self::of(b""),
+        }
     }
 
     /// The digest of a value in canonical form.
@@ -92,7 +103,9 @@ fn write(value: &Value, text: &mut String) {
     match value {
         Value::Null => text.push_str("null"),
         Value::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
-        Value::Integer(number) => text.push_str(&number.to_string()),
+        Value::Integer(number) => {
+            let _ = write!(text, "{number}");
+        }
         // An integral float is written as the whole number it is, so 1 and 1.0 agree.
         Value::Float(number) => match value.as_integer() {
             Some(whole) => text.push_str(&whole.to_string()),
@@ -138,6 +151,13 @@ fn write_map(entries: &Attributes, text: &mut String) {
 }
 
 fn write_string(string: &str, text: &mut String) {
+    // Most texts need no escape.
+    if string.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+        text.push('"');
+        text.push_str(string);
+        text.push('"');
+        return;
+    }
     text.push_str(&serde_json::Value::from(string).to_string());
 }
 

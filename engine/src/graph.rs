@@ -28,7 +28,8 @@ pub struct Graph {
     locals: Vec<Name>,
     links: Links<Span>,
     nodes: FxHashMap<Block, usize>,
-    order: Vec<Block>,
+    /// The nodes of all blocks, each after what it depends on.
+    order: Vec<usize>,
 }
 
 impl Graph {
@@ -53,8 +54,22 @@ impl Graph {
 
     /// All blocks, each after what it depends on; by address where that leaves a choice. Members
     /// of a cycle, and what depends on them, come last.
-    pub fn order(&self) -> &[Block] {
-        &self.order
+    pub fn order(&self) -> impl ExactSizeIterator<Item = &Block> {
+        self.order.iter().map(|node| &self.blocks[*node])
+    }
+
+    /// The resources of a config in [`Self::order`].
+    pub fn walk<'c>(
+        &self,
+        config: &'c Config,
+    ) -> impl ExactSizeIterator<Item = Option<&'c ResourceConfig>> {
+        let by_node: Vec<&ResourceConfig> = config.resources.values().collect();
+        self.order.iter().map(move |node| {
+            let block = &self.blocks[*node];
+            // The config that the graph was made of has its blocks in the same places.
+            let same = by_node.get(*node).copied().filter(|resource| resource.block == *block);
+            same.or_else(|| config.resources.get(block))
+        })
     }
 
     /// The blocks that a block refers to or names in `depends_on`, by address.
@@ -118,7 +133,7 @@ impl Graph {
     }
 
     /// The blocks in order, without those in a cycle or behind one.
-    fn sorted(&self) -> Vec<Block> {
+    fn sorted(&self) -> Vec<usize> {
         let count = self.blocks.len() + self.locals.len();
         let mut missing = self.links.needs();
         // Locals go first, so that they do not disturb the order of the blocks.
@@ -132,7 +147,9 @@ impl Graph {
         }
         let mut order = Vec::with_capacity(self.blocks.len());
         while let Some(node) = locals.pop().or_else(|| Some(blocks.pop()?.0)) {
-            order.extend(self.blocks.get(node).cloned());
+            if node < self.blocks.len() {
+                order.push(node);
+            }
             for dependent in self.links.neighbours(node, Direction::Incoming) {
                 missing[dependent] -= 1;
                 if missing[dependent] == 0 {
@@ -143,10 +160,10 @@ impl Graph {
         order
     }
 
-    fn with_the_rest(&self) -> Vec<Block> {
-        let sorted: BTreeSet<&Block> = self.order.iter().collect();
-        let rest = self.blocks.iter().filter(|block| !sorted.contains(block));
-        self.order.iter().chain(rest).cloned().collect()
+    fn with_the_rest(&self) -> Vec<usize> {
+        let sorted: BTreeSet<usize> = self.order.iter().copied().collect();
+        let rest = (0..self.blocks.len()).filter(|node| !sorted.contains(node));
+        self.order.iter().copied().chain(rest).collect()
     }
 
     fn cycles(&self) -> Diagnostics {

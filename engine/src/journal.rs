@@ -5,14 +5,19 @@
 //! legal records is closed: [`Snapshot::fold`] refuses what cannot have happened, when writing and
 //! when reading back. Frames, checksums and files are the `state` crate's.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod calls;
+
+use std::collections::BTreeMap;
 use std::fmt;
+
+pub use calls::Calls;
 
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, Name};
 use crate::digest::Digest;
 use crate::schema::Operation;
+use crate::sorted::Set;
 use crate::state::{Entry, Nonce, Object, ObjectId, OutputValue, Progress, Snapshot, Watched};
 use crate::stored::Stored;
 use crate::value::Paths;
@@ -33,7 +38,7 @@ impl fmt::Display for CallId {
 }
 
 /// Which list of programs a phase belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProgramKind {
     /// The programs that create.
@@ -113,11 +118,11 @@ pub enum Record {
         /// Its live attributes, sealed.
         attributes: Stored,
         /// The attributes that the spec manages from now on.
-        managed: BTreeSet<Name>,
+        managed: Set<Name>,
         /// The places that hold secrets.
         sensitive: Paths,
         /// What it depends on from now on.
-        dependencies: BTreeSet<Address>,
+        dependencies: Set<Address>,
     },
     /// An object was confirmed to be gone without our doing.
     Vanished {
@@ -135,7 +140,7 @@ pub enum Record {
         /// The object.
         object: Object,
         /// What it depends on.
-        dependencies: BTreeSet<Address>,
+        dependencies: Set<Address>,
         /// Whether it stands beside the address's object, to be deleted: a leftover of ours.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         deposed: bool,
@@ -199,14 +204,14 @@ pub struct Started {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deposes: bool,
     /// The attributes that the spec manages.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub managed: BTreeSet<Name>,
+    #[serde(default, skip_serializing_if = "Set::is_empty")]
+    pub managed: Set<Name>,
     /// The places that hold secrets.
     #[serde(default, skip_serializing_if = "Paths::is_empty")]
     pub sensitive: Paths,
     /// What the object depends on.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub dependencies: BTreeSet<Address>,
+    #[serde(default, skip_serializing_if = "Set::is_empty")]
+    pub dependencies: Set<Address>,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
 }
@@ -286,13 +291,10 @@ impl Snapshot {
             Record::RunClosed { .. } => Ok(()),
             Record::Started(started) => self.start(started),
             Record::Finished { call, outcome } => self.finish(*call, outcome),
-            Record::Doubted { call, reason } => match self.pending.get_mut(call) {
-                Some(pending) => {
-                    pending.doubt = Some(reason.clone());
-                    Ok(())
-                }
-                None => illegal(format_args!("call {call} is in doubt and never began")),
-            },
+            Record::Doubted { call, reason } if self.pending.doubt(*call, reason) => Ok(()),
+            Record::Doubted { call, .. } => {
+                illegal(format_args!("call {call} is in doubt and never began"))
+            }
             Record::Resolved { call, resolution } => self.resolve(*call, resolution),
             Record::Seen { address, object, progress, attributes, managed, .. } => {
                 let Some(entry) = self.entries.get_mut(address) else {
@@ -346,10 +348,7 @@ impl Snapshot {
             return illegal(format_args!("call {call} begins where c{} is due", self.next_call));
         }
         // What was put aside may go while the address's own object is worked on.
-        let twice = self.pending.values().any(|pending| {
-            pending.started.address == *address && pending.started.object == started.object
-        });
-        if twice {
+        if self.pending.is_busy(started) {
             return illegal(format_args!("{address} has two calls at once"));
         }
         let is_create = phase.kind == ProgramKind::Create && phase.phase == 0;
@@ -372,7 +371,7 @@ impl Snapshot {
     }
 
     fn take_pending(&mut self, call: CallId) -> Result<Started, IllegalRecord> {
-        match self.pending.remove(&call) {
+        match self.pending.remove(call) {
             Some(pending) => Ok(pending.started),
             None => illegal(format_args!("call {call} ends and is not under way")),
         }
@@ -497,7 +496,7 @@ impl Snapshot {
             provider: started.provider.clone(),
             current: None,
             deposed: Vec::new(),
-            dependencies: BTreeSet::new(),
+            dependencies: Set::new(),
         });
         if let Some(old) = entry.current.take() {
             if !started.deposes {
@@ -526,7 +525,7 @@ impl Snapshot {
         address: &Address,
         provider: &Name,
         object: &Object,
-        dependencies: &BTreeSet<Address>,
+        dependencies: &Set<Address>,
     ) -> Result<(), IllegalRecord> {
         if self.entries.get(address).is_some_and(|entry| entry.current.is_some()) {
             return illegal(format_args!("{address} was taken over and exists"));
@@ -547,7 +546,7 @@ impl Snapshot {
             provider: provider.clone(),
             current: None,
             deposed: Vec::new(),
-            dependencies: BTreeSet::new(),
+            dependencies: Set::new(),
         });
         if entry.object(&object.id).is_none() {
             entry.deposed.push(object.clone());

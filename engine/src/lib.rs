@@ -16,6 +16,7 @@ pub mod graph;
 pub mod journal;
 pub mod plan;
 pub mod schema;
+pub mod sorted;
 pub mod spec;
 pub mod state;
 pub mod stored;

@@ -4,14 +4,15 @@
 //! [`crate::journal`] records and by the few commands that edit it, each time as a whole new
 //! serial. Bytes, files and locks are the `state` crate's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, Name};
 use crate::digest::SealKey;
-use crate::journal::{CallId, Pending};
+use crate::journal::Calls;
+use crate::sorted::Set;
 use crate::stored::Stored;
 use crate::value::Paths;
 
@@ -101,8 +102,8 @@ pub struct Snapshot {
     /// What each address stands for.
     pub entries: BTreeMap<Address, Entry>,
     /// Calls that began and whose end nobody knows.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub pending: BTreeMap<CallId, Pending>,
+    #[serde(default, skip_serializing_if = "no_calls")]
+    pub pending: Calls,
     /// Nonces of creates that may have left more than the state names: what surfaces under one is
     /// ours, inert and unwanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -115,6 +116,10 @@ pub struct Snapshot {
     pub next_call: u64,
 }
 
+fn no_calls(calls: &Calls) -> bool {
+    calls.is_empty()
+}
+
 impl Snapshot {
     /// The state of a spec that was never applied.
     pub fn new(lineage: String, seal_key: SealKey) -> Self {
@@ -123,7 +128,7 @@ impl Snapshot {
             serial: 0,
             seal_key,
             entries: BTreeMap::new(),
-            pending: BTreeMap::new(),
+            pending: Calls::default(),
             watched: Vec::new(),
             outputs: BTreeMap::new(),
             next_call: 0,
@@ -143,8 +148,8 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deposed: Vec<Object>,
     /// The addresses that the last applied spec made it depend on.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub dependencies: BTreeSet<Address>,
+    #[serde(default, skip_serializing_if = "Set::is_empty")]
+    pub dependencies: Set<Address>,
 }
 
 /// An object that exists in an API because of us, as last seen.
@@ -158,8 +163,8 @@ pub struct Object {
     /// Its attributes as last seen, secrets sealed.
     pub attributes: Stored,
     /// The attributes that the spec, or a default, gave: drift of others is nobody's concern.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub managed: BTreeSet<Name>,
+    #[serde(default, skip_serializing_if = "Set::is_empty")]
+    pub managed: Set<Name>,
     /// The places that hold secrets, beside those that the schema declares.
     #[serde(default, skip_serializing_if = "Paths::is_empty")]
     pub sensitive: Paths,

@@ -6,6 +6,8 @@
 //! [`seal`]; storing something that is marked sensitive without sealing it first is impossible,
 //! because [`Stored::new`] takes the sensitive places and seals them itself.
 
+mod plain;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -17,10 +19,11 @@ use crate::types::Type;
 use crate::value::{Attributes, Datum, Path, Paths, Sealed, Segment, Value};
 
 /// A value at rest.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stored {
-    /// The JSON, with `null` in the places below.
-    pub json: serde_json::Value,
+    /// What JSON can say of it: with null in the places below, and lists for sets.
+    #[serde(with = "plain")]
+    pub json: Value,
     /// What was sealed, by place, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sealed: Vec<SealedAt>,
@@ -61,6 +64,12 @@ pub struct DamagedValue {
     reason: String,
 }
 
+impl Default for Stored {
+    fn default() -> Self {
+        Self { json: Value::Null, sealed: Vec::new(), unknown: Vec::new() }
+    }
+}
+
 impl Stored {
     /// Prepares a datum for storing: seals what is sensitive, then takes it apart.
     pub fn new(datum: &Datum, key: &SealKey) -> Self {
@@ -74,25 +83,29 @@ impl Stored {
         stored
     }
 
-    fn take(&mut self, value: &Value, path: &Path) -> serde_json::Value {
+    fn take(&mut self, value: &Value, path: &Path) -> Value {
+        // Most values are what JSON can say, and shared as they are.
+        if plain::is_plain(value) {
+            return value.clone();
+        }
         match value {
-            Value::List(items) | Value::Set(items) => items
-                .iter()
-                .enumerate()
-                .map(|(index, item)| self.take(item, &path.join(index)))
-                .collect(),
-            Value::Map(entries) => entries
-                .iter()
-                .map(|(name, item)| (name.to_string(), self.take(item, &path.join(name.clone()))))
-                .collect::<serde_json::Map<_, _>>()
-                .into(),
+            Value::List(items) | Value::Set(items) => {
+                let items = items.iter().enumerate();
+                Value::list(items.map(|(at, item)| self.take(item, &path.join(at))).collect())
+            }
+            Value::Map(entries) => Value::map(
+                entries
+                    .iter()
+                    .map(|(name, item)| (name.clone(), self.take(item, &path.join(name.clone()))))
+                    .collect(),
+            ),
             Value::Sealed(sealed) => {
                 self.sealed.push(SealedAt {
                     path: path.clone(),
                     ty: sealed.ty.to_string(),
                     fingerprint: sealed.fingerprint.clone(),
                 });
-                serde_json::Value::Null
+                Value::Null
             }
             Value::Unknown(unknown) => {
                 self.unknown.push(UnknownAt {
@@ -100,16 +113,16 @@ impl Stored {
                     ty: unknown.ty.to_string(),
                     residual: unknown.residual.to_string(),
                 });
-                serde_json::Value::Null
+                Value::Null
             }
-            plain => to_json(plain),
+            plain => plain.clone(),
         }
     }
 
     /// Puts the value together again. Lists that a schema calls sets become sets when the caller
     /// converts the value to its type.
     pub fn value(&self) -> Result<Value, DamagedValue> {
-        let mut value = from_json(&self.json);
+        let mut value = self.json.clone();
         for at in &self.sealed {
             let ty = read_type(&at.path, &at.ty)?;
             let sealed = Sealed { ty, fingerprint: at.fingerprint.clone() };

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::Name;
 use crate::digest::Fingerprint;
 use crate::expression::Expr;
+use crate::sorted;
 use crate::types::Type;
 
 /// A value. Collections are shared, so a clone is cheap.
@@ -46,7 +47,7 @@ pub enum Value {
 }
 
 /// Values by name: the attributes of an object, or the entries of a map.
-pub type Attributes = BTreeMap<Name, Value>;
+pub type Attributes = sorted::Map<Name, Value>;
 
 /// What is known about a value that only apply will know.
 #[derive(Clone, Debug, PartialEq)]

@@ -366,7 +366,7 @@ fn other_record(record: &Record) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use engine::sorted::Set;
 
     use engine::address::Name;
     use engine::digest::SealKey;
@@ -391,7 +391,7 @@ mod tests {
                 &json!({"name": "n", "token": "hunter2", "tags": {"a": 1}, "x": null}),
                 &places,
             ),
-            managed: BTreeSet::from([Name::from("name")]),
+            managed: Set::from([Name::from("name")]),
             sensitive: places,
         }
     }
@@ -402,7 +402,7 @@ mod tests {
             provider: "test".into(),
             current: Some(object("o1", Progress::Ready)),
             deposed: vec![object("o0", Progress::Deleting { done: 1 })],
-            dependencies: BTreeSet::from(["app.z".parse().unwrap()]),
+            dependencies: Set::from(["app.z".parse().unwrap()]),
         };
         snapshot.entries.insert(r#"app.a["k"]"#.parse().unwrap(), entry);
         for (name, value, sensitive, places) in

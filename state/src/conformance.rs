@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use engine::digest::{Digest, SealKey};
 use engine::journal::Record;
+use engine::sorted::Set;
 use engine::state::{Entry, Object, ObjectId, Snapshot};
-use engine::stored::Stored;
+use engine::stored::{Stored, from_json};
 
 use crate::{Held, Holder, Loaded, Store, StoreError, Version};
 
@@ -55,7 +56,7 @@ fn entry(n: u64) -> Entry {
     let object = Object {
         id: ObjectId(format!("id-{n}").into()),
         progress: engine::state::Progress::Ready,
-        attributes: Stored { json, ..Stored::default() },
+        attributes: Stored { json: from_json(&json), ..Stored::default() },
         managed: ["name".into()].into(),
         sensitive: engine::value::Paths::none(),
     };
@@ -63,7 +64,7 @@ fn entry(n: u64) -> Entry {
         provider: "builtin".into(),
         current: Some(object),
         deposed: Vec::new(),
-        dependencies: std::collections::BTreeSet::new(),
+        dependencies: Set::new(),
     }
 }
 

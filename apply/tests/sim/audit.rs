@@ -1,12 +1,12 @@
 //! What every mutating call is held against, at the moment at which it is sent.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use engine::address::{Address, Name};
 use engine::journal::{PhaseRef, ProgramKind};
 use engine::plan::{Action, Plan, Step};
 use engine::schema::ReplaceOrder;
+use engine::sorted::Set;
 use engine::state::{Nonce, ObjectId};
 use engine::value::{Attributes, Value};
 use provider_port::Call;
@@ -148,7 +148,7 @@ impl Runner {
     }
 
     /// What is used is there before its user and after it.
-    fn audit_order(&self, sky: &mut Sky, who: &str, call: &Asking, managed: &BTreeSet<Name>) {
+    fn audit_order(&self, sky: &mut Sky, who: &str, call: &Asking, managed: &Set<Name>) {
         if sky.disordered || self.fenced.load(Ordering::Relaxed) {
             return;
         }

@@ -72,8 +72,8 @@ fn understand_graphql(body: &Json) -> Result<Understood, String> {
             let input = document.arguments["input"].as_object().ok_or("no input")?;
             let mut sent = sent("unit", input);
             // What is left out is reset.
-            sent.entry("disk_id".into()).or_insert(Value::Null);
-            sent.entry("workers".into()).or_insert(Value::Integer(3));
+            sent.insert_absent("disk_id".into(), Value::Null);
+            sent.insert_absent("workers".into(), Value::Integer(3));
             match id(input) {
                 Some(id) => Asked::Change("unit", id, sent),
                 None => Asked::Make("unit", sent),

@@ -281,7 +281,9 @@ impl Sky {
             let mut attributes = request.sent.clone();
             attributes.insert("id".into(), Value::String(id.0.clone()));
             let nonce = request.nonce.clone().unwrap();
-            attributes.entry("name".into()).or_insert_with(|| Value::String(nonce.0.clone()));
+            if !attributes.contains_key("name") {
+                attributes.insert("name".into(), Value::String(nonce.0.clone()));
+            }
             let owner = Some((request.address.clone(), nonce));
             let live = Live { ty: request.ty.clone(), attributes, owner };
             self.objects.insert(id.clone(), Arc::new(live));

@@ -434,7 +434,7 @@ fn request(
         _ => None,
     };
     if creates && asked.ty() == "image" {
-        sent.entry("kind".into()).or_insert(Value::string("NVIDIA"));
+        sent.insert_absent("kind".into(), Value::string("NVIDIA"));
     }
     crate::sky::Request {
         ty: asked.ty().into(),

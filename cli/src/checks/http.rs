@@ -1,9 +1,7 @@
 //! The request of a check: one GET, without a key, without redirects, with a bound on time and size.
 
-use std::collections::BTreeMap;
-
 use engine::stored::from_json;
-use engine::value::{Datum, Value};
+use engine::value::{Attributes, Datum, Value};
 
 use super::{Fetched, fetched, job, shape};
 use crate::error::chain;
@@ -25,7 +23,7 @@ pub(super) async fn fetch(datum: &Datum) -> Result<Fetched, String> {
     let (status, body) = asked.map_err(|_| "the request was not answered in time")??;
     let body = String::from_utf8_lossy(&body).into_owned();
     let json = serde_json::from_str(&body).ok();
-    let value = Value::map(BTreeMap::from([
+    let value = Value::map(Attributes::from([
         ("status".into(), Value::Integer(i64::from(status))),
         ("json".into(), json.as_ref().map_or(Value::Null, from_json)),
         ("body".into(), Value::string(body)),

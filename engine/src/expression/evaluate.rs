@@ -147,7 +147,7 @@ impl<'s> Evaluator<'s> {
     /// A list of parts, whose sensitive places are the items'.
     fn list_of(&mut self, parts: Vec<Part>, range: Range) -> Part {
         let mut sensitive = Paths::none();
-        for (index, part) in parts.iter().enumerate() {
+        for (index, part) in parts.iter().enumerate().filter(|(_, p)| !p.sensitive.is_empty()) {
             sensitive.extend_below(&Path::root().join(index), &part.sensitive);
         }
         let source = self.source_if(&parts, range, Kind::List);
@@ -239,9 +239,11 @@ fn entries_of(
     entries: impl Iterator<Item = (Name, Part)>,
     places: &[(Expr, Expr)],
 ) -> Result<Part, Stop> {
-    let (mut map, mut sensitive) = (Attributes::new(), Paths::none());
+    let (mut map, mut sensitive) = (Attributes::with_capacity(places.len()), Paths::none());
     for ((name, part), (place, _)) in entries.zip(places) {
-        sensitive.extend_below(&Path::attribute(Name::clone(&name)), &part.sensitive);
+        if !part.sensitive.is_empty() {
+            sensitive.extend_below(&Path::attribute(Name::clone(&name)), &part.sensitive);
+        }
         if map.insert(name, part.value).is_some() {
             return Err(stop(place.range, "this key stands twice in the map", None));
         }

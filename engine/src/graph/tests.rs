@@ -24,7 +24,7 @@ fn graph(text: &str) -> (Graph, String) {
 fn check_order(text: &str, expected: &str) -> Graph {
     let (graph, diagnostics) = graph(text);
     assert_lines(&diagnostics, "");
-    let order: Vec<String> = graph.order().iter().map(ToString::to_string).collect();
+    let order: Vec<String> = graph.order().map(ToString::to_string).collect();
     assert_eq!(order.join(" "), expected);
     graph
 }
@@ -114,7 +114,7 @@ fn a_long_chain_is_no_problem() {
     let last = format!("[resource.value.r{count:06}]\n");
     let (graph, diagnostics) = graph(&(text.clone() + &last));
     assert_eq!(diagnostics, "");
-    assert_eq!(graph.order()[0].to_string(), format!("value.r{count:06}"));
+    assert_eq!(graph.order().next().unwrap().to_string(), format!("value.r{count:06}"));
     let closing = format!("{last}value = '${{value.r000000.value}}'\n");
     let (_, diagnostics) = self::graph(&(text + &closing));
     assert!(diagnostics.contains("a cycle") && diagnostics.len() < 4000, "{diagnostics}");

@@ -22,9 +22,9 @@ fn started(call: u64, phase: PhaseRef, object: Option<&str>) -> Record {
         nonce,
         name: None,
         deposes: false,
-        managed: BTreeSet::new(),
+        managed: Set::new(),
         sensitive: Paths::none(),
-        dependencies: BTreeSet::new(),
+        dependencies: Set::new(),
         at_ms: 0,
     }))
 }

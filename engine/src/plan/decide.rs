@@ -176,7 +176,7 @@ fn planned(case: &Case<'_>, verdict: &Verdict, sensitive: &mut Paths) -> Attribu
     if base.is_none() && case.held.is_some() {
         return all_unknown(schema, case.address);
     }
-    let mut planned = Attributes::new();
+    let mut planned = Attributes::with_capacity(schema.attributes.len());
     for (name, attribute) in &schema.attributes {
         let value = match (case.wanted.attributes.get(name), base) {
             (Some(value), Some(live)) if keeps_live(case, name, verdict) => {
@@ -202,14 +202,12 @@ fn planned(case: &Case<'_>, verdict: &Verdict, sensitive: &mut Paths) -> Attribu
         sensitive.extend_below(&Path::root(), &live.object.sensitive);
         return planned;
     }
-    let before = planned.clone();
+    let before = (verdict.action == Action::NoOp).then(|| planned.clone());
     live::derive(schema, &mut planned, sensitive);
-    if verdict.action == Action::NoOp {
-        // Nothing changes, so what cannot be derived again (from a sealed value) is as it was.
-        for (name, value) in before {
-            if planned.get(&name).is_some_and(|derived| !derived.is_known()) {
-                planned.insert(name, value);
-            }
+    // Where nothing changes, what cannot be derived again (from a sealed value) is as it was.
+    for (name, value) in before.into_iter().flatten() {
+        if planned.get(&name).is_some_and(|derived| !derived.is_known()) {
+            planned.insert(name, value);
         }
     }
     planned

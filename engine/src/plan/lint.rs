@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rustc_hash::FxHashMap;
+
 use super::{Action, Plan, Step, StepId};
 use crate::address::Address;
 use crate::expression::{Kind, Root};
@@ -69,18 +71,20 @@ fn changes_have_steps(plan: &Plan, notes: &mut Vec<String>) {
 }
 
 fn no_phase_twice(plan: &Plan, notes: &mut Vec<String>) {
-    let mut seen = BTreeSet::new();
-    for step in &plan.steps {
-        if let Some(phase) = step.phase
-            && !seen.insert((step.change, phase))
-        {
-            notes.push(format!("step {} repeats a phase of {}", step.id, step.address));
+    let phase = |step: &Step| Some((step.change, step.phase?, step.id));
+    let mut phases: Vec<_> = plan.steps.iter().filter_map(phase).collect();
+    phases.sort_unstable();
+    for pair in phases.windows(2) {
+        let (change, phase, id) = pair[1];
+        if (change, phase) == (pair[0].0, pair[0].1) {
+            let address = &plan.steps[id.0 as usize].address;
+            notes.push(format!("step {id} repeats a phase of {address}"));
         }
     }
 }
 
 fn phases_in_order(plan: &Plan, notes: &mut Vec<String>) {
-    let mut last: BTreeMap<(usize, ProgramKind), (usize, StepId)> = BTreeMap::new();
+    let mut last: FxHashMap<(usize, ProgramKind), (usize, StepId)> = FxHashMap::default();
     for step in &plan.steps {
         let Some(PhaseRef { kind, phase, .. }) = step.phase else { continue };
         if let Some((before, id)) = last.insert((step.change, kind), (phase, step.id))
@@ -93,24 +97,23 @@ fn phases_in_order(plan: &Plan, notes: &mut Vec<String>) {
 
 /// Whatever a residual refers to is made by a step that its own steps come after, or is there.
 fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
-    let mut producers: BTreeMap<&Address, StepId> = BTreeMap::new();
+    let mut producers: FxHashMap<&Address, StepId> = FxHashMap::default();
     for step in &plan.steps {
         let creates = step.phase.is_some_and(|p| p.kind == ProgramKind::Create && p.phase == 0);
         if creates {
             producers.insert(&step.address, step.id);
         }
     }
-    let mut firsts: BTreeMap<usize, &Step> = BTreeMap::new();
-    for step in plan
-        .steps
-        .iter()
-        .filter(|step| step.phase.is_some_and(|phase| phase.kind != ProgramKind::Delete))
-    {
-        firsts.entry(step.change).or_insert(step);
+    let mut firsts: Vec<Option<&Step>> = vec![None; plan.changes.len()];
+    for step in &plan.steps {
+        let ups = step.phase.is_some_and(|phase| phase.kind != ProgramKind::Delete);
+        if let (true, Some(first)) = (ups, firsts.get_mut(step.change)) {
+            first.get_or_insert(step);
+        }
     }
     let mut budget = LOOKS_MAX;
-    for (index, step) in firsts {
-        let Some(change) = plan.changes.get(index) else { continue };
+    for (change, first) in plan.changes.iter().zip(firsts) {
+        let Some(step) = first else { continue };
         for address in slots(change.after.iter().flat_map(|after| after.values())) {
             if address == change.address {
                 continue;
@@ -131,6 +134,12 @@ const LOOKS_MAX: usize = 1_000_000;
 
 /// Whether a step waits for another, directly or through others; true where the budget is used up.
 fn reaches(plan: &Plan, from: StepId, to: StepId, budget: &mut usize) -> bool {
+    // Nearly always the step itself says it.
+    let direct = plan.steps.get(from.0 as usize).is_some_and(|step| step.needs.contains(&to));
+    if direct {
+        *budget = budget.saturating_sub(1);
+        return true;
+    }
     let mut open = vec![from];
     let mut seen = BTreeSet::new();
     while let Some(id) = open.pop() {
@@ -189,8 +198,11 @@ fn collect_slots(value: &Value, addresses: &mut BTreeSet<Address>) {
 }
 
 fn replaces_go_both_ways(plan: &Plan, notes: &mut Vec<String>) {
+    let replaces = |index: usize| {
+        plan.changes.get(index).is_some_and(|change| change.action == Action::Replace)
+    };
     let mut kinds: BTreeMap<usize, BTreeSet<ProgramKind>> = BTreeMap::new();
-    for step in &plan.steps {
+    for step in plan.steps.iter().filter(|step| replaces(step.change)) {
         if let Some(phase) = step.phase {
             kinds.entry(step.change).or_default().insert(phase.kind);
         }

@@ -3,7 +3,7 @@
 use super::scope::AttributeScope;
 use crate::expression::evaluate;
 use crate::schema::TypeSchema;
-use crate::stored::{Stored, from_json};
+use crate::stored::Stored;
 use crate::types::Type;
 use crate::value::{Attributes, Path, Paths, Value};
 
@@ -11,16 +11,13 @@ use crate::value::{Attributes, Path, Paths, Value};
 /// left out; what it has with another type is left as it is.
 pub fn stored_attributes(stored: &Stored, schema: &TypeSchema) -> Result<Attributes, String> {
     let mut attributes = Attributes::new();
-    // Most objects hold nothing sealed: those are read straight from their JSON, sharing the
-    // schema's names.
-    if let (serde_json::Value::Object(entries), true) =
+    // Most objects hold nothing sealed: those are taken as they are, sharing the schema's names.
+    if let (Value::Map(entries), true) =
         (&stored.json, stored.sealed.is_empty() && stored.unknown.is_empty())
     {
-        for (name, json) in entries {
-            let Some((name, attribute)) = schema.attributes.get_key_value(name.as_str()) else {
-                continue;
-            };
-            attributes.insert(name.clone(), typed(from_json(json), &attribute.ty));
+        for (name, value) in entries.iter() {
+            let Some((name, attribute)) = schema.attributes.get_key_value(name) else { continue };
+            attributes.insert(name.clone(), typed(value.clone(), &attribute.ty));
         }
         return Ok(attributes);
     }

@@ -10,6 +10,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use rustc_hash::FxHashMap;
+
 use super::planner::Draft;
 use super::scope::AttributeScope;
 use super::{Action, Step, StepId, diagnostics};
@@ -18,12 +20,15 @@ use crate::diagnostics::Diagnostics;
 use crate::expression::evaluate::evaluate;
 use crate::journal::{PhaseRef, ProgramKind};
 use crate::schema::{Operation, Program};
+use crate::sorted::Set;
 use crate::state::{ObjectId, Progress, Snapshot};
 use crate::value::{Attributes, Paths, Value};
 
 /// Turns changes into steps.
 pub(super) fn lower(drafts: &[Draft], snapshot: &Snapshot, found: &mut Diagnostics) -> Vec<Step> {
     let mut lowering = Lowering::default();
+    lowering.nodes.reserve(drafts.len());
+    lowering.roles.reserve(drafts.len());
     for (index, draft) in drafts.iter().enumerate() {
         let role = lowering.draft(index, draft, found);
         lowering.roles.push(role);
@@ -44,7 +49,7 @@ struct Node {
     phase: Option<PhaseRef>,
     object: Option<ObjectId>,
     deposes: bool,
-    needs: BTreeSet<NodeId>,
+    needs: Set<NodeId>,
 }
 
 /// The nodes of one draft that others wait for.
@@ -255,7 +260,7 @@ impl Lowering {
         phase: Option<PhaseRef>,
         object: Option<ObjectId>,
     ) -> NodeId {
-        let needs = BTreeSet::new();
+        let needs = Set::new();
         self.nodes.push(Node { draft, operation, phase, object, deposes: false, needs });
         self.nodes.len() - 1
     }
@@ -292,11 +297,11 @@ impl Lowering {
     }
 
     fn follow_dependencies(&mut self, drafts: &[Draft]) {
-        let by_address = by_address(drafts);
+        let indices = by_address(drafts);
         for (draft, role) in drafts.iter().zip(&self.roles) {
             let Some(first) = role.first_up else { continue };
             for dependency in &draft.change.dependencies {
-                let Some(&index) = by_address.get(dependency) else { continue };
+                let Some(&index) = indices.get(dependency) else { continue };
                 if let Some(ready) = self.roles[index].ready {
                     self.nodes[first].needs.insert(ready);
                 }
@@ -305,12 +310,15 @@ impl Lowering {
     }
 
     fn delete_after_release(&mut self, drafts: &[Draft], snapshot: &Snapshot) {
-        let by_address = by_address(drafts);
+        if self.roles.iter().all(|role| role.deletes.is_none()) {
+            return;
+        }
+        let indices = by_address(drafts);
         let dependents = dependents(drafts, snapshot);
         for (draft, role) in drafts.iter().zip(&self.roles) {
             let Some((first, _)) = role.deletes else { continue };
             for dependent in dependents.get(&draft.change.address).into_iter().flatten() {
-                let Some(&index) = by_address.get(*dependent) else { continue };
+                let Some(&index) = indices.get(*dependent) else { continue };
                 let other = &self.roles[index];
                 // A replace that deletes first cannot wait for those that wait for what it
                 // creates; they let go only of a copy that is gone already.
@@ -439,7 +447,8 @@ fn name_in(draft: &Draft, side: Side) -> Option<&str> {
     object.get(attribute)?.as_str()
 }
 
-fn by_address(drafts: &[Draft]) -> BTreeMap<&Address, usize> {
+/// Where the draft of each address stands; those of deposed objects are left out.
+fn by_address(drafts: &[Draft]) -> FxHashMap<&Address, usize> {
     drafts
         .iter()
         .enumerate()
@@ -453,8 +462,8 @@ fn by_address(drafts: &[Draft]) -> BTreeMap<&Address, usize> {
 fn dependents<'a>(
     drafts: &'a [Draft],
     snapshot: &'a Snapshot,
-) -> BTreeMap<&'a Address, BTreeSet<&'a Address>> {
-    let mut dependents: BTreeMap<&Address, BTreeSet<&Address>> = BTreeMap::new();
+) -> FxHashMap<&'a Address, BTreeSet<&'a Address>> {
+    let mut dependents: FxHashMap<&Address, BTreeSet<&Address>> = FxHashMap::default();
     let before = snapshot.entries.iter().map(|(address, entry)| (address, &entry.dependencies));
     let kept = drafts.iter().filter(|draft| !draft.change.deposed);
     let after = kept.map(|draft| (&draft.change.address, &draft.change.dependencies));

@@ -26,7 +26,7 @@ pub mod text;
 mod triggers;
 mod wanted;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use compare::{agree, fitness_digest, is_stable};
@@ -39,6 +39,7 @@ use crate::digest::Digest;
 use crate::expression::Expr;
 use crate::journal::{CallId, PhaseRef, Record};
 use crate::schema::Operation;
+use crate::sorted::Set;
 use crate::state::{Nonce, ObjectId, Progress};
 use crate::value::{Attributes, Paths, Value};
 
@@ -114,9 +115,9 @@ pub struct Change {
     /// How apply computes the sensitive attributes that the plan cannot hold, by attribute.
     pub secrets: BTreeMap<Name, Expr>,
     /// The attributes that the spec or a default gives.
-    pub managed: BTreeSet<Name>,
+    pub managed: Set<Name>,
     /// What it depends on.
-    pub dependencies: BTreeSet<Address>,
+    pub dependencies: Set<Address>,
     /// What happens beside the change, such as "replaces workers"; each once, in order.
     pub effects: Vec<String>,
     /// What is lost for good, in words, when something is.

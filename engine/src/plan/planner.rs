@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::input::{Mode, Observed, PlanInput};
 use super::live::{overlay, stored_attributes};
 use super::scope::{LocalCache, Planned, SpecScope, object};
@@ -19,6 +21,7 @@ use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
 use crate::schema::TypeSchema;
+use crate::sorted::Set;
 use crate::spec::ResourceConfig;
 use crate::state::{Entry, Object, Progress};
 use crate::stored::Stored;
@@ -51,7 +54,7 @@ pub(super) struct Planner<'a> {
     pub(super) planned: Planned,
     pub(super) locals: LocalCache,
     pub(super) drafts: Vec<Draft>,
-    pub(super) handled: BTreeSet<Address>,
+    pub(super) handled: FxHashSet<Address>,
     pub(super) drift: Vec<Drift>,
     pub(super) seen: Vec<Record>,
     pub(super) selection: selection::Selection,
@@ -92,7 +95,7 @@ impl<'a> Planner<'a> {
             planned: Planned::default(),
             locals: LocalCache::default(),
             drafts: Vec::new(),
-            handled: BTreeSet::new(),
+            handled: FxHashSet::default(),
             drift: Vec::new(),
             seen: Vec::new(),
             selection: selection::Selection::default(),
@@ -126,12 +129,13 @@ impl<'a> Planner<'a> {
     /// Every block in dependency order, every instance by key.
     fn walk(&mut self) {
         let mut count = 0;
-        for block in self.input.graph.order() {
-            let Some(resource) = self.input.config.resources.get(block) else { continue };
+        let resources = self.input.graph.walk(self.input.config);
+        self.drafts.reserve(resources.len());
+        for resource in resources.flatten() {
             let scope = SpecScope::new(self.input.config, &self.planned, &self.locals);
             let instances = wanted::expand(resource, &scope, &mut self.diagnostics);
             if resource.for_each.is_some() {
-                self.planned.declare_many(block);
+                self.planned.declare_many(&resource.block);
             }
             let instances = instances.unwrap_or_default();
             count += instances.len();
@@ -139,6 +143,8 @@ impl<'a> Planner<'a> {
                 self.diagnostics.push(diagnostics::too_many_instances(resource));
                 return;
             }
+            // Growing step by step would copy a large list often.
+            self.drafts.reserve(instances.len());
             for instance in instances {
                 self.instance(resource, instance);
             }
@@ -166,7 +172,7 @@ impl<'a> Planner<'a> {
         let Some(wanted) = wanted else {
             let unknown = decide::all_unknown(&resource.schema, &address);
             self.planned.insert(&address, object(unknown, Paths::none()));
-            self.handled.insert(address);
+            self.handled(address);
             return;
         };
         let object = match self.decide(resource, &address, &wanted, flags) {
@@ -176,7 +182,14 @@ impl<'a> Planner<'a> {
             }
         };
         self.planned.insert(&address, object);
-        self.handled.insert(address);
+        self.handled(address);
+    }
+
+    /// Remembers that an address was decided; it matters only for what the state has.
+    fn handled(&mut self, address: Address) {
+        if !self.input.snapshot.entries.is_empty() {
+            self.handled.insert(address);
+        }
     }
 
     fn decide(
@@ -392,7 +405,7 @@ impl<'a> Planner<'a> {
     fn base(&self) -> Base {
         let snapshot = self.input.snapshot;
         let used = self.drafts.iter().filter(|draft| draft.change.action != Action::NoOp);
-        let mut wanted = BTreeSet::new();
+        let mut wanted = FxHashSet::default();
         for draft in used {
             wanted.insert(&draft.change.address);
             wanted.extend(&draft.change.dependencies);
@@ -446,9 +459,9 @@ pub(super) fn accepted(address: &Address, live: &Live<'_>, entry: &Entry) -> Opt
 /// What the state is to say of an object beside its attributes.
 struct Next<'a> {
     progress: &'a Progress,
-    managed: &'a BTreeSet<Name>,
+    managed: &'a Set<Name>,
     sensitive: &'a Paths,
-    dependencies: &'a BTreeSet<Address>,
+    dependencies: &'a Set<Address>,
 }
 
 impl Next<'_> {

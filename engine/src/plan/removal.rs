@@ -12,6 +12,7 @@ use crate::address::Address;
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
 use crate::schema::TypeSchema;
+use crate::sorted::Set;
 use crate::spec::{ResourceConfig, SpecExpr};
 use crate::state::{Entry, Object, Progress};
 use crate::stored::Stored;
@@ -158,21 +159,21 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
             id: leftover.id.clone(),
             progress: Progress::Ready,
             attributes: Stored::of_sealed(&Value::map(leftover.attributes.clone())),
-            managed: BTreeSet::new(),
+            managed: Set::new(),
             sensitive: Paths::none(),
         };
         planner.seen.push(Record::Adopted {
             address: watched.address.clone(),
             provider: watched.provider.clone(),
             object: object.clone(),
-            dependencies: BTreeSet::new(),
+            dependencies: Set::new(),
             deposed: true,
         });
         let entry = Entry {
             provider: watched.provider.clone(),
             current: None,
             deposed: Vec::new(),
-            dependencies: BTreeSet::new(),
+            dependencies: Set::new(),
         };
         let attributes = Arc::new(leftover.attributes.clone());
         let live = Live { object: &object, stored: attributes.clone(), attributes };

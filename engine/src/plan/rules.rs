@@ -22,7 +22,11 @@ pub(super) fn check(
     found: &mut Diagnostics,
 ) -> usize {
     // An object that changes nothing keeps no rule waiting; a held one is not looked at.
-    if case.held.is_some() || !matches!(action, Action::Create | Action::Update | Action::Replace) {
+    let rules = &case.resource.schema.rules;
+    if rules.is_empty()
+        || case.held.is_some()
+        || !matches!(action, Action::Create | Action::Update | Action::Replace)
+    {
         return 0;
     }
     let old = match case.live {
@@ -32,7 +36,7 @@ pub(super) fn check(
     let new = object(planned.clone(), case.wanted.sensitive.clone());
     let scope = RuleScope { old: &old, new: &new, action: action.word() };
     let mut deferred = 0;
-    for rule in case.resource.schema.rules.iter().filter(|rule| applies(rule.on, action)) {
+    for rule in rules.iter().filter(|rule| applies(rule.on, action)) {
         match verdict(rule, &scope) {
             Verdict::Holds => {}
             Verdict::Unknown => deferred += 1,

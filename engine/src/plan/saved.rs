@@ -4,7 +4,7 @@
 //! made from. No secret: sensitive values are fingerprints, and the expressions that compute them
 //! again name variables. Spans stay outside; a rendered view travels beside the plan for `show`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use crate::digest::{Digest, Fingerprint, SealKey};
 use crate::expression::{Expr, parse};
 use crate::journal::{CallId, PhaseRef, Record};
 use crate::schema::Operation;
+use crate::sorted::Set;
 use crate::state::{ObjectId, Progress};
 use crate::stored::Stored;
 use crate::value::{Attributes, Paths, Value};
@@ -39,7 +40,7 @@ pub fn digest(plan: &Plan) -> Digest {
 }
 
 fn digest_of(body: &PlanFile) -> Digest {
-    Digest::of(&serde_json::to_vec(body).unwrap_or_default())
+    Digest::of_json(body)
 }
 
 /// A plan that was read back.
@@ -154,8 +155,8 @@ struct ChangeFile {
     progress: Progress,
     sensitive: Paths,
     secrets: BTreeMap<Name, String>,
-    managed: BTreeSet<Name>,
-    dependencies: BTreeSet<Address>,
+    managed: Set<Name>,
+    dependencies: Set<Address>,
     effects: Vec<String>,
     loss: Option<String>,
     deferred_rules: usize,

@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::address::{Address, Block, Name};
 use crate::expression::evaluate::{self, Scope};
 use crate::expression::{Expr, Root};
@@ -14,7 +16,7 @@ use crate::value::{Attributes, Datum, Path, Paths, Value};
 /// The planned objects so far, by block.
 #[derive(Default)]
 pub(super) struct Planned {
-    blocks: BTreeMap<Block, Instances>,
+    blocks: FxHashMap<Block, Instances>,
 }
 
 /// The instances of one block.
@@ -101,9 +103,9 @@ impl<'a> SpecScope<'a> {
         self
     }
 
-    /// The resources that were looked at so far.
+    /// The resources that were looked at so far, to be told once.
     pub(super) fn touched(&self) -> BTreeSet<Address> {
-        self.touched.borrow().clone()
+        self.touched.take()
     }
 
     fn local(&self, name: &Name) -> Result<Datum, String> {

@@ -1,6 +1,6 @@
 //! An instance as the spec wants it: its attributes evaluated, converted and checked.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::diagnostics;
 use super::scope::{Each, SpecScope};
@@ -9,6 +9,7 @@ use crate::constraint;
 use crate::diagnostics::Diagnostics;
 use crate::expression::{Expr, evaluate};
 use crate::schema::{Attribute, Presence};
+use crate::sorted::Set;
 use crate::spec::{Item, ResourceConfig, SpecExpr};
 use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 
@@ -22,7 +23,7 @@ pub(super) struct Wanted {
     /// How apply computes the sensitive ones again.
     pub(super) secrets: BTreeMap<Name, Expr>,
     /// The resources that they were computed from, and those of `depends_on`.
-    pub(super) dependencies: BTreeSet<Address>,
+    pub(super) dependencies: Set<Address>,
 }
 
 /// One instance of a block before its attributes are looked at.
@@ -171,6 +172,10 @@ pub(super) fn wanted(
 
 impl Wanted {
     fn put(&mut self, name: &Name, datum: Datum, resource: &ResourceConfig, scope: &SpecScope<'_>) {
+        if self.sensitive.is_empty() && datum.sensitive.is_empty() {
+            self.attributes.insert(name.clone(), datum.value);
+            return;
+        }
         let path = Path::attribute(name.clone());
         self.sensitive.extend_below(&path, &datum.sensitive);
         if self.sensitive.touches(&path) {
@@ -234,7 +239,7 @@ fn dependencies(
     resource: &ResourceConfig,
     scope: &SpecScope<'_>,
     address: &Address,
-) -> BTreeSet<Address> {
+) -> Set<Address> {
     use crate::expression::evaluate::Scope as _;
     for (target, _) in &resource.depends_on {
         // Looking is enough: the scope remembers it. What is not there was said by the resolution.
@@ -242,5 +247,5 @@ fn dependencies(
     }
     let mut touched = scope.touched();
     touched.remove(address);
-    touched
+    touched.into_iter().collect()
 }

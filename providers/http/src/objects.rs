@@ -66,7 +66,9 @@ impl Subject<'_> {
 /// Adds what is not known yet.
 pub(crate) fn join(known: &mut Attributes, more: Attributes) {
     for (name, value) in more {
-        known.entry(name).or_insert(value);
+        if !known.contains_key(&name) {
+            known.insert(name, value);
+        }
     }
 }
 

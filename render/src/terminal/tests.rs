@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use engine::address::{Address, Name};
 use engine::diagnostics::{Diagnostics, Sources};
@@ -7,6 +7,7 @@ use engine::expression::Expr;
 use engine::journal::CallId;
 use engine::plan::{Cause, Change, Doubt, Drift, OutputChange, Plan, Reason, Step, StepId};
 use engine::schema::Operation;
+use engine::sorted::Set;
 use engine::state::{ObjectId, Progress};
 use engine::stored::{from_json, seal_attributes};
 use engine::types::Type;
@@ -41,8 +42,8 @@ fn change(at: &str, action: Action, reason: Reason) -> Change {
         progress: Progress::Ready,
         sensitive: Paths::none(),
         secrets: BTreeMap::new(),
-        managed: BTreeSet::new(),
-        dependencies: BTreeSet::new(),
+        managed: Set::new(),
+        dependencies: Set::new(),
         effects: Vec::new(),
         loss: None,
         deferred_rules: 0,

@@ -92,7 +92,7 @@ fn values_that_could_not_be_read_back_are_not_written() {
     let mut deep = snapshot(1);
     let nested = (0..130).fold(serde_json::Value::Null, |inner, _| serde_json::json!([inner]));
     for entry in deep.entries.values_mut() {
-        entry.current.as_mut().unwrap().attributes.json = nested.clone();
+        entry.current.as_mut().unwrap().attributes.json = engine::stored::from_json(&nested);
     }
     let error = encode(&deep, 1, end()).unwrap_err();
     assert_eq!(error.to_string(), "a value is nested deeper than 120 levels");
@@ -114,7 +114,7 @@ proptest::proptest! {
         proptest::prop_assume!(float.is_finite());
         let mut with = snapshot(1);
         for entry in with.entries.values_mut() {
-            entry.current.as_mut().unwrap().attributes.json = float.into();
+            entry.current.as_mut().unwrap().attributes.json = engine::value::Value::Float(float);
         }
         let (_, bytes) = encode(&with, 1, end()).unwrap();
         proptest::prop_assert_eq!(decode(&bytes).unwrap().1, with);

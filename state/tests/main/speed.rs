@@ -16,11 +16,11 @@ fn large() -> Snapshot {
     let mut entry = snapshot.entries.values().next().unwrap().clone();
     let object = entry.current.as_mut().unwrap();
     object.managed = ["name", "image_name", "env", "tags", "size"].map(Into::into).into();
-    object.attributes.json = serde_json::json!({
+    object.attributes.json = engine::stored::from_json(&serde_json::json!({
         "id": "k3j2h1g9f8", "name": "vllm-inference-production", "image_name": "registry.example/vllm:0.9.1",
         "size": 100, "ratio": 0.25, "env": {"MODEL": "tiny", "PORT": "8080"}, "tags": ["a", "b"],
         "is_serverless": true, "docker_args": null,
-    });
+    }));
     for n in 0..ENTRIES {
         let mut entry = entry.clone();
         let before = format!("value.v{}", n.saturating_sub(1)).parse().unwrap();

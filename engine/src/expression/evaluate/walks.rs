@@ -138,7 +138,9 @@ impl Evaluator<'_> {
         });
         let (mut map, mut sensitive) = (Attributes::new(), Paths::none());
         for (name, part) in names.into_iter().zip(parts) {
-            sensitive.extend_below(&Path::attribute(name.clone()), &part.sensitive);
+            if !part.sensitive.is_empty() {
+                sensitive.extend_below(&Path::attribute(name.clone()), &part.sensitive);
+            }
             map.insert(name, part.value);
         }
         Ok(Part { value: Value::map(map), sensitive, source })

@@ -49,18 +49,15 @@ fn list(items: Vec<Datum>, secret: bool) -> Parted {
 }
 
 fn map(entries: Vec<(Name, Datum)>, secret: bool) -> Parted {
-    let mut sensitive = Paths::none();
-    let mut map = Attributes::new();
-    for (name, datum) in entries {
-        let place = Path::attribute(name.clone());
-        // A later entry takes the place of an earlier one, secrets and all.
-        sensitive = sensitive.iter().filter(|path| !place.covers(path)).cloned().collect();
-        sensitive.extend_below(&place, &datum.sensitive);
-        map.insert(name, datum.value);
+    // A later entry takes the place of an earlier one, secrets and all.
+    let entries: std::collections::BTreeMap<Name, Datum> = entries.into_iter().collect();
+    let mut sensitive = if secret { Paths::whole() } else { Paths::none() };
+    for (name, datum) in &entries {
+        if !datum.sensitive.is_empty() {
+            sensitive.extend_below(&Path::attribute(name.clone()), &datum.sensitive);
+        }
     }
-    if secret {
-        sensitive = Paths::whole();
-    }
+    let map = entries.into_iter().map(|(name, datum)| (name, datum.value)).collect();
     Ok(Answer::Known(Datum { value: Value::map(map), sensitive }))
 }
 

@@ -126,7 +126,7 @@ fn literal() -> impl Strategy<Value = Value> {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::list),
             prop::collection::vec(inner, 0..4).prop_map(Value::set),
-            entries.prop_map(Value::map),
+            entries.prop_map(|entries| Value::map(entries.into_iter().collect())),
         ]
     })
 }

@@ -1,0 +1,102 @@
+//! The calls that began and whose end is not recorded, by number and by whose object they are about.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{CallId, Pending, Started};
+use crate::address::Address;
+use crate::state::ObjectId;
+
+/// Calls by number. It is read like the map that it holds; the object of each is known beside it,
+/// so that beginning a call costs the same however many are under way.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    by_number: BTreeMap<CallId, Pending>,
+    /// How many calls there are about each object.
+    about: FxHashMap<(Address, Option<ObjectId>), usize>,
+}
+
+impl Calls {
+    /// Says whether a call about the same object is under way.
+    pub(super) fn is_busy(&self, started: &Started) -> bool {
+        self.about.contains_key(&about(started))
+    }
+
+    /// Adds a call.
+    pub(super) fn insert(&mut self, call: CallId, pending: Pending) {
+        self.remove(call);
+        *self.about.entry(about(&pending.started)).or_default() += 1;
+        self.by_number.insert(call, pending);
+    }
+
+    /// Takes a call out.
+    pub(super) fn remove(&mut self, call: CallId) -> Option<Pending> {
+        let pending = self.by_number.remove(&call)?;
+        let key = about(&pending.started);
+        if let Some(count) = self.about.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                self.about.remove(&key);
+            }
+        }
+        Some(pending)
+    }
+
+    /// Says why the end of a call is not known; false when there is no such call.
+    pub(super) fn doubt(&mut self, call: CallId, reason: &str) -> bool {
+        let pending = self.by_number.get_mut(&call);
+        pending.map(|pending| pending.doubt = Some(reason.to_owned())).is_some()
+    }
+
+    /// Forgets all of them: what no journal does, for tests of what would become of it.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Whose object a call is about: what was put aside is another than the address's own.
+fn about(started: &Started) -> (Address, Option<ObjectId>) {
+    (started.address.clone(), started.object.clone())
+}
+
+impl Deref for Calls {
+    type Target = BTreeMap<CallId, Pending>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.by_number
+    }
+}
+
+impl<'a> IntoIterator for &'a Calls {
+    type Item = (&'a CallId, &'a Pending);
+    type IntoIter = std::collections::btree_map::Iter<'a, CallId, Pending>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.by_number.iter()
+    }
+}
+
+impl PartialEq for Calls {
+    fn eq(&self, other: &Self) -> bool {
+        self.by_number == other.by_number
+    }
+}
+
+impl Serialize for Calls {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.by_number.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Calls {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut calls = Self::default();
+        for (call, pending) in BTreeMap::deserialize(deserializer)? {
+            calls.insert(call, pending);
+        }
+        Ok(calls)
+    }
+}
