@@ -9,16 +9,18 @@ use apply::planning::{Request, make, recover_in_memory, schemas};
 use apply::session::{Folded, fold};
 use engine::address::Name;
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
+use engine::digest::Digest;
 use engine::event::Event;
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Options, Target};
 use engine::plan::{Plan, saved};
-use engine::spec::resolve::{Files, Given, ResolveInput, resolve};
+use engine::schema::Attribute;
+use engine::spec::resolve::{Files, Given, ResolveInput, resolve, resolve_owned};
 use engine::spec::settings::provider_settings;
 use engine::spec::{Config, Document};
 use engine::state::Snapshot;
 use engine::value::Datum;
-use render::view::PlanView;
+use render::view::{PlanView, Units};
 use state::Loaded;
 
 use crate::args::{Planning, VariableArgs};
@@ -51,10 +53,15 @@ pub(crate) fn read(
     state: &Snapshot,
 ) -> Result<Resolved, CommandError> {
     let declared = declare(folder, base, variables, state)?;
-    let Declared { text, described, mut diagnostics, given, files } = declared;
+    let Declared { mut text, described, mut diagnostics, given, files } = declared;
     let providers = schemas(&described.configure(&session::variable)?.providers);
     let input = ResolveInput { variables: given, providers, files };
-    let (config, mut found) = resolve(&text.document, &input);
+    // The document is needed again only where connecting may change the schemas.
+    let (config, mut found) = if described.is_empty() {
+        resolve_owned(std::mem::take(&mut text.document), &input)
+    } else {
+        resolve(&text.document, &input)
+    };
     let (graph, cycles) = Graph::new(&config);
     found.extend(cycles);
     found.extend(checks::shape::check(&config));
@@ -180,25 +187,40 @@ pub(crate) async fn load_if_told(folder: &Folder) -> Result<Folded, CommandError
 /// A plan and what is to be said about it; none where there are errors.
 pub(crate) struct Made {
     pub(crate) plan: Option<Plan>,
-    pub(crate) view: PlanView,
     pub(crate) sources: Sources,
     pub(crate) diagnostics: Diagnostics,
+    units: Units,
+    digest: Option<Digest>,
 }
 
 impl Made {
     /// With the plan's digest in its view. It costs as much as writing the plan, so only formats
     /// that show it ask for it.
     pub(crate) fn with_digest(mut self) -> Self {
-        self.view.digest = self.plan.as_ref().map(|plan| saved::digest(plan).to_string());
+        self.digest = self.plan.as_ref().map(saved::digest);
         self
+    }
+
+    /// What is shown of it.
+    pub(crate) fn view(&self) -> PlanView<'_> {
+        let Self { plan, sources, diagnostics, units, digest } = self;
+        match plan {
+            Some(plan) => {
+                PlanView::new(plan, sources, diagnostics, digest.as_ref()).with_units(units)
+            }
+            None => PlanView::refused(sources, diagnostics),
+        }
+    }
+
+    fn without_plan(sources: Sources, diagnostics: Diagnostics) -> Self {
+        Self { plan: None, sources, diagnostics, units: Units::new(), digest: None }
     }
 
     /// What is made of a spec that cannot be planned.
     pub(crate) fn refused(resolved: Resolved) -> Self {
         let Resolved { sources, mut diagnostics, .. } = resolved;
         diagnostics.sort();
-        let view = PlanView::refused(&sources, &diagnostics);
-        Self { plan: None, view, sources, diagnostics }
+        Self::without_plan(sources, diagnostics)
     }
 
     /// What is made of a spec that cannot be planned for a reason that is not in it.
@@ -262,7 +284,7 @@ pub(crate) fn refuse_unreachable(
     (request.refresh && configured.missing.has_errors()).then(|| configured.missing.clone())
 }
 
-/// Makes the view of a plan. The planner has linted it: what is wrong with it is a diagnostic.
+/// What was made of a plan. The planner has linted it: what is wrong with it is a diagnostic.
 pub(crate) fn finish(
     resolved: Resolved,
     configured: &Configured,
@@ -273,21 +295,21 @@ pub(crate) fn finish(
     diagnostics.extend(found);
     diagnostics.sort();
     if diagnostics.has_errors() {
-        let view = PlanView::refused(&sources, &diagnostics);
-        return Made { plan: None, view, sources, diagnostics };
+        return Made::without_plan(sources, diagnostics);
     }
-    let mut view = PlanView::new(&plan, &sources, &diagnostics, None);
-    add_units(&mut view, configured);
-    Made { plan: Some(plan), view, sources, diagnostics }
+    Made { plan: Some(plan), sources, diagnostics, units: units(configured), digest: None }
 }
 
-/// Adds the units of numbers, which schemas know.
-pub(crate) fn add_units(view: &mut PlanView, configured: &Configured) {
-    let schemas = schemas(&configured.providers);
-    view.add_units(&|ty, attribute| {
-        let found = schemas.values().find_map(|provider| provider.types.get(ty))?;
-        found.attributes.get(attribute)?.unit.clone()
-    });
+/// The units of numbers, which schemas know.
+fn units(configured: &Configured) -> Units {
+    let mut units = Units::new();
+    for (ty, schema) in schemas(&configured.providers).values().flat_map(|p| &p.types) {
+        let unit =
+            |(name, attribute): (&Name, &Attribute)| Some((name.clone(), attribute.unit.clone()?));
+        let of_type = || schema.attributes.iter().filter_map(unit).collect();
+        units.entry(ty.clone()).or_insert_with(of_type);
+    }
+    units
 }
 
 /// What was asked for, in the engine's terms.

@@ -72,7 +72,7 @@ impl Teller {
     }
 
     /// Tells the plan that is about to run.
-    pub(crate) fn plan(&self, view: &PlanView) {
+    pub(crate) fn plan(&self, view: &PlanView<'_>) {
         if self.json {
             let line = serde_json::json!({"event": "planned", "plan": view});
             self.output.data(&render::json::line(&line));

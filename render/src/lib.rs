@@ -4,6 +4,7 @@
 //! no secret and whose serialisation is the JSON output. The renderers read only views, so none
 //! knows more than another; they return text and print nothing.
 
+mod changes;
 pub mod diagnostics;
 pub mod events;
 pub mod json;

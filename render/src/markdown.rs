@@ -14,7 +14,7 @@ use crate::paint::{Label, Line, Page};
 use crate::safe;
 use crate::steps;
 use crate::terminal;
-use crate::view::{ChangeView, PlanView};
+use crate::view::PlanView;
 
 /// The most bytes of a comment.
 pub const BYTES_MAX: usize = 60 * 1024;
@@ -39,7 +39,7 @@ enum Detail {
 }
 
 /// The comment.
-pub fn plan(view: &PlanView) -> String {
+pub fn plan(view: &PlanView<'_>) -> String {
     [Detail::All, Detail::Some, Detail::Headlines, Detail::Few]
         .into_iter()
         .map(|detail| comment(view, detail))
@@ -47,7 +47,7 @@ pub fn plan(view: &PlanView) -> String {
         .unwrap_or_else(|| comment(view, Detail::Counts))
 }
 
-fn comment(view: &PlanView, detail: Detail) -> String {
+fn comment(view: &PlanView<'_>, detail: Detail) -> String {
     let mut text = String::new();
     if let Some(digest) = &view.digest {
         let _ = writeln!(text, "<!-- plumb plan {digest} -->");
@@ -69,7 +69,7 @@ fn comment(view: &PlanView, detail: Detail) -> String {
     text
 }
 
-fn sections(text: &mut String, view: &PlanView, detail: Detail) {
+fn sections(text: &mut String, view: &PlanView<'_>, detail: Detail) {
     diagnostics(text, &view.diagnostics);
     section(text, "In doubt", true, &doubts(view), detail);
     section(text, "Lost for good when this is applied", true, &losses(view), detail);
@@ -87,8 +87,8 @@ fn sections(text: &mut String, view: &PlanView, detail: Detail) {
     section(text, "Outputs", false, &page, detail);
     if detail < Detail::Headlines {
         let mut page = Page::new();
-        for step in &view.steps {
-            page.push(Line::new(0).plain(steps::line(step)));
+        for step in view.steps.iter() {
+            page.push(Line::new(0).plain(steps::line(&step)));
         }
         section(text, "Steps", false, &page, detail);
     }
@@ -119,38 +119,34 @@ fn fence(body: &str) -> String {
     "`".repeat((longest + 1).max(3))
 }
 
-fn changes(view: &PlanView, actions: &[Action], detail: Detail) -> Page {
+fn changes(view: &PlanView<'_>, actions: &[Action], detail: Detail) -> Page {
     let mut page = Page::new();
-    for change in view.changes.iter().filter(|change| actions.contains(&change.kind)) {
+    for change in view.changes.of(actions) {
         let brief = match detail {
             Detail::All => false,
             Detail::Some => matches!(change.kind, Action::Create | Action::Delete),
             _ => true,
         };
         if brief {
-            page.push(terminal::headline(change));
+            page.push(terminal::headline(&change));
         } else {
             page.gap();
-            terminal::change(&mut page, change);
+            terminal::change(&mut page, &change);
         }
     }
     page
 }
 
-fn losses(view: &PlanView) -> Page {
+fn losses(view: &PlanView<'_>) -> Page {
     let mut page = Page::new();
-    let lost = |change: &ChangeView| {
-        let text =
-            format!("{}: {}", safe::text(&change.address), safe::text(change.loss.as_ref()?));
-        Some(Line::new(0).mark("-", Label::Danger).plain(text))
-    };
-    for line in view.changes.iter().filter_map(lost) {
-        page.push(line);
+    for (address, loss) in view.changes.losses() {
+        let text = format!("{}: {}", safe::text(&address), safe::text(&loss));
+        page.push(Line::new(0).mark("-", Label::Danger).plain(text));
     }
     page
 }
 
-fn doubts(view: &PlanView) -> Page {
+fn doubts(view: &PlanView<'_>) -> Page {
     let mut page = Page::new();
     for doubt in &view.doubts {
         let (address, reason) = (safe::text(&doubt.address), safe::text(&doubt.reason));
@@ -160,7 +156,7 @@ fn doubts(view: &PlanView) -> Page {
     page
 }
 
-fn drift(view: &PlanView, detail: Detail) -> Page {
+fn drift(view: &PlanView<'_>, detail: Detail) -> Page {
     let mut page = Page::new();
     if detail < Detail::Headlines {
         terminal::drift_objects(&mut page, &view.drift);
@@ -328,12 +324,12 @@ mod tests {
     fn foreign_text_stands_in_code_only() {
         let mut view = terminal::tests::view();
         let hostile = "x\n```\n<img src=x> @all </details>";
-        for change in &mut view.changes {
+        for change in view.changes.to_mut() {
             change.address = hostile.to_owned();
             change.loss = Some(hostile.to_owned());
             change.effects = vec![hostile.to_owned()];
             if let Some(after) = &mut change.after {
-                after.insert("name".to_owned(), Shown::String(hostile.to_owned()));
+                after.insert("name".into(), Shown::String(hostile.into()));
             }
         }
         let text = plan(&view);
@@ -368,7 +364,7 @@ mod tests {
     #[test]
     fn a_large_plan_is_told_briefly() {
         let mut view = terminal::tests::view();
-        let one = view.changes.clone();
+        let one = view.changes.to_mut().clone();
         for count in [700, 3_000, 20_000] {
             view.changes = one.iter().cycle().take(count).cloned().collect();
             let text = plan(&view);

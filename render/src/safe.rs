@@ -28,8 +28,7 @@ pub fn capped(foreign: &str, max: usize) -> String {
 
 /// Escapes a text in full length.
 pub fn whole(foreign: &str) -> Cow<'_, str> {
-    let harmless = |c: char| !is_hidden(c);
-    if foreign.chars().all(harmless) && !foreign.contains("##") {
+    if is_harmless(foreign) && !foreign.contains("##") {
         return Cow::Borrowed(foreign);
     }
     let mut safe = String::with_capacity(foreign.len() + 16);
@@ -65,8 +64,17 @@ pub fn quoted(foreign: &str, max: usize) -> String {
     safe
 }
 
+/// Says whether a text holds no hidden character. Most texts are ASCII, which is quick to see.
+fn is_harmless(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.chars().any(is_hidden)
+}
+
 /// The first `max` characters, and how many follow.
 fn cut(foreign: &str, max: usize) -> (&str, usize) {
+    // A text has no more characters than bytes.
+    if foreign.len() <= max {
+        return (foreign, 0);
+    }
     match foreign.char_indices().nth(max) {
         None => (foreign, 0),
         Some((end, _)) => (&foreign[..end], foreign[end..].chars().count()),

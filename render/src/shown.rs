@@ -4,8 +4,11 @@
 //! in the unknown and the sensitive places; which they are stands beside it, by path.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use engine::address::Name;
 use engine::digest::Fingerprint;
+use engine::sorted;
 use engine::value::{Attributes, Path, Paths, Segment, Value};
 use serde::{Serialize, Serializer};
 
@@ -21,7 +24,7 @@ pub enum Shown {
     /// A floating-point number.
     Float(f64),
     /// Text.
-    String(String),
+    String(Arc<str>),
     /// Values in order.
     List(Vec<Shown>),
     /// Values without order.
@@ -35,7 +38,7 @@ pub enum Shown {
 }
 
 /// Values by name.
-pub type Object = BTreeMap<String, Shown>;
+pub type Object = sorted::Map<Name, Shown>;
 
 impl Shown {
     /// Shows a value, hiding what stands in a sensitive place even where it was not sealed.
@@ -62,7 +65,7 @@ impl Shown {
             Value::Bool(value) => Self::Bool(*value),
             Value::Integer(number) => Self::Integer(*number),
             Value::Float(number) => Self::Float(*number),
-            Value::String(text) => Self::String(text.to_string()),
+            Value::String(text) => Self::String(text.clone()),
             Value::List(items) => Self::List(items.iter().enumerate().map(item).collect()),
             Value::Set(items) => Self::Set(items.iter().enumerate().map(item).collect()),
             Value::Map(entries) => Self::Map(object(entries, sensitive)),
@@ -121,7 +124,7 @@ impl Shown {
             }
             Self::Map(entries) => {
                 for (name, item) in entries {
-                    item.walk(&path.join(engine::address::Name::from(name.as_str())), visit);
+                    item.walk(&path.join(name.clone()), visit);
                 }
             }
             _ => {}
@@ -134,8 +137,12 @@ pub fn object(attributes: &Attributes, sensitive: &Paths) -> Object {
     attributes
         .iter()
         .map(|(name, value)| {
-            let inside = sensitive.inside(&Segment::Key(name.clone()));
-            (name.to_string(), Shown::new(value, &inside))
+            let inside = if sensitive.is_empty() {
+                Paths::none()
+            } else {
+                sensitive.inside(&Segment::Key(name.clone()))
+            };
+            (name.clone(), Shown::new(value, &inside))
         })
         .collect()
 }
@@ -157,7 +164,6 @@ impl Serialize for Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::address::Name;
     use engine::digest::SealKey;
     use engine::stored;
 

@@ -143,7 +143,7 @@ fn object(object: &StateObject) -> Result<ObjectView, DamagedValue> {
         value.as_map().map(|map| shown::object(map, &object.sensitive)).unwrap_or_default();
     let mut sensitive = Vec::new();
     for (name, value) in &attributes {
-        value.sensitive(&Path::attribute(name.as_str()), &mut sensitive);
+        value.sensitive(&Path::attribute(name.clone()), &mut sensitive);
     }
     Ok(ObjectView {
         id: object.id.to_string(),
@@ -257,7 +257,7 @@ pub enum NotRaw {
 /// The raw form of a text, a number or a boolean: nothing is added and nothing escaped.
 pub fn raw(value: &Shown) -> Result<String, NotRaw> {
     match value {
-        Shown::String(text) => Ok(text.clone()),
+        Shown::String(text) => Ok(text.to_string()),
         Shown::Integer(number) => Ok(number.to_string()),
         Shown::Float(number) => Ok(number.to_string()),
         Shown::Bool(value) => Ok(value.to_string()),

@@ -4,13 +4,18 @@
 //! row names the line of the spec that says it, unchanged attributes are only counted, and what
 //! cannot be got back is said twice, the second time right above the summary.
 
+use std::panic::resume_unwind;
+use std::thread;
+
+use engine::address::Name;
+use engine::plan::Action;
+
 use crate::paint::{Colour, Label, Line, Page};
 use crate::safe;
 use crate::shown::{Object, Shown};
 use crate::steps;
 use crate::values::{self, Row};
-use crate::view::{CauseView, ChangeView, DoubtView, DriftView, OutputView, PlanView};
-use engine::plan::Action;
+use crate::view::{CauseView, ChangeView, Changes, DoubtView, DriftView, OutputView, PlanView};
 
 /// How many attributes that the API fills in are named.
 const NAMES_MAX: usize = 6;
@@ -25,20 +30,24 @@ pub struct Options {
 }
 
 /// The whole plan. Diagnostics are left to their own renderer.
-pub fn plan(view: &PlanView, options: Options) -> String {
+pub fn plan(view: &PlanView<'_>, options: Options) -> String {
+    plan_in_parts(view, options).concat()
+}
+
+/// The whole plan in parts, to be written one after the other: that of a large plan is large.
+pub fn plan_in_parts(view: &PlanView<'_>, options: Options) -> Vec<String> {
     let mut page = Page::new();
     drift(&mut page, &view.drift);
     doubts(&mut page, &view.doubts);
-    for change in &view.changes {
-        page.gap();
-        self::change(&mut page, change);
-    }
+    let mut parts = vec![page.text(options.colour)];
+    parts.extend(changes(&view.changes, options.colour));
+    let mut page = Page::new();
     outputs(&mut page, view);
     if options.steps && !view.steps.is_empty() {
         page.gap();
         page.heading("Steps:", Label::Strong);
-        for step in &view.steps {
-            page.push(Line::new(0).plain(steps::line(step)));
+        for step in view.steps.iter() {
+            page.push(Line::new(0).plain(steps::line(&step)));
         }
     }
     losses(&mut page, view);
@@ -47,14 +56,59 @@ pub fn plan(view: &PlanView, options: Options) -> String {
     if !view.complete {
         page.heading(INCOMPLETE, Label::Caution);
     }
-    page.text(options.colour)
+    parts.push(page.text(options.colour));
+    set_apart(&mut parts);
+    parts
+}
+
+/// Puts an empty line behind each part that has text, unless it ends with one or is the last.
+fn set_apart(parts: &mut [String]) {
+    let Some((_, before)) = parts.split_last_mut() else { return };
+    for part in before {
+        if !part.is_empty() && !part.ends_with("\n\n") {
+            part.push('\n');
+        }
+    }
+}
+
+/// How many changes are written at a time: few enough to stay in the processor's caches.
+const PART: usize = 256;
+
+/// How many threads write the changes of a large plan.
+const WRITERS_MAX: usize = 4;
+
+/// The texts of the changes, in order, some at a time. Those of a large plan are written by several
+/// threads: each change is looked at alone, so the text is the same.
+fn changes(changes: &Changes<'_>, colour: Colour) -> Vec<String> {
+    let parts: Vec<_> = (0..changes.len()).step_by(PART).collect();
+    let write = |from: usize| {
+        let mut page = Page::new();
+        for change in changes.iter_from(from).take(PART) {
+            page.gap();
+            self::change(&mut page, &change);
+        }
+        page.text(colour)
+    };
+    let writers = thread::available_parallelism().map_or(1, usize::from).min(WRITERS_MAX);
+    if writers == 1 || parts.len() <= writers {
+        return parts.into_iter().map(write).collect();
+    }
+    thread::scope(|scope| {
+        let shares = parts.chunks(parts.len().div_ceil(writers));
+        let shares: Vec<_> = shares
+            .map(|share| scope.spawn(|| share.iter().copied().map(write).collect::<Vec<_>>()))
+            .collect();
+        let joined = shares.into_iter().map(thread::ScopedJoinHandle::join);
+        // A writer that panics has a mistake that nobody should miss.
+        joined.flat_map(|share| share.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }
 
 pub(crate) const INCOMPLETE: &str =
     "This plan is incomplete: it does not cover the whole spec, so more may differ than it shows.";
 
 /// The summary line, without its end.
-pub fn summary(view: &PlanView) -> String {
+pub fn summary(view: &PlanView<'_>) -> String {
     match view.errors() {
         0 => {}
         1 => return "Refused because of 1 error. Nothing is changed.".to_owned(),
@@ -222,9 +276,9 @@ fn rows(page: &mut Page, change: &ChangeView) {
 /// The attributes of a new object. Those that the API fills in by itself are only named: nobody
 /// reviews a value that is not there.
 fn creation(page: &mut Page, change: &ChangeView, after: &Object) {
-    let given = |(name, value): &(&String, &Shown)| match value {
+    let given = |(name, value): &(&Name, &Shown)| match value {
         Shown::Null => false,
-        Shown::Unknown(from) => *from != own(change, name),
+        Shown::Unknown(from) => !values::is_own(from, &change.address, name),
         _ => true,
     };
     let rows: Vec<_> =
@@ -236,7 +290,7 @@ fn creation(page: &mut Page, change: &ChangeView, after: &Object) {
 
 /// The attributes of an object that goes: what the spec once said of it. The API's own are counted.
 fn removal(page: &mut Page, change: &ChangeView, before: &Object) {
-    let said = |name: &String| change.managed.is_empty() || change.managed.contains(name);
+    let said = |name: &Name| change.managed.is_empty() || change.managed.contains(name);
     let known = || before.iter().filter(|(_, value)| **value != Shown::Null);
     let rows: Vec<_> = known()
         .filter(|(name, _)| said(name))
@@ -251,7 +305,7 @@ fn removal(page: &mut Page, change: &ChangeView, before: &Object) {
 }
 
 /// Names the attributes that the API fills in.
-fn filled_in<'a>(page: &mut Page, names: impl Iterator<Item = &'a String>) {
+fn filled_in<'a>(page: &mut Page, names: impl Iterator<Item = &'a Name>) {
     let names: Vec<_> = names.map(|name| values::key(name)).collect();
     let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMES_MAX) {
@@ -261,17 +315,12 @@ fn filled_in<'a>(page: &mut Page, names: impl Iterator<Item = &'a String>) {
     }
 }
 
-/// What an attribute that the API fills in follows from: itself.
-fn own(change: &ChangeView, name: &str) -> String {
-    format!("{}.{name}", change.address)
-}
-
 /// The attributes that differ. One that `after` does not have counts only when it is a cause:
 /// otherwise it is one that nobody manages.
 fn differences(page: &mut Page, change: &ChangeView, before: &Object, after: &Object) {
     let (mut rows, mut filled, mut same) = (Vec::new(), Vec::new(), 0);
     for (name, value) in after {
-        if matches!(value, Shown::Unknown(from) if *from == own(change, name)) {
+        if matches!(value, Shown::Unknown(from) if values::is_own(from, &change.address, name)) {
             filled.push(name);
             continue;
         }
@@ -303,11 +352,11 @@ fn faint(text: String) -> Line {
 
 fn row<'a>(
     change: &'a ChangeView,
-    name: &str,
+    name: &'a Name,
     before: Option<&'a Shown>,
     after: Option<&'a Shown>,
 ) -> Row<'a> {
-    let cause = change.causes.iter().find(|cause| cause.attribute == name);
+    let cause = change.causes.iter().find(|cause| cause.attribute == *name);
     let note = match cause {
         Some(CauseView { replaces: true, .. }) if change.kind == Action::Replace => {
             Some(("# forces the replace", Label::Danger))
@@ -316,7 +365,7 @@ fn row<'a>(
         _ => None,
     };
     Row {
-        own: Some(own(change, name)),
+        own: Some((&change.address, name)),
         unit: change.units.get(name).map(String::as_str),
         origin: cause.and_then(origin),
         note,
@@ -332,7 +381,7 @@ fn origin(cause: &CauseView) -> Option<String> {
     }
 }
 
-fn outputs(page: &mut Page, view: &PlanView) {
+fn outputs(page: &mut Page, view: &PlanView<'_>) {
     let mut rows = Page::new();
     output_rows(&mut rows, view);
     if !rows.lines().is_empty() {
@@ -343,7 +392,7 @@ fn outputs(page: &mut Page, view: &PlanView) {
 }
 
 /// The outputs that change, without the heading.
-pub(crate) fn output_rows(page: &mut Page, view: &PlanView) {
+pub(crate) fn output_rows(page: &mut Page, view: &PlanView<'_>) {
     let changed = view.outputs.iter().filter(|(_, output)| output.kind != Action::NoOp);
     let rows: Vec<_> = changed.map(|(name, output)| output_row(name, output)).collect();
     values::table(page, 0, &rows);
@@ -358,17 +407,17 @@ fn output_row<'a>(name: &str, output: &'a OutputView) -> Row<'a> {
     Row { mark: Some(mark(output.kind)), ..Row::new(name, before, after) }
 }
 
-fn losses(page: &mut Page, view: &PlanView) {
-    let lost: Vec<_> = view.changes.iter().filter_map(|c| Some((c, c.loss.as_ref()?))).collect();
+fn losses(page: &mut Page, view: &PlanView<'_>) {
+    let lost = view.changes.losses();
     if lost.is_empty() {
         return;
     }
     page.gap();
     page.heading("Lost for good when this is applied:", Label::Danger);
-    for (change, loss) in lost {
+    for (address, loss) in lost {
         let line = Line::new(0).mark("!", Label::Danger);
-        let line = line.then(safe::text(&change.address), Label::Strong);
-        page.push(line.then(format!(": {}", safe::text(loss)), Label::Danger));
+        let line = line.then(safe::text(&address), Label::Strong);
+        page.push(line.then(format!(": {}", safe::text(&loss)), Label::Danger));
     }
 }
 

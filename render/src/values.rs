@@ -4,13 +4,12 @@
 //! set or a long text only the changed parts are shown, with a count of the rest. Texts that are
 //! JSON on both sides are compared as JSON.
 
-use std::collections::BTreeMap;
-
+use engine::address::Name;
 use similar::{Algorithm, DiffOp, TextDiff};
 
 use crate::paint::{Label, Line, Page};
 use crate::safe;
-use crate::shown::Shown;
+use crate::shown::{Object, Shown};
 
 /// The widest value that stays on one line.
 const INLINE_MAX: usize = 76;
@@ -26,8 +25,9 @@ pub(crate) struct Row<'a> {
     pub(crate) name: String,
     pub(crate) before: Option<&'a Shown>,
     pub(crate) after: Option<&'a Shown>,
-    /// What its value follows from when that goes without saying: itself.
-    pub(crate) own: Option<String>,
+    /// The address and the attribute that its value follows from when that goes without saying:
+    /// itself.
+    pub(crate) own: Option<(&'a str, &'a str)>,
     pub(crate) unit: Option<&'a str>,
     /// Where the spec says it.
     pub(crate) origin: Option<String>,
@@ -210,13 +210,8 @@ fn changed(page: &mut Page, depth: usize, before: &Shown, after: &Shown) {
     }
 }
 
-fn maps(
-    page: &mut Page,
-    depth: usize,
-    before: &BTreeMap<String, Shown>,
-    after: &BTreeMap<String, Shown>,
-) {
-    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+fn maps(page: &mut Page, depth: usize, before: &Object, after: &Object) {
+    let mut names: Vec<&Name> = before.keys().chain(after.keys()).collect();
     names.sort();
     names.dedup();
     let mut rows = Vec::new();
@@ -349,10 +344,16 @@ fn json_pair(before: &str, after: &str) -> Option<(Shown, Shown)> {
     Some((show(&before), show(&after)))
 }
 
+/// Says whether `from` is the reference `address.name`.
+pub(crate) fn is_own(from: &str, address: &str, name: &str) -> bool {
+    let rest = from.strip_prefix(address).and_then(|rest| rest.strip_prefix('.'));
+    rest == Some(name)
+}
+
 /// The value's text if it may stand on the row's line.
 fn short(value: &Shown, row: &Row<'_>) -> Option<String> {
     match value {
-        Shown::Unknown(from) if row.own.as_ref() == Some(from) => {
+        Shown::Unknown(from) if row.own.is_some_and(|(at, name)| is_own(from, at, name)) => {
             return Some("(known after apply)".to_owned());
         }
         Shown::Unknown(_) | Shown::Sensitive(_) => return Some(inline(value)),
@@ -392,7 +393,7 @@ fn write(value: &Shown, max: usize) -> String {
         Shown::Map(entries) if entries.is_empty() => "{}".to_owned(),
         Shown::Map(entries) => {
             let entry =
-                |(name, item): (&String, &Shown)| format!("{} = {}", key(name), write(item, max));
+                |(name, item): (&Name, &Shown)| format!("{} = {}", key(name), write(item, max));
             format!("{{ {} }}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
         }
         Shown::Unknown(from) if from.is_empty() => "(known after apply)".to_owned(),

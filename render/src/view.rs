@@ -2,10 +2,12 @@
 //!
 //! Its serialisation is the format `plumb-plan/1`; a key is never taken away or given another
 //! meaning, new ones may come. It holds no secret: what is sensitive has become
-//! [`Shown::Sensitive`] here, so no renderer can leak it.
+//! [`Shown::Sensitive`] here, so no renderer can leak it. A plan may be large, so the views of its
+//! changes and steps are made one by one, when a renderer comes to them.
 
 use std::collections::BTreeMap;
 
+use engine::address::Name;
 use engine::diagnostics::{Diagnostics, Severity, Sources, Span};
 use engine::digest::Digest;
 use engine::plan::{Action, Cause, Change, Doubt, Drift, OutputChange, Plan, Step};
@@ -13,6 +15,7 @@ use engine::schema::Operation;
 use engine::value::{Path, Paths};
 use serde::Serialize;
 
+pub use crate::changes::{Changes, Steps};
 use crate::diagnostics::DiagnosticView;
 use crate::reason;
 use crate::shown::{self, Object, Shown};
@@ -21,8 +24,8 @@ use crate::shown::{self, Object, Shown};
 pub const FORMAT: &str = "plumb-plan/1";
 
 /// A plan as it may be shown.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PlanView {
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanView<'a> {
     /// [`FORMAT`].
     pub format: &'static str,
     /// Whether it covers the whole spec and could be made at all.
@@ -30,13 +33,13 @@ pub struct PlanView {
     /// How many changes there are of each action.
     pub summary: Counts,
     /// The changes, without those that do nothing.
-    pub changes: Vec<ChangeView>,
+    pub changes: Changes<'a>,
     /// What changed outside since the last run.
     pub drift: Vec<DriftView>,
     /// What becomes of the outputs.
     pub outputs: BTreeMap<String, OutputView>,
     /// The program.
-    pub steps: Vec<StepView>,
+    pub steps: Steps<'a>,
     /// Calls of earlier runs whose end is not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<DoubtView>,
@@ -70,9 +73,9 @@ pub struct ChangeView {
     pub address: String,
     /// The resource type.
     #[serde(rename = "type")]
-    pub ty: String,
+    pub ty: Name,
     /// The provider instance.
-    pub provider: String,
+    pub provider: Name,
     /// The word of the action.
     pub action: &'static str,
     /// Why, in a sentence.
@@ -100,13 +103,13 @@ pub struct ChangeView {
     /// Of a replace: whether the new object is made before the old one goes.
     pub create_first: Option<bool>,
     /// The attributes that the spec, or a default, gives or last gave.
-    pub managed: Vec<String>,
+    pub managed: Vec<Name>,
     /// Where the spec declares it.
     #[serde(flatten)]
     pub place: Place,
-    /// The units of numbers, by attribute; see [`PlanView::add_units`].
+    /// The units of numbers, by attribute; see [`PlanView::with_units`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub units: BTreeMap<String, String>,
+    pub units: BTreeMap<Name, String>,
     #[serde(skip)]
     pub(crate) kind: Action,
 }
@@ -126,7 +129,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CauseView {
     /// The attribute.
-    pub attribute: String,
+    pub attribute: Name,
     /// Whether it forces a replace.
     pub replaces: bool,
     /// Whether the live value moved, rather than the spec.
@@ -143,7 +146,7 @@ pub struct DriftView {
     pub address: String,
     /// The resource type.
     #[serde(rename = "type")]
-    pub ty: String,
+    pub ty: Name,
     /// Whether it changed (`update`) or is gone (`delete`).
     pub action: &'static str,
     /// What it was after the last run.
@@ -153,12 +156,12 @@ pub struct DriftView {
     /// The places that hold secrets.
     pub sensitive: Vec<String>,
     /// The managed attributes that differ.
-    pub attributes: Vec<String>,
+    pub attributes: Vec<Name>,
     /// What to write into the spec to keep it as it now is.
     pub proposal: Option<String>,
-    /// The units of numbers, by attribute; see [`PlanView::add_units`].
+    /// The units of numbers, by attribute; see [`PlanView::with_units`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub units: BTreeMap<String, String>,
+    pub units: BTreeMap<Name, String>,
 }
 
 /// What becomes of an output.
@@ -206,32 +209,29 @@ pub struct DoubtView {
     pub running: bool,
 }
 
-impl PlanView {
+/// The units of numbers, by resource type and attribute.
+pub type Units = BTreeMap<Name, BTreeMap<Name, String>>;
+
+impl<'a> PlanView<'a> {
     /// The view of a plan.
     pub fn new(
-        plan: &Plan,
-        sources: &Sources,
+        plan: &'a Plan,
+        sources: &'a Sources,
         diagnostics: &Diagnostics,
         digest: Option<&Digest>,
     ) -> Self {
         let mut summary = Counts::default();
-        let mut changes = Vec::new();
-        let first = first_operations(plan);
-        for (index, change) in plan.changes.iter().enumerate() {
+        for change in &plan.changes {
             summary.add(change.action);
-            if change.action != Action::NoOp {
-                let first = first.get(index).copied().flatten();
-                changes.push(change_view(change, sources, first));
-            }
         }
         Self {
             format: FORMAT,
             complete: plan.complete && !diagnostics.has_errors(),
             summary,
-            changes,
+            changes: Changes::of_plan(plan, sources),
             drift: plan.drift.iter().map(drift_view).collect(),
             outputs: plan.outputs.iter().map(|(n, o)| (n.to_string(), output_view(n, o))).collect(),
-            steps: plan.steps.iter().map(step_view).collect(),
+            steps: Steps(&plan.steps),
             doubts: plan.doubts.iter().map(doubt_view).collect(),
             diagnostics: DiagnosticView::all(diagnostics, sources),
             digest: digest.map(ToString::to_string),
@@ -240,8 +240,18 @@ impl PlanView {
 
     /// The view where no plan could be made.
     pub fn refused(sources: &Sources, diagnostics: &Diagnostics) -> Self {
-        let plan = Plan::default();
-        Self { complete: false, ..Self::new(&plan, sources, diagnostics, None) }
+        Self {
+            format: FORMAT,
+            complete: false,
+            summary: Counts::default(),
+            changes: Changes::from_iter([]),
+            drift: Vec::new(),
+            outputs: BTreeMap::new(),
+            steps: Steps(&[]),
+            doubts: Vec::new(),
+            diagnostics: DiagnosticView::all(diagnostics, sources),
+            digest: None,
+        }
     }
 
     /// How many errors stand in its way; a plan that can be applied has none.
@@ -256,43 +266,43 @@ impl PlanView {
             && self.outputs.values().all(|output| output.kind == Action::NoOp)
     }
 
-    /// Adds the units of numbers, which a plan does not hold: `unit(type, attribute)`.
-    pub fn add_units(&mut self, unit: &dyn Fn(&str, &str) -> Option<String>) {
-        for change in &mut self.changes {
-            let names = change.before.iter().chain(&change.after).flat_map(|object| object.keys());
-            change.units =
-                names.filter_map(|name| Some((name.clone(), unit(&change.ty, name)?))).collect();
-        }
+    /// With the units of numbers, which a plan does not hold.
+    #[must_use]
+    pub fn with_units(mut self, units: &'a Units) -> Self {
+        self.changes = self.changes.with_units(units);
         for drift in &mut self.drift {
-            let names = drift.attributes.iter();
-            drift.units =
-                names.filter_map(|name| Some((name.clone(), unit(&drift.ty, name)?))).collect();
+            drift.units = units_of(units, &drift.ty, drift.attributes.iter());
         }
+        self
     }
-}
 
-impl PlanView {
     /// Takes over from an earlier view what a plan at rest does not hold: the places in the spec,
     /// and the units. `earlier` is that view's JSON; what does not fit is left out.
     pub fn restore(&mut self, earlier: &serde_json::Value) {
         let Some(changes) = earlier.get("changes").and_then(serde_json::Value::as_array) else {
             return;
         };
-        for (change, earlier) in self.changes.iter_mut().zip(changes) {
-            if earlier.get("address").and_then(serde_json::Value::as_str) != Some(&change.address) {
-                continue;
+        for (change, earlier) in self.changes.to_mut().iter_mut().zip(changes) {
+            change.restore(earlier);
+        }
+    }
+}
+
+impl ChangeView {
+    fn restore(&mut self, earlier: &serde_json::Value) {
+        if earlier.get("address").and_then(serde_json::Value::as_str) != Some(&self.address) {
+            return;
+        }
+        self.place = Place::of_json(earlier);
+        let units = earlier.get("units").and_then(serde_json::Value::as_object);
+        for (name, unit) in units.into_iter().flatten() {
+            if let Some(unit) = unit.as_str() {
+                self.units.insert(Name::from(name.as_str()), unit.to_owned());
             }
-            change.place = Place::of_json(earlier);
-            let units = earlier.get("units").and_then(serde_json::Value::as_object);
-            for (name, unit) in units.into_iter().flatten() {
-                if let Some(unit) = unit.as_str() {
-                    change.units.insert(name.clone(), unit.to_owned());
-                }
-            }
-            let causes = earlier.get("causes").and_then(serde_json::Value::as_array);
-            for (cause, earlier) in change.causes.iter_mut().zip(causes.into_iter().flatten()) {
-                cause.place = Place::of_json(earlier);
-            }
+        }
+        let causes = earlier.get("causes").and_then(serde_json::Value::as_array);
+        for (cause, earlier) in self.causes.iter_mut().zip(causes.into_iter().flatten()) {
+            cause.place = Place::of_json(earlier);
         }
     }
 }
@@ -358,27 +368,18 @@ pub fn place(span: Option<Span>, sources: &Sources) -> Place {
     }
 }
 
-/// Of each change, whether its first step makes or removes an object.
-fn first_operations(plan: &Plan) -> Vec<Option<Operation>> {
-    let mut first = vec![None; plan.changes.len()];
-    for step in &plan.steps {
-        let tells =
-            matches!(step.operation, Operation::Create | Operation::Delete | Operation::Drain);
-        if let (true, Some(slot @ None)) = (tells, first.get_mut(step.change)) {
-            *slot = Some(step.operation);
-        }
-    }
-    first
-}
-
-fn change_view(change: &Change, sources: &Sources, first: Option<Operation>) -> ChangeView {
+pub(crate) fn change_view(
+    change: &Change,
+    sources: &Sources,
+    first: Option<Operation>,
+) -> ChangeView {
     let show = |attributes| shown::object(attributes, &change.sensitive);
     let before = change.before.as_deref().map(show);
     let after = change.after.as_deref().map(show);
     ChangeView {
         address: change.address.to_string(),
-        ty: change.address.block.ty.to_string(),
-        provider: change.provider.to_string(),
+        ty: change.address.block.ty.clone(),
+        provider: change.provider.clone(),
         action: change.action.word(),
         reason: reason::sentence(change),
         id: change.object.as_ref().map(ToString::to_string),
@@ -397,17 +398,27 @@ fn change_view(change: &Change, sources: &Sources, first: Option<Operation>) -> 
             }
             _ => None,
         },
-        managed: change.managed.iter().map(ToString::to_string).collect(),
+        managed: change.managed.iter().cloned().collect(),
         place: place(change.span, sources),
         units: BTreeMap::new(),
         kind: change.action,
     }
 }
 
+/// The units of some attributes of a type.
+pub(crate) fn units_of<'n>(
+    units: &Units,
+    ty: &Name,
+    names: impl Iterator<Item = &'n Name>,
+) -> BTreeMap<Name, String> {
+    let Some(units) = units.get(ty) else { return BTreeMap::new() };
+    names.filter_map(|name| Some((name.clone(), units.get(name)?.clone()))).collect()
+}
+
 fn unknown(object: Option<&Object>) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for (name, value) in object.into_iter().flatten() {
-        value.unknown(&Path::attribute(name.as_str()), &mut found);
+        value.unknown(&Path::attribute(name.clone()), &mut found);
     }
     found
 }
@@ -415,7 +426,7 @@ fn unknown(object: Option<&Object>) -> BTreeMap<String, String> {
 fn sensitive<'a>(objects: impl Iterator<Item = &'a Object>) -> Vec<String> {
     let mut found = Vec::new();
     for (name, value) in objects.flatten() {
-        value.sensitive(&Path::attribute(name.as_str()), &mut found);
+        value.sensitive(&Path::attribute(name.clone()), &mut found);
     }
     found.sort();
     found.dedup();
@@ -424,7 +435,7 @@ fn sensitive<'a>(objects: impl Iterator<Item = &'a Object>) -> Vec<String> {
 
 fn cause_view(cause: &Cause, sources: &Sources) -> CauseView {
     CauseView {
-        attribute: cause.attribute.to_string(),
+        attribute: cause.attribute.clone(),
         replaces: cause.replaces,
         drifted: cause.drifted,
         place: place(cause.span, sources),
@@ -437,12 +448,12 @@ fn drift_view(drift: &Drift) -> DriftView {
     let (before, after) = (show(&drift.before), drift.after.as_ref().map(show));
     DriftView {
         address: drift.address.to_string(),
-        ty: drift.address.block.ty.to_string(),
+        ty: drift.address.block.ty.clone(),
         action: if after.is_some() { Action::Update.word() } else { Action::Delete.word() },
         sensitive: sensitive(std::iter::once(&before).chain(&after)),
         before,
         after,
-        attributes: drift.attributes.iter().map(ToString::to_string).collect(),
+        attributes: drift.attributes.clone(),
         proposal: drift.proposal.clone(),
         units: BTreeMap::new(),
     }

@@ -18,6 +18,7 @@ mod quickstart;
 mod quirks;
 mod recorder;
 mod saved_plans;
+mod scale;
 mod sealed;
 mod secrets;
 mod sweep;

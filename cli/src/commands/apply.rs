@@ -11,6 +11,7 @@ use apply::planning::{Request, make};
 use apply::session::Session;
 use apply::verify::{verify, verify_secrets};
 use engine::address::{Address, Name};
+use engine::diagnostics::Sources;
 use engine::plan::Action;
 use engine::plan::saved::SavedPlan;
 use engine::spec::Config;
@@ -198,7 +199,7 @@ impl Shown<'_> {
     /// is live needs no yes.
     async fn go_on(&self) -> Result<bool, CommandError> {
         let Self { made, running, teller, stop, output } = self;
-        teller.plan(&made.view);
+        teller.plan(&made.view());
         if !running.json {
             let steps = running.steps || output.verbose();
             plan::print(made, PlanFormat::Text, steps, output);
@@ -219,7 +220,7 @@ impl Shown<'_> {
 
 fn refuse(made: &Made, teller: &Teller, output: &Output) -> Status {
     output.diagnostics(&made.diagnostics, &made.sources);
-    teller.plan(&made.view);
+    teller.plan(&made.view());
     Status::Failed
 }
 
@@ -243,14 +244,15 @@ async fn of_file(
     let connecting = described.connect(&folder, &session::variable, output);
     let configured = unless_stopped(&stop, connecting).await?;
     if configured.missing.has_errors() {
-        output.diagnostics(&configured.missing, &engine::diagnostics::Sources::default());
+        output.diagnostics(&configured.missing, &Sources::default());
         return Ok(Status::Failed);
     }
-    let view = saved_plan::view(&saved);
+    let sources = Sources::default();
+    let view = saved_plan::view(&saved, &sources);
     teller.plan(&view);
     if !teller.is_json() {
         let steps = args.running.steps || output.verbose();
-        output.data(&plan::in_format(&view, PlanFormat::Text, steps, output));
+        plan::data(&view, PlanFormat::Text, steps, output);
     }
     let checked = unless_stopped(&stop, open_checked(&folder, &saved, args, &configured, &teller));
     let (session, holder) = checked.await?;

@@ -23,8 +23,9 @@ pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Sta
     if made.plan.is_none() {
         return Ok(Status::Failed);
     }
-    let report = DriftReport::new(&made.view.drift);
+    let view = made.view();
+    let report = DriftReport::new(&view.drift);
     let text = if args.form.is_json() { report.json() } else { report.text(output.colour()) };
     output.data(&text);
-    Ok(if made.view.drift.is_empty() { Status::Done } else { Status::Changes })
+    Ok(if view.drift.is_empty() { Status::Done } else { Status::Changes })
 }

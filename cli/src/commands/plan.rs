@@ -45,7 +45,7 @@ fn keep(base: &Path, args: &Plan, mut made: Made) -> Result<Made, CommandError> 
         made = made.with_digest();
     }
     if let (Some(path), Some(plan)) = (&args.out, &made.plan) {
-        save(&base.join(path), plan, &made.view)?;
+        save(&base.join(path), plan, &made.view())?;
     }
     Ok(made)
 }
@@ -58,22 +58,19 @@ pub(super) fn print(made: &Made, format: PlanFormat, steps: bool, output: &Outpu
     if made.plan.is_none() && format == PlanFormat::Text {
         return;
     }
-    output.data(&in_format(&made.view, format, steps, output));
+    data(&made.view(), format, steps, output);
 }
 
-/// A plan's view in a format.
-pub(super) fn in_format(
-    view: &PlanView,
-    format: PlanFormat,
-    steps: bool,
-    output: &Output,
-) -> String {
+/// Writes a plan's view to stdout in a format.
+pub(super) fn data(view: &PlanView<'_>, format: PlanFormat, steps: bool, output: &Output) {
     match format {
-        PlanFormat::Json => render::json::pretty(view),
-        PlanFormat::Markdown => render::markdown::plan(view),
+        PlanFormat::Json => output.data(&render::json::pretty(view)),
+        PlanFormat::Markdown => output.data(&render::markdown::plan(view)),
         PlanFormat::Text => {
             let options = render::terminal::Options { colour: output.colour(), steps };
-            render::terminal::plan(view, options)
+            for part in render::terminal::plan_in_parts(view, options) {
+                output.data(&part);
+            }
         }
     }
 }
@@ -87,7 +84,7 @@ pub(super) fn status(made: &Made, detailed: bool) -> Status {
 }
 
 /// Writes a plan file: all of it or nothing, and for its owner only.
-fn save(path: &Path, plan: &EnginePlan, view: &PlanView) -> Result<(), CommandError> {
+fn save(path: &Path, plan: &EnginePlan, view: &PlanView<'_>) -> Result<(), CommandError> {
     let fail = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot write the plan to {}", path.display()), &error)
     };

@@ -41,11 +41,11 @@ pub(super) fn read(path: &Path) -> Result<SavedPlan, CommandError> {
 }
 
 /// What to show of a saved plan: computed from the plan itself, so that nothing is shown that is
-/// not run; only the places in the spec and the units come from the view beside it.
-pub(super) fn view(saved: &SavedPlan) -> PlanView {
+/// not run; only the places in the spec and the units come from the view beside it. `sources` are
+/// none: a plan at rest refers to no text.
+pub(super) fn view<'a>(saved: &'a SavedPlan, sources: &'a Sources) -> PlanView<'a> {
     let digest = saved::digest(&saved.plan);
-    let (sources, diagnostics) = (Sources::default(), Diagnostics::new());
-    let mut view = PlanView::new(&saved.plan, &sources, &diagnostics, Some(&digest));
+    let mut view = PlanView::new(&saved.plan, sources, &Diagnostics::new(), Some(&digest));
     view.restore(&saved.view);
     view
 }

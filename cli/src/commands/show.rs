@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use engine::diagnostics::Sources;
 use render::state::StateView;
 
 use super::{plan, saved_plan};
@@ -13,9 +14,10 @@ use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &Show, output: &Output) -> Result<Status, CommandError> {
     if let Some(file) = &args.plan {
-        let view = saved_plan::view(&saved_plan::read(&base.join(file))?);
+        let (saved, sources) = (saved_plan::read(&base.join(file))?, Sources::default());
+        let view = saved_plan::view(&saved, &sources);
         let steps = args.steps || output.verbose();
-        output.data(&plan::in_format(&view, args.format(), steps, output));
+        plan::data(&view, args.format(), steps, output);
         return Ok(Status::Done);
     }
     let folder = Folder::new(base, None)?;

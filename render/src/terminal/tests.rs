@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use engine::address::{Address, Name};
+use engine::address::Address;
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::digest::SealKey;
 use engine::expression::Expr;
@@ -176,16 +176,17 @@ pub(crate) fn plan() -> (Plan, Sources) {
     (plan, sources)
 }
 
-pub(crate) fn view() -> PlanView {
-    let (plan, sources) = plan();
-    let mut view = PlanView::new(&plan, &sources, &Diagnostics::new(), None);
-    view.add_units(&|ty, attribute| (ty == "disk" && attribute == "size").then(|| "GB".to_owned()));
+pub(crate) fn view() -> PlanView<'static> {
+    let (plan, sources) = Box::leak(Box::new(plan()));
+    let units = [("disk".into(), BTreeMap::from([("size".into(), "GB".to_owned())]))];
+    let units = Box::leak(Box::new(BTreeMap::from(units)));
+    let mut view = PlanView::new(plan, sources, &Diagnostics::new(), None).with_units(units);
     name_slots(&mut view);
     view
 }
 
 /// Writes slots as expressions are printed, whatever the engine's printer does: it has its own tests.
-fn name_slots(view: &mut PlanView) {
+fn name_slots(view: &mut PlanView<'_>) {
     let name = |from: &mut String| {
         for at in ["app.chat", r#"disk.a["x"]"#, "disk.eu"] {
             if *from == Expr::slot(&address(at), &Name::from("id")).to_string() {
@@ -193,20 +194,21 @@ fn name_slots(view: &mut PlanView) {
             }
         }
     };
-    let objects = view.changes.iter_mut().filter_map(|change| change.after.as_mut());
+    let objects = view.changes.to_mut().iter_mut().filter_map(|change| change.after.as_mut());
     let outputs = view.outputs.values_mut().filter_map(|output| output.after.as_mut());
-    for value in objects.flat_map(|object| object.values_mut()).chain(outputs) {
+    for value in objects.flat_map(Object::values_mut).chain(outputs) {
         if let Shown::Unknown(from) = value {
             name(from);
         }
     }
     let outputs = view.outputs.values_mut().map(|output| &mut output.unknown);
-    for unknown in view.changes.iter_mut().map(|change| &mut change.unknown).chain(outputs) {
+    for unknown in view.changes.to_mut().iter_mut().map(|change| &mut change.unknown).chain(outputs)
+    {
         unknown.values_mut().for_each(name);
     }
 }
 
-fn text(view: &PlanView, steps: bool) -> String {
+fn text(view: &PlanView<'_>, steps: bool) -> String {
     super::plan(view, Options { colour: Colour::Off, steps })
 }
 
@@ -617,6 +619,23 @@ fn nothing_to_do_and_incomplete() {
 }
 
 #[test]
+fn many_changes_are_written_in_order() {
+    let create = |n| change(&format!("app.v{n:05}"), Action::Create, Reason::NotInState);
+    let changes: Vec<Change> = (0..3_000).map(create).collect();
+    let plan = Plan { complete: true, changes, ..Plan::default() };
+    let sources = Sources::default();
+    let mut view = PlanView::new(&plan, &sources, &Diagnostics::new(), None);
+    let text = text(&view, false);
+    let written: Vec<&str> = text.lines().filter(|line| line.contains("will be created")).collect();
+    let wanted = plan.changes.iter().map(|c| format!("  + {} will be created", c.address));
+    assert!(written.into_iter().eq(wanted));
+    assert_eq!(text.matches("\n\n").count(), plan.changes.len());
+    // Views that were made beforehand are written the same.
+    view.changes.to_mut();
+    assert_eq!(super::plan(&view, Options { colour: Colour::Off, steps: false }), text);
+}
+
+#[test]
 fn colour_changes_no_word() {
     let view = view();
     let options = Options { colour: Colour::On, steps: true };
@@ -639,7 +658,8 @@ fn hostile_names_never_begin_a_line() {
         "name": "\u{1b}]52;c;x\u{7}", "text": "##vso[x]\n::error::y", "list": ["\r\n-- "],
     })));
     let plan = Plan { complete: true, changes: vec![hostile], ..Plan::default() };
-    let view = PlanView::new(&plan, &Sources::default(), &Diagnostics::new(), None);
+    let sources = Sources::default();
+    let view = PlanView::new(&plan, &sources, &Diagnostics::new(), None);
     insta::assert_snapshot!(text(&view, false), @r#"
       + app.x["\n::add-mask::k"] will be created
             the spec has it and the state does not
