@@ -140,15 +140,14 @@ fn refused(context: &Context<'_>, answer: &Response) -> Failure {
     );
     let said = said.unwrap_or_else(|| text.into_owned());
     if let Some(row) = row(context.api, answer.status, &said) {
-        return known(row, message, retry_after(context, answer));
+        return known(context, row, message, retry_after(context, answer));
     }
     by_status(context, answer, message)
 }
 
 fn by_status(context: &Context<'_>, answer: &Response, message: String) -> Failure {
     match answer.status {
-        401 | 403 => Failure::new(Kind::Unauthenticated, message)
-            .help(format!("the key is wrong or lacks a right: {}", context.key_hint)),
+        401 | 403 => unauthenticated(context, message),
         404 if context.names_object => Failure::new(Kind::NotFound, message),
         404 => Failure::new(Kind::Rejected, message)
             .help("nothing was changed; check the address and the ids that the object refers to"),
@@ -170,13 +169,19 @@ fn by_status(context: &Context<'_>, answer: &Response, message: String) -> Failu
     }
 }
 
+/// Names what to set, because the answer cannot.
+fn unauthenticated(context: &Context<'_>, message: String) -> Failure {
+    Failure::new(Kind::Unauthenticated, message)
+        .help(format!("the key is wrong or lacks a right: {}", context.key_hint))
+}
+
 /// A GraphQL answer with errors. Without a row that knows it, a mutation is in doubt: a resolver
 /// may have failed after its effect.
 pub(crate) fn graphql_errors(context: &Context<'_>, said: &str) -> Failure {
     let Context { what, origin, mask, .. } = context;
     let message = format!("{what} at {origin} answered with an error: {}", mask.clean(said));
     match row(context.api, 200, said) {
-        Some(row) => known(row, message, None),
+        Some(row) => known(context, row, message, None),
         None if context.mutation => Failure::new(Kind::InDoubt, message),
         None => Failure::new(Kind::Rejected, message),
     }
@@ -208,7 +213,12 @@ pub(crate) fn broken(context: &Context<'_>, broken: &Broken) -> Failure {
     }
 }
 
-fn known(row: &ErrorRow, message: String, after: Option<Duration>) -> Failure {
+fn known(
+    context: &Context<'_>,
+    row: &ErrorRow,
+    message: String,
+    after: Option<Duration>,
+) -> Failure {
     let kind = match row.meaning {
         Meaning::Rejected | Meaning::Done => Kind::Rejected,
         Meaning::NotFound => Kind::NotFound,
@@ -216,8 +226,13 @@ fn known(row: &ErrorRow, message: String, after: Option<Duration>) -> Failure {
         Meaning::Unauthenticated => Kind::Unauthenticated,
         Meaning::InDoubt => Kind::InDoubt,
     };
-    let mut failure = Failure::new(kind, message);
-    failure.error.help.clone_from(&row.help);
+    let mut failure = match kind {
+        Kind::Unauthenticated => unauthenticated(context, message),
+        kind => Failure::new(kind, message),
+    };
+    if row.help.is_some() {
+        failure.error.help.clone_from(&row.help);
+    }
     failure.row.clone_from(&row.name);
     failure.done = row.meaning == Meaning::Done;
     failure.transient = row.meaning == Meaning::InDoubt;
@@ -298,11 +313,23 @@ mod tests {
                     meaning: Meaning::Done,
                     help: None,
                 },
+                ErrorRow {
+                    name: None,
+                    statuses: BTreeSet::new(),
+                    matching: Some("who are you".to_owned()),
+                    meaning: Meaning::Unauthenticated,
+                    help: None,
+                },
             ],
         }
     }
 
-    fn verdict(status: u16, content_type: &str, body: &str, mutation: bool) -> String {
+    fn judged(
+        status: u16,
+        content_type: &str,
+        body: &str,
+        mutation: bool,
+    ) -> Result<Option<Json>, Failure> {
         let (api, mask) = (api(), Mask::of_key(Some(&Key::new("canary-key"))));
         let context = Context {
             api: &api,
@@ -319,13 +346,27 @@ mod tests {
             headers: vec![("content-type".to_owned(), content_type.to_owned())],
             body: body.as_bytes().to_vec(),
         };
-        match judge::<Json>(&context, &answer) {
+        judge(&context, &answer)
+    }
+
+    fn verdict(status: u16, content_type: &str, body: &str, mutation: bool) -> String {
+        match judged(status, content_type, body, mutation) {
             Ok(body) => format!("ok {body:?}"),
             Err(failure) => {
                 let retry = if failure.transient { " transient" } else { "" };
                 let done = if failure.done { " done" } else { "" };
                 format!("{:?}{retry}{done}: {}", failure.error.kind, failure.error.message)
             }
+        }
+    }
+
+    /// A status and a row that only says what happened: both say what to set.
+    #[test]
+    fn a_key_that_is_refused_is_named() {
+        for (status, body) in [(401, ""), (400, r#"{"message":"Who are you?"}"#)] {
+            let error = judged(status, "", body, false).unwrap_err().error;
+            assert_eq!(error.kind, Kind::Unauthenticated);
+            assert_eq!(error.help.unwrap(), "the key is wrong or lacks a right: set KEY");
         }
     }
 
