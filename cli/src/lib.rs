@@ -21,6 +21,7 @@ mod providers;
 mod running;
 mod session;
 mod stored;
+mod threads;
 mod variables;
 
 use std::process::ExitCode;

@@ -15,7 +15,7 @@ use engine::graph::Graph;
 use engine::plan::input::{Mode, Options, Target};
 use engine::plan::{Plan, saved};
 use engine::schema::Attribute;
-use engine::spec::resolve::{Files, Given, ResolveInput, resolve, resolve_owned};
+use engine::spec::resolve::{Files, Given, ResolveInput, resolve, resolve_with};
 use engine::spec::settings::provider_settings;
 use engine::spec::{Config, Document};
 use engine::state::Snapshot;
@@ -29,6 +29,7 @@ use crate::error::CommandError;
 use crate::output::Output;
 use crate::providers::{Configured, Described};
 use crate::session::{self, Folder, SpecText, System};
+use crate::threads::Threads;
 use crate::variables;
 
 /// After how long without an answer the user is told that one is awaited.
@@ -57,11 +58,12 @@ pub(crate) fn read(
     let providers = schemas(&described.configure(&session::variable)?.providers);
     let input = ResolveInput { variables: given, providers, files };
     // The document is needed again only where connecting may change the schemas.
-    let (config, mut found) = if described.is_empty() {
-        resolve_owned(std::mem::take(&mut text.document), &input)
+    let document = if described.is_empty() {
+        std::mem::take(&mut text.document)
     } else {
-        resolve(&text.document, &input)
+        text.document.clone()
     };
+    let (config, mut found) = resolve_with(document, &input, &Threads);
     let (graph, cycles) = Graph::new(&config);
     found.extend(cycles);
     found.extend(checks::shape::check(&config));
@@ -259,9 +261,10 @@ pub(crate) async fn plan(
     let emit = |_: Event| {};
     recover_in_memory(&mut snapshot, &request, &System, &emit).await?;
     let (plan, found) = patiently(output, make(&snapshot, &request)).await?;
-    // The process ends soon: taking a large state apart would only take time.
-    std::mem::forget(snapshot);
-    Ok(finish(resolved, &configured, plan, found))
+    let made = made_of(&mut resolved, &configured, plan, found);
+    // The process ends soon: taking a large state and spec apart would only take time.
+    std::mem::forget((snapshot, resolved));
+    Ok(made)
 }
 
 /// Waits for a service to be read, and says so when it takes long: silence looks like a hang.
@@ -286,12 +289,23 @@ pub(crate) fn refuse_unreachable(
 
 /// What was made of a plan. The planner has linted it: what is wrong with it is a diagnostic.
 pub(crate) fn finish(
-    resolved: Resolved,
+    mut resolved: Resolved,
     configured: &Configured,
     plan: Plan,
     found: Diagnostics,
 ) -> Made {
-    let Resolved { sources, mut diagnostics, .. } = resolved;
+    made_of(&mut resolved, configured, plan, found)
+}
+
+/// The same, leaving what is not needed any more.
+fn made_of(
+    resolved: &mut Resolved,
+    configured: &Configured,
+    plan: Plan,
+    found: Diagnostics,
+) -> Made {
+    let sources = std::mem::take(&mut resolved.sources);
+    let mut diagnostics = std::mem::take(&mut resolved.diagnostics);
     diagnostics.extend(found);
     diagnostics.sort();
     if diagnostics.has_errors() {

@@ -16,6 +16,7 @@ use state::{Holder, Store};
 
 use crate::error::CommandError;
 use crate::place::{self, MustBe};
+use crate::threads::Threads;
 
 /// The largest file that `file("…")` reads, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
@@ -159,7 +160,7 @@ fn read_text(folder: &Folder) -> Result<Option<SpecText>, CommandError> {
         refuse_outside(folder, &path)?;
         bytes += add_file(&path, bytes, &mut text, &mut files)?;
     }
-    let (document, diagnostics) = spec::parse::parse(&text.sources, &files);
+    let (document, diagnostics) = spec::parse::parse_with(&text.sources, &files, &Threads);
     text.document = document;
     text.diagnostics.extend(diagnostics);
     Ok(Some(text))

@@ -52,13 +52,9 @@ impl Sources {
     /// Adds a text. The caller has bounded its length (32 MiB), so offsets fit 32 bits.
     pub fn add(&mut self, path: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
         let text = text.into();
-        let starts = std::iter::once(0).chain(
-            text.bytes()
-                .enumerate()
-                .filter(|(_, byte)| *byte == b'\n')
-                .map(|(index, _)| u32::try_from(index + 1).unwrap_or(u32::MAX)),
-        );
-        let line_starts = starts.collect();
+        let newlines = text.match_indices('\n').map(|(index, _)| index + 1);
+        let starts = std::iter::once(0).chain(newlines);
+        let line_starts = starts.map(|start| u32::try_from(start).unwrap_or(u32::MAX)).collect();
         self.files.push(Source { path: path.into(), text, line_starts });
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
     }

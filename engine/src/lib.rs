@@ -22,3 +22,4 @@ pub mod state;
 pub mod stored;
 pub mod types;
 pub mod value;
+pub mod work;

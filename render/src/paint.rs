@@ -3,6 +3,9 @@
 //! Renderers say what a piece of text is, never how it looks. Every line makes sense without its
 //! colours: they repeat what the words say.
 
+use std::fmt::Write as _;
+use std::iter::repeat_n;
+
 use anstyle::{AnsiColor, Style};
 
 /// What a piece of text is.
@@ -56,11 +59,18 @@ pub enum Colour {
 
 /// Writes one labelled text.
 pub fn paint(text: &str, label: Label, colour: Colour) -> String {
+    let mut painted = String::new();
+    put(&mut painted, text, label, colour);
+    painted
+}
+
+fn put(out: &mut String, text: &str, label: Label, colour: Colour) {
     let style = style(label);
     if colour == Colour::Off || style == Style::new() || text.is_empty() {
-        return text.to_owned();
+        out.push_str(text);
+    } else {
+        let _ = write!(out, "{style}{text}{style:#}");
     }
-    format!("{style}{text}{style:#}")
 }
 
 /// One line: a mark, an indent, and labelled text.
@@ -121,7 +131,15 @@ impl Line {
     }
 
     fn text(&self, colour: Colour) -> String {
-        self.parts.iter().map(|(text, label)| paint(text, *label, colour)).collect()
+        let mut text = String::new();
+        self.put(&mut text, colour);
+        text
+    }
+
+    fn put(&self, out: &mut String, colour: Colour) {
+        for (text, label) in &self.parts {
+            put(out, text, *label, colour);
+        }
     }
 }
 
@@ -172,15 +190,15 @@ impl Page {
         for line in &self.lines {
             if !line.is_empty() {
                 if line.depth != usize::MAX {
-                    text.push_str(&" ".repeat(line.indent()));
+                    text.extend(repeat_n(' ', line.indent()));
                 }
                 if let Some((mark, label)) = line.mark {
-                    text.push_str(&paint(mark, label, colour));
+                    put(&mut text, mark, label, colour);
                     text.push(' ');
                 } else if line.depth != usize::MAX {
                     text.push_str("  ");
                 }
-                text.push_str(&line.text(colour));
+                line.put(&mut text, colour);
                 text.truncate(text.trim_end_matches(' ').len());
             }
             text.push('\n');

@@ -97,8 +97,8 @@ impl Shown {
     }
 
     /// The unknown places below `path`, each with what it will be computed from.
-    pub fn unknown(&self, path: &Path, found: &mut BTreeMap<String, String>) {
-        self.walk(path, &mut |path, part| {
+    pub fn unknown(&self, mut path: Path, found: &mut BTreeMap<String, String>) {
+        self.walk(&mut path, &mut |path, part| {
             if let Self::Unknown(from) = part {
                 found.insert(path.to_string(), from.clone());
             }
@@ -106,29 +106,36 @@ impl Shown {
     }
 
     /// The sensitive places below `path`.
-    pub fn sensitive(&self, path: &Path, found: &mut Vec<String>) {
-        self.walk(path, &mut |path, part| {
+    pub fn sensitive(&self, mut path: Path, found: &mut Vec<String>) {
+        self.walk(&mut path, &mut |path, part| {
             if matches!(part, Self::Sensitive(_)) {
                 found.push(path.to_string());
             }
         });
     }
 
-    fn walk(&self, path: &Path, visit: &mut dyn FnMut(&Path, &Self)) {
+    /// Visits it and its parts; `path` is the same again afterwards.
+    fn walk(&self, path: &mut Path, visit: &mut dyn FnMut(&Path, &Self)) {
         visit(path, self);
         match self {
             Self::List(items) | Self::Set(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    item.walk(&path.join(index), visit);
+                    item.walk_inside(Segment::Index(index), path, visit);
                 }
             }
             Self::Map(entries) => {
                 for (name, item) in entries {
-                    item.walk(&path.join(name.clone()), visit);
+                    item.walk_inside(Segment::Key(name.clone()), path, visit);
                 }
             }
             _ => {}
         }
+    }
+
+    fn walk_inside(&self, segment: Segment, path: &mut Path, visit: &mut dyn FnMut(&Path, &Self)) {
+        path.0.push(segment);
+        self.walk(path, visit);
+        path.0.pop();
     }
 }
 
@@ -178,7 +185,7 @@ mod tests {
         let text = serde_json::to_string(&shown).unwrap();
         assert_eq!(text, r#"{"env":{"TOKEN":null}}"#);
         let mut found = Vec::new();
-        shown.sensitive(&Path::root(), &mut found);
+        shown.sensitive(Path::root(), &mut found);
         assert_eq!(found, [r#"env["TOKEN"]"#]);
         assert!(!format!("{shown:?}").contains("hunter2"));
     }

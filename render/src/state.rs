@@ -143,7 +143,7 @@ fn object(object: &StateObject) -> Result<ObjectView, DamagedValue> {
         value.as_map().map(|map| shown::object(map, &object.sensitive)).unwrap_or_default();
     let mut sensitive = Vec::new();
     for (name, value) in &attributes {
-        value.sensitive(&Path::attribute(name.clone()), &mut sensitive);
+        value.sensitive(Path::attribute(name.clone()), &mut sensitive);
     }
     Ok(ObjectView {
         id: object.id.to_string(),

@@ -4,6 +4,8 @@
 //! set or a long text only the changed parts are shown, with a count of the rest. Texts that are
 //! JSON on both sides are compared as JSON.
 
+use std::fmt::{self, Write as _};
+
 use engine::address::Name;
 use similar::{Algorithm, DiffOp, TextDiff};
 
@@ -381,27 +383,42 @@ fn inline_full(value: &Shown) -> String {
 }
 
 fn write(value: &Shown, max: usize) -> String {
-    let items =
-        |items: &[Shown]| items.iter().map(|i| write(i, max)).collect::<Vec<_>>().join(", ");
+    let mut text = String::new();
+    // Nothing can fail in writing to memory.
+    let _ = put(&mut text, value, max);
+    text
+}
+
+fn put(out: &mut String, value: &Shown, max: usize) -> fmt::Result {
     match value {
-        Shown::Null => "null".to_owned(),
-        Shown::Bool(value) => value.to_string(),
-        Shown::Integer(number) => number.to_string(),
-        Shown::Float(number) => number.to_string(),
-        Shown::String(text) => safe::quoted(text, max),
-        Shown::List(list) | Shown::Set(list) => format!("[{}]", items(list)),
-        Shown::Map(entries) if entries.is_empty() => "{}".to_owned(),
-        Shown::Map(entries) => {
-            let entry =
-                |(name, item): (&Name, &Shown)| format!("{} = {}", key(name), write(item, max));
-            format!("{{ {} }}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        Shown::Null => out.write_str("null"),
+        Shown::Bool(value) => write!(out, "{value}"),
+        Shown::Integer(number) => write!(out, "{number}"),
+        Shown::Float(number) => write!(out, "{number}"),
+        Shown::String(text) => out.write_str(&safe::quoted(text, max)),
+        Shown::List(items) | Shown::Set(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { ", " });
+                put(out, item, max)?;
+            }
+            out.write_char(']')
         }
-        Shown::Unknown(from) if from.is_empty() => "(known after apply)".to_owned(),
-        Shown::Unknown(from) => format!("(known after apply: {})", safe::capped(from, max)),
+        Shown::Map(entries) if entries.is_empty() => out.write_str("{}"),
+        Shown::Map(entries) => {
+            for (index, (name, item)) in entries.iter().enumerate() {
+                out.push_str(if index == 0 { "{ " } else { ", " });
+                write!(out, "{} = ", key(name))?;
+                put(out, item, max)?;
+            }
+            out.write_str(" }")
+        }
+        Shown::Unknown(from) if from.is_empty() => out.write_str("(known after apply)"),
+        Shown::Unknown(from) => write!(out, "(known after apply: {})", safe::capped(from, max)),
         // The fingerprint tells two secrets apart when whole values are compared, and is no secret;
         // but it is of no use to people.
-        Shown::Sensitive(mark) if max == usize::MAX => format!("(sensitive {mark:?})"),
-        Shown::Sensitive(_) => "(sensitive)".to_owned(),
+        Shown::Sensitive(mark) if max == usize::MAX => write!(out, "(sensitive {mark:?})"),
+        Shown::Sensitive(_) => out.write_str("(sensitive)"),
     }
 }
 

@@ -418,7 +418,7 @@ pub(crate) fn units_of<'n>(
 fn unknown(object: Option<&Object>) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for (name, value) in object.into_iter().flatten() {
-        value.unknown(&Path::attribute(name.clone()), &mut found);
+        value.unknown(Path::attribute(name.clone()), &mut found);
     }
     found
 }
@@ -426,7 +426,7 @@ fn unknown(object: Option<&Object>) -> BTreeMap<String, String> {
 fn sensitive<'a>(objects: impl Iterator<Item = &'a Object>) -> Vec<String> {
     let mut found = Vec::new();
     for (name, value) in objects.flatten() {
-        value.sensitive(&Path::attribute(name.clone()), &mut found);
+        value.sensitive(Path::attribute(name.clone()), &mut found);
     }
     found.sort();
     found.dedup();
@@ -465,7 +465,7 @@ fn output_view(name: &str, output: &OutputChange) -> OutputView {
     let after = output.after.as_ref().map(show);
     let mut unknown = BTreeMap::new();
     if let Some(value) = &after {
-        value.unknown(&Path::attribute(name), &mut unknown);
+        value.unknown(Path::attribute(name), &mut unknown);
     }
     OutputView {
         action: output.action.word(),

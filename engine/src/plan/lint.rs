@@ -98,6 +98,7 @@ fn phases_in_order(plan: &Plan, notes: &mut Vec<String>) {
 /// Whatever a residual refers to is made by a step that its own steps come after, or is there.
 fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
     let mut producers: FxHashMap<&Address, StepId> = FxHashMap::default();
+    producers.reserve(plan.steps.len());
     for step in &plan.steps {
         let creates = step.phase.is_some_and(|p| p.kind == ProgramKind::Create && p.phase == 0);
         if creates {
@@ -114,15 +115,15 @@ fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
     let mut budget = LOOKS_MAX;
     for (change, first) in plan.changes.iter().zip(firsts) {
         let Some(step) = first else { continue };
-        for address in slots(change.after.iter().flat_map(|after| after.values())) {
-            if address == change.address {
-                continue;
-            }
-            if let Some(&producer) = producers.get(&address)
-                && !reaches(plan, step.id, producer, &mut budget)
-            {
-                notes.push(format!("step {} uses {address} and does not wait for it", step.id));
-            }
+        for value in change.after.iter().flat_map(|after| after.values()) {
+            each_slot(value, &mut |address| {
+                if address != change.address
+                    && let Some(&producer) = producers.get(&address)
+                    && !reaches(plan, step.id, producer, &mut budget)
+                {
+                    notes.push(format!("step {} uses {address} and does not wait for it", step.id));
+                }
+            });
         }
     }
 }
@@ -161,12 +162,14 @@ fn reaches(plan: &Plan, from: StepId, to: StepId, budget: &mut usize) -> bool {
 pub fn slots<'a>(values: impl IntoIterator<Item = &'a Value>) -> BTreeSet<Address> {
     let mut addresses = BTreeSet::new();
     for value in values {
-        collect_slots(value, &mut addresses);
+        each_slot(value, &mut |address| {
+            addresses.insert(address);
+        });
     }
     addresses
 }
 
-fn collect_slots(value: &Value, addresses: &mut BTreeSet<Address>) {
+fn each_slot(value: &Value, visit: &mut dyn FnMut(Address)) {
     match value {
         Value::Unknown(unknown) => {
             crate::expression::visit::walk(&unknown.residual, &mut |part| match &part.kind {
@@ -174,23 +177,23 @@ fn collect_slots(value: &Value, addresses: &mut BTreeSet<Address>) {
                     if let (Kind::Root(Root::Resource(block)), Kind::Literal(Value::String(key))) =
                         (&base.kind, &key.kind)
                     {
-                        addresses.insert(block.instance(Some(key.clone())));
+                        visit(block.instance(Some(key.clone())));
                     }
                 }
                 Kind::Root(Root::Resource(block)) => {
-                    addresses.insert(block.instance(None));
+                    visit(block.instance(None));
                 }
                 _ => {}
             });
         }
         Value::List(items) | Value::Set(items) => {
             for item in items.iter() {
-                collect_slots(item, addresses);
+                each_slot(item, visit);
             }
         }
         Value::Map(entries) => {
             for item in entries.values() {
-                collect_slots(item, addresses);
+                each_slot(item, visit);
             }
         }
         _ => {}

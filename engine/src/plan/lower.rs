@@ -449,12 +449,11 @@ fn name_in(draft: &Draft, side: Side) -> Option<&str> {
 
 /// Where the draft of each address stands; those of deposed objects are left out.
 fn by_address(drafts: &[Draft]) -> FxHashMap<&Address, usize> {
-    drafts
-        .iter()
-        .enumerate()
-        .filter(|(_, draft)| !draft.change.deposed)
-        .map(|(index, draft)| (&draft.change.address, index))
-        .collect()
+    let mut indices = FxHashMap::default();
+    indices.reserve(drafts.len());
+    let current = drafts.iter().enumerate().filter(|(_, draft)| !draft.change.deposed);
+    indices.extend(current.map(|(index, draft)| (&draft.change.address, index)));
+    indices
 }
 
 /// Who depended on whom when the last run ended, and who will: what is used again may never have

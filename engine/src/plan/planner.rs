@@ -19,6 +19,7 @@ use super::{
 };
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
+use crate::digest::Digest;
 use crate::journal::Record;
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
@@ -131,6 +132,7 @@ impl<'a> Planner<'a> {
         let mut count = 0;
         let resources = self.input.graph.walk(self.input.config);
         self.drafts.reserve(resources.len());
+        self.planned.reserve(resources.len());
         for resource in resources.flatten() {
             let scope = SpecScope::new(self.input.config, &self.planned, &self.locals);
             let instances = wanted::expand(resource, &scope, &mut self.diagnostics);
@@ -402,22 +404,31 @@ impl<'a> Planner<'a> {
         (plan, diagnostics)
     }
 
-    fn base(&self) -> Base {
-        let snapshot = self.input.snapshot;
+    /// The digests of the live objects that the plan touches or refers to.
+    fn objects(&self) -> BTreeMap<Address, Digest> {
+        let live = |draft: &&Draft| draft.change.before.is_some() && !draft.change.deposed;
+        // A first run finds nothing live, and has the most changes.
+        if !self.drafts.iter().any(|draft| live(&draft)) {
+            return BTreeMap::new();
+        }
         let used = self.drafts.iter().filter(|draft| draft.change.action != Action::NoOp);
         let mut wanted = FxHashSet::default();
         for draft in used {
             wanted.insert(&draft.change.address);
             wanted.extend(&draft.change.dependencies);
         }
-        let mut objects = BTreeMap::new();
-        for draft in &self.drafts {
-            let Change { address, before, deposed, .. } = &draft.change;
-            if let (Some(before), true, false) = (before, wanted.contains(address), *deposed) {
-                let digest = compare::fitness_digest(&draft.schema, before);
-                objects.insert(address.clone(), digest);
-            }
-        }
+        let touched = self.drafts.iter().filter(live);
+        let touched = touched.filter(|draft| wanted.contains(&draft.change.address));
+        let digest = |draft: &Draft| {
+            let before = draft.change.before.as_deref()?;
+            let digest = compare::fitness_digest(&draft.schema, before);
+            Some((draft.change.address.clone(), digest))
+        };
+        touched.filter_map(digest).collect()
+    }
+
+    fn base(&self) -> Base {
+        let snapshot = self.input.snapshot;
         Base {
             lineage: snapshot.lineage.clone(),
             first_key: (snapshot.serial == 0).then(|| snapshot.seal_key.clone()),
@@ -429,7 +440,7 @@ impl<'a> Planner<'a> {
                 .map(|(name, schema)| (name.clone(), schema.digest.clone()))
                 .collect(),
             accounts: self.input.accounts.clone(),
-            objects,
+            objects: self.objects(),
             secrets: outputs::needed_secrets(self),
         }
     }

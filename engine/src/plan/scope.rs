@@ -28,6 +28,11 @@ enum Instances {
 }
 
 impl Planned {
+    /// Makes room for some blocks more: growing step by step would look at each of them often.
+    pub(super) fn reserve(&mut self, blocks: usize) {
+        self.blocks.reserve(blocks);
+    }
+
     /// Declares a block with `for_each`, so that it is known even when it has no instance.
     pub(super) fn declare_many(&mut self, block: &Block) {
         self.blocks.insert(block.clone(), Instances::Many(BTreeMap::new()));

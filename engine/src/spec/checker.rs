@@ -6,7 +6,7 @@ use super::constant::{known_parts, literal_key, part_at};
 use super::diagnostics as say;
 use super::names::{Names, View};
 use super::{Document, SpecExpr};
-use crate::address::{Address, Name};
+use crate::address::{Block, Name};
 use crate::constraint;
 use crate::diagnostics::{Diagnostic, Diagnostics, FileId, Span};
 use crate::expression::Kind;
@@ -22,7 +22,7 @@ pub(super) struct Checker<'a> {
     /// What may be referred to.
     pub(super) view: View<'a>,
     /// The resource that diagnostics are about.
-    pub(super) address: Option<Address>,
+    pub(super) block: Option<&'a Block>,
     /// What to underline instead of a line that holds a secret.
     pub(super) instead: Option<Span>,
     /// What is wrong.
@@ -36,15 +36,15 @@ impl<'a> Checker<'a> {
         diagnostics: &'a mut Diagnostics,
     ) -> Self {
         let view = View { names, each: None, loose: &[] };
-        Self { document, view, address: None, instead: None, diagnostics }
+        Self { document, view, block: None, instead: None, diagnostics }
     }
 
     pub(super) fn push(&mut self, mut diagnostic: Diagnostic) {
         if let Some(instead) = self.instead {
             diagnostic = diagnostic.at(instead);
         }
-        self.diagnostics.push(match &self.address {
-            Some(address) => diagnostic.about(address),
+        self.diagnostics.push(match self.block {
+            Some(block) => diagnostic.about(&block.instance(None)),
             None => diagnostic,
         });
     }

@@ -11,6 +11,7 @@ mod checker;
 pub mod constant;
 mod convert;
 pub mod diagnostics;
+mod found;
 mod imports;
 mod lifecycle;
 mod locals;

@@ -1,8 +1,8 @@
 //! What the expressions of a spec may refer to, by type, and what to say of a name that is none.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustc_hash::FxHashMap;
 
@@ -22,10 +22,13 @@ const COMPARISONS_MAX: usize = 500_000;
 /// What a search costs at least, for the names that it passes over.
 const COMPARISONS_MIN: usize = 1000;
 
+/// The instance that manages a resource, and its schema.
+pub(super) type Managed = (Name, Arc<TypeSchema>);
+
 /// A resource as others see it.
 pub(super) struct Known {
-    /// The instance that manages it and its schema; none when that is wrong and has been said.
-    pub(super) managed: Option<(Name, Arc<TypeSchema>)>,
+    /// What manages it; none when that is wrong and has been said.
+    pub(super) managed: Option<Managed>,
     /// Whether it has instances by key.
     pub(super) keyed: bool,
 }
@@ -39,7 +42,7 @@ pub(super) struct Names<'a> {
     pub(super) locals: BTreeMap<Name, Type>,
     /// The resources. Only looked up, never walked.
     pub(super) resources: FxHashMap<&'a Block, Known>,
-    comparisons_left: Cell<usize>,
+    comparisons_left: AtomicUsize,
 }
 
 impl<'a> Names<'a> {
@@ -49,7 +52,7 @@ impl<'a> Names<'a> {
             variables: BTreeMap::new(),
             locals: BTreeMap::new(),
             resources: FxHashMap::default(),
-            comparisons_left: Cell::new(COMPARISONS_MAX),
+            comparisons_left: AtomicUsize::new(COMPARISONS_MAX),
         }
     }
 
@@ -64,15 +67,25 @@ impl<'a> Names<'a> {
         word: &str,
         names: impl Iterator<Item = &'w str>,
     ) -> Option<&'w str> {
-        let left = self.comparisons_left.get();
+        let left = self.comparisons_left();
         if left == 0 {
             return None;
         }
         let mut compared = 0;
         let near = names.filter(|name| name.len().abs_diff(word.len()) <= 4);
         let found = nearest(word, near.take(left).inspect(|_| compared += 1));
-        self.comparisons_left.set(left.saturating_sub(compared.max(COMPARISONS_MIN)));
+        self.limit_comparisons(left.saturating_sub(compared.max(COMPARISONS_MIN)));
         found
+    }
+
+    /// How many names may still be compared.
+    pub(super) fn comparisons_left(&self) -> usize {
+        self.comparisons_left.load(Ordering::Relaxed)
+    }
+
+    /// Says how many names may still be compared.
+    pub(super) fn limit_comparisons(&self, left: usize) {
+        self.comparisons_left.store(left, Ordering::Relaxed);
     }
 
     /// What to do about a reference to a resource that is not there.

@@ -5,15 +5,16 @@
 //! read. One mistake hides nothing but the value that it stands in.
 
 use std::collections::BTreeSet;
-use std::collections::btree_map::Entry;
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::convert::{Converter, File, Text};
+use super::found::Found;
 use super::{BYTES_MAX, Document, Item, RawBlock, Table, VALUES_MAX, diagnostics as say, syntax};
 use crate::address::{Block, Name, RESERVED_TYPES, is_name};
 use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
+use crate::work::{self, InTurn, Workers};
 
 /// What may stand at the top of a file.
 const TABLES: [&str; 9] =
@@ -29,6 +30,15 @@ const CHECK_KEYS: [&str; 5] = ["assert", "description", "http", "job", "message"
 
 /// Parses the files of one spec into one document.
 pub fn parse(sources: &Sources, files: &[FileId]) -> (Document, Diagnostics) {
+    parse_with(sources, files, &InTurn)
+}
+
+/// The same with someone to read the pieces of large files.
+pub fn parse_with(
+    sources: &Sources,
+    files: &[FileId],
+    workers: &dyn Workers,
+) -> (Document, Diagnostics) {
     let texts: Vec<(FileId, &Source)> =
         files.iter().filter_map(|file| Some((*file, sources.get(*file)?))).collect();
     let bytes: usize = texts.iter().map(|(_, source)| source.text.len()).sum();
@@ -37,10 +47,87 @@ pub fn parse(sources: &Sources, files: &[FileId]) -> (Document, Diagnostics) {
         return (document, Diagnostics::from_iter([say::too_large(bytes, BYTES_MAX)]));
     }
     // Whatever does not show in pieces is said, or found right, by the parser of whole files.
-    let reader = Reader::read(&texts, true).or_else(|| Reader::read(&texts, false));
-    let mut reader = reader.unwrap_or_default();
-    reader.diagnostics.sort();
-    (reader.document, reader.diagnostics)
+    let read = read(&texts, true, workers).or_else(|| read(&texts, false, workers));
+    read.unwrap_or_default()
+}
+
+/// Reads the files, in pieces if asked to: the parser's memory then stays small, which is most of
+/// its time. None when pieces are not enough to judge a file by.
+fn read(
+    texts: &[(FileId, &Source)],
+    in_pieces: bool,
+    workers: &dyn Workers,
+) -> Option<(Document, Diagnostics)> {
+    let mut found = Found::default();
+    let pieces = pieces(texts, in_pieces, &mut found);
+    for part in work::map(workers, pieces.len(), |at| pieces[at].read()) {
+        found.join(part?);
+    }
+    let (document, diagnostics, repeated) = found.into_document();
+    (!in_pieces || !repeated).then_some((document, diagnostics))
+}
+
+/// A file, or a piece of one.
+struct Piece<'a> {
+    file: File<'a>,
+    source: &'a Source,
+    end: usize,
+    is_whole: bool,
+}
+
+/// What there is to read; files that are refused are not.
+fn pieces<'a>(
+    texts: &[(FileId, &'a Source)],
+    in_pieces: bool,
+    found: &mut Found,
+) -> Vec<Piece<'a>> {
+    let mut pieces = Vec::new();
+    let mut values = 0;
+    for &(id, source) in texts {
+        let mut scan = syntax::scan(&source.text);
+        values += scan.values;
+        let refused = if let Some(at) = scan.too_deep {
+            Some(say::too_deep(syntax::place(id, at), super::NESTING_MAX))
+        } else if values > VALUES_MAX {
+            Some(say::too_many_values(&source.path, VALUES_MAX))
+        } else {
+            None
+        };
+        if let Some(diagnostic) = refused {
+            found.torn = true;
+            found.diagnostics.push(diagnostic);
+            continue;
+        }
+        if !in_pieces {
+            scan.cuts.clear();
+        }
+        let is_whole = scan.cuts.is_empty();
+        let ends = scan.cuts.iter().copied().chain([source.text.len()]);
+        let starts = std::iter::once(0).chain(scan.cuts.iter().copied());
+        pieces.extend(starts.zip(ends).map(|(start, end)| {
+            let file = File { id, text: &source.text, start };
+            Piece { file, source, end, is_whole }
+        }));
+    }
+    pieces
+}
+
+impl Piece<'_> {
+    /// What it says; none when a piece of a file is not enough to tell.
+    fn read(&self) -> Option<Found> {
+        let Self { file, source, end, is_whole } = *self;
+        let mut reader = Reader::default();
+        let (root, errors) = DeTable::parse_recoverable(&file.text[file.start..end]);
+        if !errors.is_empty() {
+            if !is_whole {
+                return None;
+            }
+            let diagnostics = &mut reader.found.diagnostics;
+            reader.found.torn = syntax::report(file.id, source, &errors, diagnostics);
+        }
+        root.get_ref().iter().for_each(|pair| reader.top(file, pair));
+        Some(reader.found)
+    }
 }
 
 /// A key and its value, as the TOML parser gives them.
@@ -49,14 +136,9 @@ type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
 /// What has been read so far.
 #[derive(Default)]
 struct Reader {
-    document: Document,
-    diagnostics: Diagnostics,
+    found: Found,
     /// The names of attributes and types: few, and each is used often.
     names: BTreeSet<Name>,
-    /// The tables above blocks that have headers of their own, such as `[local]`, by file.
-    headers: BTreeSet<(FileId, String)>,
-    /// Whether something of one file came twice: in pieces, only the parser can say if it may.
-    repeated: bool,
 }
 
 impl File<'_> {
@@ -76,74 +158,22 @@ impl File<'_> {
 }
 
 impl Reader {
-    /// Reads the files, in pieces if asked to: the parser's memory then stays small, which is
-    /// most of its time. None when pieces are not enough to judge a file by.
-    fn read(texts: &[(FileId, &Source)], in_pieces: bool) -> Option<Self> {
-        let mut reader = Self::default();
-        let mut values = 0;
-        for (id, source) in texts {
-            let mut scan = syntax::scan(&source.text);
-            values += scan.values;
-            let refused = if let Some(at) = scan.too_deep {
-                Some(say::too_deep(syntax::place(*id, at), super::NESTING_MAX))
-            } else if values > VALUES_MAX {
-                Some(say::too_many_values(&source.path, VALUES_MAX))
-            } else {
-                None
-            };
-            if let Some(diagnostic) = refused {
-                reader.document.torn = true;
-                reader.diagnostics.push(diagnostic);
-                continue;
-            }
-            if !in_pieces {
-                scan.cuts.clear();
-            }
-            reader.pieces(*id, source, &scan.cuts)?;
-        }
-        Some(reader)
-    }
-
-    /// Reads a file that is cut at some places; none when that is not enough to judge it by.
-    fn pieces(&mut self, id: FileId, source: &Source, cuts: &[usize]) -> Option<()> {
-        let ends = cuts.iter().copied().chain([source.text.len()]);
-        let starts = std::iter::once(0).chain(cuts.iter().copied());
-        for (start, end) in starts.zip(ends) {
-            let (root, errors) = DeTable::parse_recoverable(&source.text[start..end]);
-            if !errors.is_empty() {
-                if !cuts.is_empty() {
-                    return None;
-                }
-                let torn = syntax::report(id, source, &errors, &mut self.diagnostics);
-                self.document.torn |= torn;
-            }
-            let file = File { id, text: &source.text, start };
-            root.get_ref().iter().for_each(|pair| self.top(file, pair));
-        }
-        (cuts.is_empty() || !self.repeated).then_some(())
-    }
-
     /// Remembers the header of a table above blocks.
-    fn above(&mut self, file: File<'_>, name: &str, value: &Spanned<DeValue<'_>>) {
-        if file.has_header(value) && !self.headers.insert((file.id, name.to_owned())) {
-            self.repeated = true;
+    fn above(&mut self, file: File<'_>, name: String, value: &Spanned<DeValue<'_>>) {
+        if file.has_header(value) {
+            self.found.headers.push((file.id, name));
         }
-    }
-
-    fn twice(&mut self, what: &str, at: Span, first: Span) {
-        self.repeated |= at.file == first.file;
-        self.diagnostics.push(say::declared_twice(what, at, Some(first)));
     }
 
     fn top(&mut self, file: File<'_>, pair: Pair<'_, '_>) {
         let (key, value) = pair;
         let name = &**key.get_ref();
         if LATER.contains(&name) {
-            return self.diagnostics.push(say::not_supported_yet(name, file.header(pair)));
+            return self.found.diagnostics.push(say::not_supported_yet(name, file.header(pair)));
         }
         if !TABLES.contains(&name) {
             let at = file.header(pair);
-            return self.diagnostics.push(say::unknown_table(name, at, &TABLES));
+            return self.found.diagnostics.push(say::unknown_table(name, at, &TABLES));
         }
         if name == "import" {
             return self.imports(file, pair);
@@ -154,9 +184,9 @@ impl Reader {
                 "resource" => "[resource.TYPE.NAME]".to_owned(),
                 _ => format!("[{name}.NAME]"),
             };
-            return self.diagnostics.push(say::not_a_block(name, &form, file.header(pair)));
+            return self.found.diagnostics.push(say::not_a_block(name, &form, file.header(pair)));
         };
-        self.above(file, name, value);
+        self.above(file, name.to_owned(), value);
         match name {
             "local" => self.locals(file, table),
             "resource" => table.iter().for_each(|pair| self.resource_type(file, pair)),
@@ -168,32 +198,31 @@ impl Reader {
     /// `[plumb]` and `[state]`.
     fn single(&mut self, file: File<'_>, kind: &str, pair: Pair<'_, '_>, table: &DeTable<'_>) {
         let block = self.block(file, kind, file.header(pair), table);
-        let slot = match kind {
-            "plumb" => &mut self.document.plumb,
-            _ => &mut self.document.state,
+        let blocks = match kind {
+            "plumb" => &mut self.found.plumb,
+            _ => &mut self.found.state,
         };
-        if let Some(first) = slot {
-            let first = first.header;
-            self.twice(&format!("`[{kind}]`"), block.header, first);
-        } else {
-            *slot = Some(block);
-        }
+        blocks.push(((), block));
     }
 
     /// `[[import]]`, as often as there are objects to take over.
     fn imports(&mut self, file: File<'_>, pair: Pair<'_, '_>) {
         let form = "[[import]]";
         let DeValue::Array(blocks) = pair.1.get_ref() else {
-            return self.diagnostics.push(say::not_a_block("import", form, file.header(pair)));
+            return self.found.diagnostics.push(say::not_a_block(
+                "import",
+                form,
+                file.header(pair),
+            ));
         };
         for block in blocks {
             let at = file.span(block.span());
             let DeValue::Table(table) = block.get_ref() else {
-                self.diagnostics.push(say::not_a_block("import", form, at));
+                self.found.diagnostics.push(say::not_a_block("import", form, at));
                 continue;
             };
             let block = self.block(file, "import", at, table);
-            self.document.imports.push(block);
+            self.found.imports.push(block);
         }
     }
 
@@ -204,15 +233,7 @@ impl Reader {
                 continue;
             }
             let item = self.item(file, (key, value), Text::Template);
-            match self.document.locals.entry(Name::from(name)) {
-                Entry::Vacant(entry) => {
-                    entry.insert(item);
-                }
-                Entry::Occupied(entry) => {
-                    let first = entry.get().key;
-                    self.twice(&format!("`local.{name}`"), item.key, first);
-                }
-            }
+            self.found.locals.push((Name::from(name), item));
         }
     }
 
@@ -222,27 +243,19 @@ impl Reader {
         let name = &**key.get_ref();
         let DeValue::Table(table) = value.get_ref() else {
             let (path, form) = (format!("{kind}.{name}"), format!("[{kind}.NAME]"));
-            return self.diagnostics.push(say::not_a_block(&path, &form, file.header(pair)));
+            return self.found.diagnostics.push(say::not_a_block(&path, &form, file.header(pair)));
         };
         if !self.good_name(kind, name, file.key(key)) {
             return;
         }
         let block = self.block(file, kind, file.header(pair), table);
         let blocks = match kind {
-            "variable" => &mut self.document.variables,
-            "provider" => &mut self.document.providers,
-            "output" => &mut self.document.outputs,
-            _ => &mut self.document.checks,
+            "variable" => &mut self.found.variables,
+            "provider" => &mut self.found.providers,
+            "output" => &mut self.found.outputs,
+            _ => &mut self.found.checks,
         };
-        match blocks.entry(Name::from(name)) {
-            Entry::Vacant(entry) => {
-                entry.insert(block);
-            }
-            Entry::Occupied(entry) => {
-                let first = entry.get().header;
-                self.twice(&format!("`{kind}.{name}`"), block.header, first);
-            }
-        }
+        blocks.push((Name::from(name), block));
     }
 
     fn resource_type(&mut self, file: File<'_>, pair: Pair<'_, '_>) {
@@ -253,12 +266,12 @@ impl Reader {
             return self.not_a_resource(&path, file.header(pair));
         };
         if RESERVED_TYPES.contains(&name) {
-            return self.diagnostics.push(say::reserved_type(name, file.key(key)));
+            return self.found.diagnostics.push(say::reserved_type(name, file.key(key)));
         }
         if !self.good_name("resource type", name, file.key(key)) {
             return;
         }
-        self.above(file, &format!("resource.{name}"), value);
+        self.above(file, format!("resource.{name}"), value);
         let ty = self.intern(name);
         for pair in table {
             self.resource(file, &ty, pair);
@@ -275,19 +288,11 @@ impl Reader {
             return;
         }
         let block = self.block(file, "resource", file.header(pair), table);
-        match self.document.resources.entry(Block::new(ty.clone(), name)) {
-            Entry::Vacant(entry) => {
-                entry.insert(block);
-            }
-            Entry::Occupied(entry) => {
-                let (what, first) = (format!("`{}`", entry.key()), entry.get().header);
-                self.twice(&what, block.header, first);
-            }
-        }
+        self.found.resources.push((Block::new(ty.clone(), name), block));
     }
 
     fn not_a_resource(&mut self, path: &str, at: Span) {
-        self.diagnostics.push(say::not_a_block(path, "[resource.TYPE.NAME]", at));
+        self.found.diagnostics.push(say::not_a_block(path, "[resource.TYPE.NAME]", at));
     }
 
     fn block(&mut self, file: File<'_>, kind: &str, header: Span, table: &DeTable<'_>) -> RawBlock {
@@ -303,7 +308,7 @@ impl Reader {
         for (key, value) in table {
             let name = &**key.get_ref();
             if let Some((what, known)) = known.filter(|(_, known)| !known.contains(&name)) {
-                self.diagnostics.push(say::unknown_key(name, what, file.key(key), known));
+                self.found.diagnostics.push(say::unknown_key(name, what, file.key(key), known));
                 continue;
             }
             let text = match (kind, name) {
@@ -319,13 +324,13 @@ impl Reader {
     fn item(&mut self, file: File<'_>, (key, value): Pair<'_, '_>, text: Text) -> Item {
         let mut converter = Converter {
             file,
-            files: &mut self.document.files,
-            diagnostics: &mut self.diagnostics,
+            files: &mut self.found.files,
+            diagnostics: &mut self.found.diagnostics,
             broken: false,
         };
         let value = converter.value(value, text);
         if converter.broken {
-            self.document.broken.insert(value.span);
+            self.found.broken.insert(value.span);
         }
         Item { key: file.key(key), value }
     }
@@ -333,7 +338,7 @@ impl Reader {
     fn good_name(&mut self, what: &str, name: &str, at: Span) -> bool {
         let good = is_name(name);
         if !good {
-            self.diagnostics.push(say::bad_name(what, name, at));
+            self.found.diagnostics.push(say::bad_name(what, name, at));
         }
         good
     }

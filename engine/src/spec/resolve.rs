@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::checker::{Checker, place};
 use super::convert::file_argument;
-use super::names::{Known, Names};
+use super::names::{Known, Managed, Names};
 use super::resource::{Checked, resource};
 use super::settings::state_settings;
 use super::{
@@ -21,6 +21,7 @@ use crate::expression::Kind;
 use crate::expression::visit::walk;
 use crate::schema::{ProviderSchema, TypeSchema};
 use crate::value::Value;
+use crate::work::{self, InTurn, Workers};
 
 /// What `resolve` needs beside the document.
 #[derive(Clone, Debug, Default)]
@@ -54,27 +55,44 @@ pub fn resolve(document: &Document, input: &ResolveInput) -> (Config, Diagnostic
 
 /// Resolves a document that is not needed any more, which saves a copy of it.
 pub fn resolve_owned(document: Document, input: &ResolveInput) -> (Config, Diagnostics) {
+    resolve_with(document, input, &InTurn)
+}
+
+/// The same with someone to look at the blocks.
+pub fn resolve_with(
+    document: Document,
+    input: &ResolveInput,
+    workers: &dyn Workers,
+) -> (Config, Diagnostics) {
     if document.torn {
         return (Config::default(), Diagnostics::from_iter([say::not_checked()]));
     }
-    let (mut config, resources, diagnostics) = check(&document, input);
+    let (mut config, resources, diagnostics) = check(&document, input, workers);
     let expressions = document.locals.into_iter().map(|(name, item)| (name, item.value));
     config.locals = expressions.collect();
     let resources = document.resources.into_iter().zip(resources);
+    let plain = Arc::default();
     config.resources = resources
-        .filter_map(|((block, raw), checked)| {
-            Some((block.clone(), checked?.into_config(block, raw)))
+        .filter_map(|((block, raw), (managed, checked))| {
+            Some((block.clone(), checked.into_config((block, raw), managed?, &plain)))
         })
         .collect();
     (config, diagnostics)
 }
 
+/// What becomes of the resources, in their order; what nothing manages is left out of the config.
+type Resources = Vec<(Option<Managed>, Checked)>;
+
 /// Checks everything; the config lacks what moves into it from the document.
-fn check(document: &Document, input: &ResolveInput) -> (Config, Vec<Option<Checked>>, Diagnostics) {
+fn check(
+    document: &Document,
+    input: &ResolveInput,
+    workers: &dyn Workers,
+) -> (Config, Resources, Diagnostics) {
     let (variables, mut diagnostics) = variables::variables(document, &input.variables);
     let mut names = Names::new(document);
     names.variables = variables.iter().map(|(name, v)| (name.clone(), v.ty.clone())).collect();
-    manage(document, input, &mut names, &mut diagnostics);
+    let managed = manage(document, input, &mut names, &mut diagnostics);
     locals::infer(document, &mut names, &mut diagnostics);
     check_files(document, &input.files, &mut diagnostics);
     diagnostics.extend(state_settings(document).1);
@@ -87,14 +105,41 @@ fn check(document: &Document, input: &ResolveInput) -> (Config, Vec<Option<Check
         imports: imports::imports(document, &names, &mut diagnostics),
         ..Config::default()
     };
-    let plain = Arc::default();
-    let resources = document.resources.iter().map(|(block, raw)| {
-        let mut checker = Checker::new(document, &names, &mut diagnostics);
-        resource(&mut checker, block, raw, &plain)
-    });
-    let resources = resources.collect();
+    let checked = resources(document, &names, workers, &mut diagnostics);
     diagnostics.sort();
-    (config, resources, diagnostics)
+    (config, managed.into_iter().zip(checked).collect(), diagnostics)
+}
+
+/// How many blocks are looked at by one worker.
+const PART: usize = 512;
+
+/// Checks the resources.
+fn resources(
+    document: &Document,
+    names: &Names<'_>,
+    workers: &dyn Workers,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Checked> {
+    let blocks: Vec<(&Block, &RawBlock)> = document.resources.iter().collect();
+    let check = |blocks: &[(&Block, &RawBlock)]| {
+        let mut found = Diagnostics::new();
+        let checked = blocks.iter().map(|(block, raw)| {
+            resource(&mut Checker::new(document, names, &mut found), block, raw)
+        });
+        let checked: Vec<Checked> = checked.collect();
+        (checked, found)
+    };
+    let parts: Vec<_> = blocks.chunks(PART).collect();
+    let comparisons = names.comparisons_left();
+    let checked = work::map(workers, parts.len(), |part| check(parts[part]));
+    if checked.iter().all(|(_, found)| found.is_empty()) {
+        return checked.into_iter().flat_map(|(checked, _)| checked).collect();
+    }
+    // Suggestions end with the comparisons that are left: one block after the other, then.
+    names.limit_comparisons(comparisons);
+    let (checked, found) = check(&blocks);
+    diagnostics.extend(found);
+    checked
 }
 
 /// Finds the provider instance and the schema of every resource.
@@ -103,8 +148,9 @@ fn manage<'a>(
     input: &ResolveInput,
     names: &mut Names<'a>,
     diagnostics: &mut Diagnostics,
-) {
+) -> Vec<Option<Managed>> {
     let types = types(&input.providers);
+    let mut all = Vec::with_capacity(document.resources.len());
     names.resources.reserve(document.resources.len());
     for (block, raw) in &document.resources {
         let chosen = chosen(document, names, raw, diagnostics);
@@ -114,8 +160,10 @@ fn manage<'a>(
             Chosen::Instance(name, item) => managed_by(block, raw, &name, item, input, diagnostics),
         };
         let keyed = raw.items.contains_key("for_each");
+        all.push(managed.clone());
         names.resources.insert(block, Known { managed, keyed });
     }
+    all
 }
 
 /// What a resource's `provider` says.
@@ -158,7 +206,7 @@ fn managed(
     raw: &RawBlock,
     types: &Types<'_>,
     diagnostics: &mut Diagnostics,
-) -> Option<(Name, Arc<TypeSchema>)> {
+) -> Option<Managed> {
     match types.get(&block.ty).map(Vec::as_slice) {
         Some([(instance, schema)]) => Some(((*instance).clone(), Arc::clone(schema))),
         Some(several) => {
@@ -186,7 +234,7 @@ fn managed_by(
     item: &Item,
     input: &ResolveInput,
     diagnostics: &mut Diagnostics,
-) -> Option<(Name, Arc<TypeSchema>)> {
+) -> Option<Managed> {
     let diagnostic = if let Some(provider) = input.providers.get(instance) {
         if let Some(schema) = provider.types.get(&block.ty) {
             return Some((instance.clone(), Arc::clone(schema)));

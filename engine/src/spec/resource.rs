@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::checker::{Checker, place};
-use super::lifecycle::lifecycle;
-use super::{Item, Lifecycle, RawBlock, ResourceConfig, SpecExpr, diagnostics as say};
+use super::names::Managed;
+use super::{Item, Lifecycle, RawBlock, ResourceConfig, SpecExpr, diagnostics as say, lifecycle};
 use crate::address::{Address, Block, Name};
 use crate::diagnostics::{Span, nearest};
 use crate::expression::Kind;
@@ -18,17 +18,24 @@ use crate::value::Value;
 const RESERVED: [&str; 4] = ["depends_on", "for_each", "lifecycle", "provider"];
 
 /// What checking a block found, beside what moves from it into the config.
+#[derive(Default)]
 pub(super) struct Checked {
-    provider: Name,
-    schema: Arc<TypeSchema>,
     depends_on: Vec<(Address, Span)>,
-    lifecycle: Arc<Lifecycle>,
+    /// None where the block says nothing of it.
+    lifecycle: Option<Arc<Lifecycle>>,
 }
 
 impl Checked {
-    /// The config of the block that was checked.
-    pub(super) fn into_config(self, block: Block, raw: RawBlock) -> ResourceConfig {
-        let Self { provider, schema, depends_on, lifecycle } = self;
+    /// The config of the block that was checked. `plain` is the lifecycle of all blocks that say
+    /// nothing of it.
+    pub(super) fn into_config(
+        self,
+        (block, raw): (Block, RawBlock),
+        (provider, schema): Managed,
+        plain: &Arc<Lifecycle>,
+    ) -> ResourceConfig {
+        let Self { depends_on, lifecycle } = self;
+        let lifecycle = lifecycle.unwrap_or_else(|| Arc::clone(plain));
         let mut attributes = raw.items;
         let for_each = attributes.get("for_each").map(|item| item.value.clone());
         let given = |a: &Attribute| a.presence != Presence::Computed;
@@ -49,32 +56,24 @@ impl Checked {
     }
 }
 
-/// Checks a block; gives nothing when its type is not known. `plain` is the lifecycle of all
-/// blocks that say nothing of it.
-pub(super) fn resource(
-    checker: &mut Checker<'_>,
-    block: &Block,
-    raw: &RawBlock,
-    plain: &Arc<Lifecycle>,
-) -> Option<Checked> {
-    let managed = checker.view.names.resources.get(block).and_then(|known| known.managed.clone());
-    let schema = managed.as_ref().map(|(_, schema)| &**schema);
-    checker.address = Some(block.instance(None));
+/// Checks a block.
+pub(super) fn resource<'a>(checker: &mut Checker<'a>, block: &'a Block, raw: &RawBlock) -> Checked {
+    let known = checker.view.names.resources.get(block);
+    let managed = known.and_then(|known| known.managed.as_ref());
+    let schema = managed.map(|(_, schema)| &**schema);
+    checker.block = Some(block);
     if let Some(item) = raw.items.get("for_each") {
         checker.view.each = Some(for_each(checker, &item.value));
     }
     let depends_on = raw.items.get("depends_on").map(|item| depends_on(checker, item));
-    let lifecycle = match raw.items.get("lifecycle") {
-        Some(item) => Arc::new(lifecycle(checker, block, item, schema)),
-        None => Arc::clone(plain),
-    };
-    let meant = attributes(checker, raw, schema, &lifecycle.allow_unknown);
+    let lifecycle = raw.items.get("lifecycle");
+    let lifecycle = lifecycle.map(|item| lifecycle::lifecycle(checker, block, item, schema));
+    let allowed = lifecycle.as_ref().map(|lifecycle| &lifecycle.allow_unknown);
+    let meant = attributes(checker, raw, schema, allowed);
     if let Some(schema) = schema {
         required(checker, raw, schema, &meant);
     }
-    let (provider, schema) = managed?;
-    let depends_on = depends_on.unwrap_or_default();
-    Some(Checked { provider, schema, depends_on, lifecycle })
+    Checked { depends_on: depends_on.unwrap_or_default(), lifecycle: lifecycle.map(Arc::new) }
 }
 
 /// Checks the attributes that are given; says which ones the unknown among them may have meant.
@@ -82,7 +81,7 @@ fn attributes<'s>(
     checker: &mut Checker<'_>,
     raw: &RawBlock,
     schema: Option<&'s TypeSchema>,
-    allow_unknown: &BTreeSet<Name>,
+    allow_unknown: Option<&BTreeSet<Name>>,
 ) -> BTreeSet<&'s str> {
     let mut meant = BTreeSet::new();
     for (name, item) in raw.items.iter().filter(|(name, _)| !RESERVED.contains(&&***name)) {
@@ -106,7 +105,8 @@ fn attributes<'s>(
                 let hidden = attribute.sensitive && holds_text(&item.value);
                 checker.instead = hidden.then_some(raw.header);
                 checker.expect(&item.value, &attribute.ty);
-                checker.constrain(name, attribute, &item.value, allow_unknown.contains(name));
+                let allowed = allow_unknown.is_some_and(|allowed| allowed.contains(name));
+                checker.constrain(name, attribute, &item.value, allowed);
                 checker.instead = None;
             }
         }

@@ -4,6 +4,7 @@ use super::*;
 use crate::expression::Kind;
 use crate::spec::testing::{assert_lines, lines, sources};
 use crate::value::Value;
+use crate::work::Backwards;
 
 #[track_caller]
 fn check(spec: &str, expected: &str) -> Document {
@@ -255,15 +256,12 @@ fn limits_are_clear_errors_at_once() {
 
 #[test]
 fn pieces_of_a_file_read_like_the_whole() {
-    let shown = |mut reader: Reader| {
-        reader.diagnostics.sort();
-        format!("{:?} {:?}", reader.document, reader.diagnostics)
-    };
     let read = |text: &str, in_pieces| {
         let (sources, files) = sources(text);
         let texts: Vec<_> = files.iter().map(|file| (*file, sources.get(*file).unwrap())).collect();
         let pieces = syntax::scan(text).cuts.len();
-        (pieces, Reader::read(&texts, in_pieces).map(shown))
+        let read = super::read(&texts, in_pieces, &Backwards);
+        (pieces, read.map(|read| format!("{read:?}")))
     };
     let block = |index: u32| {
         format!("[resource.value.r{index}]\nvalue = \"${{value.r0.value}}\"\nbad = 1979-05-27\n")

@@ -434,6 +434,28 @@ fn very_many_mistakes_end_soon() {
     assert_eq!(resolve(&document, &input).1.len(), 1000);
 }
 
+/// With mistakes, too, of which not all get a suggestion.
+#[test]
+fn who_looks_at_the_blocks_does_not_show() {
+    use std::fmt::Write;
+    for refers in ["a0", "b0"] {
+        let mut text = String::new();
+        for index in 0..3 * PART {
+            writeln!(text, "[resource.value.a{index}]\nvalue = '${{value.{refers}.id}}'").unwrap();
+        }
+        let (sources, files) = sources(&text);
+        let (document, _) = crate::spec::parse::parse(&sources, &files);
+        let input = ResolveInput {
+            providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
+            ..ResolveInput::default()
+        };
+        let in_turn = resolve_with(document.clone(), &input, &InTurn);
+        assert_eq!(in_turn.1.is_empty(), refers == "a0");
+        let backwards = resolve_with(document, &input, &crate::work::Backwards);
+        assert!(format!("{in_turn:?}") == format!("{backwards:?}"));
+    }
+}
+
 const GOOD: &str = r#"[variable.env]
 type = "string"
 default = "dev"

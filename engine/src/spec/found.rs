@@ -1,0 +1,103 @@
+//! What the pieces of a spec say, put together: the same whoever read them, and in what order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Document, Item, RawBlock, diagnostics as say};
+use crate::address::{Block, Name};
+use crate::diagnostics::{Diagnostics, FileId, Span};
+
+/// What was found in a piece, or in several in the order of the text.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) plumb: Vec<((), RawBlock)>,
+    pub(super) state: Vec<((), RawBlock)>,
+    pub(super) variables: Vec<(Name, RawBlock)>,
+    pub(super) locals: Vec<(Name, Item)>,
+    pub(super) providers: Vec<(Name, RawBlock)>,
+    pub(super) resources: Vec<(Block, RawBlock)>,
+    pub(super) outputs: Vec<(Name, RawBlock)>,
+    pub(super) checks: Vec<(Name, RawBlock)>,
+    pub(super) imports: Vec<RawBlock>,
+    /// See [`Document`], as for those below.
+    pub(super) files: BTreeSet<String>,
+    pub(super) broken: BTreeSet<Span>,
+    pub(super) torn: bool,
+    /// The tables above blocks that have headers of their own, such as `[local]`, by file.
+    pub(super) headers: Vec<(FileId, String)>,
+    pub(super) diagnostics: Diagnostics,
+}
+
+impl Found {
+    /// Adds what a later piece says.
+    pub(super) fn join(&mut self, later: Self) {
+        self.plumb.extend(later.plumb);
+        self.state.extend(later.state);
+        self.variables.extend(later.variables);
+        self.locals.extend(later.locals);
+        self.providers.extend(later.providers);
+        self.resources.extend(later.resources);
+        self.outputs.extend(later.outputs);
+        self.checks.extend(later.checks);
+        self.imports.extend(later.imports);
+        self.files.extend(later.files);
+        self.broken.extend(later.broken);
+        self.torn |= later.torn;
+        self.headers.extend(later.headers);
+        self.diagnostics.extend(later.diagnostics);
+    }
+
+    /// The document, what is wrong with it, and whether something of one file came twice: in
+    /// pieces, only the parser of the whole can say if it may.
+    pub(super) fn into_document(mut self) -> (Document, Diagnostics, bool) {
+        self.headers.sort();
+        let repeated = self.headers.windows(2).any(|pair| pair[0] == pair[1]);
+        let mut firsts = Firsts { diagnostics: self.diagnostics, repeated };
+        let header = |block: &RawBlock| block.header;
+        let of = |kind| move |name: &Name| format!("`{kind}.{name}`");
+        let document = Document {
+            plumb: firsts.of(self.plumb, header, |()| "`[plumb]`".to_owned()).remove(&()),
+            state: firsts.of(self.state, header, |()| "`[state]`".to_owned()).remove(&()),
+            variables: firsts.of(self.variables, header, of("variable")),
+            locals: firsts.of(self.locals, |item| item.key, of("local")),
+            providers: firsts.of(self.providers, header, of("provider")),
+            resources: firsts.of(self.resources, header, |block| format!("`{block}`")),
+            outputs: firsts.of(self.outputs, header, of("output")),
+            checks: firsts.of(self.checks, header, of("check")),
+            imports: self.imports,
+            files: self.files,
+            broken: self.broken,
+            torn: self.torn,
+        };
+        firsts.diagnostics.sort();
+        (document, firsts.diagnostics, firsts.repeated)
+    }
+}
+
+/// Of what is declared twice, the first counts.
+struct Firsts {
+    diagnostics: Diagnostics,
+    /// Whether something of one file came twice.
+    repeated: bool,
+}
+
+impl Firsts {
+    fn of<K: Ord, V>(
+        &mut self,
+        mut all: Vec<(K, V)>,
+        place: impl Fn(&V) -> Span,
+        what: impl Fn(&K) -> String,
+    ) -> BTreeMap<K, V> {
+        // Stable, so the first stays first.
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all.dedup_by(|again, first| {
+            let is_again = again.0 == first.0;
+            if is_again {
+                let (at, first) = (place(&again.1), place(&first.1));
+                self.repeated |= at.file == first.file;
+                self.diagnostics.push(say::declared_twice(&what(&again.0), at, Some(first)));
+            }
+            is_again
+        });
+        all.into_iter().collect()
+    }
+}
