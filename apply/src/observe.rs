@@ -64,7 +64,7 @@ pub async fn observe(
     }
     let read = read_all(&to_read, providers, &snapshot.seal_key).await?;
     observations.objects.extend(read);
-    ask_about_vanished(&observations, known.len())?;
+    ask_about_vanished(&observations, &known, snapshot)?;
     find_unowned(snapshot, providers, &lists, &mut observations);
     Ok(observations)
 }
@@ -229,20 +229,35 @@ pub(crate) fn sensitive(schema: &TypeSchema, recorded: &Paths) -> Paths {
     paths
 }
 
-/// More than three, and more than a fifth of all, gone at once is a question, not a plan.
-fn ask_about_vanished(observations: &Observations, all: usize) -> Result<(), ApplyError> {
-    let gone: Vec<&Address> = observations
-        .objects
-        .iter()
-        .filter(|(_, seen)| **seen == Observed::Gone)
-        .map(|((address, _), _)| address)
-        .collect();
+/// More than three, and more than a fifth of all, gone at once is a question, not a plan. What a
+/// delete of ours was sent for is no part of it, however late it goes.
+fn ask_about_vanished(
+    observations: &Observations,
+    known: &[Known<'_>],
+    snapshot: &Snapshot,
+) -> Result<(), ApplyError> {
+    let gone = |known: &&Known<'_>| {
+        let seen = observations.objects.get(&known.place());
+        seen == Some(&Observed::Gone) && !is_deleted_by_us(known, snapshot)
+    };
+    let gone: Vec<&Known<'_>> = known.iter().filter(gone).collect();
     match gone.first() {
-        Some(first) if gone.len() > (all / 5).max(3) => {
-            Err(ApplyError::Vanished { gone: gone.len(), all, first: (*first).clone() })
-        }
+        Some(first) if gone.len() > (known.len() / 5).max(3) => Err(ApplyError::Vanished {
+            gone: gone.len(),
+            all: known.len(),
+            first: first.address.clone(),
+        }),
         _ => Ok(()),
     }
+}
+
+/// Whether a delete of it went out, and was or is in doubt.
+fn is_deleted_by_us(known: &Known<'_>, snapshot: &Snapshot) -> bool {
+    known.object.delete_sent_ms.is_some()
+        || snapshot.pending.values().any(|pending| {
+            let started = &pending.started;
+            started.ends_its_object() && started.object.as_ref() == Some(&known.object.id)
+        })
 }
 
 /// What is listed and not in the state: leftovers of ours by their nonce, else strangers by name.

@@ -216,6 +216,13 @@ pub struct Started {
     pub at_ms: u64,
 }
 
+impl Started {
+    /// Says whether the call is the last phase of a delete.
+    pub fn ends_its_object(&self) -> bool {
+        self.phase.kind == ProgramKind::Delete && self.phase.is_last()
+    }
+}
+
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
@@ -370,17 +377,21 @@ impl Snapshot {
         Ok(())
     }
 
-    fn take_pending(&mut self, call: CallId) -> Result<Started, IllegalRecord> {
+    fn take_pending(&mut self, call: CallId) -> Result<Pending, IllegalRecord> {
         match self.pending.remove(call) {
-            Some(pending) => Ok(pending.started),
+            Some(pending) => Ok(pending),
             None => illegal(format_args!("call {call} ends and is not under way")),
         }
     }
 
     fn finish(&mut self, call: CallId, outcome: &Outcome) -> Result<(), IllegalRecord> {
-        let started = self.take_pending(call)?;
+        let Pending { started, doubt } = self.take_pending(call)?;
         match outcome {
             Outcome::NoEffect { .. } => {
+                // A refusal is an answer; a doubt that ended so is an object that is still there.
+                if doubt.is_some() {
+                    self.may_still_go(&started);
+                }
                 // A server that executes a create twice may refuse the second time, because of what
                 // the first one made. Such a refusal is about the very object that we lost.
                 if let Some(nonce) = started.nonce.clone().filter(|_| !started.phase.is_last()) {
@@ -394,7 +405,7 @@ impl Snapshot {
     }
 
     fn resolve(&mut self, call: CallId, resolution: &Resolution) -> Result<(), IllegalRecord> {
-        let started = self.take_pending(call)?;
+        let started = self.take_pending(call)?.started;
         let is_create = started.object.is_none();
         match (resolution, started.nonce.clone()) {
             (Resolution::Found { object }, _) if is_create => self.advance(&started, Some(object)),
@@ -404,6 +415,7 @@ impl Snapshot {
                     Some(known) => known.attributes = object.attributes.clone(),
                     None => return illegal(format_args!("{call} found a foreign object")),
                 }
+                self.may_still_go(&started);
                 Ok(())
             }
             (Resolution::Absent { at_ms }, Some(nonce)) if is_create => {
@@ -418,11 +430,20 @@ impl Snapshot {
         }
     }
 
+    /// The object of a delete was there when it was looked up; the delete may only be late.
+    fn may_still_go(&mut self, started: &Started) {
+        let object = started.object.as_ref().filter(|_| started.ends_its_object());
+        let known = self.entries.get_mut(&started.address);
+        if let Some(known) = known.zip(object).and_then(|(entry, id)| entry.object_mut(id)) {
+            known.delete_sent_ms = Some(started.at_ms);
+        }
+    }
+
     /// The object reached the end of a phase.
     fn advance(&mut self, started: &Started, seen: Option<&Seen>) -> Result<(), IllegalRecord> {
         let PhaseRef { kind, program, phase, .. } = started.phase;
         let address = &started.address;
-        if kind == ProgramKind::Delete && started.phase.is_last() {
+        if started.ends_its_object() {
             return match &started.object {
                 Some(id) => self.remove(address, id),
                 None => illegal(format_args!("{address} was deleted without an object")),
@@ -456,6 +477,9 @@ impl Snapshot {
             object.attributes = seen.attributes.clone();
         }
         if kind != ProgramKind::Delete {
+            // What has outlived its delete by so much has outlived it for good.
+            let late = |sent_ms: &u64| started.at_ms.saturating_sub(*sent_ms) <= TWIN_MS;
+            object.delete_sent_ms = object.delete_sent_ms.filter(late);
             object.managed.clone_from(&started.managed);
             object.sensitive.clone_from(&started.sensitive);
             if let Some(entry) = self.entries.get_mut(address) {
@@ -512,6 +536,7 @@ impl Snapshot {
             attributes: seen.attributes.clone(),
             managed: started.managed.clone(),
             sensitive: started.sensitive.clone(),
+            delete_sent_ms: None,
         });
         // Where a later phase gives the real name, a second execution is told by its nonce.
         if let Some(nonce) = started.nonce.clone().filter(|_| !started.phase.is_last()) {

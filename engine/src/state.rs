@@ -168,6 +168,10 @@ pub struct Object {
     /// The places that hold secrets, beside those that the schema declares.
     #[serde(default, skip_serializing_if = "Paths::is_empty")]
     pub sensitive: Paths,
+    /// When a delete of it went out that nobody saw happen, in milliseconds since 1970. It may still
+    /// happen: should the object be gone one day, that is our doing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delete_sent_ms: Option<u64>,
 }
 
 /// How far the operation on an object has come.

@@ -393,6 +393,7 @@ mod tests {
             ),
             managed: Set::from([Name::from("name")]),
             sensitive: places,
+            delete_sent_ms: None,
         }
     }
 

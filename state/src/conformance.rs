@@ -59,6 +59,7 @@ fn entry(n: u64) -> Entry {
         attributes: Stored { json: from_json(&json), ..Stored::default() },
         managed: ["name".into()].into(),
         sensitive: engine::value::Paths::none(),
+        delete_sent_ms: None,
     };
     Entry {
         provider: "builtin".into(),

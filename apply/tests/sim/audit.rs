@@ -1,10 +1,11 @@
 //! What every mutating call is held against, at the moment at which it is sent.
 
+use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
 use engine::address::{Address, Name};
 use engine::journal::{PhaseRef, ProgramKind};
-use engine::plan::{Action, Plan, Step};
+use engine::plan::{Action, Change, Plan, Step};
 use engine::schema::ReplaceOrder;
 use engine::sorted::Set;
 use engine::state::{Nonce, ObjectId};
@@ -40,6 +41,21 @@ impl From<&Call<'_>> for Asking {
     }
 }
 
+/// Who calls, in the words of a violation.
+#[derive(Clone, Copy)]
+struct Who<'a> {
+    run: usize,
+    call: &'a Asking,
+}
+
+impl Display for Who<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Asking { phase, ty, id, .. } = self.call;
+        let id = id.as_ref().map_or("anew", |id| &id.0);
+        write!(f, "r{}: {:?} phase {} of {ty} {id}", self.run, phase.kind, phase.phase)
+    }
+}
+
 impl Runner {
     /// Checks a mutating call against what is durable, what the plan shows and what is wanted, as
     /// it is sent; returns for whom it is.
@@ -48,14 +64,7 @@ impl Runner {
         let mut sky = lock(&self.sky);
         sky.mutations += 1;
         sky.count("calls");
-        let who = format!(
-            "r{}: {:?} phase {} of {} {}",
-            self.number,
-            call.phase.kind,
-            call.phase.phase,
-            call.ty,
-            call.id.as_ref().map_or("anew", |id| &id.0),
-        );
+        let who = Who { run: self.number, call };
         let now = sky.now_ms();
         let record = sky.open.iter().find(|Intent { run, started, at_ms, ended }| {
             *run == self.number
@@ -94,11 +103,11 @@ impl Runner {
                 sky.violation(format!("{who}: it would shrink"));
             }
             if call.phase.kind == ProgramKind::Delete {
-                let action = step.zip(plan.as_ref()).map(|(s, plan)| plan.changes[s.change].action);
-                self.audit_delete(&mut sky, &who, &address, &live, action);
+                let change = step.zip(plan.as_ref()).map(|(s, plan)| &plan.changes[s.change]);
+                self.audit_delete(&mut sky, who, &address, &live, change);
             }
         }
-        self.audit_order(&mut sky, &who, call, &started.managed);
+        self.audit_order(&mut sky, who, call, &started.managed);
         address
     }
 
@@ -106,18 +115,20 @@ impl Runner {
     fn audit_delete(
         &self,
         sky: &mut Sky,
-        who: &str,
+        who: Who<'_>,
         address: &str,
         live: &Live,
-        action: Option<Action>,
+        change: Option<&Change>,
     ) {
         let wanted = self.spec.wanted(self.room);
         let Some(wanted) = wanted.get(address).filter(|_| !self.destroy) else { return };
         let same = wanted.texts.iter().all(|(name, text)| live.text(name) == Some(text));
         let asked = self.asked.as_deref() == Some(address);
-        // Where the successor is made first, what is wanted may be there twice.
+        // Where the successor is made first, what was put aside may be what is wanted by now.
         let order = self.schema.types[self.room.say(&live.ty)].replace;
-        let twin = order == ReplaceOrder::CreateFirst;
+        let aside = change.is_some_and(|change| change.deposed);
+        let twin = order == ReplaceOrder::CreateFirst && aside;
+        let action = change.map(|change| change.action);
         if live.is_named() && same && !twin && !asked {
             sky.violation(format!("{who}: {address} is wanted as it is ({action:?})"));
         }
@@ -148,7 +159,7 @@ impl Runner {
     }
 
     /// What is used is there before its user and after it.
-    fn audit_order(&self, sky: &mut Sky, who: &str, call: &Asking, managed: &Set<Name>) {
+    fn audit_order(&self, sky: &mut Sky, who: Who<'_>, call: &Asking, managed: &Set<Name>) {
         if sky.disordered || self.fenced.load(Ordering::Relaxed) {
             return;
         }

@@ -22,6 +22,8 @@ struct DeskHeld {
     held: Box<dyn Held>,
     runner: Arc<Runner>,
     broken: bool,
+    /// The number of the next call, by what was read and appended.
+    next_call: u64,
 }
 
 impl DeskHeld {
@@ -41,9 +43,32 @@ impl DeskHeld {
         Some(written)
     }
 
+    /// A whole state is durable.
+    fn told(&self, snapshot: &Snapshot) {
+        let state = (snapshot.lineage.clone(), snapshot.serial, snapshot.next_call);
+        lock(&self.runner.sky).told = Some(state);
+    }
+
+    /// Records are durable, and with them all that came before them.
+    fn told_records(&mut self, records: &[Record]) {
+        self.next_call = after(self.next_call, records);
+        if let Some((_, _, next_call)) = &mut lock(&self.runner.sky).told {
+            *next_call = self.next_call;
+        }
+    }
+
     fn check(&self) -> Result<(), StoreError> {
         if self.broken { Err(failed("an earlier write failed")) } else { Ok(()) }
     }
+}
+
+/// The number of the next call once records are folded.
+fn after(next_call: u64, records: &[Record]) -> u64 {
+    let next = |record: &Record| match record {
+        Record::Started(started) => started.call.0 + 1,
+        _ => 0,
+    };
+    records.iter().map(next).fold(next_call, u64::max)
 }
 
 fn failed(what: &str) -> StoreError {
@@ -60,7 +85,14 @@ impl Store for Desk {
         self.runner.boundary("lock").await;
         let held = self.store.lock(holder, wait).await?;
         self.runner.note("locked");
-        Ok(Box::new(DeskHeld { held, runner: self.runner.clone(), broken: false }))
+        let loaded = held.loaded();
+        let known = loaded.snapshot.as_ref().map_or(0, |snapshot| snapshot.next_call);
+        let next_call = after(known, &loaded.records);
+        let held = DeskHeld { held, runner: self.runner.clone(), broken: false, next_call };
+        if let Some(snapshot) = &held.loaded().snapshot {
+            held.told(snapshot);
+        }
+        Ok(Box::new(held))
     }
 
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
@@ -86,6 +118,7 @@ impl Held for DeskHeld {
             return Err(failed("no space"));
         }
         let version = self.held.initialise(snapshot).await?;
+        self.told(snapshot);
         self.runner.boundary("after the first state").await;
         if fails.is_some() { Err(failed("no answer")) } else { Ok(version) }
     }
@@ -98,6 +131,7 @@ impl Held for DeskHeld {
             return Err(failed("no space"));
         }
         self.held.append(records).await?;
+        self.told_records(records);
         lock(&self.runner.sky).written(self.runner.number, records);
         self.runner.note(format_args!("appends {}", words(records)));
         self.runner.boundary("after an append").await;
@@ -116,6 +150,7 @@ impl Held for DeskHeld {
             return Err(failed("no space"));
         }
         let version = self.held.save(snapshot, expected).await?;
+        self.told(snapshot);
         self.runner.note(format_args!("saves serial {}", snapshot.serial));
         self.runner.boundary("after a save").await;
         if fails.is_some() { Err(failed("no answer")) } else { Ok(version) }

@@ -61,7 +61,8 @@ impl Room {
 }
 
 /// The descriptor, read once.
-pub(crate) fn descriptor() -> Descriptor {
-    static READ: LazyLock<Descriptor> = LazyLock::new(|| provider_serverless::read().ok().unwrap());
+pub(crate) fn descriptor() -> Arc<Descriptor> {
+    static READ: LazyLock<Arc<Descriptor>> =
+        LazyLock::new(|| Arc::new(provider_serverless::read().ok().unwrap()));
     READ.clone()
 }

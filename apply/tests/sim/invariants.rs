@@ -59,8 +59,10 @@ pub(crate) async fn after_run(simulation: &Simulation, number: usize) {
         sky.violation(format!("run {number}: nothing durable names {lost}"));
     }
     strangers(&mut sky);
-    if let Some(snapshot) = &snapshot {
-        goes_on(&mut sky, snapshot);
+    match &snapshot {
+        Some(snapshot) => goes_on(&mut sky, snapshot),
+        None if sky.last.is_some() => sky.violation("there is no state any more".to_owned()),
+        None => {}
     }
 }
 

@@ -287,13 +287,11 @@ impl Simulation {
         if let Place::Disk(platter) = &self.store
             && rng.per_mille(700)
         {
-            let mut sky = lock(&self.sky);
+            let sky = &mut *lock(&self.sky);
             sky.note("the power is cut");
             sky.count("power cuts");
-            // What nobody was told to be durable may be gone, with the numbers of its calls.
-            if let Some((_, _, next_call)) = &mut sky.last {
-                *next_call = 0;
-            }
+            // What nobody was told to be durable may be gone: calls, a serial, a whole first state.
+            sky.last.clone_from(&sky.told);
             platter.cut(&mut rng);
         }
     }

@@ -78,7 +78,7 @@ pub(crate) type Objects = BTreeMap<ObjectId, Arc<Live>>;
 #[derive(Clone)]
 pub(crate) struct Intent {
     pub(crate) run: usize,
-    pub(crate) started: Started,
+    pub(crate) started: Arc<Started>,
     pub(crate) at_ms: u64,
     /// Whether another run recorded its end.
     pub(crate) ended: bool,
@@ -97,6 +97,8 @@ pub(crate) struct Sky {
     pub(crate) open: Vec<Intent>,
     /// Lineage, serial and next call of the state after the last run.
     pub(crate) last: Option<(String, u64, u64)>,
+    /// The same, of the state that a store last told to be durable: a power cut takes no more.
+    pub(crate) told: Option<(String, u64, u64)>,
     /// The one-time names of creates that were executed twice.
     doubled: BTreeSet<Nonce>,
     pub(crate) violations: Vec<String>,
@@ -141,6 +143,7 @@ impl Sky {
             next_id: 0,
             open: Vec::new(),
             last: None,
+            told: None,
             doubled: BTreeSet::new(),
             violations: Vec::new(),
             mutations: 0,
@@ -368,7 +371,7 @@ impl Sky {
             }
             match record {
                 Record::Started(started) => {
-                    let (at_ms, started) = (self.now_ms(), (**started).clone());
+                    let (at_ms, started) = (self.now_ms(), Arc::new((**started).clone()));
                     self.open.push(Intent { run, started, at_ms, ended: false });
                 }
                 Record::Finished { call, .. } | Record::Resolved { call, .. } => {

@@ -102,3 +102,37 @@ fn what_cannot_have_happened_is_refused() {
         assert!(error.contains(reason), "{error}");
     }
 }
+
+#[test]
+fn what_outlived_a_delete_in_doubt_may_still_go() {
+    let delete = started(1, phase(ProgramKind::Delete, 0, 1), Some("o1"));
+    let seen = Seen { id: ObjectId("o1".into()), attributes: Stored::default() };
+    let found = Resolution::Found { object: seen };
+    let no_effect = Outcome::NoEffect { reason: String::new() };
+    let doubted = Record::Doubted { call: CallId(1), reason: String::new() };
+    let resolved = Record::Resolved { call: CallId(1), resolution: found };
+    let finished = Record::Finished { call: CallId(1), outcome: no_effect };
+    let update = |call, at_ms| {
+        let mut record = started(call, phase(ProgramKind::Update, 0, 1), Some("o1"));
+        let Record::Started(started) = &mut record else { unreachable!() };
+        started.at_ms = at_ms;
+        [record, done(call, Some("o1"))]
+    };
+    let sent = |ends: &[Record]| {
+        let create = started(0, phase(ProgramKind::Create, 0, 1), None);
+        let mut records = vec![create, done(0, Some("o1")), delete.clone()];
+        records.extend_from_slice(ends);
+        let snapshot = fold(&records).unwrap();
+        let text = serde_json::to_string(&snapshot).unwrap();
+        assert_eq!(serde_json::from_str::<Snapshot>(&text).unwrap(), snapshot);
+        let object = snapshot.entries.values().next().unwrap().current.as_ref().unwrap();
+        assert_eq!(text.contains("delete_sent_ms"), object.delete_sent_ms.is_some());
+        object.delete_sent_ms
+    };
+    assert_eq!(sent(std::slice::from_ref(&resolved)), Some(0));
+    assert_eq!(sent(&[doubted, finished.clone()]), Some(0));
+    assert_eq!(sent(&[finished]), None, "a refusal is an answer");
+    // What is changed long after has outlived it for good.
+    assert_eq!(sent(&[&[resolved.clone()][..], &update(2, TWIN_MS)].concat()), Some(0));
+    assert_eq!(sent(&[&[resolved][..], &update(2, TWIN_MS + 1)].concat()), None);
+}

@@ -105,6 +105,7 @@ impl Imported {
             attributes: Stored::of_sealed(&Value::map(attributes.clone())),
             managed: wanted.attributes.keys().cloned().collect(),
             sensitive: wanted.sensitive.clone(),
+            delete_sent_ms: None,
         };
         Self { object, attributes: Arc::new(attributes) }
     }

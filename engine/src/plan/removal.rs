@@ -161,6 +161,7 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
             attributes: Stored::of_sealed(&Value::map(leftover.attributes.clone())),
             managed: Set::new(),
             sensitive: Paths::none(),
+            delete_sent_ms: None,
         };
         planner.seen.push(Record::Adopted {
             address: watched.address.clone(),

@@ -23,7 +23,7 @@ const SETTLE_LOCAL: Duration = Duration::from_secs(1);
 
 /// A provider that its descriptor describes.
 pub struct HttpProvider {
-    descriptor: Descriptor,
+    descriptor: Arc<Descriptor>,
     schema: Arc<ProviderSchema>,
     caller: Caller,
     account: Option<Digest>,
@@ -36,7 +36,11 @@ pub struct HttpProvider {
 impl HttpProvider {
     /// Looks up addresses and key, and refuses what is wrong with them. What is missing is no
     /// mistake yet, because validating a spec needs neither: see [`HttpProvider::missing`].
-    pub fn configure(descriptor: Descriptor, settings: &Settings<'_>) -> Result<Self, Diagnostics> {
+    pub fn configure(
+        descriptor: impl Into<Arc<Descriptor>>,
+        settings: &Settings<'_>,
+    ) -> Result<Self, Diagnostics> {
+        let descriptor = descriptor.into();
         let (access, diagnostics) = Access::of(&descriptor, settings);
         if diagnostics.has_errors() {
             return Err(diagnostics);
