@@ -7,7 +7,8 @@
 use std::fmt::{self, Write as _};
 
 use engine::address::Name;
-use similar::{Algorithm, DiffOp, TextDiff};
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::{DiffOp, group_diff_ops};
 
 use crate::paint::{Label, Line, Page};
 use crate::safe;
@@ -250,13 +251,15 @@ fn lists(page: &mut Page, depth: usize, before: &[Shown], after: &[Shown]) {
         items.iter().enumerate().map(|(i, item)| identity(item, side, i)).collect()
     };
     let (a, b) = (keys(before, "a"), keys(after, "b"));
+    let (a, b): (Vec<&str>, Vec<&str>) =
+        (a.iter().map(String::as_str).collect(), b.iter().map(String::as_str).collect());
     let mut rows = Vec::new();
     let mut same = 0;
     let item = |index: usize, a: Option<usize>, b: Option<usize>| {
         let row = Row::new("", a.and_then(|i| before.get(i)), b.and_then(|i| after.get(i)));
         entry(Row { name: format!("[{index}]"), ..row })
     };
-    for op in similar::capture_diff_slices(Algorithm::Myers, &a, &b) {
+    for op in differences(&a, &b) {
         let (old, new) = (op.old_range(), op.new_range());
         if let DiffOp::Equal { len, .. } = op {
             same += len;
@@ -295,24 +298,42 @@ fn texts(page: &mut Page, depth: usize, before: &str, after: &str) {
         page.push(faint(depth, format!("{old} lines → {new} lines")));
         return;
     }
-    let diff = TextDiff::from_lines(before, after);
-    for (index, group) in diff.grouped_ops(2).iter().enumerate() {
+    let (a, b): (Vec<&str>, Vec<&str>) =
+        (before.split_inclusive('\n').collect(), after.split_inclusive('\n').collect());
+    for (index, group) in group_diff_ops(differences(&a, &b), 2).iter().enumerate() {
         if index > 0 {
             page.push(faint(depth, "…".to_owned()));
         }
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let text = safe::text(change.value().trim_end_matches(['\n', '\r']));
-            let line = Line::new(depth);
-            page.push(match change.tag() {
-                similar::ChangeTag::Equal => line.then(format!("| {text}"), Label::Faint),
-                similar::ChangeTag::Delete => {
-                    line.mark("-", Label::Removed).then(format!("| {text}"), Label::Removed)
-                }
-                similar::ChangeTag::Insert => {
-                    line.mark("+", Label::Added).then(format!("| {text}"), Label::Added)
-                }
-            });
+        for op in group {
+            let (old, new) = (&a[op.old_range()], &b[op.new_range()]);
+            if let DiffOp::Equal { .. } = op {
+                push_lines(page, depth, old, None);
+            } else {
+                push_lines(page, depth, old, Some(("-", Label::Removed)));
+                push_lines(page, depth, new, Some(("+", Label::Added)));
+            }
         }
+    }
+}
+
+/// Lines of a text: with the mark of what becomes of them, or faint where nothing does.
+fn push_lines(page: &mut Page, depth: usize, lines: &[&str], mark: Option<(&'static str, Label)>) {
+    for text in lines {
+        let text = format!("| {}", safe::text(text.trim_end_matches(['\n', '\r'])));
+        let line = Line::new(depth);
+        page.push(match mark {
+            Some((mark, label)) => line.mark(mark, label).then(text, label),
+            None => line.then(text, Label::Faint),
+        });
+    }
+}
+
+/// What became of the items of a list, in order. It goes to the one algorithm and the one type of
+/// item that are used here: the crate's entry that chooses at run time compiles all of its six.
+fn differences(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let mut ops = Compact::new(Replace::new(Capture::new()), old, new);
+    match myers::diff(&mut ops, old, 0..old.len(), new, 0..new.len()) {
+        Ok(()) => ops.into_inner().into_inner().into_ops(),
     }
 }
 
