@@ -9,6 +9,7 @@
 //! no spec can make the engine run long, fill the memory or overflow the stack.
 
 mod access;
+mod attempts;
 mod budget;
 mod calls;
 mod choice;
@@ -19,6 +20,7 @@ mod walks;
 
 use std::sync::Arc;
 
+use self::attempts::Watch;
 use self::budget::Budget;
 use self::part::{Part, Source};
 use super::typing::type_word;
@@ -95,15 +97,26 @@ struct Evaluator<'s> {
     bound: Vec<(Name, Part)>,
     /// The names that the variables of walks over unknown collections have in residuals.
     residual_names: Vec<Name>,
+    watch: Watch,
 }
 
 impl<'s> Evaluator<'s> {
     fn new(scope: &'s dyn Scope) -> Self {
-        Self { scope, budget: Budget::default(), bound: Vec::new(), residual_names: Vec::new() }
+        Self {
+            scope,
+            budget: Budget::default(),
+            bound: Vec::new(),
+            residual_names: Vec::new(),
+            watch: Watch::default(),
+        }
     }
 
     fn eval(&mut self, expr: &Expr) -> Eval {
         self.budget.step(expr.range)?;
+        self.watched(expr)
+    }
+
+    fn compute(&mut self, expr: &Expr) -> Eval {
         match &expr.kind {
             Kind::Literal(value) => Ok(Part::plain(value.clone())),
             Kind::Template(parts) => self.template(parts, expr.range),

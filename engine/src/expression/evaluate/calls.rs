@@ -1,5 +1,5 @@
 //! Calls: arguments are computed and checked here, functions compute in [`functions`]. The four
-//! that must see more than values (`try`, `can`, `sensitive`, `file`) are here.
+//! that must see more than values are here (`sensitive`, `file`) and in [`super::attempts`].
 
 use super::access::item_at;
 use super::operators::chosen;
@@ -151,72 +151,6 @@ impl Evaluator<'_> {
             Special::Sensitive => self.declared_sensitive(&call.arguments[0]),
             Special::File => self.file(&call.arguments[0]),
         }
-    }
-
-    fn first_that_works(&mut self, arguments: &[Expr], range: Range) -> Eval {
-        let mut last = None;
-        for (index, argument) in arguments.iter().enumerate() {
-            let part = match self.eval(argument) {
-                Ok(part) => part,
-                Err(stop) if stop.fatal => return Err(stop),
-                Err(stop) => {
-                    last = Some(stop);
-                    continue;
-                }
-            };
-            if self.known(&part.value) {
-                return Ok(part);
-            }
-            return self.may_work(part, &arguments[index + 1..], range);
-        }
-        Err(last.unwrap_or_else(|| stop(range, "`try` has nothing to try", None)))
-    }
-
-    /// An argument that is not known may fail at apply: the ones after it stay in the residual,
-    /// but for those that fail already.
-    fn may_work(&mut self, first: Part, rest: &[Expr], range: Range) -> Eval {
-        let mut ty = first.value.type_of();
-        let mut secret = self.secret(&first);
-        let mut arguments = vec![self.reify(&first, range)?];
-        for argument in rest {
-            match self.eval(argument) {
-                Ok(part) => {
-                    ty = ty.unify(&part.value.type_of());
-                    secret |= self.secret(&part);
-                    arguments.push(self.reify(&part, argument.range)?);
-                }
-                Err(stop) if stop.fatal => return Err(stop),
-                Err(_) => {}
-            }
-        }
-        if arguments.len() == 1 {
-            return Ok(first);
-        }
-        let call = Call { name: "try".into(), arguments, spread: false };
-        let residual = Expr { kind: Kind::Call(Box::new(call)), range };
-        Ok(Part::unknown(ty, residual, secret))
-    }
-
-    fn works(&mut self, argument: &Expr, range: Range) -> Eval {
-        let part = match self.eval(argument) {
-            Ok(part) => part,
-            Err(stop) if stop.fatal => return Err(stop),
-            Err(_) => return Ok(Part::plain(Value::Bool(false))),
-        };
-        let secret = self.secret(&part);
-        let works = Value::Bool(true);
-        if part.value.is_known() && !secret {
-            return Ok(Part::plain(works));
-        }
-        let folded = self.reify(&part, range).map(|argument| {
-            let call = Call { name: "can".into(), arguments: vec![argument], spread: false };
-            Expr { kind: Kind::Call(Box::new(call)), range }
-        });
-        if part.value.is_known() {
-            let source = folded.map_or(Source::Barred, Source::built);
-            return Ok(Part { value: works, sensitive: Paths::whole(), source });
-        }
-        Ok(Part::unknown(Type::Boolean, folded?, secret))
     }
 
     /// What is sensitive already keeps its source; what is not cannot be named in a plan.

@@ -25,7 +25,7 @@ impl Evaluator<'_> {
         // The residual names the condition and both arms, so that it does not tell which is taken.
         // An arm that fails is not taken with this condition either when it is computed again.
         let taken = self.reify(&part, range);
-        let other = self.eval(other).and_then(|part| self.reify(&part, range));
+        let other = self.aside(other).and_then(|part| self.reify(&part, range));
         let other = other.unwrap_or_else(|_| Expr::literal(Value::Null));
         let source = match (self.reify(&condition, range), taken) {
             (Ok(condition), Ok(taken)) => {

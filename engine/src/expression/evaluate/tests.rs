@@ -451,6 +451,25 @@ fn try_and_can_look_at_failures() {
     check("can(var.map.z)", "false");
     check("can(var.map.x)", "true");
     check("can(value.a.id)", "unknown(can(value.a.id): boolean)");
+    // What is passed over and may fail at apply stays beside the result.
+    check("try([1, value.a.ports[7]][0], 2)", "unknown(try([1, value.a.ports[7]][0], 2): integer)");
+    check(
+        "try(([1, value.a.ports[7]][0] + 1), 2)",
+        "unknown(try([1, value.a.ports[7]][0] + 1, 2): integer)",
+    );
+    check("try([1, value.a.id][0], 2)", "1");
+    check("try(var.map.x, value.a.ports[7])", "1");
+    check("can(length([value.a.ports[7]]))", "unknown(can([1, value.a.ports[7]][0]): boolean)");
+    check(
+        "can([for x in [value.a.ports[7]] : 1])",
+        "unknown(can([[1], value.a.ports[7]][0]): boolean)",
+    );
+    check("try(true ? 1 : [value.a.ports[7]][0], 2)", "1");
+    check(
+        "try([1, try(value.a.ports[7], 3)][0], 2)",
+        "unknown(try([1, try(value.a.ports[7], 3)][0], 2): integer)",
+    );
+    check("[1, value.a.ports[7]][0]", "1");
 }
 
 #[test]

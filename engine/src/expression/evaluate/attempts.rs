@@ -1,0 +1,190 @@
+//! `try` and `can`: what is decided while planning must come out the same at apply.
+//!
+//! An expression may be known although a part of it is not: `[1, value.a.ports[7]][0]` is 1. At
+//! apply that part may turn out to fail, and the whole with it, which matters only where a failure
+//! is caught. So inside an attempt each expression is watched: what it passes over and is not known
+//! stays beside its result, as `[1, value.a.ports[7]][0]`, which makes the result unknown.
+//! Outside of an attempt nothing is watched: such a failure is an error then, and is seen.
+
+use super::{Eval, Evaluator, Part, Source, Stop, stop};
+use crate::expression::visit::{roots, walk};
+use crate::expression::{Call, Expr, Kind, Range, Root};
+use crate::types::Type;
+use crate::value::{Paths, Value};
+
+/// What is met inside an attempt and not known.
+#[derive(Default)]
+pub(super) struct Watch {
+    /// How many attempts are under way, one in the other.
+    attempts: usize,
+    /// The residuals that may fail, of what is being computed.
+    met: Vec<Expr>,
+}
+
+impl Evaluator<'_> {
+    pub(super) fn first_that_works(&mut self, arguments: &[Expr], range: Range) -> Eval {
+        let mut last = None;
+        for (index, argument) in arguments.iter().enumerate() {
+            let part = match self.attempt(argument) {
+                Ok(part) => part,
+                Err(stop) if stop.fatal => return Err(stop),
+                Err(stop) => {
+                    last = Some(stop);
+                    continue;
+                }
+            };
+            if self.known(&part.value) {
+                return Ok(part);
+            }
+            return self.may_work(part, &arguments[index + 1..], range);
+        }
+        Err(last.unwrap_or_else(|| stop(range, "`try` has nothing to try", None)))
+    }
+
+    /// An argument that is not known may fail at apply: the ones after it stay in the residual,
+    /// but for those that fail already.
+    fn may_work(&mut self, first: Part, rest: &[Expr], range: Range) -> Eval {
+        let mut ty = first.value.type_of();
+        let mut secret = self.secret(&first);
+        let mut arguments = vec![self.reify(&first, range)?];
+        for argument in rest {
+            match self.attempt(argument) {
+                Ok(part) => {
+                    ty = ty.unify(&part.value.type_of());
+                    secret |= self.secret(&part);
+                    arguments.push(self.reify(&part, argument.range)?);
+                }
+                Err(stop) if stop.fatal => return Err(stop),
+                Err(_) => {}
+            }
+        }
+        if arguments.len() == 1 {
+            return Ok(first);
+        }
+        let call = Call { name: "try".into(), arguments, spread: false };
+        let residual = Expr { kind: Kind::Call(Box::new(call)), range };
+        Ok(Part::unknown(ty, residual, secret))
+    }
+
+    pub(super) fn works(&mut self, argument: &Expr, range: Range) -> Eval {
+        let part = match self.attempt(argument) {
+            Ok(part) => part,
+            Err(stop) if stop.fatal => return Err(stop),
+            Err(_) => return Ok(Part::plain(Value::Bool(false))),
+        };
+        let secret = self.secret(&part);
+        let works = Value::Bool(true);
+        if part.value.is_known() && !secret {
+            return Ok(Part::plain(works));
+        }
+        let folded = self.reify(&part, range).map(|argument| {
+            let call = Call { name: "can".into(), arguments: vec![argument], spread: false };
+            Expr { kind: Kind::Call(Box::new(call)), range }
+        });
+        if part.value.is_known() {
+            let source = folded.map_or(Source::Barred, Source::built);
+            return Ok(Part { value: works, sensitive: Paths::whole(), source });
+        }
+        Ok(Part::unknown(Type::Boolean, folded?, secret))
+    }
+
+    fn attempt(&mut self, argument: &Expr) -> Eval {
+        self.watch.attempts += 1;
+        let part = self.eval(argument);
+        self.watch.attempts -= 1;
+        if self.watch.attempts == 0 {
+            self.watch.met.clear();
+        }
+        part
+    }
+
+    /// Computes what is no part of the result, so that nothing of it is passed over.
+    pub(super) fn aside(&mut self, expr: &Expr) -> Eval {
+        let before = self.watch.met.len();
+        let part = self.eval(expr);
+        self.watch.met.truncate(before);
+        part
+    }
+
+    /// Computes an expression, and keeps beside it what it passes over, inside an attempt.
+    pub(super) fn watched(&mut self, expr: &Expr) -> Eval {
+        if self.watch.attempts == 0 {
+            return self.compute(expr);
+        }
+        let before = self.watch.met.len();
+        let part = self.compute(expr);
+        let mut met = self.watch.met.split_off(before);
+        let part = part?;
+        let mut passed = Vec::new();
+        for residual in std::mem::take(&mut met) {
+            if self.keeps(&part.value, &residual) {
+                met.push(residual);
+            } else if !passed.contains(&residual) && !self.is_of_a_walk_that_ended(&residual) {
+                passed.push(residual);
+            }
+        }
+        let part = if passed.is_empty() { part } else { self.beside(part, passed, expr.range)? };
+        match &part.value {
+            Value::Unknown(unknown) if may_fail(&unknown.residual) => {
+                self.watch.met.push(unknown.residual.clone());
+            }
+            _ => self.watch.met.append(&mut met),
+        }
+        Ok(part)
+    }
+
+    /// `[part, passed…][0]`: as known as all of them.
+    fn beside(&mut self, part: Part, passed: Vec<Expr>, range: Range) -> Eval {
+        let secret = self.secret(&part);
+        // Where the part cannot stand in a plan, the attempt did not fail: it cannot be planned.
+        let first = self.reify(&part, range).map_err(|stop| Stop { fatal: true, ..stop })?;
+        let items = std::iter::once(first).chain(passed).collect();
+        let list = Expr { kind: Kind::List(items), range };
+        let index = Expr { kind: Kind::Literal(Value::Integer(0)), range };
+        let residual = Expr { kind: Kind::Index(Box::new(list), Box::new(index)), range };
+        Ok(Part::unknown(part.value.type_of(), residual, secret))
+    }
+
+    /// Says whether a residual is computed when the value is.
+    fn keeps(&self, value: &Value, residual: &Expr) -> bool {
+        match value {
+            Value::Unknown(unknown) => {
+                let (mut found, mut looked) = (false, 0);
+                walk(&unknown.residual, &mut |part| {
+                    looked += 1;
+                    found = found || part == residual;
+                });
+                self.budget.looked(looked);
+                found
+            }
+            Value::List(items) | Value::Set(items) => {
+                items.iter().any(|item| self.keeps(item, residual))
+            }
+            Value::Map(entries) => entries.values().any(|item| self.keeps(item, residual)),
+            _ => {
+                self.budget.looked(1);
+                false
+            }
+        }
+    }
+
+    /// Says whether it names a variable that means nothing here any more.
+    fn is_of_a_walk_that_ended(&self, residual: &Expr) -> bool {
+        let mut ended = false;
+        roots(residual, &mut |root, _| {
+            if let Root::Named(name) = root {
+                ended |= !self.residual_names.contains(name);
+            }
+        });
+        ended
+    }
+}
+
+/// Says whether computing it may fail: an attribute that the schema has does not.
+fn may_fail(residual: &Expr) -> bool {
+    let base = match &residual.kind {
+        Kind::Attribute(base, _) => base,
+        _ => residual,
+    };
+    !matches!(base.kind, Kind::Root(_))
+}
