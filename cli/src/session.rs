@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::env::VarError;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -346,13 +347,20 @@ impl apply::Host for System {
 pub(crate) fn wait_for<T>(
     work: impl Future<Output = Result<T, CommandError>>,
 ) -> Result<T, CommandError> {
+    let mut result = Err(CommandError::new("the runtime ended early"));
+    run_to_the_end(pin!(async { result = work.await }))?;
+    result
+}
+
+/// One function for the works of all commands: the runtime is compiled once, not for each.
+fn run_to_the_end(work: Pin<&mut dyn Future<Output = ()>>) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| CommandError::caused("cannot start", &error))?;
-    let result = runtime.block_on(work);
+    runtime.block_on(work);
     runtime.shutdown_background();
-    result
+    Ok(())
 }
 
 #[cfg(test)]
