@@ -113,17 +113,17 @@ impl Evaluator<'_> {
         }
         let before = self.watch.met.len();
         let part = self.compute(expr);
-        let mut met = self.watch.met.split_off(before);
+        let inside = self.watch.met.split_off(before);
         let part = part?;
-        let mut passed = Vec::new();
-        for residual in std::mem::take(&mut met) {
+        let (mut met, mut passed) = (Vec::new(), Vec::new());
+        for residual in inside {
             if self.keeps(&part.value, &residual) {
                 met.push(residual);
             } else if !passed.contains(&residual) && !self.is_of_a_walk_that_ended(&residual) {
                 passed.push(residual);
             }
         }
-        let part = if passed.is_empty() { part } else { self.beside(part, passed, expr.range)? };
+        let part = if passed.is_empty() { part } else { self.beside(&part, passed, expr.range)? };
         match &part.value {
             Value::Unknown(unknown) if may_fail(&unknown.residual) => {
                 self.watch.met.push(unknown.residual.clone());
@@ -134,10 +134,10 @@ impl Evaluator<'_> {
     }
 
     /// `[part, passed…][0]`: as known as all of them.
-    fn beside(&mut self, part: Part, passed: Vec<Expr>, range: Range) -> Eval {
-        let secret = self.secret(&part);
+    fn beside(&mut self, part: &Part, passed: Vec<Expr>, range: Range) -> Eval {
+        let secret = self.secret(part);
         // Where the part cannot stand in a plan, the attempt did not fail: it cannot be planned.
-        let first = self.reify(&part, range).map_err(|stop| Stop { fatal: true, ..stop })?;
+        let first = self.reify(part, range).map_err(|stop| Stop { fatal: true, ..stop })?;
         let items = std::iter::once(first).chain(passed).collect();
         let list = Expr { kind: Kind::List(items), range };
         let index = Expr { kind: Kind::Literal(Value::Integer(0)), range };
