@@ -133,6 +133,7 @@ impl<'a> Planner<'a> {
         let resources = self.input.graph.walk(self.input.config);
         self.drafts.reserve(resources.len());
         self.planned.reserve(resources.len());
+        self.handled.reserve(self.input.snapshot.entries.len());
         for resource in resources.flatten() {
             let scope = SpecScope::new(self.input.config, &self.planned, &self.locals);
             let instances = wanted::expand(resource, &scope, &mut self.diagnostics);
@@ -206,19 +207,21 @@ impl<'a> Planner<'a> {
             Some(_) => None,
             None => imports::imported(self, resource, address, wanted)?,
         };
+        let entry = self.input.snapshot.entries.get(address);
+        let current = entry.and_then(|entry| entry.current.as_ref());
         let live = match &imported {
             Some(imported) => Some(imported.live()),
-            None => self.live(address, &resource.schema),
+            None => current.and_then(|current| self.live(address, current, &resource.schema)),
         };
         // There was nothing before that it could have been made with.
         flags.triggered &= imported.is_none();
-        self.note_drift(address, resource, live.as_ref());
+        self.note_drift(address, resource, current, live.as_ref());
         let case = decide::Case {
             resource,
             address,
             wanted,
             live: live.as_ref(),
-            vanished: live.is_none() && self.has_current(address),
+            vanished: live.is_none() && current.is_some(),
             flags,
             held,
             asked: self.input.options.replace.contains(address),
@@ -235,7 +238,7 @@ impl<'a> Planner<'a> {
             self.held.insert(address.clone());
         }
         self.mark_drifted_causes(&mut draft.change);
-        self.note_seen(address, &draft, live.as_ref());
+        self.note_seen(address, &draft, entry, live.as_ref());
         // An import makes and ends nothing; one that would was refused.
         if imported.is_none() {
             guards::check(self.input, resource, &draft, flags, &mut self.diagnostics);
@@ -264,19 +267,8 @@ impl<'a> Planner<'a> {
         self.held.contains(address) || self.kept.contains(address)
     }
 
-    fn has_current(&self, address: &Address) -> bool {
-        let entry = self.input.snapshot.entries.get(address);
-        entry.is_some_and(|entry| entry.current.is_some())
-    }
-
-    /// The live object of an address; none when there is none, or it is confirmed gone.
-    pub(super) fn live(&mut self, address: &Address, schema: &TypeSchema) -> Option<Live<'a>> {
-        let entry = self.input.snapshot.entries.get(address)?;
-        let object = entry.current.as_ref()?;
-        self.live_object(address, object, schema)
-    }
-
-    pub(super) fn live_object(
+    /// An object of the state as it is live; none when it is confirmed gone.
+    pub(super) fn live(
         &mut self,
         address: &Address,
         object: &'a Object,
@@ -310,10 +302,10 @@ impl<'a> Planner<'a> {
         &mut self,
         address: &Address,
         resource: &ResourceConfig,
+        current: Option<&Object>,
         live: Option<&Live<'_>>,
     ) {
-        let Some(entry) = self.input.snapshot.entries.get(address) else { return };
-        let Some(object) = &entry.current else { return };
+        let Some(object) = current else { return };
         let schema = &resource.schema;
         let Some(live) = live else {
             if let Ok(before) = stored_attributes(&object.attributes, schema) {
@@ -353,13 +345,18 @@ impl<'a> Planner<'a> {
     }
 
     /// What the state takes over without a call.
-    fn note_seen(&mut self, address: &Address, draft: &Draft, live: Option<&Live<'_>>) {
-        let Some(live) = live else { return };
+    fn note_seen(
+        &mut self,
+        address: &Address,
+        draft: &Draft,
+        entry: Option<&Entry>,
+        live: Option<&Live<'_>>,
+    ) {
+        let (Some(live), Some(entry)) = (live, entry) else { return };
         let change = &draft.change;
         if change.action != Action::NoOp || change.reason == Reason::InDoubt {
             return;
         }
-        let Some(entry) = self.input.snapshot.entries.get(address) else { return };
         let record = if change.reason == Reason::Untargeted {
             accepted(address, live, entry)
         } else {

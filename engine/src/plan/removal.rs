@@ -81,7 +81,7 @@ fn remove_current(
 ) {
     let snapshot_entry = &planner.input.snapshot.entries[address];
     let Some(object) = snapshot_entry.current.as_ref() else { return };
-    let Some(live) = planner.live_object(address, object, schema) else { return };
+    let Some(live) = planner.live(address, object, schema) else { return };
     let config = planner.input.config.resources.get(&address.block);
     let held = if planner.is_held(address) {
         Some(Reason::InDoubt)
@@ -129,7 +129,7 @@ fn remove_deposed(
 ) {
     let entries = &planner.input.snapshot.entries;
     let Some(object) = entries[address].object(&object.id) else { return };
-    let Some(live) = planner.live_object(address, object, schema) else { return };
+    let Some(live) = planner.live(address, object, schema) else { return };
     let mut change = ending(address, entry, object, &live);
     change.deposed = true;
     if planner.is_held(address) {

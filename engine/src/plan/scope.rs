@@ -2,7 +2,7 @@
 //! planned objects of the resources before it.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::address::{Address, Block, Name};
 use crate::expression::evaluate::{self, Scope};
 use crate::expression::{Expr, Root};
+use crate::sorted::Set;
 use crate::spec::Config;
 use crate::value::{Attributes, Datum, Path, Paths, Value};
 
@@ -77,7 +78,7 @@ pub(super) struct SpecScope<'a> {
     planned: &'a Planned,
     locals: &'a LocalCache,
     each: Option<Each>,
-    touched: RefCell<BTreeSet<Address>>,
+    touched: RefCell<Vec<Address>>,
 }
 
 /// `each` of one instance.
@@ -93,7 +94,7 @@ pub(super) struct Each {
 
 /// Locals that were computed, each with the resources it looked at.
 #[derive(Default)]
-pub(super) struct LocalCache(RefCell<BTreeMap<Name, (Datum, BTreeSet<Address>)>>);
+pub(super) struct LocalCache(RefCell<BTreeMap<Name, (Datum, Set<Address>)>>);
 
 impl<'a> SpecScope<'a> {
     /// The scope outside any instance.
@@ -109,8 +110,8 @@ impl<'a> SpecScope<'a> {
     }
 
     /// The resources that were looked at so far, to be told once.
-    pub(super) fn touched(&self) -> BTreeSet<Address> {
-        self.touched.take()
+    pub(super) fn touched(&self) -> Set<Address> {
+        self.touched.take().into_iter().collect()
     }
 
     fn local(&self, name: &Name) -> Result<Datum, String> {
@@ -131,7 +132,11 @@ impl<'a> SpecScope<'a> {
     }
 
     fn touch(&self, address: Address) {
-        self.touched.borrow_mut().insert(address);
+        let mut touched = self.touched.borrow_mut();
+        // A loop looks at the same few again and again.
+        if !touched.iter().rev().take(8).any(|seen| *seen == address) {
+            touched.push(address);
+        }
     }
 }
 

@@ -247,5 +247,5 @@ fn dependencies(
     }
     let mut touched = scope.touched();
     touched.remove(address);
-    touched.into_iter().collect()
+    touched
 }
