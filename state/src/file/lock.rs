@@ -128,8 +128,10 @@ fn read_text(file: &File, at: usize, size: usize) -> std::io::Result<String> {
             count => read += count,
         }
     }
-    let text = String::from_utf8_lossy(&bytes[..read]);
-    Ok(text.trim_matches([' ', '\n', '\0']).to_owned())
+    // Most of it is padding, which is no text yet.
+    let end = bytes[..read].iter().rposition(|byte| !b" \n\0".contains(byte));
+    let text = String::from_utf8_lossy(&bytes[..end.map_or(0, |end| end + 1)]);
+    Ok(text.trim_start_matches([' ', '\n', '\0']).to_owned())
 }
 
 fn write_text(file: &File, at: usize, size: usize, text: &str) -> std::io::Result<()> {
