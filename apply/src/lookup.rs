@@ -3,11 +3,12 @@
 //! Presence is proof at once. An absence is believed after it has lasted for the provider's settle
 //! time, because a list may be behind.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::journal::{Seen, Started};
 use engine::schema::{Identity, TypeSchema};
-use engine::state::ObjectId;
+use engine::state::{ObjectId, Snapshot};
 use engine::stored::{Stored, seal_attributes};
 use engine::value::{Attributes, Value};
 use engine::{digest::SealKey, journal::ProgramKind};
@@ -26,30 +27,52 @@ pub(crate) enum Found {
     Unknown(String),
 }
 
-/// Looks up one call. `desired` is what it was to make, where that is still known.
-pub(crate) async fn look_up(
-    provider: &Arc<dyn Provider>,
+/// What a call is looked up by.
+#[derive(Clone)]
+pub(crate) struct Wanted<'a> {
+    /// The schema of its type.
+    pub(crate) schema: &'a TypeSchema,
+    /// The call.
+    pub(crate) started: &'a Started,
+    /// What it was to make, where that is still known.
+    pub(crate) desired: Option<&'a Attributes>,
+    /// The objects that it cannot have made: see [`taken`].
+    pub(crate) taken: &'a BTreeSet<ObjectId>,
+}
+
+/// The objects that addresses stand for already, where a lost create is found by what others may
+/// bear, too: a name or a key that is not drawn for it alone.
+pub(crate) fn taken(
+    snapshot: &Snapshot,
     schema: &TypeSchema,
     started: &Started,
-    desired: Option<&Attributes>,
-) -> Found {
-    let first = once(provider, schema, started, desired).await;
+) -> BTreeSet<ObjectId> {
+    if !creates(started) || matches!(schema.identity, Identity::OneTimeName { .. }) {
+        return BTreeSet::new();
+    }
+    let ty = &started.address.block.ty;
+    let same = snapshot
+        .entries
+        .iter()
+        .filter(|(address, entry)| address.block.ty == *ty && entry.provider == started.provider);
+    let objects = same.flat_map(|(_, entry)| entry.current.iter().chain(&entry.deposed));
+    objects.map(|object| object.id.clone()).collect()
+}
+
+/// Looks up one call.
+pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
+    let first = once(provider, wanted).await;
     if first != Found::Absent {
         return first;
     }
     tokio::time::sleep(provider.settle()).await;
-    once(provider, schema, started, desired).await
+    once(provider, wanted).await
 }
 
-async fn once(
-    provider: &Arc<dyn Provider>,
-    schema: &TypeSchema,
-    started: &Started,
-    desired: Option<&Attributes>,
-) -> Found {
-    match &started.object {
-        Some(id) => read(provider, &started.address.block.ty, id).await,
-        None => find(provider, schema, started, desired).await,
+async fn once(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
+    match &wanted.started.object {
+        Some(id) => read(provider, &wanted.started.address.block.ty, id).await,
+        None => find(provider, wanted).await,
     }
 }
 
@@ -61,12 +84,8 @@ async fn read(provider: &Arc<dyn Provider>, ty: &str, id: &ObjectId) -> Found {
     }
 }
 
-async fn find(
-    provider: &Arc<dyn Provider>,
-    schema: &TypeSchema,
-    started: &Started,
-    desired: Option<&Attributes>,
-) -> Found {
+async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
+    let Wanted { schema, started, desired, taken } = wanted;
     let Some(nonce) = &started.nonce else {
         return Found::Unknown("the create has no nonce".to_owned());
     };
@@ -83,7 +102,8 @@ async fn find(
         // A server that executed one request twice made several: the lowest id is taken by every
         // run alike, and the others surface as leftovers.
         Ok(objects) => {
-            let first = objects.into_iter().min_by(|a, b| a.id.cmp(&b.id));
+            let free = objects.into_iter().filter(|object| !taken.contains(&object.id));
+            let first = free.min_by(|a, b| a.id.cmp(&b.id));
             first.map_or(Found::Absent, Found::There)
         }
         Err(error) => Found::Unknown(error.to_string()),

@@ -14,7 +14,7 @@ use engine::state::Snapshot;
 use engine::value::Attributes;
 use futures_util::{StreamExt, stream};
 
-use crate::lookup::{Found, creates, look_up, seen};
+use crate::lookup::{Found, Wanted, creates, look_up, seen, taken};
 use crate::{Host, Providers};
 
 /// How many calls are looked up at once.
@@ -60,7 +60,9 @@ async fn recover_one(
     let wait_ms = u64::try_from(provider.settle().as_millis()).unwrap_or(u64::MAX);
     let (address, operation) = (started.address.clone(), started.operation);
     emit(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });
-    let found = look_up(provider, &schema, started, None).await;
+    let taken = taken(snapshot, &schema, started);
+    let wanted = Wanted { schema: &schema, started, desired: None, taken: &taken };
+    let found = look_up(provider, &wanted).await;
     emit(Event::RecoveryFinished { address, found: words(&found, creates(started)) });
     let resolution = match found {
         Found::Unknown(_) => return None,

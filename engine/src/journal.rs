@@ -386,6 +386,11 @@ impl Snapshot {
 
     fn finish(&mut self, call: CallId, outcome: &Outcome) -> Result<(), IllegalRecord> {
         let Pending { started, doubt } = self.take_pending(call)?;
+        if let Outcome::Done { object: Some(seen) } = outcome
+            && doubt.is_some()
+        {
+            self.belongs_to_nobody(&started, seen)?;
+        }
         match outcome {
             Outcome::NoEffect { .. } => {
                 // A refusal is an answer; a doubt that ended so is an object that is still there.
@@ -408,7 +413,10 @@ impl Snapshot {
         let started = self.take_pending(call)?.started;
         let is_create = started.object.is_none();
         match (resolution, started.nonce.clone()) {
-            (Resolution::Found { object }, _) if is_create => self.advance(&started, Some(object)),
+            (Resolution::Found { object }, _) if is_create => {
+                self.belongs_to_nobody(&started, object)?;
+                self.advance(&started, Some(object))
+            }
             (Resolution::Found { object }, _) => {
                 let known = self.entries.get_mut(&started.address);
                 match known.and_then(|entry| entry.object_mut(&object.id)) {
@@ -427,6 +435,22 @@ impl Snapshot {
                 Some(id) => self.remove(&started.address, id),
                 None => illegal(format_args!("{call} created nothing that could be gone")),
             },
+        }
+    }
+
+    /// What a lost create is said to have made may not be what an address stands for: removing one
+    /// of the two would delete the object of the other. Only what was looked up is asked for,
+    /// because the search is as long as the state.
+    fn belongs_to_nobody(&self, started: &Started, seen: &Seen) -> Result<(), IllegalRecord> {
+        if started.object.is_some() {
+            return Ok(());
+        }
+        match self.owner(&started.provider, &started.address.block.ty, &seen.id) {
+            Some(owner) => illegal(format_args!(
+                "{} made {}, and {owner} stands for that object",
+                started.address, seen.id
+            )),
+            None => Ok(()),
         }
     }
 

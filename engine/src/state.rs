@@ -134,6 +134,14 @@ impl Snapshot {
             next_call: 0,
         }
     }
+
+    /// The address that stands for an object, as its own or as one put aside.
+    pub fn owner(&self, provider: &Name, ty: &Name, id: &ObjectId) -> Option<&Address> {
+        let owns = |(address, entry): &(&Address, &Entry)| {
+            address.block.ty == *ty && entry.provider == *provider && entry.object(id).is_some()
+        };
+        self.entries.iter().find(owns).map(|(address, _)| address)
+    }
 }
 
 /// What one address stands for.

@@ -1,7 +1,7 @@
 //! Answers: what a call brought back, what it proves, and what is looked up where it proves nothing.
 
 use engine::event::Event;
-use engine::journal::{Outcome, PhaseRef, ProgramKind, Record, Resolution};
+use engine::journal::{Outcome, PhaseRef, ProgramKind, Record, Resolution, Started};
 use engine::plan::live::overlay;
 use engine::plan::{StepId, agree};
 use engine::schema::{SeenIn, Sends};
@@ -107,7 +107,11 @@ impl Run<'_> {
                 return self.doubt(id, error);
             }
             // A refusal after a doubt may refuse the repetition of what did happen.
-            Kind::Rejected | Kind::NotFound if flight.doubted => return self.doubt(id, error),
+            Kind::Rejected | Kind::NotFound if flight.doubted => {
+                flight.refused =
+                    Some(Unfit { message: error.to_string(), help: error.help.clone() });
+                return self.doubt(id, error);
+            }
             Kind::Unauthenticated => self.halted = true,
             _ => {}
         }
@@ -141,6 +145,7 @@ impl Run<'_> {
         let Some(flight) = self.in_flight.get(&id) else { return Ok(()) };
         let deletes_last =
             flight.started.phase.kind == ProgramKind::Delete && flight.started.phase.is_last();
+        let found = self.unless_taken(&flight.started, found);
         match found {
             Found::Unknown(why) => self.stay_in_doubt(id, &why),
             found if flight.unfulfilled.is_some() => self.unfulfilled(id, found),
@@ -151,6 +156,14 @@ impl Run<'_> {
             Found::Absent if deletes_last => self.vanished(id),
             Found::Absent => self.object_gone(id),
         }
+    }
+
+    /// What was found, unless another step took the object while it was looked for.
+    fn unless_taken(&self, started: &Started, found: Found) -> Found {
+        let Found::There(object) = &found else { return found };
+        let snapshot = self.session.snapshot();
+        let owner = || snapshot.owner(&started.provider, &started.address.block.ty, &object.id);
+        if creates(started) && owner().is_some() { Found::Absent } else { found }
     }
 
     /// The call did its work, and what it waited for did not come true: the object is recorded as
@@ -174,13 +187,17 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A create left nothing: its nonce is watched, and it begins again under a new one.
+    /// A create left nothing: its nonce is watched, and it begins again under a new one, unless
+    /// its last answer was a refusal, which stands then.
     pub(super) fn create_absent(&mut self, id: StepId) -> Result<(), ApplyError> {
         let Some(flight) = self.land(id) else { return Ok(()) };
         let at_ms = self.input.host.now_ms();
         let resolution = Resolution::Absent { at_ms };
         self.session.record(Record::Resolved { call: flight.call, resolution })?;
-        self.try_again(id, flight.tries);
+        match flight.refused {
+            Some(unfit) => self.fail_step(id, unfit),
+            None => self.try_again(id, flight.tries),
+        }
         Ok(())
     }
 
@@ -189,7 +206,10 @@ impl Run<'_> {
         let reason = "the object shows that nothing happened".to_owned();
         let outcome = Outcome::NoEffect { reason };
         self.session.record(Record::Finished { call: flight.call, outcome })?;
-        self.try_again(id, flight.tries);
+        match flight.refused {
+            Some(unfit) => self.fail_step(id, unfit),
+            None => self.try_again(id, flight.tries),
+        }
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use tokio::time::Instant as Moment;
 use super::{Answer, InFlight, Run, SEND_WITHIN};
 use crate::ApplyError;
 use crate::fill::FillScope;
-use crate::lookup::look_up;
+use crate::lookup::{Wanted, look_up, taken};
 use crate::prepare::{self, Unfit};
 use crate::scheduler::Status;
 
@@ -108,6 +108,7 @@ impl Run<'_> {
                 since: Instant::now(),
                 doubted: tries > 0,
                 unfulfilled: None,
+                refused: None,
             },
         );
         Ok(true)
@@ -219,8 +220,11 @@ impl Run<'_> {
         let Some(flight) = self.in_flight.get(&id) else { return };
         let (provider, schema) = (flight.provider.clone(), flight.schema.clone());
         let (started, desired) = (flight.started.clone(), flight.desired.clone());
+        let taken = taken(self.session.snapshot(), &schema, &started);
         self.calls.spawn(async move {
-            let found = look_up(&provider, &schema, &started, Some(&desired)).await;
+            let desired = Some(&*desired);
+            let wanted = Wanted { schema: &schema, started: &started, desired, taken: &taken };
+            let found = look_up(&provider, &wanted).await;
             (id, Answer::LookedUp(found))
         });
     }

@@ -125,6 +125,8 @@ struct InFlight {
     doubted: bool,
     /// What did not come true after the call had done its work.
     unfulfilled: Option<Unfit>,
+    /// The refusal of a call after a doubt: the answer to it, should nothing have happened.
+    refused: Option<Unfit>,
 }
 
 struct Run<'a> {

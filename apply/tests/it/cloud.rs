@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::address::Name;
 use engine::journal::ProgramKind;
-use engine::schema::{Phase, ProviderSchema, Sends, TypeSchema};
+use engine::schema::{Identity, Phase, ProviderSchema, Sends, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
@@ -118,10 +118,13 @@ impl Shared {
         };
         let sends = &programs[phase.program].phases[phase.phase].sends;
         if phase.kind == ProgramKind::Create && phase.phase == 0 {
+            self.refuse_conflict(schema, sends, call)?;
             let id = self.new_id(call.ty);
             let mut attributes = shapes::sent(schema, sends, call);
             attributes.insert("id".into(), Value::String(id.0.clone()));
-            attributes.insert("name".into(), Value::String(call.nonce.unwrap().0.clone()));
+            if !attributes.contains_key("name") {
+                attributes.insert("name".into(), Value::String(call.nonce.unwrap().0.clone()));
+            }
             self.objects.insert((call.ty.into(), id.clone()), attributes);
             self.note(&programs[phase.program].phases[phase.phase], call);
             return Ok(Some(id));
@@ -164,8 +167,8 @@ impl Shared {
         sends: &Sends,
         call: &Call<'_>,
     ) -> Result<(), Error> {
-        let id = call.id.unwrap();
-        if call.phase.kind == ProgramKind::Delete {
+        let own = call.id;
+        if let Some(id) = own.filter(|_| call.phase.kind == ProgramKind::Delete) {
             let uses = |object: &Attributes| {
                 object.get("image_id").and_then(Value::as_str) == Some(&*id.0)
             };
@@ -175,7 +178,7 @@ impl Shared {
         }
         let name = shapes::sent(schema, sends, call).remove("name");
         let taken = self.objects.iter().any(|((ty, other), object)| {
-            **ty == *call.ty && other != id && object.get("name") == name.as_ref()
+            **ty == *call.ty && Some(other) != own && object.get("name") == name.as_ref()
         });
         let refusal = Error::new(Kind::Rejected, "the name is taken");
         if schema.unique_name && name.is_some() && taken { Err(refusal) } else { Ok(()) }
@@ -208,6 +211,11 @@ impl Provider for Cloud {
 
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
         let all = self.list(ty).await?;
+        if let Identity::UniqueName { attribute } = &self.schema.types[ty].identity {
+            let wanted = create.desired.and_then(|desired| desired.get(attribute)).cloned();
+            let bears = |object: &Object| object.attributes.get(attribute) == wanted.as_ref();
+            return Ok(all.into_iter().filter(bears).collect());
+        }
         Ok(all
             .into_iter()
             .filter(|object| create.nonce.is_in(object.attributes["name"].as_str().unwrap()))

@@ -7,6 +7,7 @@ mod crashes;
 mod found;
 mod imports;
 mod lives;
+mod names;
 mod replaces;
 #[path = "../support/shapes.rs"]
 mod shapes;

@@ -13,9 +13,9 @@ use engine::schema::{
 use engine::value::{Attributes, Value};
 use provider_port::Call;
 
-/// Disks, units and images.
+/// Disks, units, images and keys.
 pub(crate) fn schema() -> ProviderSchema {
-    let types = [disk(), unit(), image()];
+    let types = [disk(), unit(), image(), key()];
     let types = types.into_iter().map(|ty| (ty.name.clone(), Arc::new(ty))).collect();
     ProviderSchema { name: "cloud".into(), digest: Digest::of(b"cloud"), types }
 }
@@ -148,5 +148,15 @@ fn image() -> TypeSchema {
         replace: ReplaceOrder::CreateFirst,
         unique_name: true,
         ..base("image", vec![("kind", kind)])
+    }
+}
+
+/// A key is made under its own name, which is unique: the name is all that finds it again.
+fn key() -> TypeSchema {
+    TypeSchema {
+        create: program(vec![phase(Operation::Create, Sends::All)]),
+        identity: Identity::UniqueName { attribute: "name".into() },
+        unique_name: true,
+        ..base("key", Vec::new())
     }
 }

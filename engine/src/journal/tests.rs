@@ -136,3 +136,24 @@ fn what_outlived_a_delete_in_doubt_may_still_go() {
     assert_eq!(sent(&[&[resolved.clone()][..], &update(2, TWIN_MS)].concat()), Some(0));
     assert_eq!(sent(&[&[resolved][..], &update(2, TWIN_MS + 1)].concat()), None);
 }
+
+#[test]
+fn a_lost_create_never_made_what_another_address_stands_for() {
+    let create = phase(ProgramKind::Create, 0, 1);
+    let Record::Started(mut other) = started(1, create, None) else { unreachable!() };
+    other.address = "value.b".parse().unwrap();
+    let before = [
+        started(0, create, None),
+        done(0, Some("o1")),
+        Record::Started(other),
+        Record::Doubted { call: CallId(1), reason: "cut".to_owned() },
+    ];
+    let seen = || Seen { id: ObjectId("o1".into()), attributes: Stored::default() };
+    let found = Resolution::Found { object: seen() };
+    let resolved = Record::Resolved { call: CallId(1), resolution: found };
+    for last in [done(1, Some("o1")), resolved] {
+        let records: Vec<Record> = before.iter().cloned().chain([last]).collect();
+        let error = fold(&records).unwrap_err().to_string();
+        assert!(error.contains("value.b made o1, and value.a stands for that object"), "{error}");
+    }
+}

@@ -74,13 +74,8 @@ fn refusal(
         let ty = &resource.block.ty;
         return Some(format!("a {ty} lives in the state only: no API has it").into());
     }
-    let mut entries = planner.input.snapshot.entries.iter();
-    let owner = entries.find(|(address, entry)| {
-        address.block.ty == resource.block.ty
-            && entry.provider == resource.provider
-            && entry.object(&import.id).is_some()
-    });
-    if let Some((owner, _)) = owner {
+    let snapshot = planner.input.snapshot;
+    if let Some(owner) = snapshot.owner(&resource.provider, &resource.block.ty, &import.id) {
         return Some(format!("{owner} stands for this object already").into());
     }
     let leftovers = &planner.input.observations.leftovers;
