@@ -178,10 +178,10 @@ pub(crate) struct VariableArgs {
     pub(crate) variable_files: Vec<PathBuf>,
 }
 
-/// What every command takes that plans.
+/// Which resources a plan is about, and with what values: what every command takes that compares
+/// a spec with what is live.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Planning")]
-pub(crate) struct Planning {
+pub(crate) struct Selection {
     #[command(flatten)]
     pub(crate) variables: VariableArgs,
     /// Only this resource and what it depends on
@@ -190,6 +190,32 @@ pub(crate) struct Planning {
     /// Not this resource, and not what depends on it
     #[arg(long, value_name = "ADDRESS", help_heading = "Planning")]
     pub(crate) exclude: Vec<String>,
+}
+
+impl Selection {
+    /// Whether it may leave something out.
+    pub(crate) fn is_narrowed(&self) -> bool {
+        !self.target.is_empty() || !self.exclude.is_empty()
+    }
+}
+
+/// How a run goes about it.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Pace {
+    /// How many calls may be under way at once
+    #[arg(long, value_name = "N", value_parser = parallelism, help_heading = "Planning")]
+    pub(crate) parallelism: Option<usize>,
+    /// How long to wait for another run to end, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", hide_default_value = true, help_heading = "Planning")]
+    pub(crate) lock_timeout: Duration,
+}
+
+/// What every command takes that makes whatever plan is asked for.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Planning")]
+pub(crate) struct Planning {
+    #[command(flatten)]
+    pub(crate) selection: Selection,
     /// Replace this resource even if it is as it should be
     #[arg(long, value_name = "ADDRESS", help_heading = "Planning")]
     pub(crate) replace: Vec<String>,
@@ -202,12 +228,8 @@ pub(crate) struct Planning {
     /// Plan to take everything away
     #[arg(long, conflicts_with = "replace", help_heading = "Planning")]
     pub(crate) destroy: bool,
-    /// How many calls may be under way at once
-    #[arg(long, value_name = "N", value_parser = parallelism, help_heading = "Planning")]
-    pub(crate) parallelism: Option<usize>,
-    /// How long to wait for another run to end, such as 30s or 5m
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", hide_default_value = true, help_heading = "Planning")]
-    pub(crate) lock_timeout: Duration,
+    #[command(flatten)]
+    pub(crate) pace: Pace,
 }
 
 /// `plumb validate`.
@@ -305,7 +327,8 @@ pub(crate) struct Running {
     pub(crate) steps: bool,
 }
 
-/// `plumb destroy`.
+/// `plumb destroy`. Its plan is to take everything away: there is nothing to choose, but what of
+/// it, so it does not know the options that would ask for another plan.
 #[derive(Debug, Args)]
 pub(crate) struct Destroy {
     #[command(flatten)]
@@ -313,7 +336,25 @@ pub(crate) struct Destroy {
     #[command(flatten)]
     pub(crate) running: Running,
     #[command(flatten)]
-    pub(crate) planning: Planning,
+    selection: Selection,
+    /// Trust the state; look at nothing live
+    #[arg(long, help_heading = "Planning")]
+    no_refresh: bool,
+    #[command(flatten)]
+    pace: Pace,
+}
+
+impl Destroy {
+    /// The plan that it asks for.
+    pub(crate) fn planning(&self) -> Planning {
+        Planning {
+            selection: self.selection.clone(),
+            no_refresh: self.no_refresh,
+            destroy: true,
+            pace: self.pace.clone(),
+            ..Planning::default()
+        }
+    }
 }
 
 /// `plumb import`.
@@ -330,7 +371,8 @@ pub(crate) struct Import {
     pub(crate) lock_timeout: Duration,
 }
 
-/// `plumb drift`.
+/// `plumb drift`. It looks at what is live and changes nothing, so it has no options of another
+/// plan, nor of a run.
 #[derive(Debug, Args)]
 pub(crate) struct Drift {
     #[command(flatten)]
@@ -338,7 +380,14 @@ pub(crate) struct Drift {
     #[command(flatten)]
     pub(crate) form: Form,
     #[command(flatten)]
-    pub(crate) planning: Planning,
+    selection: Selection,
+}
+
+impl Drift {
+    /// The plan that it asks for.
+    pub(crate) fn planning(&self) -> Planning {
+        Planning { selection: self.selection.clone(), refresh_only: true, ..Planning::default() }
+    }
 }
 
 /// Text or JSON.

@@ -54,6 +54,7 @@ fn commands() -> String {
     let mut root = Cli::command();
     root.build();
     let mut page = Page::default();
+    page.collect(&root);
     page.sections(&root, "plumb");
     let mut text = String::from("## Options of every command\n\n");
     table(&mut text, root.get_arguments().filter(|arg| arg.is_global_set()));
@@ -72,6 +73,42 @@ struct Page {
 }
 
 impl Page {
+    /// Collects the options that several commands take.
+    fn collect(&mut self, command: &Command) {
+        for (heading, arg) in headed(command) {
+            let rows = self.shared.entry(heading.to_owned()).or_default();
+            let row = row(arg);
+            if !rows.contains(&row) {
+                rows.push_str(&row);
+            }
+        }
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            self.collect(sub);
+        }
+    }
+
+    /// Says which of the shared options a command takes: all under a heading, or these.
+    fn takes(&mut self, command: &Command) {
+        let mut takes: Vec<(&str, Vec<&Arg>)> = Vec::new();
+        for (heading, arg) in headed(command) {
+            match takes.iter_mut().find(|(known, _)| *known == heading) {
+                Some((_, args)) => args.push(arg),
+                None => takes.push((heading, vec![arg])),
+            }
+        }
+        for (heading, args) in takes {
+            let anchor = heading.to_lowercase();
+            let link = format!("[{anchor} options](#{anchor}-options)");
+            if self.shared[heading].lines().count() == args.len() {
+                let _ = write!(self.text, "\nTakes the {link}.\n");
+                continue;
+            }
+            let names = args.iter().filter_map(|arg| arg.get_long());
+            let names: Vec<_> = names.map(|name| format!("`--{name}`")).collect();
+            let _ = write!(self.text, "\nOf the {link} it takes {}.\n", names.join(", "));
+        }
+    }
+
     fn sections(&mut self, command: &Command, name: &str) {
         for sub in command.get_subcommands() {
             if sub.is_hide_set() || sub.get_name() == "help" {
@@ -107,26 +144,7 @@ impl Page {
             self.text.push('\n');
             table(&mut self.text, own.into_iter());
         }
-        let mut takes = Vec::new();
-        for arg in command.get_arguments().filter(|arg| !arg.is_global_set() && shown(arg)) {
-            // "Variables" in a help text are variable options in a sentence.
-            let Some(heading) = arg.get_help_heading().map(|text| text.trim_end_matches('s'))
-            else {
-                continue;
-            };
-            if !takes.contains(&heading) {
-                takes.push(heading);
-            }
-            let rows = self.shared.entry(heading.to_owned()).or_default();
-            let row = row(arg);
-            if !rows.contains(&row) {
-                rows.push_str(&row);
-            }
-        }
-        for heading in takes {
-            let anchor = heading.to_lowercase();
-            let _ = write!(self.text, "\nTakes the [{anchor} options](#{anchor}-options).\n");
-        }
+        self.takes(command);
         if let Some(help) = command.get_after_help() {
             let help = help.to_string();
             let (examples, rest) = help.split_once("\n\n").unwrap_or((&help, ""));
@@ -138,6 +156,13 @@ impl Page {
             }
         }
     }
+}
+
+/// The options of a command that stand under a heading, with the heading as a sentence has it.
+fn headed(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
+    let own = command.get_arguments().filter(|arg| !arg.is_global_set() && shown(arg));
+    // "Variables" in a help text are variable options in a sentence.
+    own.filter_map(|arg| Some((arg.get_help_heading()?.trim_end_matches('s'), arg)))
 }
 
 fn shown(arg: &Arg) -> bool {

@@ -20,7 +20,7 @@ use engine::spec::settings::provider_settings;
 use engine::spec::{Config, Document};
 use engine::state::Snapshot;
 use engine::value::Datum;
-use render::view::{PlanView, Units};
+use render::view::{Aim, PlanView, Units};
 use state::Loaded;
 
 use crate::args::{Planning, VariableArgs};
@@ -192,6 +192,7 @@ pub(crate) struct Made {
     pub(crate) sources: Sources,
     pub(crate) diagnostics: Diagnostics,
     units: Units,
+    aim: Aim,
     digest: Option<Digest>,
 }
 
@@ -203,19 +204,25 @@ impl Made {
         self
     }
 
+    /// With what was asked for.
+    pub(crate) fn asked_for(self, options: &Options, refresh: bool) -> Self {
+        Self { aim: aim(options, refresh), ..self }
+    }
+
     /// What is shown of it.
     pub(crate) fn view(&self) -> PlanView<'_> {
-        let Self { plan, sources, diagnostics, units, digest } = self;
+        let Self { plan, sources, diagnostics, units, aim, digest } = self;
         match plan {
-            Some(plan) => {
-                PlanView::new(plan, sources, diagnostics, digest.as_ref()).with_units(units)
-            }
+            Some(plan) => PlanView::new(plan, sources, diagnostics, digest.as_ref())
+                .with_units(units)
+                .with_aim(*aim),
             None => PlanView::refused(sources, diagnostics),
         }
     }
 
     fn without_plan(sources: Sources, diagnostics: Diagnostics) -> Self {
-        Self { plan: None, sources, diagnostics, units: Units::new(), digest: None }
+        let (units, aim) = (Units::new(), Aim::default());
+        Self { plan: None, sources, diagnostics, units, aim, digest: None }
     }
 
     /// What is made of a spec that cannot be planned.
@@ -241,7 +248,7 @@ pub(crate) async fn plan(
 ) -> Result<Made, CommandError> {
     let options = options(planning)?;
     let folded = load_if_told(folder).await?;
-    let mut resolved = read(folder, base, &planning.variables, &folded.snapshot)?;
+    let mut resolved = read(folder, base, &planning.selection.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(Made::refused(resolved));
     }
@@ -261,7 +268,8 @@ pub(crate) async fn plan(
     let emit = |_: Event| {};
     recover_in_memory(&mut snapshot, &request, &System, &emit).await?;
     let (plan, found) = patiently(output, make(&snapshot, &request)).await?;
-    let made = made_of(&mut resolved, &configured, plan, found);
+    let made =
+        made_of(&mut resolved, &configured, plan, found).asked_for(&options, !planning.no_refresh);
     // The process ends soon: taking a large state and spec apart would only take time.
     std::mem::forget((snapshot, resolved));
     Ok(made)
@@ -311,7 +319,18 @@ fn made_of(
     if diagnostics.has_errors() {
         return Made::without_plan(sources, diagnostics);
     }
-    Made { plan: Some(plan), sources, diagnostics, units: units(configured), digest: None }
+    let (units, aim) = (units(configured), Aim::default());
+    Made { plan: Some(plan), sources, diagnostics, units, aim, digest: None }
+}
+
+/// What was asked for, as a view says it.
+fn aim(options: &Options, refresh: bool) -> Aim {
+    match options.mode {
+        Mode::Apply if refresh => Aim::Apply,
+        Mode::Apply => Aim::ApplyUnseen,
+        Mode::Destroy => Aim::Destroy,
+        Mode::RefreshOnly => Aim::RefreshOnly,
+    }
 }
 
 /// The units of numbers, which schemas know.
@@ -342,8 +361,8 @@ pub(crate) fn options(planning: &Planning) -> Result<Options, CommandError> {
             Planning { refresh_only: true, .. } => Mode::RefreshOnly,
             _ => Mode::Apply,
         },
-        targets: targets(&planning.target)?,
-        excludes: targets(&planning.exclude)?,
+        targets: targets(&planning.selection.target)?,
+        excludes: targets(&planning.selection.exclude)?,
         replace: planning.replace.iter().map(address).collect::<Result<_, _>>()?,
     })
 }

@@ -189,13 +189,25 @@ fn spec_files(folder: &Folder) -> Result<Vec<PathBuf>, CommandError> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&folder.path).map_err(fail)? {
         let name = entry.map_err(fail)?.file_name();
-        let Some(name) = name.to_str() else { continue };
-        if name == "plumb.toml" || name.ends_with(".plumb.toml") {
-            names.push(name.to_owned());
+        // Nobody writes such a name into a message, but a file that is left out silently is one
+        // whose resources go.
+        let shown = name.to_string_lossy();
+        if shown != "plumb.toml" && !shown.ends_with(".plumb.toml") {
+            continue;
+        }
+        match name.to_str() {
+            Some(name) => names.push(name.to_owned()),
+            None => return Err(unreadable_name(folder, &shown)),
         }
     }
     names.sort_by_key(|name| (name != "plumb.toml", name.clone()));
     Ok(names.into_iter().map(|name| folder.join(name)).collect())
+}
+
+fn unreadable_name(folder: &Folder, shown: &str) -> CommandError {
+    let path = folder.join(shown);
+    CommandError::new(format!("the name of the spec file {} is not UTF-8", path.display()))
+        .help("give the file another name; without it the spec would not be whole")
 }
 
 /// A spec may come from someone else, and what is wrong with a line of it is shown with the line: a
@@ -388,6 +400,18 @@ mod tests {
         let names: Vec<_> =
             spec.sources.iter().map(|s| s.path.rsplit('/').next().unwrap().to_owned()).collect();
         assert_eq!(names, ["plumb.toml", "a.plumb.toml", "b.plumb.toml"]);
+    }
+
+    #[test]
+    fn a_spec_file_whose_name_cannot_be_read_is_not_left_out() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let (dir, folder) = folder(&[("plumb.toml", b"")]);
+        let name = |bytes| dir.path().join(std::ffi::OsStr::from_bytes(bytes));
+        std::fs::write(name(b"z\xff.toml"), "").unwrap();
+        read_spec(&folder).unwrap();
+        std::fs::write(name(b"z\xff.plumb.toml"), "").unwrap();
+        let error = read_spec(&folder).unwrap_err();
+        assert!(error.message.contains("z\u{fffd}.plumb.toml is not UTF-8"), "{}", error.message);
     }
 
     #[test]

@@ -15,7 +15,9 @@ use crate::safe;
 use crate::shown::{Object, Shown};
 use crate::steps;
 use crate::values::{self, Row};
-use crate::view::{CauseView, ChangeView, Changes, DoubtView, DriftView, OutputView, PlanView};
+use crate::view::{
+    Aim, CauseView, ChangeView, Changes, DoubtView, DriftView, OutputView, PlanView,
+};
 
 /// How many attributes that the API fills in are named.
 const NAMES_MAX: usize = 6;
@@ -122,7 +124,7 @@ pub fn summary(view: &PlanView<'_>) -> String {
         } else if !view.drift.is_empty() {
             "No changes to make. An apply takes what changed outside into the state."
         } else {
-            "No changes. What is live agrees with the spec."
+            nothing(view.aim)
         };
         return text.to_owned();
     }
@@ -132,6 +134,18 @@ pub fn summary(view: &PlanView<'_>) -> String {
     let counts = view.summary.named();
     let words: Vec<_> = counts.iter().map(|(word, count)| format!("{count} to {word}")).collect();
     format!("Plan: {}.", words.join(", "))
+}
+
+/// What it means that there is nothing to do.
+fn nothing(aim: Aim) -> &'static str {
+    match aim {
+        Aim::Apply => "No changes. What is live agrees with the spec.",
+        Aim::ApplyUnseen => {
+            "No changes. The state agrees with the spec; nothing live was looked at."
+        }
+        Aim::Destroy => "Nothing to destroy.",
+        Aim::RefreshOnly => "Nothing changed outside.",
+    }
 }
 
 /// What changed outside, as `drift` shows it too.

@@ -13,7 +13,7 @@ use engine::digest::Digest;
 use engine::plan::{Action, Cause, Change, Doubt, Drift, OutputChange, Plan, Step};
 use engine::schema::Operation;
 use engine::value::{Path, Paths};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use crate::changes::{Changes, Steps};
 use crate::diagnostics::DiagnosticView;
@@ -28,6 +28,9 @@ pub const FORMAT: &str = "plumb-plan/1";
 pub struct PlanView<'a> {
     /// [`FORMAT`].
     pub format: &'static str,
+    /// What was asked for; left out where that is to make the world what the spec says.
+    #[serde(skip_serializing_if = "Aim::is_usual")]
+    pub aim: Aim,
     /// Whether it covers the whole spec and could be made at all.
     pub complete: bool,
     /// How many changes there are of each action.
@@ -47,6 +50,29 @@ pub struct PlanView<'a> {
     pub diagnostics: Vec<DiagnosticView>,
     /// The plan's digest; none where no plan could be made.
     pub digest: Option<String>,
+}
+
+/// What a plan was asked to do: what it means that there is nothing to do follows from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aim {
+    /// To make the world what the spec says.
+    #[default]
+    Apply,
+    /// The same, going by the state: nothing live was looked at.
+    ApplyUnseen,
+    /// To take everything away.
+    Destroy,
+    /// To accept what is live.
+    RefreshOnly,
+}
+
+impl Aim {
+    /// Whether it is what a plan is for when nothing else is said.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    fn is_usual(&self) -> bool {
+        *self == Self::Apply
+    }
 }
 
 /// Changes by action.
@@ -226,6 +252,7 @@ impl<'a> PlanView<'a> {
         }
         Self {
             format: FORMAT,
+            aim: Aim::Apply,
             complete: plan.complete && !diagnostics.has_errors(),
             summary,
             changes: Changes::of_plan(plan, sources),
@@ -242,6 +269,7 @@ impl<'a> PlanView<'a> {
     pub fn refused(sources: &Sources, diagnostics: &Diagnostics) -> Self {
         Self {
             format: FORMAT,
+            aim: Aim::Apply,
             complete: false,
             summary: Counts::default(),
             changes: Changes::from_iter([]),
@@ -266,6 +294,12 @@ impl<'a> PlanView<'a> {
             && self.outputs.values().all(|output| output.kind == Action::NoOp)
     }
 
+    /// With what was asked for, which a plan does not hold.
+    #[must_use]
+    pub fn with_aim(self, aim: Aim) -> Self {
+        Self { aim, ..self }
+    }
+
     /// With the units of numbers, which a plan does not hold.
     #[must_use]
     pub fn with_units(mut self, units: &'a Units) -> Self {
@@ -276,9 +310,12 @@ impl<'a> PlanView<'a> {
         self
     }
 
-    /// Takes over from an earlier view what a plan at rest does not hold: the places in the spec,
-    /// and the units. `earlier` is that view's JSON; what does not fit is left out.
+    /// Takes over from an earlier view what a plan at rest does not hold: what was asked for, the
+    /// places in the spec, and the units. `earlier` is that view's JSON; what does not fit is left out.
     pub fn restore(&mut self, earlier: &serde_json::Value) {
+        if let Some(aim) = earlier.get("aim").and_then(|aim| Aim::deserialize(aim).ok()) {
+            self.aim = aim;
+        }
         let Some(changes) = earlier.get("changes").and_then(serde_json::Value::as_array) else {
             return;
         };

@@ -14,6 +14,7 @@ mod import;
 mod jobs;
 mod kills;
 mod lifecycle;
+mod options;
 mod quickstart;
 mod quirks;
 mod recorder;

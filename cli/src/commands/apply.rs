@@ -11,11 +11,12 @@ use apply::planning::{Request, make};
 use apply::session::Session;
 use apply::verify::{verify, verify_secrets};
 use engine::address::{Address, Name};
-use engine::diagnostics::Sources;
-use engine::plan::Action;
+use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::saved::SavedPlan;
+use engine::plan::{Action, Plan};
 use engine::spec::Config;
 use engine::state::ObjectId;
+use state::Holder;
 use tokio_util::sync::CancellationToken;
 
 use super::{plan, saved_plan};
@@ -58,7 +59,7 @@ pub(crate) fn destroy(
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
-    let planning = Planning { destroy: true, ..args.planning.clone() };
+    let planning = args.planning();
     let (folder, running, planning) = (&folder, &args.running, &planning);
     session::wait_for(of_spec(&Asked { folder, base, running, planning, checks: false }, output))
 }
@@ -74,12 +75,29 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// Takes the lock, looks up what is open, and plans.
+    async fn open(
+        &self,
+        holder: &Holder,
+        request: &Request<'_>,
+        teller: &Teller,
+    ) -> Result<(Session, Plan, Diagnostics), CommandError> {
+        let store = self.folder.store()?;
+        let wait = self.planning.pace.lock_timeout;
+        let mut session = Session::open(&*store, holder, wait, &System, None).await?;
+        seal_plain(&mut session, self.folder, teller.output()).await?;
+        recover_open(&mut session, request.providers, teller).await?;
+        let planning = make(session.snapshot(), request);
+        let (plan, found) = planning::patiently(teller.output(), planning).await?;
+        Ok((session, plan, found))
+    }
+
     /// The checks to run afterwards. A plan that leaves something out may leave out what they need.
     fn checks(&self, config: &Config, output: &Output) -> Option<Config> {
         let planning = self.planning;
         let wanted = self.checks && !planning.destroy && !planning.refresh_only;
         let checks = checks::of(config).filter(|_| wanted)?;
-        if planning.target.is_empty() && planning.exclude.is_empty() {
+        if !planning.selection.is_narrowed() {
             return Some(checks);
         }
         output.talk("the plan leaves something out, so no checks run; `plumb check` runs them\n");
@@ -95,7 +113,8 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     refuse_unasked(running)?;
     let options = planning::options(planning)?;
     let folded = planning::load_if_told(folder).await?;
-    let mut resolved = planning::read(folder, base, &planning.variables, &folded.snapshot)?;
+    let mut resolved =
+        planning::read(folder, base, &planning.selection.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), &teller, output));
     }
@@ -114,18 +133,11 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
         return Ok(refuse(&made, &teller, output));
     }
     let holder = System::holder(if planning.destroy { "destroy" } else { "apply" });
-    let store = folder.store()?;
-    let opening = async {
-        let mut session =
-            Session::open(&*store, &holder, planning.lock_timeout, &System, None).await?;
-        seal_plain(&mut session, folder, output).await?;
-        recover_open(&mut session, &configured.providers, &teller).await?;
-        let (plan, found) = planning::patiently(output, make(session.snapshot(), &request)).await?;
-        Ok((session, plan, found))
-    };
+    let opening = asked.open(&holder, &request, &teller);
     let (session, plan, found) = unless_stopped(&stop, opening).await?;
     let checks = asked.checks(&resolved.config, output);
-    let mut made = planning::finish(resolved, &configured, plan, found);
+    let mut made = planning::finish(resolved, &configured, plan, found)
+        .asked_for(&options, !planning.no_refresh);
     if teller.is_json() {
         made = made.with_digest();
     }
@@ -140,7 +152,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
             plan,
             providers: &configured.providers,
             variables: &variables,
-            parallelism: planning.parallelism,
+            parallelism: planning.pace.parallelism,
             name: &holder.run,
         };
         running::run(session, run, &teller, &stop).await?.or(planned)
@@ -240,7 +252,8 @@ async fn of_file(
     let folded = planning::load(&folder).await?;
     let mut names: BTreeSet<_> = saved.plan.base.providers.keys().cloned().collect();
     names.extend(crate::providers::names(&folded.snapshot));
-    let described = planning::named_providers(&names, &folder, base, &args.planning.variables)?;
+    let described =
+        planning::named_providers(&names, &folder, base, &args.planning.selection.variables)?;
     let connecting = described.connect(&folder, &session::variable, output);
     let configured = unless_stopped(&stop, connecting).await?;
     if configured.missing.has_errors() {
@@ -259,7 +272,7 @@ async fn of_file(
     let plan = &saved.plan;
     let given = variables::given(
         plan.base.secrets.keys(),
-        &args.planning.variables,
+        &args.planning.selection.variables,
         base,
         &session::variable,
     )?;
@@ -272,7 +285,7 @@ async fn of_file(
         plan,
         providers: &configured.providers,
         variables: &variables,
-        parallelism: args.planning.parallelism,
+        parallelism: args.planning.pace.parallelism,
         name: &holder,
     };
     running::run(session, run, &teller, &stop).await
@@ -290,7 +303,7 @@ async fn open_checked(
     let base = &saved.plan.base;
     let origin = base.first_key.clone().map(|key| (base.lineage.clone(), key));
     let store = folder.store()?;
-    let wait = args.planning.lock_timeout;
+    let wait = args.planning.pace.lock_timeout;
     let mut session = Session::open(&*store, &holder, wait, &System, origin).await?;
     seal_plain(&mut session, folder, teller.output()).await?;
     recover_open(&mut session, &configured.providers, teller).await?;
@@ -314,8 +327,8 @@ fn imports(plan: &engine::plan::Plan) -> impl Iterator<Item = (&Address, &Name, 
 /// A saved plan is what it is: options that would make another one are mistakes.
 fn refuse_planning(planning: &Planning) -> Result<(), CommandError> {
     let given = [
-        ("--target", !planning.target.is_empty()),
-        ("--exclude", !planning.exclude.is_empty()),
+        ("--target", !planning.selection.target.is_empty()),
+        ("--exclude", !planning.selection.exclude.is_empty()),
         ("--replace", !planning.replace.is_empty()),
         ("--no-refresh", planning.no_refresh),
         ("--refresh-only", planning.refresh_only),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use render::state::DriftReport;
 
-use crate::args::{Drift, Planning};
+use crate::args::Drift;
 use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::planning;
@@ -14,7 +14,7 @@ use crate::session::{self, Folder};
 
 pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
-    let planning = Planning { refresh_only: true, ..args.planning.clone() };
+    let planning = args.planning();
     let made = session::wait_for(async {
         let stop = stop_on_signal(output)?;
         unless_stopped(&stop, planning::plan(&folder, base, &planning, output)).await

@@ -42,6 +42,7 @@ pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
         }
     }
     removal::remove(&mut planner);
+    selection::narrow_seen(&mut planner);
     planner.finish()
 }
 

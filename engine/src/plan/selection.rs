@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::diagnostics;
-use super::input::{PlanInput, Target};
+use super::input::{Mode, PlanInput, Target};
 use super::planner::Planner;
 use crate::address::{Address, Block};
 use crate::diagnostics::Diagnostics;
+use crate::journal::Record;
 
 /// The chosen instances.
 #[derive(Default)]
@@ -64,6 +65,22 @@ pub(super) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) -> Selectio
         .then(|| (options.targets.clone(), closure(&options.targets, &up)));
     let excludes = (options.excludes.clone(), closure(&options.excludes, &down));
     Selection { targets, excludes }
+}
+
+/// Leaves out what is seen of objects that were not chosen, where seeing is all that a plan does.
+/// Any other plan goes by what is live of all that it refers to.
+pub(super) fn narrow_seen(planner: &mut Planner<'_>) {
+    if planner.input.options.mode != Mode::RefreshOnly {
+        return;
+    }
+    let Planner { selection, drift, seen, .. } = planner;
+    drift.retain(|drift| selection.includes(&drift.address));
+    seen.retain(|record| match record {
+        Record::Seen { address, .. } | Record::Vanished { address, .. } => {
+            selection.includes(address)
+        }
+        _ => true,
+    });
 }
 
 /// Says where an option names an instance that neither the spec nor the state has. Which keys a

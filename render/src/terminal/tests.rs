@@ -600,6 +600,19 @@ fn nothing_to_do_and_incomplete() {
     let empty = Plan { complete: true, ..Plan::default() };
     let view = PlanView::new(&empty, &sources, &Diagnostics::new(), None);
     insta::assert_snapshot!(text(&view, false), @"No changes. What is live agrees with the spec.");
+    let said = |aim| summary(&view.clone().with_aim(aim));
+    assert_eq!(
+        [Aim::ApplyUnseen, Aim::Destroy, Aim::RefreshOnly].map(said),
+        [
+            "No changes. The state agrees with the spec; nothing live was looked at.",
+            "Nothing to destroy.",
+            "Nothing changed outside.",
+        ]
+    );
+    let json = crate::json::line(&view.clone().with_aim(Aim::ApplyUnseen));
+    let mut shown = view.clone();
+    shown.restore(&serde_json::from_str(&json).unwrap());
+    assert_eq!(shown.aim, Aim::ApplyUnseen);
     let drifted = Plan { complete: true, drift: plan().0.drift, ..Plan::default() };
     let view = PlanView::new(&drifted, &sources, &Diagnostics::new(), None);
     assert_eq!(
