@@ -4,6 +4,7 @@
 
 mod cloud;
 mod crashes;
+mod endings;
 mod found;
 mod imports;
 mod lives;

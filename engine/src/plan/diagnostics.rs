@@ -43,6 +43,17 @@ pub(super) fn flag_unknown(span: Span, word: &str, address: &Address) -> Diagnos
         .help("let it follow from variables and locals only")
 }
 
+pub(super) fn flag_of_gone_key(span: Span, word: &str, address: &Address) -> Diagnostic {
+    Diagnostic::error(format!("whether {address} may go is not known"))
+        .at(span)
+        .label(format!("lifecycle.{word} reads `each`, and for_each has no such key"))
+        .about(address)
+        .help(format!(
+            "let {word} say it without `each.value`, or keep the key until it may go; \
+             `plumb state rm '{address}'` takes it out of the state and leaves the object alone"
+        ))
+}
+
 pub(super) fn flag_not_bool(span: Span, word: &str, address: &Address) -> Diagnostic {
     Diagnostic::error(format!("lifecycle.{word} must be true or false")).at(span).about(address)
 }

@@ -9,6 +9,7 @@ mod compare;
 mod decide;
 mod diagnostics;
 mod exposed;
+mod farewell;
 mod guards;
 mod imports;
 pub mod input;

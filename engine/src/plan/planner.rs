@@ -14,8 +14,8 @@ use super::scope::{LocalCache, Planned, SpecScope, object};
 use super::wanted::{self, Instance, Wanted};
 use super::{Action, Base, Change, Doubt, Drift, Plan, Reason};
 use super::{
-    compare, decide, diagnostics, guards, imports, lint, lower, outputs, removal, selection,
-    triggers,
+    compare, decide, diagnostics, farewell, guards, imports, lint, lower, outputs, removal,
+    selection, triggers,
 };
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
@@ -34,7 +34,8 @@ pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
     planner.report_doubts();
     planner.selection = selection::select(input, &mut planner.diagnostics);
     match input.options.mode {
-        Mode::Destroy => removal::destroy(&mut planner),
+        // Nothing is wanted: only what the spec protects counts.
+        Mode::Destroy => farewell::look_around(&mut planner),
         Mode::Apply | Mode::RefreshOnly => {
             planner.walk();
             imports::report_unused(&mut planner);
@@ -66,6 +67,8 @@ pub(super) struct Planner<'a> {
     pub(super) held: BTreeSet<Address>,
     /// What those use: it is not deleted.
     pub(super) kept: BTreeSet<Address>,
+    /// `each.value` of what is to go.
+    pub(super) each: farewell::EachCache,
     /// What changes of objects that exist, for `replace_triggered_by`.
     pub(super) changing: triggers::Changing,
 }
@@ -104,6 +107,7 @@ impl<'a> Planner<'a> {
             blocked: BTreeMap::new(),
             held: BTreeSet::new(),
             kept: BTreeSet::new(),
+            each: farewell::EachCache::default(),
             changing: triggers::Changing::default(),
         }
     }
@@ -296,6 +300,15 @@ impl<'a> Planner<'a> {
                 Some(Live { object, attributes, stored })
             }
             None => Some(Live { object, attributes: stored.clone(), stored }),
+        }
+    }
+
+    /// What refresh saw of an object, where it looked and found it.
+    pub(super) fn seen_of(&self, address: &Address, object: &Object) -> Option<&'a Attributes> {
+        let key = (address.clone(), object.id.clone());
+        match self.input.observations.objects.get(&key)? {
+            Observed::Live(attributes) => Some(attributes),
+            Observed::Gone => None,
         }
     }
 

@@ -5,28 +5,15 @@ use std::sync::Arc;
 
 use super::input::Mode;
 use super::planner::{Draft, Live, Planner, accepted};
-use super::scope::SpecScope;
-use super::wanted;
-use super::{Action, Change, Reason, diagnostics, rules};
+use super::{Action, Change, Reason, diagnostics, farewell, rules};
 use crate::address::Address;
-use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
-use crate::spec::{ResourceConfig, SpecExpr};
+use crate::spec::ResourceConfig;
 use crate::state::{Entry, Object, Progress};
 use crate::stored::Stored;
 use crate::value::{Paths, Value};
-
-/// In a destroy nothing is wanted: checks only what the spec protects.
-pub(super) fn destroy(planner: &mut Planner<'_>) {
-    // Blocks with for_each are declared, so that prevent_destroy may refer to its own key.
-    for (block, resource) in &planner.input.config.resources {
-        if resource.for_each.is_some() {
-            planner.planned.declare_many(block);
-        }
-    }
-}
 
 /// Plans the end of everything that the walk did not handle.
 pub(super) fn remove(planner: &mut Planner<'_>) {
@@ -100,7 +87,7 @@ fn remove_current(
         if change.reason == Reason::Untargeted {
             planner.seen.extend(accepted(address, &live, entry));
         }
-    } else if retained(planner, address, config) {
+    } else if farewell::retained(planner, address, config) {
         change.action = Action::Forget;
         change.reason = Reason::Retained;
     } else {
@@ -108,7 +95,7 @@ fn remove_current(
         change.reason = reason;
         change.loss.clone_from(&schema.delete_effect);
         let span = change.span;
-        protect(planner, address, config);
+        farewell::protect(planner, address, config);
         rules::check_delete(
             &schema.rules,
             address,
@@ -227,40 +214,5 @@ fn reason(planner: &Planner<'_>, address: &Address, config: Option<&ResourceConf
             }
         }
         Some(_) => Reason::KeyNotInSpec,
-    }
-}
-
-/// Evaluates a flag of the block for an instance that is to go, where the spec still has the block.
-fn flag(
-    planner: &mut Planner<'_>,
-    address: &Address,
-    item: Option<&SpecExpr>,
-    word: &'static str,
-) -> bool {
-    let Some(item) = item else { return false };
-    let mut found = Diagnostics::new();
-    let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals).with_each(
-        address.key.clone().map(|key| super::scope::Each {
-            value: crate::value::Datum::plain(Value::String(key.clone())),
-            key,
-            source: item.expr.clone(),
-        }),
-    );
-    let value = wanted::flag(Some(item), word, &scope, address, &mut found);
-    planner.diagnostics.extend(found);
-    // What cannot be evaluated was said, and protects until it is mended.
-    value.unwrap_or(true)
-}
-
-fn retained(planner: &mut Planner<'_>, address: &Address, config: Option<&ResourceConfig>) -> bool {
-    let item = config.and_then(|config| config.lifecycle.retain.as_ref()).cloned();
-    flag(planner, address, item.as_ref(), "retain")
-}
-
-fn protect(planner: &mut Planner<'_>, address: &Address, config: Option<&ResourceConfig>) {
-    let item = config.and_then(|config| config.lifecycle.prevent_destroy.as_ref()).cloned();
-    if flag(planner, address, item.as_ref(), "prevent_destroy") {
-        let span = item.map(|item| item.span);
-        planner.diagnostics.push(diagnostics::destroy_prevented(span, address, "delete"));
     }
 }

@@ -1,0 +1,175 @@
+//! What `lifecycle` says of an instance that is to go: `retain` and `prevent_destroy`.
+//!
+//! They are read as for an instance that stays, with its own `each`. What cannot be read is said,
+//! and refuses the plan: nothing is deleted because a protection could not be understood.
+
+use std::collections::BTreeMap;
+
+use super::planner::Planner;
+use super::scope::{Each, SpecScope, object};
+use super::{decide, diagnostics, live, wanted};
+use crate::address::{Address, Block, Name};
+use crate::diagnostics::Diagnostics;
+use crate::expression::visit::roots;
+use crate::expression::{Expr, Kind, Root};
+use crate::spec::{ResourceConfig, SpecExpr};
+use crate::types::Type;
+use crate::value::{Datum, Path, Value};
+
+/// `each.value` of the instances of the block that was looked at last; the state lists the
+/// instances of a block one after the other. None where its `for_each` cannot be evaluated.
+#[derive(Default)]
+pub(super) struct EachCache(Option<(Block, Option<BTreeMap<Name, Datum>>)>);
+
+/// Plans every resource as the state has it, so that in a destroy, which decides nothing from the
+/// spec, the flags still see what they refer to.
+pub(super) fn look_around(planner: &mut Planner<'_>) {
+    let resources = &planner.input.config.resources;
+    if !resources.values().flat_map(flags).any(|item| !matches!(item.expr.kind, Kind::Literal(_))) {
+        return;
+    }
+    for resource in planner.input.graph.walk(planner.input.config).flatten() {
+        let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals);
+        // What is wrong with a resource does not keep it from being destroyed.
+        let instances = wanted::expand(resource, &scope, &mut Diagnostics::new());
+        if resource.for_each.is_some() {
+            planner.planned.declare_many(&resource.block);
+        }
+        for instance in instances.unwrap_or_default() {
+            let object = as_it_is(planner, resource, &instance);
+            planner.planned.insert(&instance.address, object);
+        }
+    }
+}
+
+fn flags(resource: &ResourceConfig) -> impl Iterator<Item = &SpecExpr> {
+    resource.lifecycle.prevent_destroy.iter().chain(&resource.lifecycle.retain)
+}
+
+fn as_it_is(
+    planner: &Planner<'_>,
+    resource: &ResourceConfig,
+    instance: &wanted::Instance,
+) -> Datum {
+    let address = &instance.address;
+    let entry = planner.input.snapshot.entries.get(address);
+    let current = entry.and_then(|entry| entry.current.as_ref());
+    if let Some(current) = current
+        && let Ok(stored) = live::stored_attributes(&current.attributes, &resource.schema)
+    {
+        let mut sensitive = resource.schema.sensitive();
+        sensitive.extend_below(&Path::root(), &current.sensitive);
+        let seen = planner.seen_of(address, current);
+        return object(seen.map_or(stored.clone(), |seen| live::overlay(&stored, seen)), sensitive);
+    }
+    let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals)
+        .with_each(instance.each.clone());
+    let enabled = resource.lifecycle.enabled.as_ref();
+    match wanted::flag(enabled, "enabled", &scope, address, &mut Diagnostics::new()) {
+        Some(false) => Datum::plain(Value::Null),
+        _ => object(decide::all_unknown(&resource.schema, address), resource.schema.sensitive()),
+    }
+}
+
+/// Whether the object is to be left alone when its address goes.
+pub(super) fn retained(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    config: Option<&ResourceConfig>,
+) -> bool {
+    let item = config.and_then(|config| config.lifecycle.retain.as_ref());
+    // What cannot be read was said, and the plan is refused; until it is mended, nothing goes.
+    flag(planner, address, config, item, "retain").unwrap_or(true)
+}
+
+/// Refuses the end of a protected object.
+pub(super) fn protect(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    config: Option<&ResourceConfig>,
+) {
+    let item = config.and_then(|config| config.lifecycle.prevent_destroy.as_ref());
+    if flag(planner, address, config, item, "prevent_destroy") == Some(true) {
+        let span = item.map(|item| item.span);
+        planner.diagnostics.push(diagnostics::destroy_prevented(span, address, "delete"));
+    }
+}
+
+/// The value of a flag; none where it cannot be read, which is said as an error.
+fn flag(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    config: Option<&ResourceConfig>,
+    item: Option<&SpecExpr>,
+    word: &'static str,
+) -> Option<bool> {
+    let (Some(config), Some(item)) = (config, item) else { return Some(false) };
+    let mut found = Diagnostics::new();
+    let Ok(each) = each(planner, address, config, item) else {
+        planner.diagnostics.push(diagnostics::flag_of_gone_key(item.span, word, address));
+        return None;
+    };
+    let gone = each.as_ref().is_some_and(|each| matches!(each.value.value, Value::Unknown(_)));
+    let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals);
+    let scope = scope.with_each(each);
+    let value = wanted::flag(Some(item), word, &scope, address, &mut found);
+    if value.is_none() && gone {
+        // What was said of the unknown value is not what the reader needs to know.
+        found = Diagnostics::new();
+        found.push(diagnostics::flag_of_gone_key(item.span, word, address));
+    }
+    planner.diagnostics.extend(found);
+    value
+}
+
+/// The flag reads `each`, and the instance has none in the spec as it is.
+struct NoEach;
+
+/// `each` of an instance as the spec has it now; with an unknown value where the key is gone,
+/// because the flag may follow without it.
+fn each(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    config: &ResourceConfig,
+    item: &SpecExpr,
+) -> Result<Option<Each>, NoEach> {
+    let Some(for_each) = config.for_each.as_ref().filter(|_| reads(&item.expr, false)) else {
+        return Ok(None);
+    };
+    let key = address.key.clone().ok_or(NoEach)?;
+    let value =
+        if reads(&item.expr, true) { value_of(planner, address, config, &key) } else { None };
+    let value = value.unwrap_or_else(|| {
+        Datum::plain(Value::unknown(Type::Any, Expr::nowhere(Kind::Root(Root::EachValue))))
+    });
+    Ok(Some(Each { key, value, source: for_each.expr.clone() }))
+}
+
+/// Whether an expression reads `each`, or `each.value` in particular.
+fn reads(expr: &Expr, value_only: bool) -> bool {
+    let mut found = false;
+    roots(expr, &mut |root, _| {
+        found |= *root == Root::EachValue || (!value_only && *root == Root::EachKey);
+    });
+    found
+}
+
+fn value_of(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    config: &ResourceConfig,
+    key: &Name,
+) -> Option<Datum> {
+    if planner.each.0.as_ref().is_none_or(|(block, _)| *block != address.block) {
+        let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals);
+        // Outside a destroy the walk has said what is wrong with it; in one, the flag will.
+        let instances = wanted::expand(config, &scope, &mut Diagnostics::new());
+        let values = instances.map(|instances| {
+            let each = instances.into_iter().filter_map(|instance| instance.each);
+            each.map(|each| (each.key, each.value)).collect()
+        });
+        planner.each = EachCache(Some((address.block.clone(), values)));
+    }
+    let (_, values) = planner.each.0.as_ref()?;
+    values.as_ref()?.get(key).cloned()
+}
