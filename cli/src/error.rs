@@ -161,9 +161,13 @@ impl From<StoreError> for CommandError {
             StoreError::Fenced(_) => Self::new(error.to_string())
                 .kind(Kind::LostLock)
                 .help("another run took over: run the command again once it has ended"),
-            StoreError::Suspicious { what, help } => {
+            StoreError::Suspicious { what, help } | StoreError::Missing { what, help } => {
                 Self::new(what).kind(Kind::Suspicious).help(help)
             }
+            StoreError::Moved { .. } => Self::new(error.to_string()).kind(Kind::Suspicious).help(
+                "nothing was changed; bring the spec up to date, so that its `[state]` says where \
+                 the state is now",
+            ),
             StoreError::Unfit { what, help } => Self::new(what).kind(Kind::StoreFailed).help(help),
             StoreError::Failed { .. } => Self::new(chain(&error)).kind(Kind::StoreFailed).help(
                 "mend what it names (room on the disk, permissions, the way to the store), and run \

@@ -59,7 +59,7 @@ pub(crate) struct MustBe(pub(crate) Arc<dyn Store>);
 
 impl MustBe {
     fn nothing(&self) -> StoreError {
-        StoreError::Suspicious {
+        StoreError::Missing {
             what: format!("there is no state in {}", self.0.place()),
             help: "if nothing was ever applied with this spec, `plumb state init` makes one; if \
                    its state was elsewhere until now, `plumb state migrate` brings it here; \

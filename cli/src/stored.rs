@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use apply::session::Session;
 use engine::journal::Record;
 use engine::state::Snapshot;
 use engine::stored::DamagedValue;
@@ -70,23 +71,15 @@ pub(crate) fn edit(
     let store = folder.store()?;
     let holder = System::holder(command);
     session::wait_for(async {
-        // Taking a lock makes the folder; a folder without a state shall stay as it is.
+        // Taking a lock makes the folder, and a session a state; a folder without one shall stay
+        // as it is.
         if store.load().await?.snapshot.is_none() {
             return Err(nothing_applied(&folder.plumb()));
         }
-        let mut held = store.lock(&holder, Duration::ZERO).await?;
-        let stored = folded(held.loaded().clone())?;
-        let Some(mut snapshot) = stored.snapshot else {
-            return Err(nothing_applied(&folder.plumb()));
-        };
-        let records = edit(&snapshot)?;
-        for record in &records {
-            snapshot.fold(record).map_err(|error| CommandError::new(chain(&error)))?;
+        let mut session = Session::open(&*store, &holder, Duration::ZERO, &System, None).await?;
+        for record in edit(session.snapshot())? {
+            session.record(record)?;
         }
-        if !records.is_empty() {
-            held.append(&records).await?;
-        }
-        held.release().await?;
-        Ok(())
+        Ok(session.close().await?)
     })
 }

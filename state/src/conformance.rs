@@ -277,8 +277,8 @@ async fn a_place_that_was_left_says_where_to(place: Place) {
     held.release().await.expect("it is held");
     let lock = place().lock(&holder("b"), Duration::ZERO).await.map(drop);
     for result in [place().load().await.map(drop), lock] {
-        let Err(StoreError::Suspicious { what, .. }) = result else { panic!("{result:?}") };
-        assert!(what.ends_with("to s3://bucket/prefix"), "{what}");
+        let Err(StoreError::Moved { to, .. }) = result else { panic!("{result:?}") };
+        assert_eq!(to, "s3://bucket/prefix");
     }
     place().restore(&holder("c"), &snapshot(3)).await.expect("a person decided it");
     assert!(loaded(&place).await.snapshot.is_some());

@@ -16,9 +16,8 @@ use std::collections::BTreeMap;
 use engine::state::Snapshot;
 use serde::{Deserialize, Serialize};
 
-use crate::Version;
 use crate::frame::End;
-use crate::json;
+use crate::{NUMBER_MAX, Version, json};
 
 /// The format that this version writes. It reads this and every older one.
 pub const FORMAT: u64 = 1;
@@ -159,10 +158,22 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, Snapshot), Unreadable> {
     let (first, rest) = split_line(body);
     let mut snapshot: Snapshot = serde_json::from_slice(first).map_err(content)?;
     snapshot.entries = entries::read(rest).map_err(content)?;
+    check_numbers(&snapshot)?;
+    if header.epoch.max(header.checkpoint.lsn).max(header.checkpoint.epoch) > NUMBER_MAX {
+        return Err(TOO_HIGH);
+    }
     if snapshot.lineage != header.lineage || snapshot.serial != header.serial {
         return Err(Unreadable::Foreign("its header is not of the same state"));
     }
     Ok((header, snapshot))
+}
+
+const TOO_HIGH: Unreadable = Unreadable::Foreign("a number in it is too high to count up from");
+
+/// Refuses a snapshot with numbers that cannot be counted up from, wherever one comes from.
+pub fn check_numbers(snapshot: &Snapshot) -> Result<(), Unreadable> {
+    let highest = snapshot.serial.max(snapshot.next_call);
+    if highest > NUMBER_MAX { Err(TOO_HIGH) } else { Ok(()) }
 }
 
 /// The text of a parse error may quote the content, which is no business of a terminal.

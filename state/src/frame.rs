@@ -35,7 +35,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::cipher::{Cipher, CipherError};
-use crate::json;
+use crate::{NUMBER_MAX, json};
 
 const MAGIC: [u8; 4] = *b"PLJ1";
 const HEADER: usize = 44;
@@ -275,6 +275,9 @@ fn frame_at(bytes: &[u8], at: usize) -> Result<Frame<'_>, Flaw> {
     let (lsn, epoch) = (u64_at(header, 8), u64_at(header, 16));
     if lsn == 0 {
         return Err(Flaw::Rotten("a frame has the number 0"));
+    }
+    if lsn.max(epoch) > NUMBER_MAX {
+        return Err(Flaw::Rotten("a frame has a number that is too high"));
     }
     let mut prev = Chain::default();
     prev.copy_from_slice(&header[24..40]);

@@ -28,6 +28,11 @@ use async_trait::async_trait;
 use engine::journal::Record;
 use engine::state::Snapshot;
 
+/// The highest serial, number of a call, of a frame or of a run that is believed. A run counts up
+/// from what it reads, so a number near the end of what its type (in a database: 63 bits) can hold
+/// would run over. No state gets there by itself.
+pub const NUMBER_MAX: u64 = i64::MAX as u64 / 2;
+
 /// A place where the state of one spec lives.
 #[async_trait]
 pub trait Store: Send + Sync {
@@ -41,7 +46,7 @@ pub trait Store: Send + Sync {
     /// Puts `snapshot` in place of whatever is there, readable or not, under a serial higher than
     /// any seen here, with an empty journal. What was there is kept aside where that is possible.
     ///
-    /// This is the way out of [`StoreError::Suspicious`], for a person who decided it; nothing
+    /// This is the way out of [`StoreError::Suspicious`] and its like, for a person who decided it; nothing
     /// else may call it. It takes the lock, without waiting.
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError>;
 
@@ -165,6 +170,22 @@ pub enum StoreError {
         what: String,
         /// What to do.
         help: String,
+    },
+    /// There must be a state here, and there is none. Nothing was changed.
+    #[error("{what}")]
+    Missing {
+        /// What says that there was one.
+        what: String,
+        /// What to do.
+        help: String,
+    },
+    /// The state was moved away from here, on purpose. Nothing was changed.
+    #[error("the state was moved from {from} to {to}")]
+    Moved {
+        /// The place that was left.
+        from: String,
+        /// The place where it is now, as [`Store::place`] says it.
+        to: String,
     },
     /// The store cannot keep a state safely, or cannot be used as it is set up. Nothing was changed.
     #[error("{what}")]

@@ -62,9 +62,5 @@ pub(crate) fn tamed(holder: &Holder) -> Holder {
 
 /// The error for a place whose state was moved elsewhere.
 pub(crate) fn moved(from: &str, to: &str) -> StoreError {
-    StoreError::suspicious(
-        format!("the state was moved from {from} to {to}"),
-        "nothing was changed; bring the spec up to date, so that its `[state]` says where the \
-         state is now",
-    )
+    StoreError::Moved { from: from.to_owned(), to: to.to_owned() }
 }

@@ -22,5 +22,6 @@ mod saved_plans;
 mod scale;
 mod sealed;
 mod secrets;
+mod state;
 mod sweep;
 mod two_runs;

@@ -291,6 +291,10 @@ pub(super) fn restore(
     let epoch = epochs.into_iter().max().unwrap_or(0).max(lock.note.epoch) + 1;
     lock.sign_on(holder, epoch)?;
     backups::set_aside(&files, serial - 1);
+    // What can be read is a backup like every other: the newest, and listed as one.
+    if let Some((replaced, _)) = state.as_deref().and_then(|bytes| format::decode(bytes).ok()) {
+        backups::keep(&files, replaced.serial).ok();
+    }
     let snapshot = Snapshot { serial, ..snapshot.clone() };
     let (header, bytes) = write::encode(&files.cipher, &snapshot, epoch, End::default())?;
     let loaded = Loaded::nothing();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Files, Identity, file_failed, identity_at, identity_of};
-use crate::{Holder, StoreError, write};
+use crate::{Holder, NUMBER_MAX, StoreError, write};
 
 /// The note has one sector, so that it is written whole or not at all.
 const NOTE: usize = 512;
@@ -35,6 +35,14 @@ pub(super) struct Note {
     /// The newest snapshot that was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) seen: Option<Seen>,
+}
+
+impl Note {
+    /// Whether it can be counted up from.
+    fn is_sane(&self) -> bool {
+        let serial = self.seen.as_ref().map_or(0, |seen| seen.serial);
+        self.epoch.max(serial) <= NUMBER_MAX
+    }
 }
 
 /// Which snapshot was seen.
@@ -109,7 +117,8 @@ fn read_note(file: &File) -> Result<Option<Note>, StoreError> {
         return Ok(None);
     }
     // A damaged note still says that there was one; what it said, the journal says as well.
-    Ok(Some(serde_json::from_str(&text).unwrap_or_default()))
+    let note: Note = serde_json::from_str(&text).unwrap_or_default();
+    Ok(Some(if note.is_sane() { note } else { Note::default() }))
 }
 
 fn read_holder(file: &File) -> Option<Holder> {

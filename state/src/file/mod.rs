@@ -39,7 +39,7 @@ use self::held::FileHeld;
 use self::lock::{Attempt, Lock};
 use crate::cipher::{self, Cipher, STATE};
 use crate::disk::{Disk, RealDisk};
-use crate::{Held, Holder, Loaded, Store, StoreError, Version};
+use crate::{Held, Holder, Loaded, NUMBER_MAX, Store, StoreError, Version};
 
 /// More bytes than any file here has: 250,000 instances of some KiB each.
 const LARGEST: u64 = 4 << 30;
@@ -182,6 +182,7 @@ impl Files {
             .filter_map(|entry| {
                 entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse().ok()
             })
+            .filter(|serial| *serial <= NUMBER_MAX)
             .collect();
         serials.sort_unstable();
         serials
@@ -209,17 +210,25 @@ impl Files {
         self.disk
             .rename(&temporary, &path)
             .map_err(|error| file_failed("replace", &path, error))?;
-        self.disk
-            .sync_folder(&self.folder)
-            .map_err(|error| file_failed("sync", &self.folder, error))?;
+        let folder = path.parent().unwrap_or(&self.folder);
+        self.disk.sync_folder(folder).map_err(|error| file_failed("sync", folder, error))?;
         Ok(file)
     }
 
-    /// Refuses with the way back to the newest backup.
+    /// Refuses with the way back to the newest backup, which goes over what is there.
     fn suspicious(&self, what: impl Into<String>) -> StoreError {
-        let help = match self.backup_serials().last() {
+        StoreError::suspicious(what, self.way_back("plumb state push --force"))
+    }
+
+    /// Refuses because there is nothing, with the same way back.
+    fn missing(&self, what: impl Into<String>) -> StoreError {
+        StoreError::Missing { what: what.into(), help: self.way_back("plumb state push") }
+    }
+
+    fn way_back(&self, push: &str) -> String {
+        match self.backup_serials().last() {
             Some(serial) => format!(
-                "nothing was changed; if the files cannot be brought back otherwise, `plumb state push {}` \
+                "nothing was changed; if the files cannot be brought back otherwise, `{push} {}` \
                  puts the newest backup in place, and `plumb plan` then shows what differs from it",
                 self.backup(*serial).display()
             ),
@@ -230,8 +239,7 @@ impl Files {
                 self.backups().display(),
                 self.folder.display()
             ),
-        };
-        StoreError::suspicious(what, help)
+        }
     }
 }
 

@@ -66,7 +66,7 @@ fn judge(
     let Some(state) = state else {
         return match earlier_state(files, note, journal) {
             None => Ok(None),
-            Some(proof) => Err(files.suspicious(format!("{path} is missing, but {proof}"))),
+            Some(proof) => Err(files.missing(format!("{path} is missing, but {proof}"))),
         };
     };
     let state = files.open_state(state)?;

@@ -1,4 +1,17 @@
 use super::*;
+
+#[test]
+fn a_number_that_ends_is_damage() {
+    let base = Base { lineage: "l".to_owned(), serial: 1, digest: "d".to_owned() };
+    let high = End { lsn: NUMBER_MAX, ..End::default() };
+    for (start, epoch) in [(high, 1), (End::default(), NUMBER_MAX + 1)] {
+        let (bytes, _) = encode_base(&base, start, epoch).unwrap();
+        assert!(read(&bytes).unwrap_err().what.contains("too high"));
+    }
+    let (bytes, _) = encode_base(&base, End::default(), NUMBER_MAX).unwrap();
+    read(&bytes).unwrap();
+}
+
 use crate::conformance::records;
 
 fn base() -> Base {

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::objects::{Object, Objects, said};
-use crate::{Holder, StoreError, write};
+use crate::{Holder, NUMBER_MAX, StoreError, write};
 
 const NAME: &str = "lock";
 /// The longest that a lifetime read from a lock may be.
@@ -54,6 +54,12 @@ impl Body {
         Duration::from_millis(self.ttl_ms.max(1)).min(TTL_MAX)
     }
 
+    /// Whether its numbers can be counted up from.
+    fn is_sane(&self) -> bool {
+        let serial = self.seen.as_ref().map_or(0, |seen| seen.serial);
+        [self.epoch, self.base, self.lsn, serial].iter().all(|number| *number <= NUMBER_MAX)
+    }
+
     fn bytes(&mut self) -> Result<Vec<u8>, StoreError> {
         self.write = random()?;
         serde_json::to_vec(self).map_err(|error| StoreError::failed("cannot write the lock", error))
@@ -63,7 +69,8 @@ impl Body {
 /// Reads the lock object; none if there is none.
 pub(super) async fn read(objects: &Objects) -> Result<Option<(Body, UpdateVersion)>, StoreError> {
     let Some(Object { bytes, version }) = objects.get(NAME).await? else { return Ok(None) };
-    let body = serde_json::from_slice(&bytes).map_err(|_| {
+    let body: Option<Body> = serde_json::from_slice(&bytes).ok();
+    let body = body.filter(Body::is_sane).ok_or_else(|| {
         StoreError::suspicious(
             format!("the lock in {} is none that Plumb wrote", objects.place),
             "nothing was changed; look what it is, and remove it if it is not Plumb's",

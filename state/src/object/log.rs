@@ -9,7 +9,7 @@ use crate::cipher::{Cipher, STATE};
 use crate::format::{self, Header};
 use crate::frame::End;
 use crate::frame::pieces::{Assembled, assemble};
-use crate::{Loaded, StoreError, write};
+use crate::{Loaded, NUMBER_MAX, StoreError, write};
 
 /// How often objects that are cleared away while they are read are looked for again.
 const ATTEMPTS: u32 = 20;
@@ -113,12 +113,17 @@ async fn attempt(objects: &Objects, cipher: &Cipher, told: &Body) -> Result<Read
 async fn numbers(objects: &Objects, told: &Body) -> Result<Vec<u64>, StoreError> {
     let after = (told.base > 0).then(|| format!("{:020}", told.base - 1));
     let listed = objects.list("journal", after.as_deref()).await?;
-    let mut numbers: Vec<u64> = listed.iter().filter_map(|(name, _)| name.parse().ok()).collect();
+    let mut numbers: Vec<u64> = listed.iter().filter_map(|(name, _)| number(name)).collect();
     if told.base == 0 {
         let gap = numbers.windows(2).rposition(|pair| pair[0] + 1 != pair[1]);
         numbers.drain(..gap.map_or(0, |gap| gap + 1));
     }
     Ok(numbers)
+}
+
+/// The number of a frame; none where a stranger's object bears a name that no frame has.
+pub(super) fn number(name: &str) -> Option<u64> {
+    name.parse().ok().filter(|number| *number <= NUMBER_MAX)
 }
 
 /// Without a journal there is no state, unless something says that there was one.

@@ -154,7 +154,7 @@ impl Store for BucketStore {
         let seen = body.seen.as_ref().map_or(0, |seen| seen.serial);
         let serial = kept.max(seen).max(snapshot.serial) + 1;
         let listed = objects.list("journal", None).await?;
-        let last = listed.iter().filter_map(|(name, _)| name.parse::<u64>().ok()).max();
+        let last = listed.iter().filter_map(|(name, _)| log::number(name)).max();
         let lsn = last.unwrap_or(0).max(body.lsn);
         let mut held = ObjectHeld::new(self.shared.clone(), lock, body.epoch);
         let mut end = End { lsn, ..End::default() };

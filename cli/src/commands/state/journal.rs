@@ -1,6 +1,7 @@
 //! `plumb state journal` and `plumb state history`: what happened since the last snapshot.
 
 use engine::journal::Record;
+use serde::Serialize;
 
 use crate::args::Form;
 use crate::error::CommandError;
@@ -14,19 +15,32 @@ pub(super) fn journal(folder: &Folder, form: &Form, output: &Output) -> Result<(
 }
 
 pub(super) fn history(folder: &Folder, form: &Form, output: &Output) -> Result<(), CommandError> {
-    let mut records = stored::read(folder)?.records;
-    records.retain(|r| matches!(r, Record::RunOpened { .. } | Record::RunClosed { .. }));
-    print(&records, form, output);
+    let mut runs = stored::read(folder)?.records;
+    runs.retain(|r| matches!(r, Record::RunOpened { .. } | Record::RunClosed { .. }));
     let store = folder.any_store()?;
     let serials = session::wait_for(async { Ok(store.serials().await?) })?;
+    if form.is_json() {
+        output.data(&render::json::pretty(&History { runs, serials }));
+        return Ok(());
+    }
+    print(&runs, form, output);
     if !serials.is_empty() {
         let serials: Vec<String> = serials.iter().map(ToString::to_string).collect();
-        output.talk(&format!(
+        output.data(&format!(
             "older states are kept: serial {} (`plumb state pull --serial N`)\n",
             serials.join(", ")
         ));
     }
     Ok(())
+}
+
+/// What `--json` shows of the past.
+#[derive(Serialize)]
+struct History {
+    /// The records of runs that began and ended since the last snapshot.
+    runs: Vec<Record>,
+    /// The serials of the older states that are kept, in order.
+    serials: Vec<u64>,
 }
 
 fn print(records: &[Record], form: &Form, output: &Output) {

@@ -101,9 +101,7 @@ async fn migrate(
 /// Whether the old place is marked as left for the new one, which has a state.
 async fn was_moved(old: &Arc<dyn Store>, new: &Arc<dyn Store>) -> Result<bool, CommandError> {
     match old.load().await {
-        Err(StoreError::Suspicious { what, .. })
-            if what.ends_with(&format!(" to {}", new.place())) =>
-        {
+        Err(StoreError::Moved { to, .. }) if to == new.place() => {
             Ok(new.load().await?.snapshot.is_some())
         }
         _ => Ok(false),

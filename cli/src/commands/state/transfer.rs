@@ -50,9 +50,9 @@ pub(super) fn push(
         if !force {
             match store.load().await {
                 Ok(loaded) => fits(&snapshot, loaded.snapshot.as_ref())?,
-                // What is there cannot be read: putting something else there is what push is for.
-                Err(StoreError::Suspicious { .. }) => {}
-                Err(error) => return Err(error.into()),
+                // Nothing is there: putting something there is what push is for.
+                Err(StoreError::Missing { .. }) => {}
+                Err(error) => return Err(unreadable(error)),
             }
         }
         store.restore(&holder, &snapshot).await?;
@@ -73,12 +73,28 @@ fn parse(bytes: &[u8], file: &Path) -> Result<Snapshot, CommandError> {
     if let Ok((_, snapshot)) = state::format::decode(bytes) {
         return Ok(snapshot);
     }
-    serde_json::from_slice(bytes).map_err(|error| {
-        let place = file.display();
-        let (line, column) = (error.line(), error.column());
-        CommandError::new(format!("{place} is no state: it cannot be read at {line}:{column}"))
+    let place = file.display();
+    let no_state = |why: String| {
+        CommandError::new(format!("{place} is no state: {why}"))
             .help("give a file that `plumb state pull` printed, or a backup")
-    })
+    };
+    let snapshot: Snapshot = serde_json::from_slice(bytes).map_err(|error| {
+        no_state(format!("it cannot be read at {}:{}", error.line(), error.column()))
+    })?;
+    state::format::check_numbers(&snapshot).map_err(|error| no_state(error.to_string()))?;
+    Ok(snapshot)
+}
+
+/// What is there cannot be read, so nobody knows what would be lost, or put away in clear.
+fn unreadable(error: StoreError) -> CommandError {
+    let error = CommandError::from(error);
+    if error.kind != Kind::Suspicious {
+        return error;
+    }
+    error.help(
+        "nothing was changed; mend that first, or give `--force` if you are sure: what is there is \
+         then kept aside where that is possible",
+    )
 }
 
 /// Whether a state may replace another without being forced to.

@@ -4,12 +4,20 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-fn help() -> &'static str {
-    "nothing was changed; if the files cannot be brought back otherwise, `plumb state push .plumb/backups/1.json` puts the newest backup in place, and `plumb plan` then shows what differs from it"
+/// Nothing is lost by putting a backup where there is nothing, so that takes no force.
+fn check_missing(text: &str, what: &str) {
+    check_with("plumb state push", text, what);
 }
 
 fn check(text: &str, what: &str) {
-    assert_eq!(text, format!("{what}\n{}", help()));
+    check_with("plumb state push --force", text, what);
+}
+
+fn check_with(push: &str, text: &str, what: &str) {
+    let help = format!(
+        "nothing was changed; if the files cannot be brought back otherwise, `{push} .plumb/backups/1.json` puts the newest backup in place, and `plumb plan` then shows what differs from it"
+    );
+    assert_eq!(text, format!("{what}\n{help}"));
 }
 
 #[tokio::test]
@@ -27,9 +35,10 @@ async fn other_things_in_the_folder_are_no_state() {
 async fn a_missing_state_is_never_a_first_run() {
     let folder = Folder::lived().await;
     folder.remove("state.json");
-    check(&folder.refused().await, ".plumb/state.json is missing, but .plumb/lock knows serial 2");
+    let what = ".plumb/state.json is missing, but .plumb/lock knows serial 2";
+    check_missing(&folder.refused().await, what);
     folder.remove("lock");
-    check(
+    check_missing(
         &folder.refused().await,
         ".plumb/state.json is missing, but there is a backup of serial 1",
     );
@@ -303,9 +312,37 @@ async fn a_bad_state_can_be_replaced_by_a_backup() {
             assert_eq!(content(loaded), (Some(Snapshot { serial, ..backup }), Vec::new()));
             let aside = folder.file(&format!("backups/replaced-after-2-{name}"));
             assert_eq!(aside.exists(), !is_missing);
+            // What can be read is a backup like every other, under its own serial.
+            let readable = name == "journal";
+            assert_eq!(folder.store().past(2).await.unwrap().is_some(), readable);
             folder.lock().await.append(&records(0..1)).await.unwrap();
         }
     }
+}
+
+#[tokio::test]
+async fn numbers_that_end_are_not_counted_up_from() {
+    let folder = Folder::lived().await;
+    let (state, whole) = (snapshot(2), folder.read("state.json"));
+    let highest = crate::frame::End { lsn: u64::MAX, epoch: u64::MAX, ..Default::default() };
+    let zero = crate::frame::End::default();
+    for (snapshot, epoch, end) in [
+        (Snapshot { serial: u64::MAX, ..state.clone() }, 1, zero),
+        (Snapshot { next_call: u64::MAX, ..state.clone() }, 1, zero),
+        (state.clone(), u64::MAX, zero),
+        (state.clone(), 1, highest),
+    ] {
+        let (_, bytes) = crate::format::encode(&snapshot, epoch, end).unwrap();
+        folder.write("state.json", bytes);
+        let text = folder.refused().await;
+        assert!(text.contains("too high to count up from"), "{text}");
+    }
+    folder.write("state.json", whole);
+    // What is beside the state is hints only: they are passed over.
+    folder.write("backups/18446744073709551615.json", "");
+    folder.write("lock", format!("{{\"epoch\":{}}}", u64::MAX));
+    folder.lock().await.append(&records(5..6)).await.unwrap();
+    folder.store().restore(&holder(), &state).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

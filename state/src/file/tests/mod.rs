@@ -53,13 +53,15 @@ impl Folder {
 
     /// What `load` says is wrong, with the folder's name left out, and that `lock` says the same.
     async fn refused(&self) -> String {
-        let StoreError::Suspicious { what, help } = self.store().load().await.unwrap_err() else {
-            panic!("it is another kind of error")
-        };
-        match self.store().lock(&holder(), Duration::ZERO).await.map(|_| ()).unwrap_err() {
-            StoreError::Suspicious { what: same, .. } => assert_eq!(what, same),
+        let refused = |error| match error {
+            StoreError::Suspicious { what, help } | StoreError::Missing { what, help } => {
+                (what, help)
+            }
             other => panic!("{other:?}"),
-        }
+        };
+        let (what, help) = refused(self.store().load().await.unwrap_err());
+        let locked = self.store().lock(&holder(), Duration::ZERO).await.map(|_| ());
+        assert_eq!(what, refused(locked.unwrap_err()).0);
         let folder = self.path().display().to_string();
         format!("{what}\n{help}").replace(&folder, ".plumb")
     }

@@ -1,0 +1,103 @@
+//! `plumb state`: what is put in place of what, and what is shown of the past.
+
+use crate::harness::{Project, ran};
+
+const SPEC: &str = "[resource.value.v]\ninput = 1\n";
+
+/// A folder in which `value.v` was applied with these inputs, one after the other.
+fn applied(inputs: &[u32]) -> Project {
+    let project = Project::new(SPEC);
+    for input in inputs {
+        project.write("plumb.toml", format!("[resource.value.v]\ninput = {input}\n"));
+        project.run(&["apply", "--yes"]).expect(0);
+    }
+    project
+}
+
+#[test]
+fn what_cannot_be_read_is_replaced_only_by_force() {
+    let mut project = Project::new(SPEC);
+    project.set("PLUMB_STATE_KEY", "canary passphrase of the state");
+    project.run(&["apply", "--yes"]).expect(0);
+    let pulled = project.run(&["state", "pull"]).expect(0).stdout;
+    project.write("state.json", pulled);
+    let before = project.written();
+    for (key, words) in [
+        (None, "is encrypted, and PLUMB_STATE_KEY is not set"),
+        (Some("quite another passphrase"), "with another key than PLUMB_STATE_KEY"),
+    ] {
+        let push = |force: &[&str]| {
+            let arguments = [&["state", "push", "state.json"], force].concat();
+            let mut command = project.command(&arguments);
+            match key {
+                Some(key) => command.env("PLUMB_STATE_KEY", key),
+                None => command.env_remove("PLUMB_STATE_KEY"),
+            };
+            ran(&command.output().expect("the binary runs"))
+        };
+        let said = push(&[]).expect(8).said();
+        assert!(said.contains(words) && said.contains("--force"), "{said}");
+    }
+    assert!(project.written() == before, "something was written");
+    project.write(".plumb/state.json", "garbage");
+    let said = project.run(&["state", "push", "state.json"]).expect(8).said();
+    assert!(said.contains("cannot be read"), "{said}");
+    project.run(&["state", "push", "--force", "state.json"]).expect(0);
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+}
+
+#[test]
+fn a_missing_state_is_put_in_place_without_force() {
+    let project = applied(&[1, 2]);
+    std::fs::remove_file(project.path(".plumb/state.json")).expect("it is there");
+    let said = project.run(&["plan"]).expect(8).said();
+    let help = "`plumb state push .plumb/backups/";
+    assert!(said.contains(help), "{said}");
+    project.run(&["state", "push", ".plumb/backups/0.json"]).expect(0);
+    project.run(&["state", "list"]).expect(0);
+}
+
+#[test]
+fn what_a_push_replaces_is_the_newest_backup() {
+    let project = applied(&[1, 2]);
+    let pulled = project.run(&["state", "pull"]).expect(0);
+    let serial = pulled.json()["serial"].as_u64().expect("a number");
+    project.write("state.json", &pulled.stdout);
+    project.run(&["state", "push", "state.json"]).expect(0);
+    let history = project.run(&["state", "history", "--json"]).expect(0).json();
+    let serials = history["serials"].as_array().expect("a list");
+    assert_eq!(serials.last(), Some(&serial.into()), "{history}");
+    let again = project.run(&["state", "pull", "--serial", &serial.to_string()]).expect(0);
+    assert_eq!(again.stdout, pulled.stdout);
+    project.write(".plumb/journal", "garbage, and longer than what a crash might have torn off it");
+    let said = project.run(&["plan"]).expect(8).said();
+    let help = format!("`plumb state push --force .plumb/backups/{serial}.json`");
+    assert!(said.contains(&help), "{said}");
+}
+
+#[test]
+fn history_is_data() {
+    let project = applied(&[1, 2]);
+    let text = project.run(&["state", "history"]).expect(0);
+    assert!(text.stdout.contains("older states are kept: serial 0"), "{}", text.said());
+    let history = project.run(&["state", "history", "--json"]).expect(0).json();
+    assert!(history["runs"].is_array(), "{history}");
+    assert_eq!(history["serials"][0], 0, "{history}");
+}
+
+#[test]
+fn a_state_whose_numbers_end_is_refused() {
+    let project = applied(&[1]);
+    let pulled = project.run(&["state", "pull"]).expect(0).json();
+    let before = project.written();
+    for name in ["serial", "next_call"] {
+        for number in [u64::MAX, i64::MAX as u64] {
+            let mut edited = pulled.clone();
+            edited[name] = number.into();
+            project.write("state.json", edited.to_string());
+            let said = project.run(&["state", "push", "--force", "state.json"]).expect(1).said();
+            assert!(said.contains("is no state") && said.contains("too high"), "{said}");
+        }
+    }
+    assert!(project.written() == before, "something was written");
+}
