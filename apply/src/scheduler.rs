@@ -78,6 +78,11 @@ impl<'p> Scheduler<'p> {
         Some(id)
     }
 
+    /// A step that was taken did not happen, and does not begin again in this run: it remains.
+    pub(crate) fn give_back(&mut self, id: StepId) {
+        self.status[id.0 as usize] = Status::Ready;
+    }
+
     /// The step is done: those that only waited for it are ready.
     pub(crate) fn done(&mut self, id: StepId) {
         self.status[id.0 as usize] = Status::Done;

@@ -1,19 +1,22 @@
 //! Answers: what a call brought back, what it proves, and what is looked up where it proves nothing.
 
+use std::collections::BTreeSet;
+
+use engine::address::Name;
 use engine::event::Event;
 use engine::journal::{Outcome, PhaseRef, ProgramKind, Record, Resolution, Started};
 use engine::plan::live::overlay;
 use engine::plan::{StepId, agree};
 use engine::schema::{SeenIn, Sends};
 use engine::stored::seal_attributes;
-use engine::value::Attributes;
+use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind, Reply};
 
 use super::{Answer, InFlight, Run, TRIES_MAX};
 use crate::ApplyError;
 use crate::lookup::{Found, creates, seen};
 use crate::observe::sensitive;
-use crate::prepare::Unfit;
+use crate::prepare::{self, Unfit};
 use crate::scheduler::Status;
 
 impl Run<'_> {
@@ -150,7 +153,9 @@ impl Run<'_> {
             Found::Unknown(why) => self.stay_in_doubt(id, &why),
             found if flight.unfulfilled.is_some() => self.unfulfilled(id, found),
             Found::There(object) if creates(&flight.started) => self.done(id, Some(&object)),
-            Found::There(object) if happened(flight, &object) => self.done(id, Some(&object)),
+            Found::There(object) if happened(flight, &self.changed(id), &object) => {
+                self.done(id, Some(&object))
+            }
             Found::There(_) => self.nothing_happened(id),
             Found::Absent if creates(&flight.started) => self.create_absent(id),
             Found::Absent if deletes_last => self.vanished(id),
@@ -164,6 +169,11 @@ impl Run<'_> {
         let snapshot = self.session.snapshot();
         let owner = || snapshot.owner(&started.provider, &started.address.block.ty, &object.id);
         if creates(started) && owner().is_some() { Found::Absent } else { found }
+    }
+
+    /// The attributes that the change of a step sends as changed.
+    fn changed(&self, id: StepId) -> BTreeSet<Name> {
+        prepare::changed(&self.input.plan.changes[self.scheduler.step(id).change])
     }
 
     /// The call did its work, and what it waited for did not come true: the object is recorded as
@@ -250,8 +260,9 @@ impl Run<'_> {
     }
 }
 
-/// Whether an object shows that an in-doubt change of it did happen.
-fn happened(flight: &InFlight, object: &provider_port::Object) -> bool {
+/// Whether an object shows that an in-doubt change of it did happen. What the call sent and no
+/// answer ever shows proves nothing: the change is sent again rather than believed.
+fn happened(flight: &InFlight, changed: &BTreeSet<Name>, object: &provider_port::Object) -> bool {
     let PhaseRef { kind, program, phase, .. } = flight.started.phase;
     let programs = match kind {
         ProgramKind::Create => &flight.schema.create,
@@ -260,12 +271,17 @@ fn happened(flight: &InFlight, object: &provider_port::Object) -> bool {
         ProgramKind::Delete => return false,
     };
     let Some(phase) = programs.get(program).and_then(|p| p.phases.get(phase)) else { return false };
+    let sent = |name: &&Name| match &phase.sends {
+        Sends::Changed => changed.contains(*name),
+        sends => sends.carries(name),
+    };
     let key = engine::digest::SealKey::from_random([0; 32]);
-    flight
-        .started
-        .managed
-        .iter()
-        .filter(|name| phase.sends.carries(name))
-        .filter_map(|name| flight.desired.get(name).zip(object.attributes.get(name)))
-        .all(|(wanted, live)| agree(wanted, live, &key))
+    let shows = |(name, wanted): (&Name, &Value)| {
+        let attribute = flight.schema.attributes.get(name);
+        let live = object.attributes.get(name).unwrap_or(&Value::Null);
+        attribute.is_some_and(|attribute| attribute.seen_in != SeenIn::Never)
+            && agree(wanted, live, &key)
+    };
+    let managed = flight.started.managed.iter().filter(sent);
+    managed.filter_map(|name| Some((name, flight.desired.get(name)?))).all(shows)
 }

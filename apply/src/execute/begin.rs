@@ -20,7 +20,6 @@ use crate::ApplyError;
 use crate::fill::FillScope;
 use crate::lookup::{Wanted, look_up, taken};
 use crate::prepare::{self, Unfit};
-use crate::scheduler::Status;
 
 impl Run<'_> {
     /// Prepares every step that may begin, and records their intents.
@@ -31,8 +30,9 @@ impl Run<'_> {
         }
         let mut begun = Vec::new();
         if self.halted {
-            for (step, _) in std::mem::take(&mut self.again) {
-                self.skip_rest(step, Status::Failed, "the run was stopped");
+            // What had no effect and waited for another try remains, with all that needs it.
+            for (step, _) in self.again.drain(..) {
+                self.scheduler.give_back(step);
             }
             return Ok(begun);
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use engine::address::Name;
 use engine::journal::ProgramKind;
-use engine::schema::{Identity, Phase, ProviderSchema, Sends, TypeSchema};
+use engine::schema::{Identity, Phase, ProviderSchema, SeenIn, Sends, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
@@ -93,12 +93,10 @@ impl Cloud {
     }
 
     fn object(&self, ty: &str, id: &ObjectId, attributes: &Attributes) -> Object {
+        let schema = &self.schema.types[ty];
         let mut attributes = attributes.clone();
-        engine::plan::live::derive(
-            &self.schema.types[ty],
-            &mut attributes,
-            &mut engine::value::Paths::none(),
-        );
+        attributes.retain(|name, _| schema.attributes[name].seen_in != SeenIn::Never);
+        engine::plan::live::derive(schema, &mut attributes, &mut engine::value::Paths::none());
         Object { id: id.clone(), attributes }
     }
 }

@@ -14,6 +14,7 @@ use engine::value::Value;
 use provider_port::{Call, Error, Lookup, Object, Provider, Reply};
 use state::memory::MemoryStore;
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
+use tokio_util::sync::CancellationToken;
 
 use crate::cloud::Fault;
 use crate::world::World;
@@ -335,10 +336,11 @@ async fn what_waits_for_a_doubt_keeps_what_it_uses() {
     assert_eq!(world.cloud.names("image"), ["base"]);
 }
 
-/// Waits its turn for long before it sends.
+/// Waits its turn for long before it sends, or is stopped meanwhile.
 struct Busy {
     cloud: crate::cloud::Cloud,
     waits: Duration,
+    stop: Option<CancellationToken>,
 }
 
 #[async_trait]
@@ -361,13 +363,15 @@ impl Provider for Busy {
 
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
         tokio::time::sleep(self.waits).await;
+        self.stop.iter().for_each(CancellationToken::cancel);
         call.leave.ask().await?;
         self.cloud.perform(call).await
     }
 }
 
 async fn apply_busy(world: &World, waits: Duration) -> Result<(), ApplyError> {
-    let providers = world.providers_with(Arc::new(Busy { cloud: world.cloud.clone(), waits }));
+    let providers =
+        world.providers_with(Arc::new(Busy { cloud: world.cloud.clone(), waits, stop: None }));
     world.apply_through(&world.store, &providers, DISK, &Options::default()).await.map(drop)
 }
 
@@ -478,4 +482,97 @@ async fn what_goes_without_a_delete_of_ours_is_a_question() {
     deletes_arrive(&world);
     let error = world.apply(&disks(5)).await.unwrap_err();
     assert!(matches!(error, ApplyError::Vanished { gone: 4, all: 5, .. }), "{error:?}");
+}
+
+const LOGIN: &str = r#"
+[variable.pw]
+type = "string"
+sensitive = true
+
+[resource.login.l]
+name = "l"
+password = "${var.pw}"
+"#;
+
+fn password(world: &World) -> Value {
+    let shared = world.cloud.shared.lock().unwrap();
+    shared.objects.values().next().unwrap()["password"].clone()
+}
+
+/// No answer shows a password, so none proves that it was changed.
+#[tokio::test(start_paused = true)]
+async fn a_password_whose_change_was_lost_is_sent_again() {
+    for fault in [Fault::LostBefore, Fault::LostAfter] {
+        let mut world = World::new();
+        world.variables.insert("pw".to_owned(), "old".to_owned());
+        world.apply(LOGIN).await.unwrap();
+        world.variables.insert("pw".to_owned(), "new".to_owned());
+        {
+            let mut shared = world.cloud.shared.lock().unwrap();
+            shared.calls = 0;
+            shared.faults.insert(0, fault);
+        }
+        let report = world.apply(LOGIN).await.unwrap();
+        assert_eq!((report.summary.updated, password(&world)), (1, Value::string("new")));
+        assert_eq!(world.plan_text(LOGIN).await, "");
+    }
+}
+
+/// A change of what is shown is proved by it, whatever else the object has.
+#[tokio::test(start_paused = true)]
+async fn a_shown_change_beside_a_password_is_not_sent_twice() {
+    let mut world = World::new();
+    world.variables.insert("pw".to_owned(), "old".to_owned());
+    world.apply(LOGIN).await.unwrap();
+    world.cloud.take_log();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostAfter);
+    }
+    world.apply(&LOGIN.replace("name = \"l\"", "name = \"m\"")).await.unwrap();
+    assert_eq!(world.cloud.take_log(), ["update login"]);
+}
+
+/// A run that dies after the change of a password was sent leaves it to the next plan.
+#[tokio::test(start_paused = true)]
+async fn a_password_whose_change_was_cut_off_is_planned_again() {
+    let mut world = World::new();
+    world.variables.insert("pw".to_owned(), "old".to_owned());
+    world.apply(LOGIN).await.unwrap();
+    world.variables.insert("pw".to_owned(), "new".to_owned());
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostBefore);
+        shared.reads_fail = 1;
+    }
+    assert_eq!(world.apply(LOGIN).await.unwrap().in_doubt.len(), 1);
+    let text = world.plan_text(LOGIN).await;
+    assert!(text.contains("update login.l [password]"), "{text}");
+    converges(&world, LOGIN).await;
+    assert_eq!(password(&world), Value::string("new"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_another_try_remains_when_the_run_is_stopped() {
+    let mut world = World::new();
+    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::LostBefore);
+    let used = format!("{DISK}[resource.unit.u]\nname = \"u\"\ndisk_id = \"${{disk.d.id}}\"\n");
+    let (cloud, stop) = (world.cloud.clone(), Some(world.stop.clone()));
+    let busy = Busy { cloud, waits: Duration::ZERO, stop };
+    let providers = world.providers_with(Arc::new(busy));
+    let options = Options::default();
+    let report = world.apply_through(&world.store, &providers, &used, &options).await.unwrap();
+    assert!(report.summary.cancelled && report.failures.is_empty(), "{report:?}");
+    let remaining: Vec<String> = report
+        .remaining
+        .iter()
+        .map(|step| format!("{} {}", step.operation.word(), step.address))
+        .collect();
+    let all = ["create disk.d", "activate disk.d", "create unit.u", "activate unit.u"];
+    assert_eq!((remaining, report.summary.skipped), (all.map(str::to_owned).to_vec(), 0));
+    world.stop = CancellationToken::new();
+    converges(&world, &used).await;
+    assert_eq!(world.cloud.names("disk"), ["d"]);
 }

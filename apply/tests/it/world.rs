@@ -46,6 +46,8 @@ pub(crate) struct World {
     pub(crate) store: MemoryStore,
     pub(crate) host: TestHost,
     pub(crate) variables: BTreeMap<String, String>,
+    /// Cancelled when the user stops a run.
+    pub(crate) stop: CancellationToken,
 }
 
 /// A spec, resolved.
@@ -63,6 +65,7 @@ impl World {
             store: MemoryStore::new(),
             host: TestHost::default(),
             variables: BTreeMap::new(),
+            stop: CancellationToken::new(),
         }
     }
 
@@ -201,7 +204,7 @@ impl World {
             variables: &variables,
             parallelism: None,
             emit: Arc::new(|_| {}),
-            stop: &CancellationToken::new(),
+            stop: &self.stop,
             run: "run",
         };
         let report = execute(&mut session, &execution).await?;

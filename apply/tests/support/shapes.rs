@@ -8,14 +8,14 @@ use engine::digest::Digest;
 use engine::expression::parse::{Dialect, expression, template};
 use engine::schema::{
     Attribute, Constraint, Identity, OnChange, Operation, Phase, Presence, Program, ProviderSchema,
-    ReplaceOrder, Rule, RuleOn, Sends, TypeSchema,
+    ReplaceOrder, Rule, RuleOn, SeenIn, Sends, TypeSchema,
 };
 use engine::value::{Attributes, Value};
 use provider_port::Call;
 
-/// Disks, units, images and keys.
+/// Disks, units, images, keys and logins.
 pub(crate) fn schema() -> ProviderSchema {
-    let types = [disk(), unit(), image(), key()];
+    let types = [disk(), unit(), image(), key(), login()];
     let types = types.into_iter().map(|ty| (ty.name.clone(), Arc::new(ty))).collect();
     ProviderSchema { name: "cloud".into(), digest: Digest::of(b"cloud"), types }
 }
@@ -133,6 +133,22 @@ fn unit() -> TypeSchema {
                 ("url", url),
             ],
         )
+    }
+}
+
+/// A login has a password that no answer ever shows.
+fn login() -> TypeSchema {
+    let password = Attribute {
+        sensitive: true,
+        seen_in: SeenIn::Never,
+        ..attribute("string", Presence::Required)
+    };
+    TypeSchema {
+        create: program(vec![
+            phase(Operation::Create, these(&["password"])),
+            phase(Operation::Activate, these(&["name"])),
+        ]),
+        ..base("login", vec![("password", password)])
     }
 }
 

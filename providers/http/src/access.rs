@@ -100,6 +100,11 @@ impl Access {
     pub(crate) fn of(descriptor: &Descriptor, settings: &Settings<'_>) -> (Self, Diagnostics) {
         let mut diagnostics = unknown_settings(descriptor, settings);
         let key = descriptor.key.as_ref().and_then(|source| look_up(source, settings));
+        if let (Some(source), Some((text, origin))) = (&descriptor.key, &key)
+            && !is_sendable(text.trim())
+        {
+            diagnostics.push(bad_key(&descriptor.name, source, *origin));
+        }
         let key = key.map(|(text, _)| Key::new(text.trim()));
         let mut addresses = BTreeMap::new();
         for (name, api) in &descriptor.apis {
@@ -164,14 +169,23 @@ fn no_address(api: &str, source: &Source) -> Diagnostic {
 }
 
 fn bad_address(api: &str, source: &Source, origin: Origin, reason: &str) -> Diagnostic {
-    let given = match origin {
-        Origin::Environment => source.env.clone().unwrap_or_default(),
-        Origin::Setting => format!("`{}`", source.setting.clone().unwrap_or_default()),
-        Origin::Default => "the descriptor".to_owned(),
-    };
+    let given = source.given(origin);
     Diagnostic::error(format!("the address of the API {api} cannot be used"))
         .detail(format!("{given} gives an address that {reason}."))
         .help("write it like https://host/path or http://127.0.0.1:8080/path")
+}
+
+/// Whether a text can stand in a header: what cannot would only fail at the first call, and there
+/// look as if the address were wrong.
+fn is_sendable(key: &str) -> bool {
+    key.chars().all(|letter| !letter.is_control())
+}
+
+fn bad_key(provider: &str, source: &Source, origin: Origin) -> Diagnostic {
+    let given = source.given(origin);
+    Diagnostic::error(format!("the key for the provider {provider} cannot be sent"))
+        .detail(format!("{given} holds a line break or another control character."))
+        .help("copy the key once more, as one line")
 }
 
 fn untrusted(api: &str, url: &Url, origin: Origin) -> Diagnostic {
@@ -204,6 +218,17 @@ fn unknown_settings(descriptor: &Descriptor, settings: &Settings<'_>) -> Diagnos
             Diagnostic::error(summary).help(help)
         })
         .collect()
+}
+
+impl Source {
+    /// Who gave a text, in words.
+    fn given(&self, origin: Origin) -> String {
+        match origin {
+            Origin::Environment => self.env.clone().unwrap_or_default(),
+            Origin::Setting => format!("`{}`", self.setting.clone().unwrap_or_default()),
+            Origin::Default => "the descriptor".to_owned(),
+        }
+    }
 }
 
 impl Descriptor {

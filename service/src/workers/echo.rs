@@ -18,15 +18,33 @@
 
 mod http;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use http::Connection;
+
+/// A job as it is handed out. Its input is echoed as it was written: not every JSON text is a
+/// [`Value`] (`1e400`, half of a surrogate pair, thousands of levels), and a [`Value`] rounds.
+#[derive(serde::Deserialize)]
+struct Job {
+    id: String,
+    input: Option<Box<RawValue>>,
+}
+
+/// What a job asks for.
+struct Wishes {
+    /// The whole input; null where it is no [`Value`], and so asks for nothing.
+    input: Value,
+    /// The keys of the input, each as it was written.
+    parts: BTreeMap<String, Box<RawValue>>,
+}
 
 /// Where the worker calls, out of its environment.
 struct Channel {
@@ -60,11 +78,8 @@ pub fn echo_worker_main() -> ExitCode {
         let take = format!("{}&job_in_progress=0", channel.take);
         match connection.call("GET", &take, &channel.token, None) {
             Ok((200, body)) => {
-                if let Ok(job) = serde_json::from_slice::<Value>(&body) {
-                    let refresh = serve(&channel, &shared, &mut connection, &job);
-                    if refresh {
-                        return ExitCode::SUCCESS;
-                    }
+                if work(&channel, &shared, &mut connection, &body) {
+                    return ExitCode::SUCCESS;
                 }
             }
             Ok((204, _)) => {}
@@ -133,23 +148,38 @@ fn keep_stopping(channel: &Channel, shared: &Shared) {
     }
 }
 
+/// Takes what was handed out. True when the worker is to be replaced.
+fn work(channel: &Channel, shared: &Shared, connection: &mut Connection, body: &[u8]) -> bool {
+    match serde_json::from_slice::<Job>(body) {
+        Ok(job) => serve(channel, shared, connection, &job),
+        Err(error) => {
+            use std::io::Write as _;
+            let mut output = std::io::stderr().lock();
+            drop(writeln!(output, "what was handed out is no job, and is left alone: {error}"));
+            false
+        }
+    }
+}
+
 /// Does one job. True when the worker is to be replaced.
-fn serve(channel: &Channel, shared: &Shared, connection: &mut Connection, job: &Value) -> bool {
-    let Some(id) = job["id"].as_str() else { return false };
+fn serve(channel: &Channel, shared: &Shared, connection: &mut Connection, job: &Job) -> bool {
+    let id = job.id.as_str();
     shared.set_job(Some(id));
-    let input = &job["input"];
+    let raw = job.input.as_deref().unwrap_or(RawValue::NULL);
+    let wishes = Wishes::of(raw);
+    let input = &wishes.input;
     let refresh = input["refresh"] == true;
     let done =
         format!("{}&isStream={}", channel.done.replace("$ID", id), !input["stream"].is_null());
     let progress = format!("{}&isStream=false", channel.done.replace("$ID", id));
     let stream = format!("{}&isStream=false", channel.stream.replace("$ID", id));
     say(input);
-    for step in input["progress"].as_array().into_iter().flatten() {
-        let body = json!({ "status": "IN_PROGRESS", "output": step });
+    for step in wishes.list("progress") {
+        let body = BTreeMap::from([("status", raw_of("IN_PROGRESS")), ("output", step)]);
         post(connection, &progress, &channel.token, &body);
     }
-    for chunk in chunks(&input["stream"]) {
-        post(connection, &stream, &channel.token, &json!({ "output": chunk }));
+    for chunk in chunks(&wishes) {
+        post(connection, &stream, &channel.token, &BTreeMap::from([("output", chunk)]));
     }
     let stopped = rest(shared, id, input);
     end(input);
@@ -160,9 +190,9 @@ fn serve(channel: &Channel, shared: &Shared, connection: &mut Connection, job: &
         }
     }
     if !stopped {
-        let mut body = result(input);
+        let mut body = BTreeMap::from([result(input, raw)]);
         if refresh {
-            body["stopPod"] = json!(true);
+            body.insert("stopPod", raw_of(true));
         }
         post(connection, &done, &channel.token, &body);
     }
@@ -170,10 +200,30 @@ fn serve(channel: &Channel, shared: &Shared, connection: &mut Connection, job: &
     refresh
 }
 
+impl Wishes {
+    fn of(raw: &RawValue) -> Wishes {
+        Wishes {
+            input: serde_json::from_str(raw.get()).unwrap_or_default(),
+            parts: serde_json::from_str(raw.get()).unwrap_or_default(),
+        }
+    }
+
+    /// The elements of a key that holds a list.
+    fn list(&self, key: &str) -> Vec<Box<RawValue>> {
+        let part = self.parts.get(key).filter(|_| self.input[key].is_array());
+        part.and_then(|part| serde_json::from_str(part.get()).ok()).unwrap_or_default()
+    }
+}
+
+fn raw_of(value: impl Serialize) -> Box<RawValue> {
+    to_raw_value(&value).expect("what has text keys can be written as JSON")
+}
+
 /// Posts as the SDK does: three times, then it is given up.
-fn post(connection: &mut Connection, url: &str, token: &str, body: &Value) {
+fn post(connection: &mut Connection, url: &str, token: &str, body: &impl Serialize) {
+    let body = raw_of(body);
     for pause in [100, 300, 0] {
-        let answered = connection.call("POST", url, token, Some(body.to_string().as_bytes()));
+        let answered = connection.call("POST", url, token, Some(body.get().as_bytes()));
         if answered.is_ok_and(|(status, _)| (200..300).contains(&status)) {
             return;
         }
@@ -199,14 +249,10 @@ fn say(input: &Value) {
     drop(output.flush());
 }
 
-fn chunks(stream: &Value) -> Vec<Value> {
-    match stream {
-        Value::Array(chunks) => chunks.clone(),
-        Value::Number(count) => {
-            (0..count.as_u64().unwrap_or(0)).map(|number| json!({ "chunk": number })).collect()
-        }
-        _ => Vec::new(),
-    }
+fn chunks(wishes: &Wishes) -> Vec<Box<RawValue>> {
+    let count = wishes.input["stream"].as_u64().unwrap_or(0);
+    let numbered = (0..count).map(|number| raw_of(json!({ "chunk": number })));
+    wishes.list("stream").into_iter().chain(numbered).collect()
 }
 
 /// Sleeps as long as the input says. True when the job was stopped meanwhile.
@@ -231,17 +277,18 @@ fn end(input: &Value) {
     }
 }
 
-fn result(input: &Value) -> Value {
+/// What a job ends with: the key of the message, and its value.
+fn result(input: &Value, raw: &RawValue) -> (&'static str, Box<RawValue>) {
     if let Some(message) = input.get("fail") {
         let text = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
-        return json!({ "error": text });
+        return ("error", raw_of(text));
     }
     if let Some(name) = input["environment"].as_str() {
-        return json!({ "output": std::env::var(name).ok() });
+        return ("output", raw_of(std::env::var(name).ok()));
     }
     match size(&input["output_bytes"]) {
-        0 => json!({ "output": input }),
-        bytes => json!({ "output": "x".repeat(bytes) }),
+        0 => ("output", raw.to_owned()),
+        bytes => ("output", raw_of("x".repeat(bytes))),
     }
 }
 

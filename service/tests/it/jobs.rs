@@ -36,6 +36,33 @@ async fn a_job_runs_and_is_counted() {
     assert_eq!(raw.header("authorization", KEY).send().await.unwrap().status(), 200);
 }
 
+/// JSON that is more than most parsers hold: it is echoed as it was written.
+#[tokio::test]
+async fn any_json_is_echoed_untouched() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({})).await;
+    let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    let inputs = [
+        r#"{"x":1e400}"#,
+        r#""\ud800""#,
+        r#"{"\ud800":1}"#,
+        r#"{"n":123456789012345678901234567890,"f":1.50}"#,
+        r#"{"progress":[1e400],"stream":[123456789012345678901234567890]}"#,
+        &deep,
+    ];
+    for input in inputs {
+        let url = format!("{}/{endpoint}/runsync?wait=20000", service.addresses.queue);
+        let sent = service.client.post(url).header("authorization", KEY);
+        let sent = sent.header("content-type", "application/json");
+        let answer = sent.body(format!(r#"{{"input":{input}}}"#)).send().await.unwrap();
+        let text = answer.text().await.unwrap();
+        let shown = text.contains("COMPLETED") && text.contains(&format!("\"output\":{input}"));
+        let streamed = input.contains("stream")
+            && text.contains("\"output\":[{\"output\":1234567890123456789");
+        assert!(shown || streamed, "{input}: {text}");
+    }
+}
+
 #[tokio::test]
 async fn runsync_waits_as_long_as_it_is_told() {
     let service = Harness::start().await;

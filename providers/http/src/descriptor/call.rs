@@ -117,7 +117,8 @@ pub(super) fn lists(reader: &mut Reader, context: &Context, node: Node<'_>) -> V
             let mut keys = Keys::of(reader, item, "list")?;
             let call = keys.must(reader, "call").and_then(|node| call(reader, context, node));
             let items = keys.text(reader, "items").map(|text| path(&text)).unwrap_or_default();
-            let paging = keys.node("paging").and_then(|node| paging(reader, node));
+            let request = call.as_ref().map(|call| &call.request);
+            let paging = keys.node("paging").and_then(|node| paging(reader, node, request));
             keys.finish(reader);
             Some(ListCall { call: call?, items, paging })
         })
@@ -142,7 +143,18 @@ pub(super) fn reads(reader: &mut Reader, context: &Context, node: Node<'_>) -> V
         .collect()
 }
 
-fn paging(reader: &mut Reader, node: Node<'_>) -> Option<Paging> {
+/// Reads how a list comes in pages. Pages are asked for in the query of a path, which GraphQL has
+/// not: without a word, the rest of a list would look absent.
+fn paging(reader: &mut Reader, node: Node<'_>, request: Option<&Request>) -> Option<Paging> {
+    if matches!(request, Some(Request::Graphql { .. })) {
+        let span = reader.span(node.span());
+        reader.push(diagnostics::misfit(
+            span,
+            "the paging needs a REST call",
+            "a GraphQL list is read in one call",
+            "list with a REST call, or with arguments that show all, such as `first: 1000`",
+        ));
+    }
     let mut keys = Keys::of(reader, node, "paging")?;
     let page = keys.text(reader, "page");
     let first = keys.count(reader, "first");

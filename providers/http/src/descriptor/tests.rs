@@ -133,6 +133,16 @@ name = { type = "string", derived = "${naem}" }
 }
 
 #[test]
+fn pages_are_asked_for_over_rest() {
+    let with = |call: &str| {
+        let list = format!("list = {{ call = \"{call}\", paging = {{ page = \"page\" }} }}");
+        said(&GOOD.replace(r#"list = { call = "rest: GET /things", items = "data" }"#, &list))
+    };
+    assert_eq!(with("rest: GET /things"), "");
+    insta::assert_snapshot!(with("rest: query things"), @"11:48 the paging needs a REST call [a GraphQL list is read in one call] -> list with a REST call, or with arguments that show all, such as `first: 1000`");
+}
+
+#[test]
 fn what_is_no_descriptor() {
     insta::assert_snapshot!(said("a = [1,\nb ="), @"
 2:1 the descriptor is not TOML [string values must be quoted, expected literal string]

@@ -146,6 +146,22 @@ fn hosts_can_be_allowed_and_the_environment_is_trusted() {
     assert!(configure(Some("https://evil.example/v1"), &keyless).is_ok(), "no key, no danger");
 }
 
+/// Such a key would only fail at the first call, and there look like a server that is not reached.
+#[test]
+fn a_key_of_several_lines_is_refused_at_once() {
+    for key in ["line\nline", "a\0b", "a\u{7f}b"] {
+        let environment = |name: &str| (name == "ACME_KEY").then(|| key.to_owned());
+        let refused = configure(Some("http://127.0.0.1:8080"), &environment).err().unwrap();
+        let text = format!("{refused:?}");
+        assert!(
+            text.contains("ACME_KEY holds a line break") && !text.contains("line\\n"),
+            "{text}"
+        );
+    }
+    let environment = |name: &str| (name == "ACME_KEY").then(|| format!(" {KEY}\n"));
+    assert!(configure(Some("http://127.0.0.1:8080"), &environment).is_ok());
+}
+
 #[test]
 fn settings_with_mistakes() {
     let none = |_: &str| None;
