@@ -50,3 +50,109 @@ async fn a_lost_create_does_not_take_the_object_of_another_address() {
     world.destroy(LATE).await.unwrap();
     assert!(world.cloud.names("key").is_empty());
 }
+
+async fn check(world: &World, spec: &str, expected: &str) {
+    let text = world.plan_text(spec).await;
+    assert_eq!(text.trim(), expected.trim(), "\n{text}");
+}
+
+fn keys(names: &[(&str, &str)]) -> String {
+    let block = |(key, name): &(&str, &str)| format!("[resource.key.{key}]\nname = \"{name}\"\n");
+    names.iter().map(block).collect::<Vec<_>>().concat()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_name_twice_is_refused_in_the_plan() {
+    let world = World::new();
+    let expected = "
+create key.a []
+create key.b []
+s0 = create key.a
+s1 = create key.b
+error:4: two objects are to be named \"n\"";
+    check(&world, &keys(&[("a", "n"), ("b", "n")]), expected).await;
+    world.apply(&keys(&[("a", "n"), ("b", "m")])).await.unwrap();
+    let text = world.plan_text(&keys(&[("a", "n"), ("b", "n")])).await;
+    assert!(text.contains("error:4: two objects are to be named \"n\""), "{text}");
+    let text = world.plan_text(&keys(&[("a", "m"), ("b", "m")])).await;
+    assert!(text.contains("error:2: two objects are to be named \"m\""), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_let_go_keeps_its_name() {
+    let world = World::new();
+    let spec = |enabled: bool| {
+        format!("{}lifecycle = {{ retain = true, enabled = {enabled} }}\n", keys(&[("a", "n")]))
+    };
+    world.apply(&spec(true)).await.unwrap();
+    let text = world.plan_text(&(spec(false) + &keys(&[("b", "n")]))).await;
+    assert!(text.contains("error:5: two objects are to be named \"n\""), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rename_onto_a_strangers_name_is_refused_in_the_plan() {
+    let world = World::new();
+    world.apply(&keys(&[("a", "n")])).await.unwrap();
+    world.cloud.put("key", &[("name", engine::value::Value::string("theirs"))]);
+    let expected = "
+update key.a [name]
+s0 = update key.a (key-1)
+error:2: another key named \"theirs\" exists already";
+    check(&world, &keys(&[("a", "theirs")]), expected).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_import_is_asked_for_its_new_name_and_not_for_its_old_one() {
+    let world = World::new();
+    let put = |name| world.cloud.put("key", &[("name", engine::value::Value::string(name))]);
+    let (id, _) = (put("old"), put("theirs"));
+    let import = format!("[[import]]\nto = 'key.a'\nid = '{id}'\n");
+    let text = world.plan_text(&(keys(&[("a", "theirs")]) + &import)).await;
+    assert!(text.contains("error:2: another key named \"theirs\" exists already"), "{text}");
+    let expected = "
+import key.a [name]
+create key.b []
+s0 = update key.a (key-1)
+s1 = create key.b after s0";
+    let spec = keys(&[("a", "new"), ("b", "old")]) + &import;
+    check(&world, &spec, expected).await;
+    world.apply(&spec).await.unwrap();
+    assert_eq!(world.cloud.names("key"), ["new", "old", "theirs"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_pass_from_one_to_the_next_in_order() {
+    let world = World::new();
+    world.apply(&keys(&[("a", "1"), ("b", "2"), ("c", "3")])).await.unwrap();
+    let passed = keys(&[("a", "2"), ("b", "3"), ("c", "4"), ("d", "1")]);
+    let expected = "
+update key.a [name]
+update key.b [name]
+update key.c [name]
+create key.d []
+s0 = update key.c (key-3)
+s1 = update key.b (key-2) after s0
+s2 = update key.a (key-1) after s1
+s3 = create key.d after s2";
+    check(&world, &passed, expected).await;
+    let report = world.apply(&passed).await.unwrap();
+    assert!(report.failures.is_empty(), "{report:?}");
+    check(&world, &passed, "").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_in_a_circle_are_refused() {
+    let world = World::new();
+    world.apply(&keys(&[("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")])).await.unwrap();
+    let spec = keys(&[("a", "2"), ("b", "3"), ("c", "1"), ("d", "5"), ("e", "4")]);
+    let (_, diagnostics, _) = world.plan(&spec).await;
+    let found: Vec<_> = diagnostics
+        .iter()
+        .map(|d| format!("{}: {}", d.summary, d.detail.as_deref().unwrap_or_default()))
+        .collect();
+    assert_eq!(
+        found,
+        ["names that must be unique are passed on in a circle: \
+          Each of these waits for another to let go of its name: key.a, key.b, key.c."]
+    );
+}

@@ -299,3 +299,61 @@ async fn what_a_failed_replace_left_goes_after_its_users_and_before_the_name() {
          s2 = activate image.base (image-3) after s1\n"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn whatever_replaces_a_disk_must_be_allowed_to_lose_its_data() {
+    let world = World::new();
+    let spec = |n: u8, lifecycle: &str| {
+        format!(
+            "[resource.value.v]\ninput = {n}\n[resource.disk.d]\nname = \"d\"\nsize = 1\n\
+             zone = \"eu\"\nlifecycle = {{ {lifecycle} }}\n"
+        )
+    };
+    let triggered = "replace_triggered_by = [\"${value.v.input}\"]";
+    world.apply(&spec(1, triggered)).await.unwrap();
+    let text = world.plan_text(&spec(2, triggered)).await;
+    assert!(text.contains("error:3: replacing disk.d would lose its data"), "{text}");
+    let options = engine::plan::input::Options {
+        replace: vec!["disk.d".parse().unwrap()],
+        ..engine::plan::input::Options::default()
+    };
+    let (_, found, _) = world.plan_with(&spec(1, triggered), &options).await;
+    assert!(found.iter().any(|d| d.summary == "replacing disk.d would lose its data"), "{found:?}");
+    let (plan, found, _) = world.plan_with(&spec(1, "allow_data_loss = true"), &options).await;
+    assert!(!found.has_errors(), "{found:?}");
+    assert_eq!(plan.changes[0].loss.as_deref(), Some("its data is lost"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replace_lets_go_of_what_is_to_be_retained() {
+    let world = World::new();
+    let spec = |zone: &str| {
+        format!(
+            "[resource.disk.d]\nname = \"d\"\nsize = 1\nzone = \"{zone}\"\n\
+             lifecycle = {{ retain = true }}\n\
+             [resource.unit.u]\nname = \"u\"\ndisk_id = \"${{disk.d.id}}\"\n"
+        )
+    };
+    world.apply(&spec("eu")).await.unwrap();
+    let expected = "replace disk.d [zone]
+update unit.u [disk_id]
+s0 = forget disk.d
+s1 = create disk.d after s0
+s2 = activate disk.d after s1
+s3 = update unit.u (unit-2) after s2
+";
+    assert_eq!(world.plan_text(&spec("us")).await, expected);
+    let report = world.apply(&spec("us")).await.unwrap();
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert_eq!(world.cloud.names("disk"), ["d", "d"]);
+    assert_eq!(world.plan_text(&spec("us")).await, "");
+    let image = |kind: &str| {
+        format!(
+            "[resource.image.i]\nname = \"i\"\nkind = \"{kind}\"\nlifecycle = {{ retain = true }}\n"
+        )
+    };
+    let other = World::new();
+    other.apply(&image("a")).await.unwrap();
+    let text = other.plan_text(&image("b")).await;
+    assert!(text.contains("error:2: the old image.i keeps the name \"i\""), "{text}");
+}

@@ -19,10 +19,13 @@ use crate::value::{Attributes, Path, Paths, Value};
 
 /// The yes-or-nos of an instance's lifecycle.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a yes-or-no of its own in the spec")]
 pub(super) struct Flags {
     pub(super) prevent_destroy: bool,
     pub(super) allow_data_loss: bool,
     pub(super) create_first: Option<bool>,
+    /// Whether an object that would be deleted is let go instead.
+    pub(super) retain: bool,
     /// Whether something in `replace_triggered_by` changes.
     pub(super) triggered: bool,
 }
@@ -42,6 +45,7 @@ pub(super) fn flags(
         allow_data_loss: flag(lifecycle.allow_data_loss.as_ref(), "allow_data_loss")
             .unwrap_or(false),
         create_first: flag(lifecycle.create_before_destroy.as_ref(), "create_before_destroy"),
+        retain: flag(lifecycle.retain.as_ref(), "retain").unwrap_or(false),
         triggered: false,
     }
 }
@@ -82,7 +86,9 @@ pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
         .create_first
         .unwrap_or(case.resource.schema.replace == ReplaceOrder::CreateFirst);
     let schema = case.resource.schema.clone();
-    Decision { draft: Draft { change, schema, create_first, changed: verdict.changed }, planned }
+    let retains = retains(case, &verdict);
+    let draft = Draft { change, schema, create_first, retains, changed: verdict.changed };
+    Decision { draft, planned }
 }
 
 /// The heart of a decision.
@@ -131,6 +137,11 @@ fn verdict(case: &Case<'_>) -> Verdict {
         (Action::Update, Reason::Differs)
     };
     Verdict { action, reason, changed, replacing }
+}
+
+/// Whether the old object of a replace is let go and left alone.
+fn retains(case: &Case<'_>, verdict: &Verdict) -> bool {
+    verdict.action == Action::Replace && case.flags.retain
 }
 
 fn differing(case: &Case<'_>, live: &Live<'_>) -> BTreeSet<Name> {
@@ -250,7 +261,13 @@ fn change(
     } else {
         Arc::new(stored::seal_attributes(planned, &sensitive, case.key))
     };
-    let loss = replaces.then(|| loss(schema, &verdict.replacing)).flatten();
+    let retains = retains(case, verdict);
+    let loss = (replaces && !retains).then(|| loss(schema, &verdict.replacing)).flatten();
+    let effects = match (retains, replaces) {
+        (true, _) => vec!["the old object is let go and left alone".to_owned()],
+        (false, true) => Vec::new(),
+        (false, false) => effects(schema, &verdict.changed),
+    };
     Change {
         address: case.address.clone(),
         deposed: false,
@@ -266,7 +283,7 @@ fn change(
         secrets: case.wanted.secrets.clone(),
         managed: case.wanted.attributes.keys().cloned().collect(),
         dependencies: case.wanted.dependencies.clone(),
-        effects: if replaces { Vec::new() } else { effects(schema, &verdict.changed) },
+        effects,
         loss,
         deferred_rules: deferred,
         span: Some(case.resource.header),
@@ -296,9 +313,14 @@ fn effects(schema: &TypeSchema, changed: &BTreeSet<Name>) -> Vec<String> {
     effects
 }
 
+/// Says whether an object of the type has something in it that goes with it: the attributes whose
+/// change would lose it say so, and any other replace loses the same.
+pub(super) fn holds_data(schema: &TypeSchema) -> bool {
+    schema.attributes.values().any(|attribute| attribute.data_loss)
+}
+
 fn loss(schema: &TypeSchema, replacing: &BTreeSet<Name>) -> Option<String> {
-    let loses = replacing.iter().any(|name| schema.attributes[name].data_loss);
-    if loses || replacing.is_empty() {
+    if replacing.is_empty() || holds_data(schema) {
         return schema.delete_effect.clone();
     }
     None

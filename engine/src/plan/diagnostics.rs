@@ -133,14 +133,21 @@ pub(super) fn data_would_be_lost(
     attributes: &[Name],
 ) -> Diagnostic {
     let names = attributes.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let (label, why, keep) = if attributes.is_empty() {
+        let why =
+            "Its attributes did not change: something else asks for the replace, which".to_owned();
+        ("this plan replaces it", why, "do without the replace")
+    } else {
+        ("this cannot be changed in place", format!("A change of {names}"), "keep the old value")
+    };
     Diagnostic::error(format!("replacing {address} would lose its data"))
         .at(span)
-        .label("this cannot be changed in place")
-        .detail(format!(
-            "A change of {names} makes a new object and deletes the old one with all that is in it."
-        ))
+        .label(label)
+        .detail(format!("{why} makes a new object and deletes the old one with all that is in it."))
         .about(address)
-        .help("keep the old value; or copy the data first and set lifecycle = { allow_data_loss = true }")
+        .help(format!(
+            "{keep}; or copy the data first and write lifecycle = {{ allow_data_loss = true }} into {address}"
+        ))
 }
 
 pub(super) fn no_longer_managed(
@@ -179,6 +186,51 @@ pub(super) fn name_is_taken(
         .detail(format!("Its id is {ids}, and it is not in the state: Plumb will not touch it."))
         .about(address)
         .help(format!("if it is this one, take it over: plumb import '{address}' {ids}"))
+}
+
+pub(super) fn other_bears_name(
+    span: Option<Span>,
+    address: &Address,
+    name: &str,
+    ids: &str,
+) -> Diagnostic {
+    let ty = &address.block.ty;
+    Diagnostic::error(format!("another {ty} named \"{name}\" exists already"))
+        .at(span)
+        .label("two objects of this type cannot bear one name")
+        .detail(format!("Its id is {ids}, and it is not in the state."))
+        .about(address)
+        .help("choose another name; or rename or remove the other object first")
+}
+
+pub(super) fn one_name_twice(
+    span: Option<Span>,
+    address: &Address,
+    name: &str,
+    others: &[&Address],
+) -> Diagnostic {
+    let ty = &address.block.ty;
+    let others = others.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    Diagnostic::error(format!("two objects are to be named \"{name}\""))
+        .at(span)
+        .label(format!("a name of the type {ty} is unique, and {others} has this one"))
+        .about(address)
+        .help("give each of them a name of its own")
+}
+
+pub(super) fn name_stays_taken(span: Option<Span>, address: &Address, name: &str) -> Diagnostic {
+    Diagnostic::error(format!("the old {address} keeps the name \"{name}\""))
+        .at(span)
+        .label("two objects of this type cannot bear one name")
+        .detail("lifecycle.retain leaves the object alone that would be replaced.")
+        .about(address)
+        .help("give the new object another name, or set retain to false")
+}
+
+pub(super) fn names_in_a_circle(addresses: &[String]) -> Diagnostic {
+    Diagnostic::error("names that must be unique are passed on in a circle")
+        .detail(format!("Each of these waits for another to let go of its name: {}.", addresses.join(", ")))
+        .help("apply in two steps: first give one of them a name that nobody has, then the one it is to have")
 }
 
 pub(super) fn cannot_import(

@@ -11,6 +11,7 @@ use super::{Action, Plan, Step, StepId};
 use crate::address::Address;
 use crate::expression::{Kind, Root};
 use crate::journal::{PhaseRef, ProgramKind};
+use crate::schema::Operation;
 use crate::value::Value;
 
 /// What is wrong with a plan; nothing when it can be run.
@@ -206,9 +207,10 @@ fn replaces_go_both_ways(plan: &Plan, notes: &mut Vec<String>) {
     };
     let mut kinds: BTreeMap<usize, BTreeSet<ProgramKind>> = BTreeMap::new();
     for step in plan.steps.iter().filter(|step| replaces(step.change)) {
-        if let Some(phase) = step.phase {
-            kinds.entry(step.change).or_default().insert(phase.kind);
-        }
+        // An object that is let go is out of the way like one that is deleted.
+        let forgets = step.operation == Operation::Forget;
+        let kind = step.phase.map(|phase| phase.kind).or(forgets.then_some(ProgramKind::Delete));
+        kinds.entry(step.change).or_default().extend(kind);
     }
     for (index, change) in plan.changes.iter().enumerate() {
         let both = kinds.get(&index).is_some_and(|kinds| {

@@ -65,7 +65,7 @@ struct Role {
     deletes: Option<(NodeId, NodeId)>,
     /// The node after which the object no longer depends on what it depended on.
     release: Option<NodeId>,
-    /// Whether this is a replace that deletes before it creates.
+    /// Whether this is a replace that deletes, or lets go, before it creates.
     delete_first: bool,
 }
 
@@ -73,6 +73,17 @@ struct Role {
 struct Lowering {
     nodes: Vec<Node>,
     roles: Vec<Role>,
+    /// Who takes a unique name, after whom.
+    handovers: Vec<(NodeId, NodeId)>,
+}
+
+impl Role {
+    /// The node after which the object no longer bears the name that it has now.
+    fn frees(&self, draft: &Draft) -> Option<NodeId> {
+        let renamed = name_in(draft, Side::Before) != name_in(draft, Side::After);
+        let renames = matches!(draft.change.action, Action::Update | Action::Import) && renamed;
+        self.deletes.map(|(_, gone)| gone).or(self.release.filter(|_| renames))
+    }
 }
 
 impl Lowering {
@@ -96,6 +107,7 @@ impl Lowering {
                 let first_up = updated.first().copied();
                 Role { first_up, ready: last, release: last, ..Role::default() }
             }
+            Action::Replace if draft.retains => self.replace_retaining(index, draft, found),
             Action::Replace if draft.create_first => self.replace_create_first(index, draft, found),
             Action::Replace => self.replace_delete_first(index, draft, found),
             Action::Delete => {
@@ -135,6 +147,23 @@ impl Lowering {
             deletes: Some((deleted[0], gone)),
             release: Some(gone),
             delete_first: false,
+        }
+    }
+
+    /// The old object is let go before there is a new one: nothing ever plans to delete it then.
+    fn replace_retaining(&mut self, index: usize, draft: &Draft, found: &mut Diagnostics) -> Role {
+        let forgotten = self.push(index, Operation::Forget, None, draft.change.object.clone());
+        let created = self.create(index, draft, false, found);
+        if let Some(&first) = created.first() {
+            self.nodes[first].needs.insert(forgotten);
+        }
+        Role {
+            first_up: created.first().copied(),
+            ready: created.last().copied(),
+            activation: created.get(1).copied(),
+            deletes: None,
+            release: Some(forgotten),
+            delete_first: true,
         }
     }
 
@@ -265,27 +294,26 @@ impl Lowering {
         self.nodes.len() - 1
     }
 
-    /// Whoever takes a unique name waits until whoever had it is gone.
+    /// Whoever takes a unique name waits until whoever had it is gone, or has another one.
     fn take_over_names(&mut self, drafts: &[Draft]) {
-        let mut freed: BTreeMap<(&Name, &Name, &str), NodeId> = BTreeMap::new();
-        for (draft, role) in drafts.iter().zip(&self.roles) {
-            if let (Some((_, gone)), Some(name)) = (role.deletes, name_in(draft, Side::Before)) {
-                freed.insert((&draft.change.provider, &draft.schema.name, name), gone);
+        let mut freed: BTreeMap<(&Name, &Name, &str), (usize, NodeId)> = BTreeMap::new();
+        for (index, (draft, role)) in drafts.iter().zip(&self.roles).enumerate() {
+            if let (Some(free), Some(name)) = (role.frees(draft), name_in(draft, Side::Before)) {
+                freed.insert((&draft.change.provider, &draft.schema.name, name), (index, free));
             }
         }
         if freed.is_empty() {
             return;
         }
-        for (draft, role) in drafts.iter().zip(&mut self.roles) {
+        for (index, (draft, role)) in drafts.iter().zip(&mut self.roles).enumerate() {
             let Some(name) = name_in(draft, Side::After) else { continue };
             let key = (&draft.change.provider, &draft.schema.name, name);
-            let Some(&gone) = freed.get(&key) else { continue };
-            // Its own delete is ordered already.
-            if role.deletes.is_some_and(|(_, own)| own == gone) {
-                continue;
-            }
+            // What is done to one object is in order already.
+            let other = freed.get(&key).filter(|(bearer, _)| *bearer != index);
+            let Some(&(_, free)) = other else { continue };
             let Some(taker) = role.activation.or(role.first_up) else { continue };
-            self.nodes[taker].needs.insert(gone);
+            self.nodes[taker].needs.insert(free);
+            self.handovers.push((taker, free));
             // The name comes late, so what depends on the object does not wait for it: it waits
             // for the object alone, and not at all for one that is there.
             if role.activation.is_some() {
@@ -294,6 +322,14 @@ impl Lowering {
                 role.ready = None;
             }
         }
+    }
+
+    /// The handovers of names that wait for one another, by the addresses that take them.
+    fn circle_of_names(&self, drafts: &[Draft]) -> Vec<String> {
+        let circular = |(taker, free): &&(NodeId, NodeId)| self.waits_for(*free, *taker);
+        let takers = self.handovers.iter().filter(circular).map(|(taker, _)| *taker);
+        let address = |taker: NodeId| drafts[self.nodes[taker].draft].change.address.to_string();
+        takers.map(address).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn follow_dependencies(&mut self, drafts: &[Draft]) {
@@ -407,8 +443,13 @@ impl Lowering {
                 .filter(|&id| place[id].is_none())
                 .map(|id| drafts[self.nodes[id].draft].change.address.to_string())
                 .collect();
+            let circle = self.circle_of_names(drafts);
             let names = stuck.into_iter().collect::<Vec<_>>().join(", ");
-            found.push(diagnostics::internal(format!("these wait for one another: {names}")));
+            found.push(if circle.is_empty() {
+                diagnostics::internal(format!("these wait for one another: {names}"))
+            } else {
+                diagnostics::names_in_a_circle(&circle)
+            });
         }
         steps
     }

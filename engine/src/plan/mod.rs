@@ -16,6 +16,7 @@ pub mod input;
 pub mod lint;
 pub mod live;
 mod lower;
+mod names;
 mod outputs;
 mod planner;
 mod removal;

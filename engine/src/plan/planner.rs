@@ -14,7 +14,7 @@ use super::scope::{LocalCache, Planned, SpecScope, object};
 use super::wanted::{self, Instance, Wanted};
 use super::{Action, Base, Change, Doubt, Drift, Plan, Reason};
 use super::{
-    compare, decide, diagnostics, farewell, guards, imports, lint, lower, outputs, removal,
+    compare, decide, diagnostics, farewell, guards, imports, lint, lower, names, outputs, removal,
     selection, triggers,
 };
 use crate::address::{Address, Name};
@@ -79,6 +79,8 @@ pub(super) struct Draft {
     pub(super) schema: Arc<TypeSchema>,
     /// Whether a replace creates before it deletes.
     pub(super) create_first: bool,
+    /// Whether a replace lets the old object go instead of deleting it.
+    pub(super) retains: bool,
     /// The attributes that differ.
     pub(super) changed: BTreeSet<Name>,
 }
@@ -246,7 +248,10 @@ impl<'a> Planner<'a> {
         self.note_seen(address, &draft, entry, live.as_ref());
         // An import makes and ends nothing; one that would was refused.
         if imported.is_none() {
-            guards::check(self.input, resource, &draft, flags, &mut self.diagnostics);
+            guards::check(resource, &draft, flags, &mut self.diagnostics);
+        }
+        if imported.is_none() || draft.change.action == Action::Import {
+            names::check_strangers(self.input, &draft, &mut self.diagnostics);
         }
         self.changing.note(&draft.change, &draft.changed);
         let sensitive = draft.change.sensitive.clone();
@@ -391,6 +396,7 @@ impl<'a> Planner<'a> {
             (&a.address, a.deposed, &a.object).cmp(&(&b.address, b.deposed, &b.object))
         });
         self.drift.sort_by(|a, b| a.address.cmp(&b.address));
+        names::check_twice(self.input, &self.drafts, &mut self.diagnostics);
         let steps = lower::lower(&self.drafts, self.input.snapshot, &mut self.diagnostics);
         let outputs = outputs::outputs(&mut self);
         let base = self.base();

@@ -199,7 +199,13 @@ fn ending(address: &Address, entry: &Entry, object: &Object, live: &Live<'_>) ->
 }
 
 fn draft(change: Change, schema: &Arc<TypeSchema>) -> Draft {
-    Draft { change, schema: schema.clone(), create_first: false, changed: BTreeSet::new() }
+    Draft {
+        change,
+        schema: schema.clone(),
+        create_first: false,
+        retains: false,
+        changed: BTreeSet::new(),
+    }
 }
 
 fn reason(planner: &Planner<'_>, address: &Address, config: Option<&ResourceConfig>) -> Reason {

@@ -1,0 +1,117 @@
+//! Names: whether what an instance is to be called is free, in the API and in the plan itself.
+//!
+//! Only names that are known are looked at; of the others the API decides. In which order names
+//! pass from one object to the next is for [`super::lower`] to say.
+
+use std::collections::BTreeMap;
+
+use super::input::PlanInput;
+use super::planner::Draft;
+use super::{Action, Change, diagnostics};
+use crate::address::{Address, Name};
+use crate::diagnostics::{Diagnostics, Span};
+use crate::schema::TypeSchema;
+use crate::state::ObjectId;
+
+/// Says where a name is wanted that an object outside the state bears.
+pub(super) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, found: &mut Diagnostics) {
+    let (change, schema) = (&draft.change, &draft.schema);
+    let Some(name) = taken_name(draft) else { return };
+    // A second bearer of a name that need not be unique is worth a warning only where it is made.
+    let makes = matches!(change.action, Action::Create | Action::Replace);
+    if !makes && !schema.unique_name {
+        return;
+    }
+    let key = (change.provider.clone(), schema.name.clone(), Name::from(name));
+    let Some(ids) = input.observations.strangers.get(&key) else { return };
+    let ids: Vec<&ObjectId> = ids.iter().filter(|id| !is_imported(input, change, id)).collect();
+    if ids.is_empty() {
+        return;
+    }
+    let ids = ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let span = span_of(input, draft);
+    found.push(if change.action == Action::Create || !schema.unique_name {
+        diagnostics::name_is_taken(span, &change.address, name, schema.unique_name, &ids)
+    } else {
+        diagnostics::other_bears_name(span, &change.address, name, &ids)
+    });
+}
+
+/// Whether this plan takes the object over: what it is called afterwards, its own change says.
+fn is_imported(input: &PlanInput<'_>, change: &Change, id: &ObjectId) -> bool {
+    let imports = &input.config.imports;
+    imports.iter().any(|(address, import)| {
+        let config = input.config.resources.get(&address.block);
+        import.id == *id
+            && address.block.ty == change.address.block.ty
+            && config.is_some_and(|resource| resource.provider == change.provider)
+    })
+}
+
+/// Says where two of the plan's objects are to bear one name that must be unique.
+pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut Diagnostics) {
+    let mut bearers: BTreeMap<(&Name, &Name, &str), Vec<&Draft>> = BTreeMap::new();
+    let unique = drafts.iter().filter(|draft| draft.schema.unique_name && !draft.change.deposed);
+    for draft in unique {
+        for name in names_afterwards(draft) {
+            let key = (&draft.change.provider, &draft.schema.name, name);
+            bearers.entry(key).or_default().push(draft);
+        }
+    }
+    for ((_, _, name), bearers) in bearers.into_iter().filter(|(_, bearers)| bearers.len() > 1) {
+        // It is the one that takes the name that has to give way.
+        let Some(&late) = bearers.iter().rev().find(|draft| taken_name(draft).is_some()) else {
+            continue;
+        };
+        let others: Vec<&Address> = bearers
+            .iter()
+            .map(|draft| &draft.change.address)
+            .filter(|address| **address != late.change.address)
+            .collect();
+        let span = span_of(input, late);
+        found.push(if others.is_empty() {
+            diagnostics::name_stays_taken(span, &late.change.address, name)
+        } else {
+            diagnostics::one_name_twice(span, &late.change.address, name, &others)
+        });
+    }
+}
+
+/// The name that an instance takes with this plan, where it is known.
+fn taken_name(draft: &Draft) -> Option<&str> {
+    let after = name_in(&draft.schema, draft.change.after.as_deref())?;
+    let before = name_in(&draft.schema, draft.change.before.as_deref());
+    match draft.change.action {
+        Action::Create | Action::Replace => Some(after),
+        Action::Update | Action::Import if before != Some(after) => Some(after),
+        _ => None,
+    }
+}
+
+/// The names that are borne when the plan is done; what is let go keeps its own, also beside the
+/// object that replaces it.
+fn names_afterwards(draft: &Draft) -> impl Iterator<Item = &str> {
+    let change = &draft.change;
+    let kept = change.action == Action::Forget || draft.retains;
+    let before = change.before.as_deref().filter(|_| kept);
+    let objects = [change.after.as_deref(), before];
+    objects.into_iter().filter_map(|object| name_in(&draft.schema, object))
+}
+
+fn name_in<'a>(
+    schema: &TypeSchema,
+    object: Option<&'a crate::value::Attributes>,
+) -> Option<&'a str> {
+    object?.get(schema.name_attribute.as_ref()?)?.as_str()
+}
+
+/// Where the spec gives the name, else where it declares the instance.
+fn span_of(input: &PlanInput<'_>, draft: &Draft) -> Option<Span> {
+    let config = input.config.resources.get(&draft.change.address.block);
+    let name = draft.schema.name_attribute.as_ref();
+    config
+        .zip(name)
+        .and_then(|(resource, name)| resource.attributes.get(name))
+        .map(|item| item.value.span)
+        .or(draft.change.span)
+}
