@@ -543,6 +543,8 @@ pub(crate) struct Resolve {
     /// There is no object
     #[arg(long, requires = "address")]
     pub(crate) absent: bool,
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
 }
 
 /// `plumb unlock`.

@@ -120,6 +120,10 @@ fn described(
         return Described::serverless(None);
     };
     let (name, document) = (provider_serverless::NAME, &text.document);
+    if document.torn {
+        let message = "the spec cannot be read, so where the job API is is not known";
+        return Err(CommandError::new(message).help("`plumb validate` shows what is wrong"));
+    }
     if !document.providers.contains_key(name) {
         return Described::serverless(None);
     }

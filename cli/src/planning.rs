@@ -53,7 +53,7 @@ pub(crate) fn read(
     variables: &VariableArgs,
     state: &Snapshot,
 ) -> Result<Resolved, CommandError> {
-    let declared = declare(folder, base, variables, state)?;
+    let declared = declare(session::read_spec(folder)?, folder, base, variables, state)?;
     let Declared { mut text, described, mut diagnostics, given, files } = declared;
     let providers = schemas(&described.configure(&session::variable)?.providers);
     let input = ResolveInput { variables: given, providers, files };
@@ -87,12 +87,12 @@ struct Declared {
 }
 
 fn declare(
+    mut text: SpecText,
     folder: &Folder,
     base: &Path,
     variables: &VariableArgs,
     state: &Snapshot,
 ) -> Result<Declared, CommandError> {
-    let mut text = session::read_spec(folder)?;
     let environment = session::variable;
     let declared = text.document.variables.keys();
     let given = variables::given(declared, variables, base, &environment)?;
@@ -109,14 +109,31 @@ fn declare(
 /// The providers of these names, for commands that go by a state or a saved plan and not by the
 /// spec. How they are described and where they are stands in the provider blocks of the spec, if
 /// there is one; nothing else of it counts.
+///
+/// What is wrong with the spec is said only where one of them cannot be called because of it.
 pub(crate) fn named_providers(
     names: &BTreeSet<Name>,
     folder: &Folder,
-    base: &Path,
-    variables: &VariableArgs,
+    (base, variables): (&Path, &VariableArgs),
+    output: &Output,
 ) -> Result<Described, CommandError> {
-    let declared = declare(folder, base, variables, &no_state()).ok();
-    Described::named(names, declared.map(|declared| declared.described))
+    let Some(text) = session::read_spec_if_any(folder)? else {
+        return Described::named(names, Described::default());
+    };
+    let torn = text.document.torn;
+    let declared = declare(text, folder, base, variables, &no_state())?;
+    let Declared { text, described, mut diagnostics, .. } = declared;
+    let named = if torn {
+        let message = "the spec cannot be read, so where its providers are is not known";
+        Err(CommandError::new(message).help("mend the spec first"))
+    } else {
+        Described::named(names, described)
+    };
+    if named.is_err() {
+        diagnostics.sort();
+        output.diagnostics(&diagnostics, &text.sources);
+    }
+    named
 }
 
 fn unchecked() -> Diagnostic {

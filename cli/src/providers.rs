@@ -31,8 +31,8 @@ const ADDRESSES: [&str; 3] =
 #[derive(Default)]
 pub(crate) struct Described {
     instances: BTreeMap<Name, Instance>,
-    /// Whether one of them cannot be used, so that types may be missing that the spec uses.
-    broken: bool,
+    /// Those that cannot be used, so that types may be missing that the spec uses.
+    unusable: BTreeSet<Name>,
 }
 
 struct Instance {
@@ -41,6 +41,9 @@ struct Instance {
     header: Option<Span>,
     /// What the spec says, by key.
     settings: BTreeMap<String, String>,
+    /// Whether the spec says more, which could not be computed: its schemas are known then, and
+    /// where it is called is not.
+    open: bool,
     /// Whether it is the serverless provider.
     serverless: bool,
 }
@@ -85,29 +88,30 @@ impl Described {
             described.declare(folder, name, settings, (sources, diagnostics))?;
         }
         let serverless = Name::from(provider_serverless::NAME);
-        let missing = !described.instances.contains_key(&serverless);
+        let missing = !settings.contains_key(&serverless);
         if missing && (described.leaves_types(document) || names(state).contains(&serverless)) {
             described.add_serverless()?;
         }
         Ok(described)
     }
 
-    /// Those of these names: as the spec declares them, if there is one, else as they come with
-    /// Plumb.
-    pub(crate) fn named(
-        names: &BTreeSet<Name>,
-        declared: Option<Self>,
-    ) -> Result<Self, CommandError> {
-        let mut declared = declared.unwrap_or_default();
+    /// Those of these names: as the spec declares them, else as they come with Plumb. What the spec
+    /// declares and cannot say is no reason to call something else.
+    pub(crate) fn named(names: &BTreeSet<Name>, mut declared: Self) -> Result<Self, CommandError> {
         let mut described = Self::default();
         for name in names {
+            if declared.is_unusable(name) {
+                let message = format!("the spec does not say how the provider `{name}` is called");
+                let help = "mend the spec, or give the variables that its provider block needs";
+                return Err(CommandError::new(message).help(help));
+            }
             if let Some(instance) = declared.instances.remove(name) {
                 described.instances.insert(name.clone(), instance);
                 continue;
             }
             match &**name {
                 provider_builtin::NAME => {}
-                provider_serverless::NAME if !declared.broken => described.add_serverless()?,
+                provider_serverless::NAME => described.add_serverless()?,
                 other => {
                     return Err(CommandError::new(format!(
                         "there is no provider `{other}` here that can be used"
@@ -119,6 +123,11 @@ impl Described {
             }
         }
         Ok(described)
+    }
+
+    /// Whether the spec declares a provider and something of that is not known.
+    fn is_unusable(&self, name: &Name) -> bool {
+        self.unusable.contains(name) || self.instances.get(name).is_some_and(|found| found.open)
     }
 
     /// The serverless provider alone, as a spec configures it: for jobs, which need no other.
@@ -137,19 +146,20 @@ impl Described {
 
     /// Leaves those out that cannot be configured as the spec says, and says why.
     pub(crate) fn check(&mut self, environment: Environment<'_>, diagnostics: &mut Diagnostics) {
-        self.instances.retain(|_, instance| {
+        self.instances.retain(|name, instance| {
             let Err(found) = instance.configure(environment) else { return true };
-            for diagnostic in found.iter() {
+            // Of what is not known nothing follows; why it is not was said.
+            for diagnostic in found.iter().filter(|_| !instance.open) {
                 diagnostics.push(diagnostic.clone().at(instance.header));
             }
-            self.broken = true;
+            self.unusable.insert(name.clone());
             false
         });
     }
 
     /// Whether a type that nobody has may be one of a provider that cannot be used.
     pub(crate) fn is_broken(&self) -> bool {
-        self.broken
+        !self.unusable.is_empty()
     }
 
     /// Whether there is none.
@@ -165,8 +175,13 @@ impl Described {
         &mut self,
         settings: BTreeMap<String, String>,
     ) -> Result<(), CommandError> {
-        let instance =
-            Instance { descriptor: serverless()?, header: None, settings, serverless: true };
+        let instance = Instance {
+            descriptor: serverless()?,
+            header: None,
+            settings,
+            open: false,
+            serverless: true,
+        };
         self.instances.insert(provider_serverless::NAME.into(), instance);
         Ok(())
     }
@@ -202,6 +217,8 @@ impl Described {
         }
         let descriptor = match values.remove("descriptor") {
             Some(path) => load(folder, &path, settings, (sources, diagnostics)),
+            // What it says has no value; why was said.
+            None if settings.open.contains("descriptor") => None,
             None if &**name == provider_builtin::NAME => return Ok(()),
             None if &**name == provider_serverless::NAME => Some(serverless()?),
             None => {
@@ -210,15 +227,18 @@ impl Described {
             }
         };
         let Some(descriptor) = descriptor else {
-            self.broken = true;
+            self.unusable.insert(name.clone());
             return Ok(());
         };
         report_unknown(&descriptor, settings, diagnostics);
         values.retain(|key, _| descriptor.settings().contains(key.as_str()));
         let serverless =
             &**name == provider_serverless::NAME && !settings.values.contains_key("descriptor");
-        let instance =
-            Instance { descriptor, header: Some(settings.header), settings: values, serverless };
+        // A setting that is none leaves open, too, what was meant by it.
+        let given = settings.values.keys().filter(|key| &***key != "descriptor").count();
+        let (header, open) =
+            (Some(settings.header), !settings.open.is_empty() || values.len() < given);
+        let instance = Instance { descriptor, header, settings: values, open, serverless };
         self.instances.insert(name.clone(), instance);
         Ok(())
     }
@@ -274,7 +294,8 @@ impl Described {
     /// Whether the serverless provider is used and nobody says where its service is.
     pub(crate) fn needs_child(&self, environment: Environment<'_>) -> bool {
         let given = |name: &&str| environment(name).is_some_and(|value| !value.trim().is_empty());
-        self.instances.values().any(|instance| instance.serverless && instance.settings.is_empty())
+        let says_nothing = |instance: &Instance| instance.settings.is_empty() && !instance.open;
+        self.instances.values().any(|instance| instance.serverless && says_nothing(instance))
             && !ADDRESSES.iter().any(given)
     }
 }

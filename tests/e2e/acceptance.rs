@@ -23,7 +23,7 @@ fn names(n: usize) -> Vec<String> {
 }
 
 /// A project whose requests go by way of a relay.
-fn relayed(spec: &str, service: &Service) -> (Project, Recorder) {
+pub(crate) fn relayed(spec: &str, service: &Service) -> (Project, Recorder) {
     let recorder = Recorder::of(service);
     let mut project = Project::new(spec);
     for (name, value) in &service.environment {
@@ -132,7 +132,7 @@ fn one_look_resolves_all_creates_that_were_in_flight() {
 }
 
 /// A type whose lost creates nobody can find: its names may not be changed later.
-const ASKING: &str = r#"
+pub(crate) const ASKING: &str = r#"
 [provider]
 name = "vault"
 key = { env = "PLUMB_SERVERLESS_API_KEY" }

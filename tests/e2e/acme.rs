@@ -444,15 +444,15 @@ fn mistakes_in_a_descriptor_are_shown_where_they_stand() {
 
     project.write("acme.provider.toml", text);
     for (setting, words) in [
-        ("descriptor = \"./nothing.toml\"", ["./nothing.toml cannot be used", "plumb.toml:15:14"]),
-        ("descriptor = \"../acme.provider.toml\"", ["cannot be used", "plumb.toml:15:14"]),
+        ("descriptor = \"./nothing.toml\"", ["./nothing.toml cannot be used", "plumb.toml:16:14"]),
+        ("descriptor = \"../acme.provider.toml\"", ["cannot be used", "plumb.toml:16:14"]),
         (
             "descriptor = \"./acme.provider.toml\"\nurls = \"http://127.0.0.1:1\"",
             ["no setting `urls`", "did you mean `url`?"],
         ),
         (
             "descriptor = \"./acme.provider.toml\"\nurl = \"nowhere\"",
-            ["the address of the API store", "plumb.toml:14:1"],
+            ["the address of the API store", "plumb.toml:15:1"],
         ),
     ] {
         project

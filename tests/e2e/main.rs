@@ -4,6 +4,7 @@
 
 mod acceptance;
 mod acme;
+mod addressed;
 mod bad_input;
 mod checks;
 mod crashes;

@@ -252,8 +252,8 @@ async fn of_file(
     let folded = planning::load(&folder).await?;
     let mut names: BTreeSet<_> = saved.plan.base.providers.keys().cloned().collect();
     names.extend(crate::providers::names(&folded.snapshot));
-    let described =
-        planning::named_providers(&names, &folder, base, &args.planning.selection.variables)?;
+    let given = (base, &args.planning.selection.variables);
+    let described = planning::named_providers(&names, &folder, given, output)?;
     let connecting = described.connect(&folder, &session::variable, output);
     let configured = unless_stopped(&stop, connecting).await?;
     if configured.missing.has_errors() {

@@ -1,5 +1,6 @@
 //! `plumb resolve`: a person decides what became of a call in doubt.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,6 @@ use crate::args::{Resolve, VariableArgs};
 use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
 use crate::planning;
-use crate::providers::names;
 use crate::session::{self, Folder, System};
 
 pub(crate) fn run(
@@ -28,9 +28,26 @@ pub(crate) fn run(
     session::wait_for(async {
         match &args.address {
             None => show(&folder, output).await,
-            Some(address) => decide(&folder, &parse(address)?, args, output).await,
+            Some(address) => {
+                let asked = Asked { folder: &folder, base, args };
+                decide(&asked, &parse(address)?, output).await
+            }
         }
     })
+}
+
+/// What was asked for.
+struct Asked<'a> {
+    folder: &'a Folder,
+    base: &'a Path,
+    args: &'a Resolve,
+}
+
+impl<'a> Asked<'a> {
+    /// The values of variables, with where the paths of their files are seen from.
+    fn given(&self) -> (&'a Path, &'a VariableArgs) {
+        (self.base, &self.args.variables)
+    }
 }
 
 async fn show(folder: &Folder, output: &Output) -> Result<Status, CommandError> {
@@ -56,11 +73,11 @@ fn line(call: CallId, pending: &Pending, running: bool) -> String {
 }
 
 async fn decide(
-    folder: &Folder,
+    asked: &Asked<'_>,
     address: &Address,
-    args: &Resolve,
     output: &Output,
 ) -> Result<Status, CommandError> {
+    let Asked { folder, args, .. } = asked;
     if args.adopt.is_none() && !args.absent {
         return Err(CommandError::new(format!("what became of the call for {address}?")).help(
             "give `--adopt ID` if an object with this id is there, or `--absent` if there is none",
@@ -72,7 +89,7 @@ async fn decide(
         return Err(CommandError::new("nothing was applied yet, so nothing is in doubt"));
     }
     let mut session = Session::open(&*store, &holder, Duration::ZERO, &System, None).await?;
-    let resolution = resolution(folder, session.snapshot(), address, args, output).await;
+    let resolution = resolution(asked, session.snapshot(), address, output).await;
     match resolution {
         Ok((call, resolution)) => {
             session.record(Record::Resolved { call, resolution })?;
@@ -90,10 +107,9 @@ async fn decide(
 }
 
 async fn resolution(
-    folder: &Folder,
+    asked: &Asked<'_>,
     snapshot: &Snapshot,
     address: &Address,
-    args: &Resolve,
     output: &Output,
 ) -> Result<(CallId, Resolution), CommandError> {
     let found = snapshot.pending.iter().find(|(_, pending)| pending.started.address == *address);
@@ -102,8 +118,8 @@ async fn resolution(
             .help("`plumb resolve` lists what is"));
     };
     let is_create = pending.started.object.is_none();
-    let resolution = match &args.adopt {
-        Some(id) => adopt(folder, snapshot, pending, id, output).await?,
+    let resolution = match &asked.args.adopt {
+        Some(id) => adopt(asked, snapshot, pending, id, output).await?,
         None if is_create => Resolution::Absent { at_ms: System::now_ms() },
         None => Resolution::Gone,
     };
@@ -112,7 +128,7 @@ async fn resolution(
 
 /// Reads the object that a person says is the one, so that the state knows what it is.
 async fn adopt(
-    folder: &Folder,
+    asked: &Asked<'_>,
     snapshot: &Snapshot,
     pending: &Pending,
     id: &str,
@@ -128,10 +144,9 @@ async fn adopt(
     if let Some((owner, _)) = others.find(|(_, entry)| owned(entry)) {
         return Err(CommandError::new(format!("{owner} stands for this object already")));
     }
-    let variables = VariableArgs::default();
-    let described =
-        planning::named_providers(&names(snapshot), folder, Path::new("."), &variables)?;
-    let configured = described.connect(folder, &session::variable, output).await?;
+    let named = BTreeSet::from([started.provider.clone()]);
+    let described = planning::named_providers(&named, asked.folder, asked.given(), output)?;
+    let configured = described.connect(asked.folder, &session::variable, output).await?;
     let provider = configured
         .providers
         .get(&started.provider)

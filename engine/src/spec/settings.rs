@@ -1,15 +1,19 @@
 //! What must be known before anything can be looked up: where state lives, and how providers are
 //! configured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::resolve::{Files, Given, check_files};
 use super::scope::{Locals, PlainScope};
-use super::{Document, RawBlock, SpecExpr, Variable, backends, diagnostics as say, variables};
+use super::{
+    Document, Item, RawBlock, SpecExpr, Variable, backends, diagnostics as say, variables,
+};
 use crate::address::Name;
 use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::evaluate::evaluate;
+use crate::expression::visit::roots;
+use crate::expression::{Expr, Root};
 use crate::value::{Datum, Value};
 
 /// A `[provider.NAME]` block with its values.
@@ -19,6 +23,8 @@ pub struct ProviderSettings {
     pub header: Span,
     /// Its settings by key.
     pub values: BTreeMap<Name, Setting>,
+    /// The keys of those that have no value: something is wrong with them, or with what they need.
+    pub open: BTreeSet<Name>,
 }
 
 /// One setting of a provider.
@@ -46,28 +52,23 @@ pub struct StateSettings {
 /// Evaluates the `[provider.NAME]` blocks, which see only variables, locals and files.
 ///
 /// What is wrong with variables is among the diagnostics, as it is among those of `resolve`;
-/// sorting drops the repetition. With a wrong variable no setting is computed.
+/// sorting drops the repetition. Each setting stands for itself: only one that needs what is wrong
+/// has no value, and is [open](ProviderSettings::open).
 pub fn provider_settings(
     document: &Document,
     given: &BTreeMap<Name, Given>,
     files: &Files,
 ) -> (BTreeMap<Name, ProviderSettings>, Diagnostics) {
-    let (variables, mut diagnostics) = variables::variables(document, given);
-    let mut settings: BTreeMap<Name, ProviderSettings> = document
-        .providers
-        .iter()
-        .map(|(name, block)| {
-            (name.clone(), ProviderSettings { header: block.header, values: BTreeMap::new() })
-        })
-        .collect();
-    if document.providers.is_empty() || diagnostics.has_errors() {
-        return (settings, diagnostics);
+    let (variables, wrong, mut diagnostics) = variables::read(document, given);
+    if document.providers.is_empty() {
+        return (BTreeMap::new(), diagnostics);
     }
     check_files(document, files, &mut diagnostics);
+    let is_whole = |item: &&Item| !document.broken.contains(&item.value.span);
     let locals: BTreeMap<Name, SpecExpr> = document
         .locals
         .iter()
-        .filter(|(_, item)| !document.broken.contains(&item.value.span))
+        .filter(|(_, item)| is_whole(item))
         .map(|(name, item)| (name.clone(), item.value.clone()))
         .collect();
     let texts = files
@@ -75,12 +76,41 @@ pub fn provider_settings(
         .filter_map(|(path, text)| Some((path.clone(), Arc::clone(text.as_ref().ok()?))));
     let texts = texts.collect();
     let scope = scope(&variables, &locals, &texts);
+    let mut settings = BTreeMap::new();
     for (name, block) in &document.providers {
-        let values = evaluate_all(document, block, &scope, &mut diagnostics);
-        settings.insert(name.clone(), ProviderSettings { header: block.header, values });
+        let reader = Reader { document, scope: &scope, wrong: &wrong };
+        settings.insert(name.clone(), reader.block(block, &mut diagnostics));
     }
     diagnostics.sort();
     (settings, diagnostics)
+}
+
+/// The variables that provider blocks refer to, also by way of locals.
+pub fn provider_variables(document: &Document) -> BTreeSet<Name> {
+    let blocks = document.providers.values();
+    let items = blocks.flat_map(|block| block.items.iter().map(|(_, item)| item));
+    items.flat_map(|item| reached(document, &item.value.expr).variables).collect()
+}
+
+/// What an expression refers to, also by way of locals.
+#[derive(Default)]
+struct Reached {
+    variables: BTreeSet<Name>,
+    locals: BTreeSet<Name>,
+}
+
+fn reached(document: &Document, expr: &Expr) -> Reached {
+    let (mut reached, mut open) = (Reached::default(), vec![expr]);
+    while let Some(expr) = open.pop() {
+        roots(expr, &mut |root, _| match root {
+            Root::Var(name) => drop(reached.variables.insert(name.clone())),
+            Root::Local(name) if reached.locals.insert(name.clone()) => {
+                open.extend(document.locals.get(name).map(|item| &item.value.expr));
+            }
+            _ => {}
+        });
+    }
+    reached
 }
 
 fn scope<'a>(
@@ -91,29 +121,52 @@ fn scope<'a>(
     PlainScope { variables, locals: Locals::new(locals), files }
 }
 
-fn evaluate_all(
-    document: &Document,
-    block: &RawBlock,
-    scope: &PlainScope<'_>,
-    diagnostics: &mut Diagnostics,
-) -> BTreeMap<Name, Setting> {
-    let mut values = BTreeMap::new();
-    for (key, item) in block.items.iter() {
-        if document.broken.contains(&item.value.span) {
-            continue;
-        }
-        match evaluate(&item.value.expr, scope) {
-            Ok(value) => {
+/// Reads provider blocks.
+struct Reader<'a> {
+    document: &'a Document,
+    scope: &'a PlainScope<'a>,
+    /// The variables without a value.
+    wrong: &'a BTreeSet<Name>,
+}
+
+impl Reader<'_> {
+    fn block(&self, block: &RawBlock, diagnostics: &mut Diagnostics) -> ProviderSettings {
+        let (mut values, mut open) = (BTreeMap::new(), BTreeSet::new());
+        for (key, item) in block.items.iter() {
+            if let Some(value) = self.value(item, diagnostics) {
                 let setting = Setting { value, key: item.key, span: item.value.span };
                 values.insert(key.clone(), setting);
+            } else {
+                open.insert(key.clone());
             }
+        }
+        ProviderSettings { header: block.header, values, open }
+    }
+
+    /// The value of a setting; none where something is wrong with it, which is said here unless it
+    /// was said of what it needs.
+    fn value(&self, item: &Item, diagnostics: &mut Diagnostics) -> Option<Datum> {
+        if self.document.broken.contains(&item.value.span) || self.needs_wrong(&item.value.expr) {
+            return None;
+        }
+        match evaluate(&item.value.expr, self.scope) {
+            Ok(value) => Some(value),
             Err(error) => {
-                let at = item.value.span_of(error.range);
-                diagnostics.push(say::expression(&error, at));
+                diagnostics.push(say::expression(&error, item.value.span_of(error.range)));
+                None
             }
         }
     }
-    values
+
+    fn needs_wrong(&self, expr: &Expr) -> bool {
+        let Self { document, wrong, .. } = self;
+        let reached = reached(document, expr);
+        let is_broken = |name: &Name| {
+            let item = document.locals.get(name);
+            item.is_some_and(|item| document.broken.contains(&item.value.span))
+        };
+        !reached.variables.is_disjoint(wrong) || reached.locals.iter().any(is_broken)
+    }
 }
 
 /// Reads `[state]`: plain values, because a state must be found before anything is computed.
@@ -205,11 +258,19 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_variable_stops_the_settings() {
-        let (_, document) = document("[variable.a]\ntype = 'string'\n[provider.acme]\na = 1\n");
+    fn a_setting_has_no_value_only_where_it_needs_a_wrong_variable() {
+        let (_, document) = document(
+            "[variable.a]\ntype = 'string'\n[variable.b]\ndefault = 'x'\n[local]\nl = '${local.m}'\nm = '${var.a}'\n\
+             [provider.acme]\none = 1\ntwo = '${var.b}'\nthree = '${local.l}'\nfour = '${var.a}'\n",
+        );
         let (settings, diagnostics) =
             provider_settings(&document, &BTreeMap::new(), &BTreeMap::new());
-        assert!(diagnostics.has_errors() && settings["acme"].values.is_empty());
+        assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+        let keys = |names: Vec<&Name>| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let acme = &settings["acme"];
+        assert_eq!(keys(acme.values.keys().collect()), ["one", "two"]);
+        assert_eq!(keys(acme.open.iter().collect()), ["four", "three"]);
+        assert_eq!(keys(provider_variables(&document).iter().collect()), ["a", "b"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! No message shows a value: whether a variable is sensitive must not decide how careful we are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::constant::{constant, from_toml};
 use super::resolve::Given;
@@ -22,17 +22,32 @@ pub fn variables(
     document: &Document,
     given: &BTreeMap<Name, Given>,
 ) -> (BTreeMap<Name, Variable>, Diagnostics) {
+    let (variables, _, diagnostics) = read(document, given);
+    (variables, diagnostics)
+}
+
+/// The same, with the names of those that have no value because something is wrong with them.
+pub(super) fn read(
+    document: &Document,
+    given: &BTreeMap<Name, Given>,
+) -> (BTreeMap<Name, Variable>, BTreeSet<Name>, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     for name in given.keys().filter(|name| !document.variables.contains_key(*name)) {
         let known = document.variables.keys().map(|name| &**name);
         diagnostics.push(say::unknown_variable(name, known));
     }
-    let variables = document.variables.iter().map(|(name, block)| {
-        let mut reader = Reader { document, name, block, diagnostics: &mut diagnostics };
-        (name.clone(), reader.variable(given.get(name)))
-    });
-    let variables = variables.collect();
-    (variables, diagnostics)
+    let (mut variables, mut wrong) = (BTreeMap::new(), BTreeSet::new());
+    for (name, block) in &document.variables {
+        let mut found = Diagnostics::new();
+        let mut reader = Reader { document, name, block, diagnostics: &mut found };
+        variables.insert(name.clone(), reader.variable(given.get(name)));
+        let is_broken = |item: &Item| document.broken.contains(&item.value.span);
+        if found.has_errors() || block.items.values().any(is_broken) {
+            wrong.insert(name.clone());
+        }
+        diagnostics.extend(found);
+    }
+    (variables, wrong, diagnostics)
 }
 
 /// Reads one variable.

@@ -1,0 +1,107 @@
+//! Commands that go by a saved plan or by the state call what the spec names, or nothing.
+
+use crate::acceptance::{ASKING, relayed};
+use crate::harness::{Project, Service, data};
+use crate::recorder::Mood;
+
+/// A spec that says where the service is, and has a variable without a value.
+fn addressed(service: &Service) -> (String, Project) {
+    let url = |api: &str| &service.environment[&format!("PLUMB_SERVERLESS_{api}_URL")];
+    let spec = format!(
+        "[provider.serverless]\nrest_url = \"{}\"\ngraphql_url = \"{}\"\nqueue_url = \"{}\"\n\
+         [variable.size]\ntype = \"integer\"\n\
+         [resource.network_volume.v]\nname = \"v\"\nsize = \"${{var.size}}\"\n\
+         data_center_id = \"EU-RO-1\"\n",
+        url("REST"),
+        url("GRAPHQL"),
+        url("QUEUE"),
+    );
+    let mut project = Project::new(&spec);
+    let name = "PLUMB_SERVERLESS_API_KEY";
+    project.set(name, &service.environment[name]);
+    project.set("PLUMB_ALLOWED_HOSTS", "127.0.0.1");
+    (spec, project)
+}
+
+#[test]
+fn a_saved_plan_needs_no_variable_to_find_the_service_of_its_spec() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let (_, project) = addressed(&service);
+    project.run(&["plan", "--var", "size=5", "--out", "p.json"]).expect(0);
+    let applied = project.run(&["apply", "p.json", "-y"]).expect(0);
+    assert_eq!(service.names("/networkvolumes"), ["v"], "{}", applied.said());
+    assert!(!project.path(".plumb/service").exists(), "no service of this machine was started");
+}
+
+#[test]
+fn an_address_that_is_not_known_is_not_another_one() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let (spec, project) = addressed(&service);
+    project.run(&["plan", "--var", "size=5", "--out", "p.json"]).expect(0);
+    let url = &service.environment["PLUMB_SERVERLESS_REST_URL"];
+    let by_variable = format!("[variable.rest]\ntype = \"string\"\n{spec}");
+    let by_variable =
+        by_variable.replace(url, "${local.rest}") + "[local]\nrest = \"${var.rest}\"\n";
+    for (text, word) in [
+        (by_variable.as_str(), "rest"),
+        (&spec.replace("rest_url", "rest_ulr"), "rest_url"),
+        (&spec.replace("[provider.serverless]", "[provider.serverless"), "cannot be read"),
+        (
+            &format!("[state]\nbackend = \"file\"\n{spec}")
+                .replace("[provider.serverless]", "[provider.serverless"),
+            "cannot be read",
+        ),
+    ] {
+        project.write("plumb.toml", text);
+        let refused = project.run(&["apply", "p.json", "-y"]).expect(1);
+        assert!(refused.stderr.contains(word), "{}", refused.said());
+        assert!(!refused.stderr.contains("another account"), "{}", refused.said());
+    }
+    assert!(service.mutations().is_empty());
+    assert!(!project.path(".plumb/service").exists(), "no service of this machine was started");
+    project.write("plumb.toml", &by_variable);
+    project.run(&["apply", "p.json", "-y", "--var", &format!("rest={url}")]).expect(0);
+    assert_eq!(service.names("/networkvolumes"), ["v"]);
+}
+
+#[test]
+fn resolve_takes_the_variables_that_a_provider_block_needs_and_no_others() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let spec = "[variable.which]\ntype = \"string\"\n[variable.size]\ntype = \"integer\"\n\
+        [provider.vault]\ndescriptor = \"./${var.which}.provider.toml\"\n\
+        [resource.volume.v]\nname = \"v\"\nsize = \"${var.size}\"\ndata_center_id = \"EU-RO-1\"\n";
+    let (project, recorder) = relayed(spec, &service);
+    project.write("vault.provider.toml", ASKING);
+    recorder.mood(Mood::Lose, true);
+    project.run(&["apply", "-y", "--var", "which=vault", "--var", "size=5"]).expect(4);
+    recorder.mood(Mood::Pass, true);
+    let id = service.list("/networkvolumes")[0]["id"].as_str().unwrap().to_owned();
+    let adopt = ["resolve", "volume.v", "--adopt", &id];
+    let refused = project.run(&adopt).expect(1);
+    assert!(refused.stderr.contains("which"), "{}", refused.said());
+    assert!(!refused.stderr.contains("there is no provider"), "{}", refused.said());
+    project.run(&[&adopt[..], &["--var", "which=vault"]].concat()).expect(0);
+}
+
+#[test]
+fn a_missing_variable_is_no_missing_descriptor() {
+    let spec = "[variable.secret]\ntype = \"string\"\n[variable.which]\ntype = \"string\"\n\
+        [provider.vault]\ndescriptor = \"./vault.provider.toml\"\n\
+        [provider.other]\ndescriptor = \"./${var.which}.provider.toml\"\n\
+        [resource.volume.v]\nname = \"${var.secret}\"\nsize = 5\ndata_center_id = \"EU-RO-1\"\nhue = 1\n";
+    let project = Project::new(spec);
+    project.write("vault.provider.toml", ASKING);
+    let refused = project.run(&["validate"]).expect(1).stderr;
+    assert!(!refused.contains("there is no provider"), "{refused}");
+    assert!(refused.contains("`secret`") && refused.contains("`which`"), "{refused}");
+    // With all providers known, the resources are checked although a variable is missing.
+    project.write(
+        "plumb.toml",
+        spec.replace("[provider.other]\ndescriptor = \"./${var.which}.provider.toml\"\n", ""),
+    );
+    let refused = project.run(&["validate"]).expect(1).stderr;
+    assert!(refused.contains("hue") && refused.contains("`secret`"), "{refused}");
+}
