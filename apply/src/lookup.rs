@@ -78,6 +78,9 @@ async fn once(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
 
 async fn read(provider: &Arc<dyn Provider>, ty: &str, id: &ObjectId) -> Found {
     match provider.read(ty, id).await {
+        Ok(object) if object.id != *id => {
+            Found::Unknown(format!("reading {id} shows {}", object.id))
+        }
         Ok(object) => Found::There(object),
         Err(error) if error.kind == Kind::NotFound => Found::Absent,
         Err(error) => Found::Unknown(error.to_string()),

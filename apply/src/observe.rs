@@ -16,7 +16,7 @@ use engine::state::{Nonce, Object, ObjectId, Snapshot};
 use engine::stored::seal_attributes;
 use engine::value::{Attributes, Path, Paths, Value};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use provider_port::{Kind, Provider};
+use provider_port::{Error, Kind, Provider};
 
 use crate::{ApplyError, Providers};
 
@@ -201,6 +201,11 @@ async fn read_all(
         .map(|known| async move {
             let provider: &Arc<dyn Provider> = &providers[&known.key.0];
             match provider.read(&known.key.1, &known.object.id).await {
+                // An answer about another object says neither that this one is there nor that not.
+                Ok(live) if live.id != known.object.id => {
+                    let message = format!("reading {} shows {}", known.object.id, live.id);
+                    Err(refresh(&known.key.1, Error::new(Kind::InDoubt, message)))
+                }
                 Ok(live) => Ok((known.place(), Observed::Live(seal(known, &live, key)))),
                 Err(error) if error.kind == Kind::NotFound => Ok((known.place(), Observed::Gone)),
                 Err(error) => Err(refresh(&known.key.1, error)),

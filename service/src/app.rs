@@ -74,12 +74,21 @@ impl App {
     }
 
     /// Removes an endpoint with its jobs.
-    pub(crate) fn delete_endpoint(&self, tx: &Tx<'_>, id: &str, face: Face) -> Result<(), Problem> {
+    pub(crate) fn delete_endpoint(
+        self: &Arc<Self>,
+        tx: &Tx<'_>,
+        id: &str,
+        face: Face,
+    ) -> Result<(), Problem> {
         endpoint::delete(tx, id, face)?;
-        let mut workers = self.fleet.ever(id);
-        workers.extend(self.queue.forget(tx, id)?);
-        let (data, id) = (self.options.data.clone(), id.to_owned());
-        tx.after(move || workers.iter().for_each(|worker| logs::remove(&data, &id, worker)));
+        let mut workers = self.queue.forget(tx, id)?;
+        let (app, id) = (Arc::clone(self), id.to_owned());
+        tx.after(move || {
+            workers.extend(app.fleet.take_past_workers(&id));
+            for worker in &workers {
+                logs::remove(&app.options.data, &id, worker);
+            }
+        });
         Ok(())
     }
 

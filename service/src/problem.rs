@@ -1,7 +1,8 @@
 //! What can go wrong with a request, said once for REST, GraphQL and the job API.
 //!
-//! A problem is an answer for a person who sent something; it is not a log entry. Internal causes
-//! are logged by whoever turns them into a problem and never shown to the client.
+//! A problem is an answer for a person who sent something; it is not a log entry. What caused one
+//! inside stands beside it for the log, to which the store writes it, and is never shown to the
+//! client.
 
 use std::time::Duration;
 
@@ -33,11 +34,13 @@ pub(crate) enum Kind {
 pub(crate) struct Problem {
     pub(crate) kind: Kind,
     pub(crate) message: String,
+    /// Why, for the log of the service alone.
+    cause: Option<String>,
 }
 
 impl Problem {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Problem {
-        Problem { kind, message: message.into() }
+        Problem { kind, message: message.into(), cause: None }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Problem {
@@ -57,6 +60,16 @@ impl Problem {
         Problem::new(Kind::Internal, "Something went wrong. Please try again later.")
     }
 
+    /// An internal problem with its cause, which only the log shows.
+    pub(crate) fn because(cause: impl Into<String>) -> Problem {
+        Problem { cause: Some(cause.into()), ..Problem::internal() }
+    }
+
+    /// What caused it inside, if something did.
+    pub(crate) fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+
     /// The HTTP status of this problem.
     pub(crate) fn status(&self) -> u16 {
         match self.kind {
@@ -74,14 +87,31 @@ impl Problem {
 }
 
 impl From<rusqlite::Error> for Problem {
-    fn from(_: rusqlite::Error) -> Problem {
-        Problem::internal()
+    fn from(error: rusqlite::Error) -> Problem {
+        Problem::because(error.to_string())
     }
 }
 
 impl From<serde_json::Error> for Problem {
-    /// Only for records of our own store: what a client sent is parsed with its own message.
-    fn from(_: serde_json::Error) -> Problem {
-        Problem::internal()
+    /// Only for records of our own store: what a client sent is parsed with its own message. The
+    /// error's own words may repeat the record, which may hold secrets.
+    fn from(error: serde_json::Error) -> Problem {
+        let (what, at) = (error.classify(), error.column());
+        Problem::because(format!("a record of the store cannot be read: {what:?} at byte {at}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_for_the_log_alone() {
+        let wrong = serde_json::from_str::<i64>("\"hunter2\"").unwrap_err();
+        let problem = Problem::from(wrong);
+        assert_eq!(problem.cause(), Some("a record of the store cannot be read: Data at byte 9"));
+        assert_eq!(problem.message, Problem::internal().message);
+        let problem = Problem::from(rusqlite::Error::InvalidQuery);
+        assert_eq!(problem.cause(), Some("Query is not read-only"));
     }
 }

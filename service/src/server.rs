@@ -22,6 +22,7 @@ use crate::jobs::rates::Rates;
 use crate::jobs::{sweep, webhooks};
 use crate::lease::Leases;
 use crate::options::Options;
+use crate::problem::Problem;
 use crate::quirks::Quirks;
 use crate::store::{Store, StoreError};
 use crate::workers::fleet::Fleet;
@@ -88,6 +89,8 @@ pub enum StartError {
     Recover {
         /// The data folder.
         folder: PathBuf,
+        /// What the store said.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The key cannot be used in a header.
     #[error("the key must be visible ASCII without spaces, and not empty")]
@@ -123,7 +126,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     std::fs::create_dir_all(&folder).map_err(data_error(&folder))?;
     let lock = lock(&folder)?;
     let key = key(&options, &folder)?;
-    let store = Store::open(&folder)
+    let store = Store::open(&folder, &options.log)
         .map_err(|source| StartError::Store { folder: folder.clone(), source })?;
     logs::prune(&folder);
     raise_descriptor_limit();
@@ -133,8 +136,10 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     let addresses = addresses(bound, &key);
     let serve_json = folder.join("serve.json");
     write_private(&serve_json, &describe(&addresses)).map_err(data_error(&serve_json))?;
-    let queue =
-        recover(&store).await.map_err(|()| StartError::Recover { folder: folder.clone() })?;
+    let queue = recover(&store).await.map_err(|problem| StartError::Recover {
+        folder: folder.clone(),
+        source: problem.cause().unwrap_or(&problem.message).into(),
+    })?;
     let open = Open { store, key, queue, queue_url: addresses.queue.clone() };
     let app = app(options, open).map_err(data_error(&folder.join("access.log")))?;
     app.say(&format!("listening on {bound}, data in {}", folder.display()));
@@ -188,11 +193,11 @@ async fn watch(app: Arc<App>, stop: CancellationToken) {
 }
 
 /// Counts the jobs, and puts those back into the queue whose workers went with the last service.
-async fn recover(store: &Store) -> Result<Queue, ()> {
-    let board = store.read(Board::load).await.map_err(|_| ())?;
+async fn recover(store: &Store) -> Result<Queue, Problem> {
+    let board = store.read(Board::load).await?;
     let queue = Queue { board: Arc::new(board) };
     let recovering = queue.clone();
-    store.write(move |tx| recovering.recover(tx)).await.map_err(|_| ())?;
+    store.write(move |tx| recovering.recover(tx)).await?;
     Ok(queue)
 }
 

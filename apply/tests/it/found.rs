@@ -336,11 +336,19 @@ async fn what_waits_for_a_doubt_keeps_what_it_uses() {
     assert_eq!(world.cloud.names("image"), ["base"]);
 }
 
-/// Waits its turn for long before it sends, or is stopped meanwhile.
+/// Waits its turn for long before it sends, or is stopped meanwhile, or mixes objects up.
 struct Busy {
     cloud: crate::cloud::Cloud,
     waits: Duration,
     stop: Option<CancellationToken>,
+    /// Whatever is read, this object is shown.
+    shows: Option<engine::state::ObjectId>,
+}
+
+impl Busy {
+    fn new(world: &World, waits: Duration) -> Self {
+        Self { cloud: world.cloud.clone(), waits, stop: None, shows: None }
+    }
 }
 
 #[async_trait]
@@ -354,7 +362,7 @@ impl Provider for Busy {
     }
 
     async fn read(&self, ty: &str, id: &engine::state::ObjectId) -> Result<Object, Error> {
-        self.cloud.read(ty, id).await
+        self.cloud.read(ty, self.shows.as_ref().unwrap_or(id)).await
     }
 
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
@@ -370,8 +378,7 @@ impl Provider for Busy {
 }
 
 async fn apply_busy(world: &World, waits: Duration) -> Result<(), ApplyError> {
-    let providers =
-        world.providers_with(Arc::new(Busy { cloud: world.cloud.clone(), waits, stop: None }));
+    let providers = world.providers_with(Arc::new(Busy::new(world, waits)));
     world.apply_through(&world.store, &providers, DISK, &Options::default()).await.map(drop)
 }
 
@@ -559,8 +566,8 @@ async fn what_waits_for_another_try_remains_when_the_run_is_stopped() {
     let mut world = World::new();
     world.cloud.shared.lock().unwrap().faults.insert(0, Fault::LostBefore);
     let used = format!("{DISK}[resource.unit.u]\nname = \"u\"\ndisk_id = \"${{disk.d.id}}\"\n");
-    let (cloud, stop) = (world.cloud.clone(), Some(world.stop.clone()));
-    let busy = Busy { cloud, waits: Duration::ZERO, stop };
+    let stop = Some(world.stop.clone());
+    let busy = Busy { stop, ..Busy::new(&world, Duration::ZERO) };
     let providers = world.providers_with(Arc::new(busy));
     let options = Options::default();
     let report = world.apply_through(&world.store, &providers, &used, &options).await.unwrap();
@@ -575,4 +582,29 @@ async fn what_waits_for_another_try_remains_when_the_run_is_stopped() {
     world.stop = CancellationToken::new();
     converges(&world, &used).await;
     assert_eq!(world.cloud.names("disk"), ["d"]);
+}
+
+/// An answer about another object says nothing about this one: neither a refresh nor a look-up
+/// takes it.
+#[tokio::test(start_paused = true)]
+async fn an_answer_about_another_object_is_believed_by_nobody() {
+    let world = World::new();
+    world.apply(DISK).await.unwrap();
+    let shows = Some(world.cloud.put("disk", &[("name", Value::string("other"))]));
+    let mixed = Busy { shows, ..Busy::new(&world, Duration::ZERO) };
+    let providers = world.providers_with(Arc::new(mixed));
+    let options = Options::default();
+    let grown = DISK.replace("size = 10", "size = 20");
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostAfter);
+    }
+    let report = world.apply_through(&world.store, &providers, &grown, &options).await.unwrap();
+    assert_eq!((report.in_doubt.len(), report.summary.updated), (1, 0), "{report:?}");
+    converges(&world, &grown).await;
+    world.cloud.shared.lock().unwrap().objects.retain(|(_, id), _| *id.0 != *"disk-1");
+    let result = world.apply_through(&world.store, &providers, &grown, &options).await;
+    let error = result.unwrap_err();
+    assert!(matches!(error, ApplyError::Refresh { .. }), "{error:?}");
 }

@@ -15,9 +15,14 @@ use super::board::{Board, Tally};
 use super::queue::{self, Outcome, Queue, Taker};
 use super::record::State;
 use super::submission::Submission;
+use crate::options::LogLine;
 use crate::problem::{Kind, Problem};
 use crate::resources::endpoint::{self, Endpoint};
 use crate::store::{Store, Tx, objects};
+
+fn silent() -> LogLine {
+    Arc::new(|_| {})
+}
 
 /// What may happen. Numbers choose among what there is.
 #[derive(Debug, Clone)]
@@ -87,7 +92,7 @@ struct World {
 impl World {
     async fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(folder.path(), &silent()).unwrap();
         let endpoint = endpoint::blank();
         let id = endpoint.id.clone();
         store.write(move |tx| objects::insert::<Endpoint>(tx, &endpoint)).await.unwrap();
@@ -316,7 +321,7 @@ impl World {
     /// The service ends, and begins again over the same folder.
     async fn restart(&mut self) {
         self.store.close();
-        self.store = Store::open(self.folder.path()).unwrap();
+        self.store = Store::open(self.folder.path(), &silent()).unwrap();
         let board = self.store.read(Board::load).await.unwrap();
         self.queue = Queue { board: Arc::new(board) };
         self.write(|queue, tx, _| queue.recover(tx)).await.unwrap();

@@ -33,11 +33,28 @@ use crate::rest::answer::{json_response, json_text};
 const WAIT: Duration = Duration::from_secs(330);
 /// The most bytes of chunks that are taken out of the store at a time.
 const DRAIN_MAX: usize = 4 << 20;
+/// The most bytes of an answer that is not streamed, as of any other result.
+const WHOLE_MAX: usize = 20 << 20;
 
 /// A chunk of a stream, as the store holds it.
 #[derive(Deserialize)]
 struct Chunk {
     output: Value,
+}
+
+/// What came since the last look.
+struct News {
+    state: JobState,
+    outputs: Vec<Value>,
+    /// How long they were as text.
+    bytes: usize,
+}
+
+/// What was streamed of an answer that is wanted whole.
+#[derive(Default)]
+struct Whole {
+    parts: Vec<Value>,
+    bytes: usize,
 }
 
 /// A job whose chunks are read to its end.
@@ -101,7 +118,7 @@ fn call(body: &[u8]) -> Result<Box<RawValue>, Problem> {
 
 impl Reading {
     /// What came since the last time, and how the job is; waits until there is something.
-    async fn next(&self) -> Result<(JobState, Vec<Value>), Problem> {
+    async fn next(&self) -> Result<News, Problem> {
         let news = self.app.queue.board.news(&self.id);
         loop {
             let mut bell = std::pin::pin!(news.bell().notified());
@@ -112,7 +129,8 @@ impl Reading {
             let (state, chunks) = self.app.store.write(drain).await?;
             if !chunks.is_empty() || state.is_final() {
                 let parsed = chunks.iter().filter_map(|chunk| serde_json::from_str(chunk).ok());
-                return Ok((state, parsed.map(|chunk: Chunk| chunk.output).collect()));
+                let outputs = parsed.map(|chunk: Chunk| chunk.output).collect();
+                return Ok(News { state, outputs, bytes: chunks.iter().map(String::len).sum() });
             }
             if Instant::now() >= self.until || self.app.draining.is_cancelled() {
                 let message = "the worker has not answered in time; the job goes on";
@@ -128,21 +146,23 @@ impl Reading {
 
     /// The whole answer, once the job has ended.
     async fn whole(self) -> Result<Response, Problem> {
-        let mut parts = Vec::new();
+        let mut whole = Whole::default();
         loop {
-            let (state, more) = self.next().await?;
-            let over = more.is_empty();
-            parts.extend(more);
+            let news = self.next().await?;
+            let over = news.outputs.is_empty();
+            let state = news.state;
+            if let Err(message) = whole.take(news) {
+                return Ok(worker_error(&message));
+            }
             if state.is_final() && over {
                 break;
             }
         }
         let job = client::read(&self.app, &self.endpoint, &self.id).await?;
         if let Some(message) = failure(&job) {
-            let body = json!({ "error": { "message": message, "type": "worker_error" } });
-            return Ok(json_response(StatusCode::INTERNAL_SERVER_ERROR, &body));
+            return Ok(worker_error(&message));
         }
-        Ok(json_text(answer(parts, job.output)))
+        Ok(json_text(answer(whole.parts, job.output)))
     }
 
     /// The next piece of the event stream.
@@ -155,7 +175,7 @@ impl Reading {
                 return None;
             }
             match self.next().await {
-                Ok((state, outputs)) => {
+                Ok(News { state, outputs, .. }) => {
                     self.ended = state.is_final() && outputs.is_empty();
                     self.streamed |= !outputs.is_empty();
                     self.ready.extend(outputs.iter().flat_map(pieces).map(Bytes::from));
@@ -186,6 +206,24 @@ impl Reading {
             (None, _) => Vec::new(),
         }
     }
+}
+
+impl Whole {
+    /// Takes what came, up to what an answer may have.
+    fn take(&mut self, news: News) -> Result<(), String> {
+        self.bytes += news.bytes;
+        if self.bytes > WHOLE_MAX {
+            let megabytes = WHOLE_MAX >> 20;
+            return Err(format!("the answer is larger than {megabytes} MB; ask for a stream"));
+        }
+        self.parts.extend(news.outputs);
+        Ok(())
+    }
+}
+
+fn worker_error(message: &str) -> Response {
+    let body = json!({ "error": { "message": message, "type": "worker_error" } });
+    json_response(StatusCode::INTERNAL_SERVER_ERROR, &body)
 }
 
 fn events(reading: Reading, permit: Option<rates::Permit>) -> Response {
@@ -258,6 +296,15 @@ mod tests {
         assert_eq!(of(json!(["{\"a\":", "1}"]), None), r#"{"a":1}"#);
         assert_eq!(of(json!([1, 2]), None), "[1,2]");
         assert_eq!(of(json!([]), None), "null");
+    }
+
+    #[test]
+    fn whole_answers_are_bounded() {
+        let mut whole = Whole::default();
+        let news = |bytes| News { state: JobState::InProgress, outputs: vec![json!("x")], bytes };
+        assert_eq!(whole.take(news(WHOLE_MAX)), Ok(()));
+        assert!(whole.take(news(1)).is_err_and(|message| message.contains("20 MB")));
+        assert_eq!(whole.parts.len(), 1);
     }
 
     #[test]

@@ -19,8 +19,11 @@ pub(crate) async fn run(app: Arc<App>) {
             Err(problem) => Err(problem),
         };
         // Said once, not at every tick.
-        if done.is_err() && !troubled {
-            app.say("the store does not answer; jobs and workers are not looked after");
+        if let Err(problem) = &done
+            && !troubled
+        {
+            let why = problem.cause().unwrap_or(&problem.message);
+            app.say(&format!("jobs and workers are not looked after: {why}"));
         }
         troubled = done.is_err();
     }

@@ -9,6 +9,8 @@ pub(crate) mod registry;
 pub(crate) mod template;
 pub(crate) mod volume;
 
+use std::collections::BTreeMap;
+
 use crate::problem::Problem;
 
 /// The longest name that the service takes.
@@ -49,6 +51,22 @@ fn check_range(field: &str, value: i64, min: i64, max: i64) -> Result<(), Proble
         format!("between {min} and {max}")
     };
     Err(Problem::invalid(format!("{field} must be {range}, not {value}")))
+}
+
+/// Checks names and values that workers are to find in their environment.
+fn check_env(env: &BTreeMap<String, String>) -> Result<(), Problem> {
+    if let Some(name) = env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+        return Err(Problem::invalid(format!("env has a name that cannot be one: \"{name}\"")));
+    }
+    env.values().try_for_each(|value| check_no_zero("env", value))
+}
+
+/// Checks a text that a process is started with: no system takes one with a zero byte.
+fn check_no_zero(field: &str, text: &str) -> Result<(), Problem> {
+    if text.contains('\0') {
+        return Err(Problem::invalid(format!("{field} has a value with a zero byte")));
+    }
+    Ok(())
 }
 
 /// `""` means that there is none.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{check_name, check_one_of, check_range, non_empty, registry::RegistryAuth, required};
+use super::registry::RegistryAuth;
+use super::{check_env, check_name, check_no_zero, check_one_of, check_range, non_empty, required};
 use crate::catalog::CATEGORIES;
 use crate::clock::now_ms;
 use crate::ids;
@@ -302,14 +303,9 @@ fn check(tx: &Tx<'_>, template: &Template) -> Result<(), Problem> {
     check_range("containerDiskInGb", template.container_disk_in_gb, 0, i64::from(i32::MAX))?;
     check_range("volumeInGb", template.volume_in_gb, 0, i64::from(i32::MAX))?;
     template.ports.iter().try_for_each(|port| check_port(port))?;
-    for name in template.env.keys() {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(Problem::invalid(format!("env has a name that cannot be one: \"{name}\"")));
-        }
-    }
-    if template.env.values().any(|value| value.contains('\0')) {
-        return Err(Problem::invalid("env has a value with a zero byte"));
-    }
+    check_env(&template.env)?;
+    let mut command = template.docker_entrypoint.iter().chain(&template.docker_start_cmd);
+    command.try_for_each(|part| check_no_zero("dockerArgs", part))?;
     if let Some(id) = &template.container_registry_auth_id
         && objects::find::<RegistryAuth>(tx.conn, id)?.is_none()
     {

@@ -85,5 +85,6 @@ pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
 }
 
 fn is_limit(error: &axum::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.to_string().contains("limit"))
+    let source = std::error::Error::source(error);
+    source.and_then(|source| source.downcast_ref::<http_body_util::LengthLimitError>()).is_some()
 }

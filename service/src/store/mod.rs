@@ -21,6 +21,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
+use crate::options::LogLine;
 use crate::problem::Problem;
 use writer::{Op, Writer};
 
@@ -63,6 +64,8 @@ pub(crate) struct Store {
     writer: Writer,
     path: PathBuf,
     readers: Arc<Mutex<Vec<Connection>>>,
+    reads: Trouble,
+    writes: Trouble,
 }
 
 /// Readers kept open; more are opened under load and closed afterwards.
@@ -70,13 +73,19 @@ const IDLE_READERS: usize = 8;
 
 impl Store {
     /// Opens the store in this folder, and makes it when there is none.
-    pub(crate) fn open(folder: &Path) -> Result<Store, StoreError> {
+    pub(crate) fn open(folder: &Path, log: &LogLine) -> Result<Store, StoreError> {
         let path = folder.join("service.db");
         // Jobs and environments are nobody else's business; SQLite's other files follow this one.
         std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
         let conn = Connection::open(&path)?;
         schema::prepare(&conn)?;
-        Ok(Store { writer: Writer::start(conn)?, path, readers: Arc::default() })
+        Ok(Store {
+            writer: Writer::start(conn)?,
+            path,
+            readers: Arc::default(),
+            reads: Trouble::new(log, "read"),
+            writes: Trouble::new(log, "written"),
+        })
     }
 
     /// Runs a write and returns its answer once it is durable. An error undoes the write.
@@ -108,7 +117,8 @@ impl Store {
             // A client that has left does not want its answer; the write stands.
             drop(answer.send(result));
         }));
-        answered.await.unwrap_or_else(|_| Err(Problem::internal()))
+        let stopped = || Err(Problem::because("the store is closed"));
+        self.writes.noted(answered.await.unwrap_or_else(|_| stopped()))
     }
 
     /// Runs a read over the last committed data.
@@ -131,7 +141,7 @@ impl Store {
             }
             result
         });
-        task.await.unwrap_or_else(|_| Err(Problem::internal()))
+        self.reads.noted(task.await.unwrap_or_else(|_| Err(Problem::because("a read panicked"))))
     }
 
     /// Ends the writer after what it was given so far. Later writes fail.
@@ -139,6 +149,38 @@ impl Store {
         // The last connection to close brings everything into the one file.
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.writer.stop();
+    }
+}
+
+/// What the log says of causes that clients are not told. The same cause is said once, until all is
+/// well again: what looks at the store ten times a second would say nothing else.
+struct Trouble {
+    log: LogLine,
+    what: &'static str,
+    last: Mutex<Option<String>>,
+}
+
+impl Trouble {
+    fn new(log: &LogLine, what: &'static str) -> Trouble {
+        Trouble { log: Arc::clone(log), what, last: Mutex::default() }
+    }
+
+    /// Passes a result on, and logs why it is none.
+    fn noted<T>(&self, result: Result<T, Problem>) -> Result<T, Problem> {
+        let cause = match &result {
+            Ok(_) => None,
+            // A client's mistake says nothing about the store.
+            Err(problem) if problem.cause().is_none() => return result,
+            Err(problem) => problem.cause().map(str::to_owned),
+        };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != cause {
+            if let Some(cause) = &cause {
+                (self.log)(&format!("the store cannot be {}: {cause}", self.what));
+            }
+            *last = cause;
+        }
+        result
     }
 }
 
@@ -158,6 +200,10 @@ mod tests {
     use crate::problem::Kind;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
+    fn silent() -> LogLine {
+        Arc::new(|_| {})
+    }
+
     fn insert(tx: &Tx<'_>, id: &str) -> Result<(), Problem> {
         tx.conn.execute(
             "insert into objects(kind, id, name, body, written_at) values('t', ?1, '', '{}', 0)",
@@ -174,7 +220,7 @@ mod tests {
     #[tokio::test]
     async fn a_failed_write_undoes_itself_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(Store::open(folder.path()).unwrap());
+        let store = Arc::new(Store::open(folder.path(), &silent()).unwrap());
         let ran = Arc::new(AtomicUsize::new(0));
         let writes = (0..100).map(|number| {
             let (store, ran) = (Arc::clone(&store), Arc::clone(&ran));
@@ -199,14 +245,47 @@ mod tests {
         assert_eq!((count(&store).await, ran.load(SeqCst)), (80, 80));
         store.close();
         assert!(store.write(|_| Ok(())).await.is_err());
-        let again = Store::open(folder.path()).unwrap();
+        let again = Store::open(folder.path(), &silent()).unwrap();
         assert_eq!(count(&again).await, 80);
+    }
+
+    #[tokio::test]
+    async fn causes_are_logged_once_until_all_is_well_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&lines);
+        let log: LogLine = Arc::new(move |line| kept.lock().unwrap().push(line.to_owned()));
+        let store = Store::open(folder.path(), &log).unwrap();
+        let broken = |tx: &Tx<'_>| {
+            tx.conn.execute("insert into nowhere values (1)", [])?;
+            Ok(())
+        };
+        for _ in 0..3 {
+            assert_eq!(store.write(broken).await.unwrap_err().kind, Kind::Internal);
+        }
+        let said = "the store cannot be written: no such table: nowhere";
+        assert!(lines.lock().unwrap()[0].starts_with(said), "{lines:?}");
+        store.write(|_| Err::<(), _>(Problem::invalid("no"))).await.unwrap_err();
+        assert_eq!(lines.lock().unwrap().len(), 1, "{lines:?}");
+        store.write(|_| Ok(())).await.unwrap();
+        store.write(broken).await.unwrap_err();
+        assert_eq!(lines.lock().unwrap().len(), 2, "{lines:?}");
+        // The transaction ends in the middle of a batch, as a full disk ends one.
+        let ended = |tx: &Tx<'_>| {
+            insert(tx, "lost")?;
+            tx.conn.execute_batch("rollback")?;
+            Err::<(), _>(Problem::invalid("no"))
+        };
+        store.write(ended).await.unwrap_err();
+        assert_eq!(count(&store).await, 0);
+        store.write(|tx| insert(tx, "kept")).await.unwrap();
+        assert_eq!(count(&store).await, 1);
     }
 
     #[tokio::test]
     async fn only_writes_that_may_be_lost_are_not_synced() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(folder.path(), &silent()).unwrap();
         let mode = |tx: &Tx<'_>| {
             let mode: i64 = tx.conn.pragma_query_value(None, "synchronous", |row| row.get(0))?;
             Ok(mode)
@@ -223,7 +302,7 @@ mod tests {
         let conn = Connection::open(folder.path().join("service.db")).unwrap();
         conn.pragma_update(None, "user_version", 99).unwrap();
         drop(conn);
-        let error = Store::open(folder.path()).err().unwrap().to_string();
+        let error = Store::open(folder.path(), &silent()).err().unwrap().to_string();
         assert!(error.contains("99") && error.contains("newer"), "{error}");
     }
 }

@@ -24,8 +24,8 @@ pub(super) struct Op {
 trait Run: Send {
     /// Runs the write; the returned effects are those to run after the commit. `None` undoes it.
     fn run(&mut self, conn: &Connection) -> Option<Vec<Effect>>;
-    /// Gives the answer.
-    fn finish(self: Box<Self>, committed: bool);
+    /// Gives the answer. `undone` is why the transaction was not committed.
+    fn finish(self: Box<Self>, undone: Option<&str>);
 }
 
 struct Typed<W, T, A> {
@@ -45,17 +45,17 @@ where
         let tx = Tx { conn, effects: RefCell::default() };
         // A bug in one write must not end the writer for all.
         let result = catch_unwind(AssertUnwindSafe(|| work(&tx)));
-        let result = result.unwrap_or_else(|_| Err(Problem::internal()));
+        let result = result.unwrap_or_else(|_| Err(Problem::because("a write panicked")));
         let done = result.is_ok();
         self.result = Some(result);
         done.then(|| tx.effects.into_inner())
     }
 
-    fn finish(self: Box<Self>, committed: bool) {
-        let result = match self.result {
-            Some(Ok(_)) if !committed => Err(Problem::internal()),
-            Some(result) => result,
-            None => Err(Problem::internal()),
+    fn finish(self: Box<Self>, undone: Option<&str>) {
+        let result = match (self.result, undone) {
+            (Some(Ok(_)) | None, Some(why)) => Err(Problem::because(why)),
+            (Some(result), _) => result,
+            (None, None) => Err(Problem::because("a write did not run")),
         };
         (self.answer)(result);
     }
@@ -129,42 +129,51 @@ fn serve(conn: &Connection, inbox: &Receiver<Message>) {
 
 /// Runs a batch in one transaction; answers and effects come after the commit.
 fn commit(conn: &Connection, mut batch: Vec<Op>) {
+    let undone = match transaction(conn, &mut batch) {
+        Ok(effects) => {
+            for effect in effects {
+                effect();
+            }
+            None
+        }
+        Err(error) => Some(error.to_string()),
+    };
+    for op in batch {
+        op.run.finish(undone.as_deref());
+    }
+}
+
+/// Commits a batch, and returns the effects of it; an error says that nothing of it is kept.
+fn transaction(conn: &Connection, batch: &mut [Op]) -> rusqlite::Result<Vec<Effect>> {
     // Without a sync the log is written in order all the same: the next sync is one for all.
     let synced = if batch.iter().any(|op| op.durable) { "full" } else { "normal" };
-    let ready = conn.pragma_update(None, "synchronous", synced).is_ok();
-    let begun = ready && execute(conn, "begin immediate");
+    conn.pragma_update(None, "synchronous", synced)?;
+    execute(conn, "begin immediate")?;
     let mut effects = Vec::new();
-    if begun {
-        for op in &mut batch {
-            effects.extend(within_savepoint(conn, op).unwrap_or_default());
-        }
+    let ran = batch.iter_mut().try_for_each(|op| {
+        effects.extend(within_savepoint(conn, op)?);
+        Ok(())
+    });
+    let done = ran.and_then(|()| execute(conn, "commit"));
+    if done.is_err() {
+        // A full disk may have undone all of it already: then nothing is left to undo.
+        let _undone = execute(conn, "rollback");
     }
-    let committed = begun && execute(conn, "commit");
-    if begun && !committed {
-        execute(conn, "rollback");
-    }
-    if committed {
-        for effect in effects {
-            effect();
-        }
-    }
-    for op in batch {
-        op.run.finish(committed);
-    }
+    done.map(|()| effects)
 }
 
-fn within_savepoint(conn: &Connection, op: &mut Op) -> Option<Vec<Effect>> {
-    if !execute(conn, "savepoint one") {
-        return None;
-    }
+/// Runs one write, undone for itself where it fails. An error here is one of the transaction: what
+/// went on after it would be committed on its own, and answered as undone.
+fn within_savepoint(conn: &Connection, op: &mut Op) -> rusqlite::Result<Vec<Effect>> {
+    execute(conn, "savepoint one")?;
     let effects = op.run.run(conn);
     if effects.is_none() {
-        execute(conn, "rollback to one");
+        execute(conn, "rollback to one")?;
     }
-    execute(conn, "release one");
-    effects
+    execute(conn, "release one")?;
+    Ok(effects.unwrap_or_default())
 }
 
-fn execute(conn: &Connection, sql: &str) -> bool {
-    conn.prepare_cached(sql).and_then(|mut statement| statement.execute([])).is_ok()
+fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(sql)?.execute([]).map(drop)
 }

@@ -137,8 +137,8 @@ impl Fleet {
         counts
     }
 
-    /// The latest workers of an endpoint that is going away.
-    pub(crate) fn ever(&self, endpoint: &str) -> Vec<String> {
+    /// Takes the latest workers of an endpoint that is gone out of what is remembered.
+    pub(crate) fn take_past_workers(&self, endpoint: &str) -> Vec<String> {
         self.state().ever.remove(endpoint).unwrap_or_default().into()
     }
 
@@ -248,21 +248,26 @@ impl Fleet {
 
     /// Ends workers that are silent, that nobody wants, that run what has ended.
     async fn look_after(&self, app: &Arc<App>) -> Result<(), Problem> {
-        let (workers, wanted) = {
+        // Most endpoints have no worker, and only those that have one are looked at.
+        let workers: Vec<(Arc<Worker>, Option<Arc<Wanted>>)> = {
             let state = self.state();
-            (state.workers.values().map(Arc::clone).collect::<Vec<_>>(), state.wanted.clone())
+            let with_wanted = |worker: &Arc<Worker>| {
+                (Arc::clone(worker), state.wanted.get(&worker.endpoint).map(Arc::clone))
+            };
+            state.workers.values().map(with_wanted).collect()
         };
         let timing = &app.options.timing;
-        for worker in workers {
+        for (worker, wanted) in workers {
             let starting = worker.state().phase == Phase::Starting;
             let patience = if starting { timing.worker_start } else { timing.silence };
-            let Some(wanted) = wanted.get(&worker.endpoint) else {
+            let Some(wanted) = wanted else {
                 worker.kill();
                 continue;
             };
             if worker.silence() > patience && !worker.is_leaving() {
-                app.say(&format!("worker {} is silent; it is ended", worker.id));
-                worker.lose();
+                if worker.lose() {
+                    app.say(&format!("worker {} is silent; it is ended", worker.id));
+                }
             } else {
                 let no_workers = wanted.endpoint.workers_max == 0;
                 self.look_after_jobs(app, &worker, no_workers).await?;
@@ -293,9 +298,8 @@ impl Fleet {
             let overdue = state.retiring_since.is_some_and(|since| since.elapsed() > limit);
             (stuck, unnamed, overdue && (forced || state.phase == Phase::Ending))
         };
-        if stuck || overdue {
+        if (stuck || overdue) && worker.kill() {
             app.say(&format!("worker {} does not stop; it is ended", worker.id));
-            worker.kill();
         }
         for id in unnamed {
             app.say(&format!(

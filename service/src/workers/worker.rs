@@ -182,19 +182,20 @@ impl Worker {
         self.bell.notify_waiters();
     }
 
-    /// It shall end now.
-    pub(crate) fn kill(&self) {
+    /// It shall end now. False when it was told so before.
+    pub(crate) fn kill(&self) -> bool {
         self.state().phase = Phase::Ending;
-        self.lose();
+        self.lose()
     }
 
-    /// Its process shall end now, and that counts as a crash.
-    pub(crate) fn lose(&self) {
+    /// Its process shall end now, and that counts as a crash. False when it was told so before.
+    pub(crate) fn lose(&self) -> bool {
         let before = std::mem::replace(&mut self.state().killed, true);
         if !before {
             self.order(Order::Kill);
             self.bell.notify_waiters();
         }
+        !before
     }
 
     /// Whether it was told to end.
@@ -205,5 +206,21 @@ impl Worker {
     /// How long it has been silent.
     pub(crate) fn silence(&self) -> Duration {
         self.state().heard.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It is looked at ten times a second until its process is gone, and told of once.
+    #[test]
+    fn a_worker_is_ended_once() {
+        let (orders, mut inbox) = mpsc::unbounded_channel();
+        let worker = Worker::new("e", 0, orders);
+        assert!(worker.lose());
+        assert!(!worker.lose() && !worker.kill());
+        assert_eq!(inbox.try_recv(), Ok(Order::Kill));
+        assert!(inbox.try_recv().is_err());
     }
 }

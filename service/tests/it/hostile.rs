@@ -127,6 +127,27 @@ async fn what_is_too_large_is_refused_without_reading_it() {
     assert_eq!(service.health(&endpoint).await["jobs"]["inQueue"], 0);
 }
 
+/// A body that does not say how long it is is read up to the limit.
+#[tokio::test]
+async fn what_turns_out_too_large_is_refused() {
+    let service = Harness::start().await;
+    let mut stream = TcpStream::connect(host(&service)).await.unwrap();
+    let head = format!(
+        "POST /v1/networkvolumes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\
+         Transfer-Encoding: chunked\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let chunk = format!("10000\r\n{}\r\n", " ".repeat(0x10000));
+    for _ in 0..17 {
+        // The answer may come, and the connection end, before the last chunk.
+        drop(stream.write_all(chunk.as_bytes()).await);
+    }
+    let mut answer = [0; 12];
+    let read = timeout(Duration::from_secs(10), stream.read_exact(&mut answer)).await;
+    read.expect("the service waits for more").unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 413");
+}
+
 #[tokio::test]
 async fn slow_clients_hold_up_nobody() {
     let service = Harness::start().await;

@@ -206,3 +206,24 @@ async fn a_bound_template_is_hidden_and_goes_with_its_endpoint() {
     let all = service.get("/templates?includeEndpointBoundTemplates=true").await;
     assert_eq!(all, json!([]));
 }
+
+/// No process can be started with a zero byte in what it is given.
+#[tokio::test]
+async fn environments_and_commands_are_what_a_process_can_have() {
+    let service = Harness::start().await;
+    let template = service.template("t").await;
+    let save = "mutation Save($input: EndpointInput!) { saveEndpoint(input: $input) { id } }";
+    let input = |key: &str, value: &str| {
+        let env = json!([{ "key": key, "value": value }]);
+        json!({ "input": { "name": "one", "templateId": template, "gpuIds": "ADA_24", "env": env } })
+    };
+    for (key, value) in [("A", "x\0y"), ("A=B", "x"), ("", "x"), ("A\0", "x")] {
+        let message = service.fails(save, input(key, value)).await;
+        assert!(message.starts_with("env has a "), "{key:?}: {message}");
+    }
+    service.data(save, input("A", "x")).await;
+    let command = json!({ "name": "c", "imageName": "i", "dockerStartCmd": ["a\0b"] });
+    let (status, body) = service.rest(Method::POST, "/templates", Some(command)).await;
+    let message = json!("dockerArgs has a value with a zero byte");
+    assert_eq!((status.as_u16(), &body["error"]), (400, &message));
+}

@@ -1,8 +1,10 @@
 //! Start, end, leases, durability across an orderly restart.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use service::{Options, StartError};
 use tokio::time::{sleep, timeout};
@@ -134,4 +136,35 @@ async fn the_access_log_counts_what_was_called() {
     let silent = Harness::with(|options| options.access_log = false).await;
     silent.volume("v", 1).await;
     assert!(!silent.data.join("access.log").exists());
+}
+
+#[tokio::test]
+async fn jobs_that_cannot_be_read_say_why() {
+    let folder = tempfile::tempdir().unwrap();
+    Harness::over(folder.path(), |_| {}).await.stop().await;
+    let store = rusqlite::Connection::open(folder.path().join("service.db")).unwrap();
+    store.execute_batch("alter table jobs rename column state to condition").unwrap();
+    drop(store);
+    let error = service::start(Options::new(folder.path().to_owned())).await.err().unwrap();
+    let why = std::error::Error::source(&error).unwrap().to_string();
+    assert!(matches!(error, StartError::Recover { .. }) && why.contains("state"), "{error}: {why}");
+}
+
+/// What clients are told is that something went wrong; what it was stands in the log.
+#[tokio::test]
+async fn the_log_says_why_an_answer_was_500() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&lines);
+    let service = Harness::with(|options| {
+        options.log = Arc::new(move |line| kept.lock().unwrap().push(line.to_owned()));
+    })
+    .await;
+    let store = rusqlite::Connection::open(service.data.join("service.db")).unwrap();
+    store.execute_batch("alter table objects rename column name to title").unwrap();
+    let body = json!({ "name": "v", "size": 5, "dataCenterId": "EU-RO-1" });
+    let (status, told) = service.rest(Method::POST, "/networkvolumes", Some(body)).await;
+    assert_eq!(status, 500);
+    assert!(!told.to_string().contains("column"), "{told}");
+    let lines = lines.lock().unwrap();
+    assert!(lines.iter().any(|line| line.contains("no column named name")), "{lines:?}");
 }

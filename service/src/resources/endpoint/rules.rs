@@ -2,7 +2,7 @@
 
 use super::super::template::Template;
 use super::super::volume::Volume;
-use super::super::{check_name, check_one_of, check_range, comma_list, gpu};
+use super::super::{check_env, check_name, check_one_of, check_range, comma_list, gpu};
 use super::{Endpoint, Face};
 use crate::catalog::{
     CPU_FLAVORS, CUDA_VERSIONS, DATA_CENTERS, ENDPOINT_TYPES, REGIONS, SCALER_TYPES,
@@ -62,6 +62,7 @@ fn check_values(endpoint: &Endpoint, face: Face) -> Result<(), Problem> {
             "workersMin must not be greater than workersMax: {min} > {max}"
         )));
     }
+    check_env(&endpoint.env)?;
     check_range("idleTimeout", endpoint.idle_timeout, 1, 3600)?;
     check_one_of("scalerType", &endpoint.scaler_type, SCALER_TYPES)?;
     check_range("scalerValue", endpoint.scaler_value, 1, any)?;
