@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Plan(Plan),
     /// Do what a plan shows
     #[command(
-        after_help = "Examples:\n  plumb apply\n  plumb apply --yes --var env=prod\n  plumb apply plan.json\n\nWith a plan file, exactly that plan is applied, or nothing."
+        after_help = "Examples:\n  plumb apply\n  plumb apply --yes --var env=prod\n  plumb apply plan.json\n\nWith a plan file, exactly that plan is applied, or nothing, on the current folder (or the one\nof -C), which must be the one that it was made of."
     )]
     Apply(Apply),
     /// Take everything away again

@@ -20,6 +20,7 @@ mod planning;
 mod providers;
 mod running;
 mod session;
+mod shell;
 mod stored;
 mod threads;
 mod variables;

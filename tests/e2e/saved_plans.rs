@@ -44,6 +44,42 @@ fn a_plan_that_no_longer_fits_is_refused_and_unrelated_changes_are_not_minded() 
 }
 
 #[test]
+fn a_plan_of_another_folder_is_applied_there_or_not_at_all() {
+    let project = Project::new("");
+    for folder in ["env", "a/b c"] {
+        project.write(&format!("{folder}/plumb.toml"), "[resource.value.a]\ninput = 1\n");
+        project.run(&["plan", folder, "--out", "p.json"]).expect(0);
+        let refused = project.run(&["apply", "p.json"]).expect(1).stderr;
+        let command = if folder == "env" {
+            "`plumb -C env apply ../p.json`"
+        } else {
+            "`plumb -C 'a/b c' apply ../../p.json`"
+        };
+        assert!(refused.contains(command), "{refused}");
+        assert!(!project.path(".plumb").exists(), "nothing is left in a folder that is not meant");
+        let up = if folder == "env" { "../p.json" } else { "../../p.json" };
+        project.run(&["-C", folder, "apply", up]).expect(0);
+        project.run(&["plan", folder, "--detailed-exitcode"]).expect(0);
+    }
+    // A folder that is not below: its name says which it is.
+    project.write("one/plumb.toml", "[resource.value.a]\ninput = 1\n");
+    project.run(&["-C", "env", "plan", "../one", "--out", "p.json"]).expect(0);
+    let refused = project.run(&["-C", "env", "apply", "p.json"]).expect(1).stderr;
+    assert!(refused.contains("folder one"), "{refused}");
+    project.run(&["-C", "one", "apply", "../env/p.json"]).expect(0);
+    // The folder itself, however it is called, is no other one.
+    project.run(&["-C", "env", "plan", ".", "--out", "p.json"]).expect(0);
+    project.run(&["-C", "env", "apply", "p.json"]).expect(0);
+}
+
+#[test]
+fn init_says_a_command_that_can_be_pasted() {
+    let project = Project::new("");
+    let said = project.run(&["init", "with space/x"]).expect(0).said();
+    assert!(said.contains("`plumb plan 'with space/x'`"), "{said}");
+}
+
+#[test]
 fn a_damaged_plan_is_refused() {
     let folder = data();
     let service = Service::start(folder.path(), &[]);

@@ -248,6 +248,7 @@ async fn of_file(
     let teller = Teller::new(output, args.running.json);
     refuse_planning(&args.planning)?;
     let saved = saved_plan::read(file)?;
+    saved_plan::refuse_elsewhere(&saved, base, args.path.as_deref().unwrap_or(file))?;
     let folder = Folder::new(base, None)?;
     let folded = planning::load(&folder).await?;
     let mut names: BTreeSet<_> = saved.plan.base.providers.keys().cloned().collect();

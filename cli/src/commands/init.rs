@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::args::FolderArg;
 use crate::error::{CommandError, Status};
 use crate::output::Output;
+use crate::shell;
 
 /// The spec that is written: the quickstart of the examples.
 const SPEC: &str = include_str!("../../../examples/quickstart/plumb.toml");
@@ -30,7 +31,10 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(fail)?;
     file.write_all(SPEC.as_bytes()).map_err(fail)?;
     let shown = path.strip_prefix(".").unwrap_or(&path).display();
-    let next = args.folder.as_ref().map(|folder| format!(" {}", folder.display()));
+    let next = args
+        .folder
+        .as_ref()
+        .map(|folder| format!(" {}", shell::quoted(&folder.display().to_string())));
     let next = next.unwrap_or_default();
     output.talk(&format!("wrote {shown}; look at it, then run `plumb plan{next}`\n"));
     Ok(Status::Done)

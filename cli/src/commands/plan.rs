@@ -45,7 +45,8 @@ fn keep(base: &Path, args: &Plan, mut made: Made) -> Result<Made, CommandError> 
         made = made.with_digest();
     }
     if let (Some(path), Some(plan)) = (&args.out, &made.plan) {
-        save(&base.join(path), plan, &made.view())?;
+        let folder = saved_plan::folder_of(base, args.folder.folder.as_deref())?;
+        save(&base.join(path), plan, &made.view(), folder.as_deref())?;
     }
     Ok(made)
 }
@@ -84,7 +85,12 @@ pub(super) fn status(made: &Made, detailed: bool) -> Status {
 }
 
 /// Writes a plan file: all of it or nothing, and for its owner only.
-fn save(path: &Path, plan: &EnginePlan, view: &PlanView<'_>) -> Result<(), CommandError> {
+fn save(
+    path: &Path,
+    plan: &EnginePlan,
+    view: &PlanView<'_>,
+    folder: Option<&str>,
+) -> Result<(), CommandError> {
     let fail = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot write the plan to {}", path.display()), &error)
     };
@@ -101,7 +107,7 @@ fn save(path: &Path, plan: &EnginePlan, view: &PlanView<'_>) -> Result<(), Comma
         .mode(0o600)
         .open(&unfinished)
         .map_err(fail)?;
-    let text = saved::write(plan, &view);
+    let text = saved::write_of(plan, &view, folder);
     let bytes = session::cipher()?
         .seal(saved_plan::CONTEXT, text.as_bytes())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;

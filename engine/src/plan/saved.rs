@@ -25,9 +25,16 @@ pub const FORMAT: &str = "plumb-plan-file/1";
 
 /// Writes a plan. `view` is what `show` prints of it later.
 pub fn write(plan: &Plan, view: &serde_json::Value) -> String {
+    write_of(plan, view, None)
+}
+
+/// The same for a plan of another folder than the one that its maker was in: `folder` is what the
+/// maker called it. Nothing is run by it, so it is no part of the digest.
+pub fn write_of(plan: &Plan, view: &serde_json::Value, folder: Option<&str>) -> String {
     let body = PlanFile::from(plan);
     let digest = digest_of(&body);
-    let file = File { format: FORMAT.to_owned(), digest, plan: body, view: view.clone() };
+    let (format, folder) = (FORMAT.to_owned(), folder.map(str::to_owned));
+    let file = File { format, digest, folder, plan: body, view: view.clone() };
     // Maps have text keys and numbers are finite, so nothing in it can fail to serialise.
     let mut text = serde_json::to_string_pretty(&file).unwrap_or_default();
     text.push('\n');
@@ -50,6 +57,8 @@ pub struct SavedPlan {
     pub plan: Plan,
     /// What `show` prints of it.
     pub view: serde_json::Value,
+    /// What its maker called the folder that it is of, where that was another than the maker's own.
+    pub folder: Option<String>,
 }
 
 /// Why a file is not a plan that can be applied.
@@ -82,7 +91,7 @@ pub fn read(text: &str) -> Result<SavedPlan, UnreadablePlan> {
     if let Some(note) = super::lint::lint(&plan).into_iter().next() {
         return Err(UnreadablePlan::NotAPlan(note));
     }
-    Ok(SavedPlan { plan, view: file.view })
+    Ok(SavedPlan { plan, view: file.view, folder: file.folder })
 }
 
 /// The same file with the digest that it should have; none if it is no plan file. For tests, which
@@ -103,6 +112,8 @@ struct Head {
 struct File {
     format: String,
     digest: Digest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
     plan: PlanFile,
     view: serde_json::Value,
 }
