@@ -184,7 +184,7 @@ pub(crate) struct VariableArgs {
 pub(crate) struct Selection {
     #[command(flatten)]
     pub(crate) variables: VariableArgs,
-    /// Only this resource and what it depends on
+    /// Only this resource and what it depends on; in a destroy, what depends on it
     #[arg(long, value_name = "ADDRESS", help_heading = "Planning")]
     pub(crate) target: Vec<String>,
     /// Not this resource, and not what depends on it

@@ -1,6 +1,6 @@
 //! Why something will be done, in sentences.
 
-use engine::plan::{Change, Reason};
+use engine::plan::{Change, Reason, Staying};
 
 /// The reason of a change as a sentence without a full stop.
 pub(crate) fn sentence(change: &Change) -> String {
@@ -9,6 +9,14 @@ pub(crate) fn sentence(change: &Change) -> String {
         Reason::CannotUpdate => return cannot_update(change),
         Reason::Leftover(nonce) => {
             return format!("a create that was given up surfaced after all, as {nonce}");
+        }
+        Reason::StillUsed(user) => {
+            let by = &user.by;
+            return match user.why {
+                Staying::LeftOut => format!("{by}, which is left out, uses it"),
+                Staying::InDoubt => format!("{by}, which waits for a doubt, uses it"),
+                Staying::Ignores => format!("{by} ignores changes of its reference, and uses it"),
+            };
         }
         Reason::InSync => "live object and spec agree",
         Reason::NotInState => "the spec has it and the state does not",

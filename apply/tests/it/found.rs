@@ -147,6 +147,57 @@ async fn what_a_doubt_may_still_use_is_not_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_doubt_may_still_use_is_not_replaced() {
+    let world = World::new();
+    world.apply(SERVED).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostBefore);
+        shared.reads_fail = 2;
+    }
+    let alone = &SERVED[..SERVED.find("[resource.unit").unwrap()];
+    world.apply(alone).await.unwrap();
+    // The delete of the unit is in doubt still; the image stays as it is, and so does its name.
+    let other = alone.replace("thin", "full");
+    world.apply(&other).await.unwrap();
+    assert_eq!(world.cloud.names("image"), ["base"]);
+    assert_eq!(kinds(&world), ["thin"]);
+    converges(&world, &other).await;
+    assert_eq!(kinds(&world), ["full"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_doubt_may_use_by_now_is_not_replaced_either() {
+    let world = World::new();
+    world.apply(SERVED).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        // The new image is made, and nobody knows whether the unit follows.
+        shared.faults.insert(1, Fault::LostAfter);
+        shared.reads_fail = 2;
+    }
+    world.apply(&SERVED.replace("thin", "full")).await.unwrap();
+    let third = SERVED.replace("thin", "other");
+    world.apply(&third).await.unwrap();
+    assert_eq!(kinds(&world), ["full", "thin"], "the unit may use either");
+    converges(&world, &third).await;
+    assert_eq!(kinds(&world), ["other"]);
+    assert_eq!(world.cloud.names("image"), ["base"]);
+}
+
+/// The kinds of the images that are there, in order.
+fn kinds(world: &World) -> Vec<String> {
+    let shared = world.cloud.shared.lock().unwrap();
+    let images = shared.objects.iter().filter(|((ty, _), _)| &**ty == "image");
+    let kinds = images.filter_map(|(_, object)| Some(object.get("kind")?.as_str()?.to_owned()));
+    let mut kinds: Vec<String> = kinds.collect();
+    kinds.sort();
+    kinds
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_saved_plan_that_takes_over_what_was_taken_over_is_stale() {
     let world = World::new();
     world.apply(DISK).await.unwrap();

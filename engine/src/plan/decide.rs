@@ -87,7 +87,8 @@ pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
         .unwrap_or(case.resource.schema.replace == ReplaceOrder::CreateFirst);
     let schema = case.resource.schema.clone();
     let retains = retains(case, &verdict);
-    let draft = Draft { change, schema, create_first, retains, changed: verdict.changed };
+    let changed = verdict.changed;
+    let draft = Draft { change, schema, create_first, retains, keeps_old: false, changed };
     Decision { draft, planned }
 }
 

@@ -4,7 +4,8 @@ use crate::address::{Address, Name};
 use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
-use crate::plan::{Change, Doubt};
+use crate::plan::planner::Draft;
+use crate::plan::{Change, Doubt, Staying, Use};
 use crate::spec::ResourceConfig;
 use crate::state::ObjectId;
 use crate::value::Misfit;
@@ -324,6 +325,61 @@ pub(super) fn in_doubt(doubt: &Doubt) -> Diagnostic {
         .help(format!(
             "`plumb apply` looks it up; or decide: plumb resolve '{address}' --adopt ID, or --absent"
         ))
+}
+
+/// Who uses something and why that one stays, as half a sentence.
+fn user(user: &Use) -> String {
+    let by = &user.by;
+    match user.why {
+        Staying::LeftOut => format!("{by}, which is left out, uses it"),
+        Staying::InDoubt => format!("{by}, which waits for a doubt, uses it"),
+        Staying::Ignores => format!("{by} ignores changes of its reference, and uses it"),
+    }
+}
+
+pub(super) fn still_used(stays: &[(&Change, &Use)]) -> Diagnostic {
+    const NAMED_MAX: usize = 5;
+    let line = |(change, by): &(&Change, &Use)| {
+        let old = if change.deposed { " (an object left behind)" } else { "" };
+        format!("{}{old}: {}.", change.address, user(by))
+    };
+    let mut lines: Vec<String> = stays.iter().take(NAMED_MAX).map(line).collect();
+    if stays.len() > NAMED_MAX {
+        lines.push(format!("And {} more.", stays.len() - NAMED_MAX));
+    }
+    Diagnostic::note("what is still used is not deleted")
+        .detail(lines.join(" "))
+        .help("a plan that has both, or lets the one follow, deletes the other")
+}
+
+pub(super) fn old_object_stays(change: &Change, by: &Use) -> Diagnostic {
+    let address = &change.address;
+    Diagnostic::warning(format!("the object that {address} has now stays beside the new one"))
+        .at(change.span)
+        .label("another object is put in its place here")
+        .about(address)
+        .detail(format!("{}. A later plan deletes it, once nothing uses it.", user(by)))
+}
+
+pub(super) fn replace_takes_what_is_used(draft: &Draft, by: &Use) -> Diagnostic {
+    let address = &draft.change.address;
+    let help = match by.why {
+        Staying::Ignores => {
+            let reference = format!("take the reference out of the ignore_changes of {}", by.by);
+            if draft.create_first {
+                format!("{reference}, or give this one another name: no two can have the same")
+            } else {
+                format!("{reference}, or set lifecycle = {{ create_before_destroy = true }} here")
+            }
+        }
+        _ => format!("plan {} as well, or leave {address} out: --exclude '{address}'", by.by),
+    };
+    Diagnostic::error(format!("{address} cannot be replaced while it is used"))
+        .at(draft.change.span)
+        .label("the object that is there now would have to go first")
+        .about(address)
+        .detail(format!("{}.", user(by)))
+        .help(help)
 }
 
 pub(super) fn internal(what: String) -> Diagnostic {

@@ -36,7 +36,7 @@ pub struct PlanInput<'a> {
 pub struct Options {
     /// Which kind of plan.
     pub mode: Mode,
-    /// Only these and what they depend on; empty for all.
+    /// Only these and what they depend on, in a destroy what depends on them; empty for all.
     pub targets: Vec<Target>,
     /// Not these, and not what depends on them.
     pub excludes: Vec<Target>,

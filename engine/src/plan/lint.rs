@@ -205,17 +205,19 @@ fn replaces_go_both_ways(plan: &Plan, notes: &mut Vec<String>) {
     let replaces = |index: usize| {
         plan.changes.get(index).is_some_and(|change| change.action == Action::Replace)
     };
-    let mut kinds: BTreeMap<usize, BTreeSet<ProgramKind>> = BTreeMap::new();
+    let mut kinds: BTreeMap<usize, (bool, bool)> = BTreeMap::new();
     for step in plan.steps.iter().filter(|step| replaces(step.change)) {
-        // An object that is let go is out of the way like one that is deleted.
-        let forgets = step.operation == Operation::Forget;
-        let kind = step.phase.map(|phase| phase.kind).or(forgets.then_some(ProgramKind::Delete));
-        kinds.entry(step.change).or_default().extend(kind);
+        let kind = step.phase.map(|phase| phase.kind);
+        let (creates, ends) = kinds.entry(step.change).or_default();
+        *creates |= kind == Some(ProgramKind::Create);
+        // What is put aside is deleted here or by a later plan; an object that is let go is out of
+        // the way, too.
+        *ends |= kind == Some(ProgramKind::Delete)
+            || step.deposes
+            || step.operation == Operation::Forget;
     }
     for (index, change) in plan.changes.iter().enumerate() {
-        let both = kinds.get(&index).is_some_and(|kinds| {
-            kinds.contains(&ProgramKind::Create) && kinds.contains(&ProgramKind::Delete)
-        });
+        let both = kinds.get(&index).is_some_and(|&(creates, ends)| creates && ends);
         if change.action == Action::Replace && !both {
             notes.push(format!("the replace of {} does not create and delete", change.address));
         }

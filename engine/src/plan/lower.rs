@@ -5,7 +5,8 @@
 //! - what an object is made from is ready before it is made or changed;
 //! - what is deleted is deleted after everything that depended on it let go of it;
 //! - a name that must be unique is taken after whoever had it is gone;
-//! - in a replace that creates first, dependants follow the new object before the old one goes.
+//! - in a replace that creates first, dependants follow the new object before the old one goes;
+//!   one that is still used stays, for a later plan.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -14,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::planner::Draft;
 use super::scope::AttributeScope;
-use super::{Action, Step, StepId, diagnostics};
+use super::{Action, Step, StepId, diagnostics, uses};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::expression::evaluate::evaluate;
@@ -108,6 +109,7 @@ impl Lowering {
                 Role { first_up, ready: last, release: last, ..Role::default() }
             }
             Action::Replace if draft.retains => self.replace_retaining(index, draft, found),
+            Action::Replace if draft.keeps_old => self.replace_beside(index, draft, found),
             Action::Replace if draft.create_first => self.replace_create_first(index, draft, found),
             Action::Replace => self.replace_delete_first(index, draft, found),
             Action::Delete => {
@@ -164,6 +166,24 @@ impl Lowering {
             deletes: None,
             release: Some(forgotten),
             delete_first: true,
+        }
+    }
+
+    /// A replace whose old object is still used: it stays beside the new one, which cannot have its
+    /// name until the old one is gone where names are unique.
+    fn replace_beside(&mut self, index: usize, draft: &Draft, found: &mut Diagnostics) -> Role {
+        let mut created = self.create(index, draft, true, found);
+        if uses::takes_its_name(draft) {
+            created.truncate(1);
+            if let Some(first) = created.first() {
+                self.nodes.truncate(first + 1);
+            }
+        }
+        Role {
+            first_up: created.first().copied(),
+            ready: created.last().copied(),
+            activation: created.get(1).copied(),
+            ..Role::default()
         }
     }
 

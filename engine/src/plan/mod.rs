@@ -26,6 +26,7 @@ mod scope;
 mod selection;
 pub mod text;
 mod triggers;
+mod uses;
 mod wanted;
 
 use std::collections::BTreeMap;
@@ -238,8 +239,31 @@ pub enum Reason {
     Untargeted,
     /// A call of an earlier run is in doubt.
     InDoubt,
+    /// Something that stays as it is uses it.
+    StillUsed(Use),
     /// The object exists, and an import names it.
     Imported,
+}
+
+/// Who goes on using an object.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Use {
+    /// Whose object uses it.
+    pub by: Address,
+    /// Why that one stays as it is.
+    pub why: Staying,
+}
+
+/// Why an object stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Staying {
+    /// The plan leaves it out.
+    LeftOut,
+    /// A call of an earlier run is in doubt.
+    InDoubt,
+    /// It ignores changes of the attribute that names what it uses.
+    Ignores,
 }
 
 /// An attribute that makes a change necessary.

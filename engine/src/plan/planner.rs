@@ -12,10 +12,10 @@ use super::input::{Mode, Observed, PlanInput};
 use super::live::{overlay, stored_attributes};
 use super::scope::{LocalCache, Planned, SpecScope, object};
 use super::wanted::{self, Instance, Wanted};
-use super::{Action, Base, Change, Doubt, Drift, Plan, Reason};
+use super::{Action, Base, Change, Doubt, Drift, Plan, Reason, Use};
 use super::{
     compare, decide, diagnostics, farewell, guards, imports, lint, lower, names, outputs, removal,
-    selection, triggers,
+    selection, triggers, uses,
 };
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
@@ -30,21 +30,32 @@ use crate::value::{Attributes, Paths, Value};
 
 /// Makes the plan. With errors among the diagnostics it must not be applied.
 pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
-    let mut planner = Planner::new(input);
-    planner.report_doubts();
-    planner.selection = selection::select(input, &mut planner.diagnostics);
-    match input.options.mode {
-        // Nothing is wanted: only what the spec protects counts.
-        Mode::Destroy => farewell::look_around(&mut planner),
-        Mode::Apply | Mode::RefreshOnly => {
-            planner.walk();
-            imports::report_unused(&mut planner);
-            selection::report_unmatched(&mut planner);
+    let mut waiting = BTreeMap::new();
+    loop {
+        let mut planner = Planner::new(input, waiting);
+        planner.report_doubts();
+        planner.selection = selection::select(input, &mut planner.diagnostics);
+        match input.options.mode {
+            // Nothing is wanted: only what the spec protects counts.
+            Mode::Destroy => farewell::look_around(&mut planner),
+            Mode::Apply | Mode::RefreshOnly => {
+                planner.walk();
+                imports::report_unused(&mut planner);
+                selection::report_unmatched(&mut planner);
+            }
         }
+        planner.uses = uses::find(&planner);
+        let more = uses::settle(&mut planner);
+        if more.is_empty() {
+            removal::remove(&mut planner);
+            selection::narrow_seen(&mut planner);
+            return planner.finish();
+        }
+        // Who uses a replaced object shows after the walk, and others were planned with the new
+        // one. Each round lets at least one more wait, so there is a last one.
+        waiting = planner.waiting;
+        waiting.extend(more);
     }
-    removal::remove(&mut planner);
-    selection::narrow_seen(&mut planner);
-    planner.finish()
 }
 
 /// How many instances a spec may have.
@@ -65,8 +76,10 @@ pub(super) struct Planner<'a> {
     pub(super) blocked: BTreeMap<Address, Doubt>,
     /// Those, and what depends on them.
     pub(super) held: BTreeSet<Address>,
-    /// What those use: it is not deleted.
-    pub(super) kept: BTreeSet<Address>,
+    /// What would be changed, and waits because something goes on using what it would take.
+    pub(super) waiting: BTreeMap<Address, Use>,
+    /// What is used by whatever stays as it is: it is not deleted.
+    pub(super) uses: uses::Uses,
     /// `each.value` of what is to go.
     pub(super) each: farewell::EachCache,
     /// What changes of objects that exist, for `replace_triggered_by`.
@@ -81,6 +94,8 @@ pub(super) struct Draft {
     pub(super) create_first: bool,
     /// Whether a replace lets the old object go instead of deleting it.
     pub(super) retains: bool,
+    /// Whether a replace leaves the old object to a later plan.
+    pub(super) keeps_old: bool,
     /// The attributes that differ.
     pub(super) changed: BTreeSet<Name>,
 }
@@ -95,7 +110,7 @@ pub(super) struct Live<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(input: &'a PlanInput<'a>) -> Self {
+    fn new(input: &'a PlanInput<'a>, waiting: BTreeMap<Address, Use>) -> Self {
         Self {
             input,
             diagnostics: Diagnostics::new(),
@@ -108,7 +123,8 @@ impl<'a> Planner<'a> {
             selection: selection::Selection::default(),
             blocked: BTreeMap::new(),
             held: BTreeSet::new(),
-            kept: BTreeSet::new(),
+            waiting,
+            uses: uses::Uses::default(),
             each: farewell::EachCache::default(),
             changing: triggers::Changing::default(),
         }
@@ -244,6 +260,7 @@ impl<'a> Planner<'a> {
         if draft.change.reason == Reason::InDoubt {
             self.held.insert(address.clone());
         }
+        uses::remember_ignored(self.input, resource, &mut draft.change);
         self.mark_drifted_causes(&mut draft.change);
         self.note_seen(address, &draft, entry, live.as_ref());
         // An import makes and ends nothing; one that would was refused.
@@ -266,15 +283,13 @@ impl<'a> Planner<'a> {
         {
             return Some(Reason::InDoubt);
         }
+        if let Some(user) = self.waiting.get(address) {
+            return Some(Reason::StillUsed(user.clone()));
+        }
         if self.input.options.mode == Mode::RefreshOnly || !self.selection.includes(address) {
             return Some(Reason::Untargeted);
         }
         None
-    }
-
-    /// Whether the end of an object waits until a doubt is over.
-    pub(super) fn is_held(&self, address: &Address) -> bool {
-        self.held.contains(address) || self.kept.contains(address)
     }
 
     /// An object of the state as it is live; none when it is confirmed gone.
@@ -376,7 +391,7 @@ impl<'a> Planner<'a> {
         if change.action != Action::NoOp || change.reason == Reason::InDoubt {
             return;
         }
-        let record = if change.reason == Reason::Untargeted {
+        let record = if matches!(change.reason, Reason::Untargeted | Reason::StillUsed(_)) {
             accepted(address, live, entry)
         } else {
             let next = Next {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::input::Mode;
 use super::planner::{Draft, Live, Planner, accepted};
-use super::{Action, Change, Reason, diagnostics, farewell, rules};
+use super::{Action, Change, Reason, Staying, Use, diagnostics, farewell, rules};
 use crate::address::Address;
 use crate::journal::Record;
 use crate::schema::TypeSchema;
@@ -18,7 +18,6 @@ use crate::value::{Paths, Value};
 /// Plans the end of everything that the walk did not handle.
 pub(super) fn remove(planner: &mut Planner<'_>) {
     let snapshot = planner.input.snapshot;
-    keep_what_doubts_use(planner);
     for (address, entry) in &snapshot.entries {
         let Some(schema) = schema_of(planner, address, entry) else {
             planner.diagnostics.push(diagnostics::provider_is_missing(&entry.provider, address));
@@ -34,25 +33,21 @@ pub(super) fn remove(planner: &mut Planner<'_>) {
         }
     }
     surface_leftovers(planner);
+    tell_what_stays(planner);
 }
 
-/// What a call in doubt is about may still be there, and what waits for it goes on using what it
-/// used: neither loses what it uses.
-fn keep_what_doubts_use(planner: &mut Planner<'_>) {
-    let snapshot = planner.input.snapshot;
-    let mut open: Vec<&Address> = Vec::new();
-    for pending in snapshot.pending.values() {
-        open.extend(&pending.started.dependencies);
+/// A plan shows what changes, so what was to go and does not is said beside it. What waits for a
+/// doubt is not: the doubt is told already.
+fn tell_what_stays(planner: &mut Planner<'_>) {
+    let changes = planner.drafts.iter().map(|draft| &draft.change);
+    let stays = changes.filter_map(|change| match &change.reason {
+        Reason::StillUsed(user) if user.why != Staying::InDoubt => Some((change, user)),
+        _ => None,
+    });
+    let stays: Vec<(&Change, &Use)> = stays.collect();
+    if !stays.is_empty() {
+        planner.diagnostics.push(diagnostics::still_used(&stays));
     }
-    let held = planner.held.iter().filter_map(|address| snapshot.entries.get(address));
-    open.extend(held.flat_map(|entry| &entry.dependencies));
-    let mut kept: BTreeSet<Address> = BTreeSet::new();
-    while let Some(address) = open.pop() {
-        if kept.insert(address.clone()) {
-            open.extend(snapshot.entries.get(address).into_iter().flat_map(|e| &e.dependencies));
-        }
-    }
-    planner.kept = kept;
 }
 
 fn schema_of(planner: &Planner<'_>, address: &Address, entry: &Entry) -> Option<Arc<TypeSchema>> {
@@ -70,21 +65,13 @@ fn remove_current(
     let Some(object) = snapshot_entry.current.as_ref() else { return };
     let Some(live) = planner.live(address, object, schema) else { return };
     let config = planner.input.config.resources.get(&address.block);
-    let held = if planner.is_held(address) {
-        Some(Reason::InDoubt)
-    } else if planner.input.options.mode == Mode::RefreshOnly
-        || !planner.selection.includes(address)
-    {
-        Some(Reason::Untargeted)
-    } else {
-        None
-    };
+    let held = held(planner, address, object);
     let reason = reason(planner, address, config);
     let mut change = ending(address, entry, current, &live);
     if let Some(held) = held {
         change.after.clone_from(&change.before);
         change.reason = held;
-        if change.reason == Reason::Untargeted {
+        if change.reason != Reason::InDoubt {
             planner.seen.extend(accepted(address, &live, entry));
         }
     } else if farewell::retained(planner, address, config) {
@@ -119,16 +106,24 @@ fn remove_deposed(
     let Some(live) = planner.live(address, object, schema) else { return };
     let mut change = ending(address, entry, object, &live);
     change.deposed = true;
-    if planner.is_held(address) {
-        change.reason = Reason::InDoubt;
-    } else if planner.selection.includes(address) && planner.input.options.mode != Mode::RefreshOnly
-    {
+    if let Some(held) = held(planner, address, object) {
+        change.reason = held;
+    } else {
         change.action = Action::Delete;
         change.reason = Reason::Deposed;
-    } else {
-        change.reason = Reason::Untargeted;
     }
     planner.drafts.push(draft(change, schema));
+}
+
+/// Why an object that is to go stays for now, if it does.
+fn held(planner: &Planner<'_>, address: &Address, object: &Object) -> Option<Reason> {
+    if planner.held.contains(address) {
+        return Some(Reason::InDoubt);
+    }
+    if planner.input.options.mode == Mode::RefreshOnly || !planner.selection.includes(address) {
+        return Some(Reason::Untargeted);
+    }
+    planner.uses.of(address, &object.id).cloned().map(Reason::StillUsed)
 }
 
 /// Objects that bear a watched nonce are ours and unwanted: the state takes them as deposed, and
@@ -204,6 +199,7 @@ fn draft(change: Change, schema: &Arc<TypeSchema>) -> Draft {
         schema: schema.clone(),
         create_first: false,
         retains: false,
+        keeps_old: false,
         changed: BTreeSet::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! Which instances a plan is about: `--target` and `--exclude`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::diagnostics;
 use super::input::{Mode, PlanInput, Target};
@@ -8,29 +8,39 @@ use super::planner::Planner;
 use crate::address::{Address, Block};
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
+use crate::state::Snapshot;
 
 /// The chosen instances.
 #[derive(Default)]
 pub(super) struct Selection {
-    /// None: all. Else the targets, and whole blocks that they depend on.
-    targets: Option<(Vec<Target>, BTreeSet<Block>)>,
-    /// The excluded ones, and whole blocks that depend on them.
-    excludes: (Vec<Target>, BTreeSet<Block>),
+    /// None: all.
+    targets: Option<Chosen>,
+    excludes: Chosen,
+}
+
+/// What an option names, and what that takes along.
+#[derive(Default)]
+struct Chosen {
+    named: Vec<Target>,
+    /// Whole blocks, by the references of the spec.
+    blocks: BTreeSet<Block>,
+    /// Single instances, by what the state knows.
+    instances: BTreeSet<Address>,
+}
+
+impl Chosen {
+    fn has(&self, address: &Address) -> bool {
+        self.named.iter().any(|target| target.names(address))
+            || self.blocks.contains(&address.block)
+            || self.instances.contains(address)
+    }
 }
 
 impl Selection {
     /// Says whether an instance is chosen.
     pub(super) fn includes(&self, address: &Address) -> bool {
-        let (excluded, dependents) = &self.excludes;
-        if excluded.iter().any(|target| target.names(address))
-            || dependents.contains(&address.block)
-        {
-            return false;
-        }
-        self.targets.as_ref().is_none_or(|(targets, dependencies)| {
-            targets.iter().any(|target| target.names(address))
-                || dependencies.contains(&address.block)
-        })
+        !self.excludes.has(address)
+            && self.targets.as_ref().is_none_or(|targets| targets.has(address))
     }
 }
 
@@ -47,24 +57,52 @@ pub(super) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) -> Selectio
             found.push(diagnostics::nothing_named(&address.to_string(), "--replace"));
         }
     }
-    let closure = |targets: &[Target], next: &dyn Fn(&Block) -> Vec<Block>| {
-        let mut reached = BTreeSet::new();
-        let mut open: Vec<Block> = targets.iter().flat_map(|t| next(block(t))).collect();
-        while let Some(block) = open.pop() {
-            if reached.insert(block.clone()) {
-                open.extend(next(&block));
-            }
-        }
-        reached
+    let (up, down): (Next<'_>, Next<'_>) =
+        (&|block| input.graph.dependencies(block).into_iter().cloned().collect(), &|block| {
+            input.graph.dependents(block).into_iter().cloned().collect()
+        });
+    let chosen = |named: &[Target], next: Next<'_>| match options.mode {
+        Mode::Destroy => with_dependents(named, input.snapshot),
+        Mode::Apply | Mode::RefreshOnly => with_blocks(named, next),
     };
-    let up =
-        |block: &Block| input.graph.dependencies(block).into_iter().cloned().collect::<Vec<_>>();
-    let down =
-        |block: &Block| input.graph.dependents(block).into_iter().cloned().collect::<Vec<_>>();
-    let targets = (!options.targets.is_empty())
-        .then(|| (options.targets.clone(), closure(&options.targets, &up)));
-    let excludes = (options.excludes.clone(), closure(&options.excludes, &down));
-    Selection { targets, excludes }
+    let targets = (!options.targets.is_empty()).then(|| chosen(&options.targets, up));
+    Selection { targets, excludes: chosen(&options.excludes, down) }
+}
+
+type Next<'a> = &'a dyn Fn(&Block) -> Vec<Block>;
+
+/// What is made needs what it refers to, and cannot be made without it.
+fn with_blocks(named: &[Target], next: Next<'_>) -> Chosen {
+    let mut blocks = BTreeSet::new();
+    let mut open: Vec<Block> = named.iter().flat_map(|target| next(block(target))).collect();
+    while let Some(block) = open.pop() {
+        if blocks.insert(block.clone()) {
+            open.extend(next(&block));
+        }
+    }
+    Chosen { named: named.to_vec(), blocks, instances: BTreeSet::new() }
+}
+
+/// What goes takes along whatever was made from it. Only the state knows that: the spec may refer
+/// otherwise by now.
+fn with_dependents(named: &[Target], snapshot: &Snapshot) -> Chosen {
+    let mut chosen = Chosen { named: named.to_vec(), ..Chosen::default() };
+    if named.is_empty() {
+        return chosen;
+    }
+    let mut dependents: BTreeMap<&Address, Vec<&Address>> = BTreeMap::new();
+    for (address, entry) in &snapshot.entries {
+        for dependency in &entry.dependencies {
+            dependents.entry(dependency).or_default().push(address);
+        }
+    }
+    let mut open: Vec<&Address> = snapshot.entries.keys().filter(|at| chosen.has(at)).collect();
+    while let Some(address) = open.pop() {
+        if chosen.instances.insert(address.clone()) {
+            open.extend(dependents.get(address).into_iter().flatten());
+        }
+    }
+    chosen
 }
 
 /// Leaves out what is seen of objects that were not chosen, where seeing is all that a plan does.

@@ -1,0 +1,322 @@
+//! What goes on being used: whoever stays as it is keeps what it uses.
+//!
+//! An object stays as it is when the plan leaves it out, when a call on it is in doubt, or when it
+//! ignores changes of the attribute that names what it uses. Nothing that it uses may go, neither
+//! by a delete nor by the delete of a replace; and what stays for that reason uses things itself.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::input::{Mode, PlanInput};
+use super::planner::{Draft, Planner};
+use super::{Action, Change, Staying, Use, diagnostics};
+use crate::address::{Address, Name};
+use crate::spec::ResourceConfig;
+use crate::state::{Entry, Object, ObjectId, Progress};
+use crate::value::{Attributes, Value};
+
+/// The objects of the state that somebody goes on using, each with who does.
+#[derive(Default)]
+pub(super) struct Uses(BTreeMap<Address, BTreeMap<ObjectId, Use>>);
+
+impl Uses {
+    /// Who goes on using an object, if somebody does.
+    pub(super) fn of(&self, address: &Address, object: &ObjectId) -> Option<&Use> {
+        self.0.get(address)?.get(object)
+    }
+}
+
+/// Finds them, after the walk and before anything is removed.
+pub(super) fn find(planner: &Planner<'_>) -> Uses {
+    if planner.input.options.mode == Mode::RefreshOnly {
+        return Uses::default();
+    }
+    let mut search = Search::new(planner);
+    // What is said of a doubt comes first: it is what has to be decided before anything else.
+    search.doubts();
+    search.waiting();
+    search.left_out();
+    search.ignoring();
+    search.uses
+}
+
+struct Search<'p, 'a> {
+    planner: &'p Planner<'a>,
+    uses: Uses,
+    /// Objects that stay, whose own uses were not looked at yet.
+    open: Vec<(&'a Address, &'a Object, Staying)>,
+    replaced: FxHashSet<&'p Address>,
+    /// Whose object an id is; only for objects that were put aside.
+    by_id: OnceCell<BTreeMap<&'a str, Vec<&'a Address>>>,
+}
+
+impl<'p, 'a> Search<'p, 'a> {
+    fn new(planner: &'p Planner<'a>) -> Self {
+        let changes = planner.drafts.iter().map(|draft| &draft.change);
+        let replaced = changes.filter(|change| change.action == Action::Replace);
+        Self {
+            planner,
+            uses: Uses::default(),
+            open: Vec::new(),
+            replaced: replaced.map(|change| &change.address).collect(),
+            by_id: OnceCell::new(),
+        }
+    }
+
+    /// What a call in doubt is about may still be there, and what waits for it stays as it was.
+    fn doubts(&mut self) {
+        let planner = self.planner;
+        for pending in planner.input.snapshot.pending.values() {
+            for dependency in &pending.started.dependencies {
+                for object in self.objects(dependency) {
+                    self.mark(dependency, object, &pending.started.address, Staying::InDoubt);
+                }
+            }
+        }
+        for address in &planner.held {
+            self.stays(address, Staying::InDoubt);
+        }
+        self.follow();
+    }
+
+    fn waiting(&mut self) {
+        for (address, user) in &self.planner.waiting {
+            self.stays(address, user.why);
+        }
+        self.follow();
+    }
+
+    fn left_out(&mut self) {
+        let options = self.planner.input.options;
+        if options.targets.is_empty() && options.excludes.is_empty() {
+            return;
+        }
+        for address in self.planner.input.snapshot.entries.keys() {
+            if !self.planner.selection.includes(address) {
+                self.stays(address, Staying::LeftOut);
+            }
+        }
+        self.follow();
+    }
+
+    /// What is changed, or stays, and keeps the id of an object in an attribute that it ignores.
+    fn ignoring(&mut self) {
+        let planner = self.planner;
+        let resources = &planner.input.config.resources;
+        if resources.values().all(|resource| resource.lifecycle.ignore_changes.is_empty()) {
+            return;
+        }
+        for draft in &planner.drafts {
+            let change = &draft.change;
+            let Some(resource) = resources.get(&change.address.block) else { continue };
+            for (dependency, object) in kept_by_ignoring(planner.input, resource, change) {
+                self.mark(dependency, object, &change.address, Staying::Ignores);
+            }
+        }
+        self.follow();
+    }
+
+    fn entry(&self, address: &Address) -> Option<(&'a Address, &'a Entry)> {
+        self.planner.input.snapshot.entries.get_key_value(address)
+    }
+
+    fn objects(&self, address: &Address) -> Vec<&'a Object> {
+        self.entry(address).into_iter().flat_map(|(_, entry)| objects(entry)).collect()
+    }
+
+    fn stays(&mut self, address: &Address, why: Staying) {
+        let Some((address, entry)) = self.entry(address) else { return };
+        self.open.extend(objects(entry).map(|object| (address, object, why)));
+    }
+
+    fn follow(&mut self) {
+        while let Some((address, object, why)) = self.open.pop() {
+            for dependency in self.dependencies(address, object) {
+                for used in self.used(dependency, object) {
+                    self.mark(dependency, used, address, why);
+                }
+            }
+        }
+    }
+
+    /// What an object was made from. One that was put aside may name what its address has let go
+    /// of since.
+    fn dependencies(&self, address: &Address, object: &'a Object) -> BTreeSet<&'a Address> {
+        let Some((_, entry)) = self.entry(address) else { return BTreeSet::new() };
+        let mut dependencies: BTreeSet<&Address> = entry.dependencies.iter().collect();
+        if !is_current(entry, object) {
+            let by_id = self.by_id.get_or_init(|| by_id(self.planner.input));
+            each_text(&object.attributes.json, &mut |text| {
+                dependencies.extend(by_id.get(text).into_iter().flatten());
+            });
+        }
+        dependencies.remove(address);
+        dependencies
+    }
+
+    /// The objects of a dependency that an object uses: those that it names; all where it names none,
+    /// because it may know them by something else.
+    fn used(&self, dependency: &Address, object: &Object) -> Vec<&'a Object> {
+        let all = self.objects(dependency);
+        if all.len() < 2 {
+            return all;
+        }
+        let mut names = BTreeSet::new();
+        each_text(&object.attributes.json, &mut |text| {
+            names.insert(text);
+        });
+        let named: Vec<&Object> =
+            all.iter().copied().filter(|used| names.contains(&*used.id.0)).collect();
+        if named.is_empty() { all } else { named }
+    }
+
+    fn mark(&mut self, address: &Address, object: &'a Object, by: &Address, why: Staying) {
+        let Some((address, entry)) = self.entry(address) else { return };
+        let users = self.uses.0.entry(address.clone()).or_default();
+        if users.contains_key(&object.id) {
+            return;
+        }
+        users.insert(object.id.clone(), Use { by: by.clone(), why });
+        // What the walk decided follows what it uses by itself, but for an object that it replaces.
+        let follows = is_current(entry, object)
+            && self.planner.handled.contains(address)
+            && !self.replaced.contains(address);
+        if !follows {
+            self.open.push((address, object, why));
+        }
+    }
+}
+
+fn objects(entry: &Entry) -> impl Iterator<Item = &Object> {
+    entry.current.iter().chain(&entry.deposed)
+}
+
+fn is_current(entry: &Entry, object: &Object) -> bool {
+    entry.current.as_ref().is_some_and(|current| current.id == object.id)
+}
+
+fn by_id<'a>(input: &PlanInput<'a>) -> BTreeMap<&'a str, Vec<&'a Address>> {
+    let mut by_id: BTreeMap<&str, Vec<&Address>> = BTreeMap::new();
+    for (address, entry) in &input.snapshot.entries {
+        for object in objects(entry) {
+            by_id.entry(&*object.id.0).or_default().push(address);
+        }
+    }
+    by_id
+}
+
+/// The objects that an instance goes on naming because it ignores changes of an attribute.
+fn kept_by_ignoring<'a>(
+    input: &PlanInput<'a>,
+    resource: &ResourceConfig,
+    change: &Change,
+) -> Vec<(&'a Address, &'a Object)> {
+    let stays = matches!(change.action, Action::NoOp | Action::Update | Action::Import);
+    let ignored = &resource.lifecycle.ignore_changes;
+    if ignored.is_empty() || !stays || change.deposed {
+        return Vec::new();
+    }
+    let mut names = BTreeSet::new();
+    for value in ignored.iter().filter_map(|name| change.after.as_ref()?.get(name)) {
+        each_text(value, &mut |text| {
+            names.insert(text);
+        });
+    }
+    let entries = &input.snapshot.entries;
+    let before = entries.get(&change.address).into_iter().flat_map(|entry| &entry.dependencies);
+    let dependencies: BTreeSet<&Address> = before.chain(&change.dependencies).collect();
+    let known = dependencies.into_iter().filter_map(|on| entries.get_key_value(on));
+    known
+        .flat_map(|(address, entry)| objects(entry).map(move |object| (address, object)))
+        .filter(|(_, object)| names.contains(&*object.id.0))
+        .collect()
+}
+
+/// An instance goes on depending on what left the spec while an attribute that it ignores names it.
+pub(super) fn remember_ignored(
+    input: &PlanInput<'_>,
+    resource: &ResourceConfig,
+    change: &mut Change,
+) {
+    for (address, _) in kept_by_ignoring(input, resource, change) {
+        if !input.config.resources.contains_key(&address.block) {
+            change.dependencies.insert(address.clone());
+        }
+    }
+}
+
+fn each_text<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v str)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::List(items) | Value::Set(items) => {
+            for item in items.iter() {
+                each_text(item, visit);
+            }
+        }
+        Value::Map(entries) => {
+            for item in entries.values() {
+                each_text(item, visit);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Decides what becomes of changes that meet an object which is still used. A replace that creates
+/// first leaves it beside the new one; one that deletes first is refused. What has to wait until
+/// the object is free is returned, and must be planned as waiting.
+pub(super) fn settle(planner: &mut Planner<'_>) -> BTreeMap<Address, Use> {
+    let mut waiting = BTreeMap::new();
+    for draft in &mut planner.drafts {
+        let Some(user) = met(planner.input, &planner.uses, draft) else { continue };
+        let change = &mut draft.change;
+        if user.why == Staying::InDoubt || change.action != Action::Replace {
+            waiting.insert(change.address.clone(), user.clone());
+        } else if draft.create_first && (user.why == Staying::LeftOut || !takes_its_name(draft)) {
+            draft.change.loss = None;
+            draft.keeps_old = true;
+            planner.diagnostics.push(diagnostics::old_object_stays(&draft.change, user));
+        } else {
+            planner.diagnostics.push(diagnostics::replace_takes_what_is_used(draft, user));
+        }
+    }
+    waiting
+}
+
+/// Who uses the object that a draft would delete, or that has the name which it would take.
+fn met<'u>(input: &PlanInput<'_>, uses: &'u Uses, draft: &Draft) -> Option<&'u Use> {
+    let change = &draft.change;
+    match change.action {
+        // What is retained is not deleted.
+        Action::Replace if draft.retains => None,
+        Action::Replace => uses.of(&change.address, change.object.as_ref()?),
+        Action::Update if matches!(change.progress, Progress::Created { .. }) => {
+            let attribute = unique_name(draft)?;
+            let wanted = change.after.as_ref()?.get(attribute)?.as_str()?;
+            let has_it = |object: &&Object| {
+                let attributes = object.attributes.json.as_map();
+                let name = attributes.and_then(|map| map.get(attribute)?.as_str());
+                name == Some(wanted)
+            };
+            let deposed = &input.snapshot.entries.get(&change.address)?.deposed;
+            deposed.iter().filter(has_it).find_map(|object| uses.of(&change.address, &object.id))
+        }
+        _ => None,
+    }
+}
+
+fn unique_name(draft: &Draft) -> Option<&Name> {
+    draft.schema.name_attribute.as_ref().filter(|_| draft.schema.unique_name)
+}
+
+/// Whether a replace gives the new object the name of the old one, and there can be only one.
+pub(super) fn takes_its_name(draft: &Draft) -> bool {
+    unique_name(draft).is_some_and(|attribute| {
+        let name = |object: &Option<Arc<Attributes>>| object.as_ref()?.get(attribute).cloned();
+        let before = name(&draft.change.before);
+        before.is_some() && before == name(&draft.change.after)
+    })
+}
