@@ -123,8 +123,10 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb resolve\n  plumb resolve endpoint.chat --adopt abc123\n  plumb resolve endpoint.chat --absent\n\nWithout an address, shows what is in doubt."
     )]
     Resolve(Resolve),
-    /// Say who holds the lock, and take it from a run that is gone
-    #[command(after_help = "Examples:\n  plumb unlock 5f0c2a9be1d34c77")]
+    /// Say whether a run still holds the lock, and when its lock ends
+    #[command(
+        after_help = "Examples:\n  plumb unlock 5f0c2a9be1d34c77\n\nNothing is taken away: a lock ends by itself with the run that holds it, at once where the state is files\nor a database, and after some silence where it is objects. The next apply takes it then."
+    )]
     Unlock(Unlock),
     /// Run the checks of the spec against what is live
     #[command(

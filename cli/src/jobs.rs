@@ -330,14 +330,29 @@ pub(crate) fn counts(numbers: &BTreeMap<String, i64>) -> String {
     if shown.is_empty() { "unknown".to_owned() } else { shown.join(", ") }
 }
 
-/// A failed call of the job API.
+/// A failed call about a job.
 pub(crate) fn failed(error: Error) -> CommandError {
+    or_not_found(
+        error,
+        "look whether it is a job of this endpoint; results are kept for 30 minutes, and a job is \
+         deleted when its time to live is over",
+    )
+}
+
+/// A failed call about an endpoint as a whole.
+pub(crate) fn endpoint_failed(error: Error) -> CommandError {
+    or_not_found(
+        error,
+        "give the address of an endpoint of the spec, which `plumb state list` shows, or the id of \
+         one that is there",
+    )
+}
+
+fn or_not_found(error: Error, help: &str) -> CommandError {
     let failed = CommandError::new(error.message);
     match (error.help, error.kind) {
         (Some(help), _) => failed.help(help),
-        (None, Failed::NotFound) => failed.help(
-            "results are kept for 30 minutes, and a job is deleted when its time to live is over",
-        ),
+        (None, Failed::NotFound) => failed.help(help),
         (None, _) => failed,
     }
 }
@@ -363,6 +378,13 @@ mod tests {
         assert_eq!(message("endpoint.x"), "there is no endpoint.x in the state");
         assert_eq!(message("value.x"), "value.x takes no jobs: only endpoints do");
         assert!(message("endpoint.x[").contains("is not an address"));
+    }
+
+    #[test]
+    fn what_is_not_found_is_helped_by_what_was_asked() {
+        let gone = || Error::new(Failed::NotFound, "endpoint not found");
+        assert!(endpoint_failed(gone()).help.unwrap().contains("`plumb state list`"));
+        assert!(failed(gone()).help.unwrap().contains("30 minutes"));
     }
 
     #[test]

@@ -67,13 +67,20 @@ fn run(cli: &Cli) -> Status {
     if output.lost() { status.or(Status::Failed) } else { status }
 }
 
+/// What a message about wrong usage says first: which argument, and what is wrong with it.
+fn first_sentence(text: &str) -> String {
+    let lines = text.lines().map(str::trim).take_while(|line| !line.is_empty());
+    let text = lines.collect::<Vec<_>>().join(" ");
+    text.strip_prefix("error: ").map_or(text.clone(), ToOwned::to_owned)
+}
+
 /// Help and version are answers; everything else is a mistake, and a mistake is exit status 1.
 fn usage(error: &clap::Error) -> Status {
     let output = Output::new(args::Color::Auto, false, 0);
     let text = error.render();
     if error.use_stderr() {
         if args::wants_plan_json(std::env::args_os()) {
-            commands::plan::print_refusal(&output, error.kind().to_string());
+            commands::plan::print_refusal(&output, first_sentence(&text.to_string()));
         }
         output.usage(&text);
         return Status::Failed;
@@ -81,4 +88,25 @@ fn usage(error: &clap::Error) -> Status {
     output.help(&text);
     output.finish();
     Status::Done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_usage_names_the_argument() {
+        let said = |arguments: &[&str]| {
+            let error = Cli::try_parse_from(arguments).err().map(|error| error.render());
+            first_sentence(&error.map(|text| text.to_string()).unwrap_or_default())
+        };
+        assert_eq!(
+            said(&["plumb", "plan", "--json", "--nonsense"]),
+            "unexpected argument '--nonsense' found"
+        );
+        assert_eq!(
+            said(&["plumb", "state", "mv", "value.a"]),
+            "the following required arguments were not provided: <TO>"
+        );
+    }
 }

@@ -30,8 +30,11 @@ pub struct DiagnosticView {
     pub severity: &'static str,
     /// What happened.
     pub summary: String,
-    /// Why.
+    /// Why: the sentences of a report, else what stands under its words.
     pub detail: Option<String>,
+    /// What stands under the words at its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// The resource that it is about.
     pub address: Option<String>,
     /// Where.
@@ -69,7 +72,10 @@ impl DiagnosticView {
         Self {
             severity: diagnostic.severity.word(),
             summary: diagnostic.summary.clone(),
-            detail: diagnostic.detail.clone(),
+            // What exactly is wrong is often said under the words only, and whoever reads the
+            // detail shall not miss it.
+            detail: diagnostic.detail.clone().or_else(|| diagnostic.label.clone()),
+            label: diagnostic.label.clone(),
             address: diagnostic.address.as_ref().map(ToString::to_string),
             place: place(diagnostic.span, sources),
             help: diagnostic.help.clone(),
@@ -333,6 +339,7 @@ mod tests {
           "severity": "error",
           "summary": "there is no resource type `valu`",
           "detail": "The configured providers have `value`.",
+          "label": "no such type",
           "address": "value.a",
           "file": "plumb.toml",
           "line": 3,
@@ -348,6 +355,20 @@ mod tests {
           ]
         }
         "#);
+    }
+
+    #[test]
+    fn what_is_said_under_the_words_only_is_the_detail() {
+        let (sources, file) = sources("[resource.value.a]\ninpt = 1\n");
+        let diagnostic = Diagnostic::error("unknown attribute")
+            .at(span_of(&sources, file, "inpt"))
+            .label("`value` has no `inpt`");
+        let view = DiagnosticView::new(&diagnostic, &sources);
+        assert_eq!(view.detail.as_deref(), Some("`value` has no `inpt`"));
+        assert_eq!(view.label, view.detail);
+        let plain = Diagnostic::error("no key");
+        let json = serde_json::to_string(&DiagnosticView::new(&plain, &sources)).unwrap();
+        assert!(json.contains(r#""detail":null"#) && !json.contains("label"), "{json}");
     }
 
     #[test]

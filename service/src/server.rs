@@ -305,14 +305,43 @@ fn describe(addresses: &Addresses) -> String {
 /// Writes a file that only its owner can read, all of it or nothing.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_extension("new");
-    let mut file =
-        OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&unfinished)?;
+    // It is made anew: a left-over, or a link, of that name has a mode and a place of its own.
+    match std::fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&unfinished)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    std::fs::rename(&unfinished, path)
+    std::fs::rename(&unfinished, path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn data_error(path: &Path) -> impl FnOnce(io::Error) -> StartError {
     let path = path.to_owned();
     move |source| StartError::Data { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_private_file_is_its_owners_only_whatever_was_left_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, left) = (folder.path().join("serve.json"), folder.path().join("serve.new"));
+        std::fs::write(&left, "left over").unwrap();
+        std::fs::set_permissions(&left, std::fs::Permissions::from_mode(0o644)).unwrap();
+        write_private(&path, "text").unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let other = folder.path().join("other");
+        std::fs::write(&other, "of somebody").unwrap();
+        std::os::unix::fs::symlink(&other, &left).unwrap();
+        write_private(&path, "more").unwrap();
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "of somebody");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "more");
+    }
 }

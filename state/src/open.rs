@@ -71,6 +71,26 @@ pub fn is_remote(settings: &StateSettings) -> bool {
     &*settings.backend != "file"
 }
 
+/// When a lock that nobody released ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockEnds {
+    /// With the process that holds it: the kernel keeps it.
+    WithProcess,
+    /// With the connection of the process that holds it: the database keeps it.
+    WithConnection,
+    /// Once its holder has written nothing for one and a half lifetimes of the lock.
+    AfterSilence,
+}
+
+/// When a lock on the state of these settings ends by itself. None has to be taken away.
+pub fn lock_ends(settings: &StateSettings) -> LockEnds {
+    match &*settings.backend {
+        "file" => LockEnds::WithProcess,
+        "postgres" => LockEnds::WithConnection,
+        _ => LockEnds::AfterSilence,
+    }
+}
+
 /// Makes the store that `settings` describe; `folder` is Plumb's own beside the spec. Nothing is
 /// read or called yet.
 pub fn open(

@@ -55,6 +55,17 @@ fn specs_that_are_none() {
 }
 
 #[test]
+fn json_says_what_is_wrong_too() {
+    let project = Project::new("[resource.value.a]\ninpt = 1\n");
+    let report = project.run(&["validate", "--json"]).expect(1).json();
+    let found = &report["diagnostics"][0];
+    assert_eq!(found["summary"], "unknown attribute", "{report}");
+    assert!(found["detail"].as_str().is_some_and(|text| text.contains("`inpt`")), "{report}");
+    let plan = project.run(&["plan", "--json", "--nonsense"]).expect(1).json();
+    assert_eq!(plan["diagnostics"][0]["summary"], "unexpected argument '--nonsense' found");
+}
+
+#[test]
 fn every_mistake_in_one_go() {
     let spec = r#"
 [resource.network_volume.a]

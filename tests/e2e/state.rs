@@ -1,5 +1,7 @@
 //! `plumb state`: what is put in place of what, and what is shown of the past.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use crate::harness::{Project, ran};
 
 const SPEC: &str = "[resource.value.v]\ninput = 1\n";
@@ -100,4 +102,25 @@ fn a_state_whose_numbers_end_is_refused() {
         }
     }
     assert!(project.written() == before, "something was written");
+}
+
+#[test]
+fn a_plan_file_is_its_owners_only_whatever_was_left_there() {
+    let project = Project::new(SPEC);
+    let mode = || {
+        let metadata = std::fs::symlink_metadata(project.path("plan.json")).expect("a plan file");
+        assert!(metadata.is_file());
+        metadata.permissions().mode() & 0o777
+    };
+    project.write("plan.json.new", "left over");
+    let readable = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(project.path("plan.json.new"), readable).expect("a mode");
+    project.run(&["plan", "--out", "plan.json"]).expect(0);
+    assert_eq!(mode(), 0o600);
+    project.write("other.txt", "of somebody");
+    std::os::unix::fs::symlink("other.txt", project.path("plan.json.new")).expect("a link");
+    project.run(&["plan", "--out", "plan.json"]).expect(0);
+    assert_eq!(mode(), 0o600);
+    let other = std::fs::read_to_string(project.path("other.txt")).expect("it is there");
+    assert_eq!(other, "of somebody");
 }

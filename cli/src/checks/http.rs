@@ -14,10 +14,7 @@ pub(super) async fn fetch(datum: &Datum) -> Result<Fetched, String> {
     let entries = datum.value.as_map().ok_or("`http` is a table with `url`")?;
     shape::known_keys("http", entries.keys().map(|key| &**key))?;
     let url = entries.get("url").and_then(Value::as_str);
-    let url = reqwest::Url::parse(url.ok_or("`url` is a text")?)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https"))
-        .ok_or("`url` is not an http or https address")?;
+    let url = shape::url(url.ok_or("`url` is a text")?)?;
     let secret = !datum.sensitive.is_empty();
     let asked = tokio::time::timeout(job::timeout(entries)?, get(url)).await;
     let (status, body) = asked.map_err(|_| "the request was not answered in time")??;

@@ -1,9 +1,12 @@
 //! The form of what a check fetches, as far as the spec shows it without computing anything.
 
+use engine::address::Address;
 use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
 use engine::expression::Kind;
-use engine::spec::{CheckConfig, Config, SpecExpr};
+use engine::spec::{Config, SpecExpr};
 use engine::value::Value;
+
+use crate::args;
 
 /// What a source needs, and what it may have beside.
 fn keys(word: &str) -> (&'static [&'static str], &'static [&'static str]) {
@@ -13,37 +16,52 @@ fn keys(word: &str) -> (&'static [&'static str], &'static [&'static str]) {
     }
 }
 
-/// What is wrong with the sources of all checks.
+/// What is wrong with the sources of all checks. Which keys they have, and of which types, the
+/// resolver has looked at; here is what the text itself must be like.
 pub(crate) fn check(config: &Config) -> Diagnostics {
     let mut found = Diagnostics::new();
     for check in config.checks.values() {
-        check_one(check, &mut found);
+        for (_, item) in check.sources.iter() {
+            source(&item.value, &mut found);
+        }
     }
     found
 }
 
-fn check_one(check: &CheckConfig, found: &mut Diagnostics) {
-    for (word, item) in check.sources.iter() {
-        source(word, &item.value, found);
+fn source(value: &SpecExpr, found: &mut Diagnostics) {
+    let Kind::Map(entries) = &value.expr.kind else { return };
+    for (key, part) in entries {
+        let (Kind::Literal(Value::String(key)), Kind::Literal(Value::String(text))) =
+            (&key.kind, &part.kind)
+        else {
+            continue;
+        };
+        let wrong = match &**key {
+            "endpoint" => id(text),
+            "timeout" => args::duration(text).map(drop).map_err(|why| format!("`timeout`: {why}")),
+            "url" => url(text).map(drop).map_err(ToOwned::to_owned),
+            _ => Ok(()),
+        };
+        if let Err(wrong) = wrong {
+            found.push(Diagnostic::error(wrong).at(value.span_of(part.range)));
+        }
     }
 }
 
-fn source(word: &str, value: &SpecExpr, found: &mut Diagnostics) {
-    let Kind::Map(entries) = &value.expr.kind else { return };
-    let mut given = Vec::new();
-    for (key, _) in entries {
-        let Kind::Literal(Value::String(name)) = &key.kind else { return };
-        if let Err(wrong) = known_keys(word, [&**name].into_iter()) {
-            found.push(Diagnostic::error(wrong).at(value.span_of(key.range)));
-        }
-        given.push(&**name);
+/// Refuses an address where an id belongs, which a job could only be told once it runs.
+fn id(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("`endpoint` is empty: it is the id of an endpoint".to_owned());
     }
-    for needed in keys(word).0 {
-        if !given.contains(needed) {
-            let summary = format!("`{word}` of the check has no `{needed}`");
-            found.push(Diagnostic::error(summary).at(value.span));
-        }
-    }
+    let Ok(address) = text.parse::<Address>() else { return Ok(()) };
+    Err(format!("`{text}` is an address, and a job needs the id: write `${{{address}.id}}`"))
+}
+
+/// The address that a request is sent to.
+pub(super) fn url(text: &str) -> Result<reqwest::Url, &'static str> {
+    let url = reqwest::Url::parse(text).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or("`url` is not an http or https address")
 }
 
 /// Refuses the first key that means nothing.
@@ -66,6 +84,18 @@ pub(super) fn known_keys<'k>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_that_cannot_be_what_they_should_be() {
+        assert!(url("https://api.example/x").is_ok() && id("jpnw0v75y3qoql").is_ok());
+        for wrong in ["", "5", "file:///etc/passwd", "api.example"] {
+            assert!(url(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(
+            id("endpoint.chat[eu]").unwrap_err(),
+            "`endpoint.chat[eu]` is an address, and a job needs the id: write `${endpoint.chat[\"eu\"].id}`"
+        );
+    }
 
     #[test]
     fn keys_that_mean_nothing_are_named() {

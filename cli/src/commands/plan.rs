@@ -1,13 +1,12 @@
 //! `plumb plan`: what would be done, and why.
 
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::plan::{Plan as EnginePlan, saved};
 use render::view::PlanView;
+use state::disk::{Disk as _, RealDisk};
 
 use super::saved_plan;
 use crate::args::{Plan, PlanFormat};
@@ -97,23 +96,26 @@ fn save(
     refuse_exposed(plan)?;
     let view = serde_json::to_value(view)
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let unfinished = path.with_file_name(name);
-    let mut file = std::fs::OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(&unfinished)
-        .map_err(fail)?;
     let text = saved::write_of(plan, &view, folder);
     let bytes = session::cipher()?
         .seal(saved_plan::CONTEXT, text.as_bytes())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
-    file.write_all(&bytes).map_err(fail)?;
-    file.sync_all().map_err(fail)?;
-    std::fs::rename(&unfinished, path).map_err(fail)
+    write_private(path, &bytes).map_err(fail)
+}
+
+/// Writes a file that only its owner can read, all of it or nothing.
+fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let unfinished = path.with_file_name(name);
+    let disk = RealDisk;
+    // It is made anew: a left-over, or a link, of that name has a mode and a place of its own.
+    let file = disk.create(&unfinished)?;
+    disk.write(&file, bytes)?;
+    disk.sync(&file)?;
+    disk.rename(&unfinished, path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    disk.sync_folder(folder.unwrap_or(Path::new(".")))
 }
 
 /// A plan file in clear holds no secret: one that would is not written.

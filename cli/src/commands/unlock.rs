@@ -1,9 +1,13 @@
 //! `plumb unlock`: about a lock that seems to be left behind.
 //!
-//! A lock of the file backend is the kernel's and ends with the process that holds it, so there is
-//! never one to take away; what remains is to say who holds it.
+//! Locks end by themselves in every backend: with the holder's process, with its connection, or
+//! once it has been silent for long enough. So there is never one to take away; what remains is to
+//! say who holds it, and when it ends.
 
 use std::path::Path;
+
+use state::Holder;
+use state::open::{LockEnds, lock_ends};
 
 use crate::args::Unlock;
 use crate::error::{CommandError, Kind, Status};
@@ -12,9 +16,11 @@ use crate::session::Folder;
 use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status, CommandError> {
-    let loaded = stored::read(&Folder::new(base, None)?)?;
+    let folder = Folder::new(base, None)?;
+    let loaded = stored::read(&folder)?;
+    let ends = lock_ends(folder.settings()?);
     let Some(holder) = loaded.holder else {
-        output.talk("nobody holds the lock: a lock here ends with the process that holds it\n");
+        output.talk(&format!("nobody holds the lock: a lock here ends {}\n", when(ends)));
         return Ok(Status::Done);
     };
     if holder.run != args.run {
@@ -24,10 +30,54 @@ pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status,
         ))
         .kind(Kind::Locked));
     }
-    Err(CommandError::new(format!(
-        "run {} is alive: process {} on {} holds the lock",
-        holder.run, holder.pid, holder.host
-    ))
-    .kind(Kind::Locked)
-    .help("wait for it, or end that process: its lock ends with it, and the next apply goes on from there"))
+    let (found, help) = held(&holder, ends);
+    Err(CommandError::new(found).kind(Kind::Locked).help(help))
+}
+
+fn when(ends: LockEnds) -> &'static str {
+    match ends {
+        LockEnds::WithProcess => "with the process that holds it",
+        LockEnds::WithConnection => "with the connection of the process that holds it",
+        LockEnds::AfterSilence => "once its holder has been silent for one and a half lifetimes",
+    }
+}
+
+/// What is known of a holder, and what to do.
+fn held(holder: &Holder, ends: LockEnds) -> (String, &'static str) {
+    let Holder { run, pid, host, .. } = holder;
+    let who = format!("process {pid} on {host}");
+    match ends {
+        LockEnds::WithProcess => (
+            format!("run {run} is alive: {who} holds the lock"),
+            "wait for it, or end that process: its lock ends with it, and the next apply goes on \
+             from there",
+        ),
+        LockEnds::WithConnection => (
+            format!("run {run} holds the lock: {who} is connected"),
+            "wait for it, or end that process: its lock ends with its connection. Of a machine \
+             that is gone the database notices after a while, as it is set up (TCP keepalives)",
+        ),
+        LockEnds::AfterSilence => (
+            format!("run {run} holds the lock, as far as the store tells: {who} took it"),
+            "wait for it, or end that process. Nothing has to be removed if it is gone: the next \
+             apply watches the lock, and takes it once its holder has been silent for one and a \
+             half lifetimes (`lock_ttl`, 15 seconds unless `[state]` says otherwise)",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_true_of_the_backend() {
+        let holder =
+            Holder { run: "r1".to_owned(), host: "m".to_owned(), pid: 7, ..Holder::default() };
+        let said = |ends| held(&holder, ends).0;
+        assert_eq!(said(LockEnds::WithProcess), "run r1 is alive: process 7 on m holds the lock");
+        // Whether a holder lives cannot be seen in an object.
+        assert!(!said(LockEnds::AfterSilence).contains("alive"));
+        assert!(!when(LockEnds::AfterSilence).contains("process"));
+    }
 }

@@ -114,7 +114,15 @@ pub(super) struct View<'a> {
     /// The type of `each.value`, where `each` means something.
     pub(super) each: Option<Type>,
     /// Words with values that only show later, such as `job` in a check.
-    pub(super) loose: &'a [&'a str],
+    pub(super) words: Vec<Word>,
+}
+
+/// A word with a value that only shows later.
+pub(super) struct Word {
+    /// The word.
+    pub(super) name: &'static str,
+    /// What its value is like; none where the block that could give it one does not.
+    pub(super) ty: Option<Type>,
 }
 
 impl View<'_> {
@@ -151,8 +159,11 @@ impl View<'_> {
     }
 
     fn word(&self, name: &Name) -> Result<Type, Unresolved> {
-        if self.loose.contains(&&**name) {
-            return Ok(Type::Any);
+        if let Some(word) = self.words.iter().find(|word| *word.name == **name) {
+            return word.ty.clone().ok_or_else(|| Unresolved {
+                message: format!("`{name}` stands for nothing here: the check has no `{name}`"),
+                help: Some(format!("say what to fetch: `{name} = {{ … }}`")),
+            });
         }
         let help = if self.names.variables.contains_key(name) {
             format!("did you mean `var.{name}`?")

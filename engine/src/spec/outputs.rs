@@ -3,14 +3,54 @@
 use std::collections::BTreeMap;
 
 use super::checker::Checker;
-use super::names::Names;
+use super::names::{Names, Word};
 use super::{CheckConfig, Document, OutputConfig, RawBlock, Table, diagnostics as say};
 use crate::address::Name;
 use crate::diagnostics::Diagnostics;
-use crate::types::Type;
+use crate::types::{Field, Type};
 
-/// What a check sees beside the spec: values that only show when it runs.
-const CHECK_WORDS: [&str; 3] = ["http", "job", "self"];
+/// What a check may fetch, in the order in which it is fetched.
+const SOURCES: [&str; 2] = ["http", "job"];
+
+/// What has to be said for something to be fetched.
+fn asked(word: &str) -> Type {
+    let optional = |ty| Field { ty, optional: true };
+    match word {
+        "job" => object([
+            ("endpoint", needed(Type::String)),
+            ("input", needed(Type::Any)),
+            ("timeout", optional(Type::String)),
+        ]),
+        _ => object([("url", needed(Type::String)), ("timeout", optional(Type::String))]),
+    }
+}
+
+/// What a check sees of what was fetched. The names of a job are those of the job API.
+fn fetched(word: &str) -> Type {
+    match word {
+        "job" => object([
+            ("id", needed(Type::String)),
+            ("status", needed(Type::String)),
+            ("output", needed(Type::Any)),
+            ("error", needed(Type::Any)),
+            ("delayTime", needed(Type::Integer)),
+            ("executionTime", needed(Type::Integer)),
+        ]),
+        _ => object([
+            ("status", needed(Type::Integer)),
+            ("body", needed(Type::String)),
+            ("json", needed(Type::Any)),
+        ]),
+    }
+}
+
+fn needed(ty: Type) -> Field {
+    Field { ty, optional: false }
+}
+
+fn object<const N: usize>(fields: [(&str, Field); N]) -> Type {
+    Type::Object(fields.into_iter().map(|(name, field)| (name.into(), field)).collect())
+}
 
 /// Reads and checks the outputs.
 pub(super) fn outputs(
@@ -54,7 +94,6 @@ pub(super) fn checks(
     let mut checks = BTreeMap::new();
     for (name, raw) in &document.checks {
         let mut checker = Checker::new(document, names, diagnostics);
-        checker.view.loose = &CHECK_WORDS;
         if let Some(check) = check(&mut checker, name, raw) {
             checks.insert(name.clone(), check);
         }
@@ -64,12 +103,17 @@ pub(super) fn checks(
 
 fn check(checker: &mut Checker<'_>, name: &Name, raw: &RawBlock) -> Option<CheckConfig> {
     let mut sources = Table::new();
-    for key in ["http", "job"] {
-        if let Some(item) = raw.items.get(key) {
-            checker.expect(&item.value, &Type::Any);
-            sources.insert(key.into(), item.clone());
+    let mut words = Vec::new();
+    for name in SOURCES {
+        let item = raw.items.get(name);
+        if let Some(item) = item {
+            checker.expect(&item.value, &asked(name));
+            sources.insert(name.into(), item.clone());
         }
+        words.push(Word { name, ty: item.map(|_| fetched(name)) });
     }
+    // What is fetched is not there yet where it is said what to fetch.
+    checker.view.words = words;
     if let Some(item) = raw.items.get("description") {
         checker.constant_text("`description` of a check", &item.value);
     }

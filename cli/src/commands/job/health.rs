@@ -15,7 +15,7 @@ pub(super) async fn run(
 ) -> Result<Status, CommandError> {
     let connected = jobs::connect(base, &args.target, output).await?;
     let progress = jobs::teller(output);
-    let health = connected.endpoint(&progress)?.health().await.map_err(jobs::failed)?;
+    let health = connected.endpoint(&progress)?.health().await.map_err(jobs::endpoint_failed)?;
     output.data(&if args.json {
         render::json::line(&health)
     } else {

@@ -15,7 +15,7 @@ pub(super) async fn run(
 ) -> Result<Status, CommandError> {
     let connected = jobs::connect(base, &args.target, output).await?;
     let progress = jobs::teller(output);
-    let purged = connected.endpoint(&progress)?.purge().await.map_err(jobs::failed)?;
+    let purged = connected.endpoint(&progress)?.purge().await.map_err(jobs::endpoint_failed)?;
     output.data(&if args.json {
         render::json::line(&purged)
     } else {

@@ -51,7 +51,7 @@ async fn submit(
     } else {
         endpoint.run(submission).await
     };
-    submitted.map_err(jobs::failed)
+    submitted.map_err(jobs::endpoint_failed)
 }
 
 /// How a job is waited for.

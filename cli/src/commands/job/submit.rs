@@ -17,7 +17,8 @@ pub(super) async fn run(
     let submission = input::submission(base, &args.input, false)?;
     let connected = jobs::connect(base, &args.target, output).await?;
     let progress = jobs::teller(output);
-    let job = connected.endpoint(&progress)?.run(&submission).await.map_err(jobs::failed)?;
+    let job =
+        connected.endpoint(&progress)?.run(&submission).await.map_err(jobs::endpoint_failed)?;
     if args.json {
         output.data(&reference(&job, true));
     } else {
