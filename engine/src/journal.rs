@@ -15,7 +15,7 @@ pub use calls::Calls;
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, Name};
-use crate::digest::Digest;
+use crate::digest::{Digest, Fingerprint};
 use crate::schema::Operation;
 use crate::sorted::Set;
 use crate::state::{Entry, Nonce, Object, ObjectId, OutputValue, Progress, Snapshot, Watched};
@@ -123,6 +123,15 @@ pub enum Record {
         sensitive: Paths,
         /// What it depends on from now on.
         dependencies: Set<Address>,
+    },
+    /// Triggers of an object's replace fired. They go on firing until it is replaced.
+    Triggered {
+        /// Whose object.
+        address: Address,
+        /// Which object.
+        object: ObjectId,
+        /// What each of them stood for before it fired first.
+        made_with: BTreeMap<Name, Fingerprint>,
     },
     /// An object was confirmed to be gone without our doing.
     Vanished {
@@ -316,6 +325,16 @@ impl Snapshot {
                 if let Record::Seen { sensitive, dependencies, .. } = record {
                     known.sensitive.clone_from(sensitive);
                     entry.dependencies.clone_from(dependencies);
+                }
+                Ok(())
+            }
+            Record::Triggered { address, object, made_with } => {
+                let entry = self.entries.get_mut(address);
+                let Some(known) = entry.and_then(|entry| entry.object_mut(object)) else {
+                    return illegal(format_args!("{address} has no object {object}"));
+                };
+                for (trigger, before) in made_with {
+                    known.made_with.entry(trigger.clone()).or_insert_with(|| before.clone());
                 }
                 Ok(())
             }
@@ -561,6 +580,7 @@ impl Snapshot {
             managed: started.managed.clone(),
             sensitive: started.sensitive.clone(),
             delete_sent_ms: None,
+            made_with: BTreeMap::new(),
         });
         // Where a later phase gives the real name, a second execution is told by its nonce.
         if let Some(nonce) = started.nonce.clone().filter(|_| !started.phase.is_last()) {

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, Name};
-use crate::digest::SealKey;
+use crate::digest::{Fingerprint, SealKey};
 use crate::journal::Calls;
 use crate::sorted::Set;
 use crate::stored::Stored;
@@ -180,6 +180,9 @@ pub struct Object {
     /// happen: should the object be gone one day, that is our doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_sent_ms: Option<u64>,
+    /// What its triggers stood for, of those that have fired since and have not replaced it yet.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub made_with: BTreeMap<Name, Fingerprint>,
 }
 
 /// How far the operation on an object has come.

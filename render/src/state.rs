@@ -348,6 +348,11 @@ fn other_record(record: &Record) -> String {
         Record::Seen { address, object, .. } => {
             format!("{address} seen as it is now, object {object}")
         }
+        Record::Triggered { address, object, .. } => {
+            format!(
+                "{address} is to be replaced, object {object}: something that it was made for changes"
+            )
+        }
         Record::Vanished { address, object } => format!("{address} is gone, object {object}"),
         Record::Adopted { address, object, .. } => {
             format!("{address} taken over, object {}", object.id)
@@ -394,6 +399,7 @@ mod tests {
             managed: Set::from([Name::from("name")]),
             sensitive: places,
             delete_sent_ms: None,
+            made_with: std::collections::BTreeMap::new(),
         }
     }
 

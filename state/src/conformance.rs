@@ -60,6 +60,7 @@ fn entry(n: u64) -> Entry {
         managed: ["name".into()].into(),
         sensitive: engine::value::Paths::none(),
         delete_sent_ms: None,
+        made_with: std::collections::BTreeMap::new(),
     };
     Entry {
         provider: "builtin".into(),

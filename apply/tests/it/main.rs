@@ -12,4 +12,5 @@ mod names;
 mod replaces;
 #[path = "../support/shapes.rs"]
 mod shapes;
+mod triggers;
 mod world;

@@ -178,6 +178,7 @@ fn words(records: &[Record]) -> String {
         Record::Doubted { call, .. } => format!("doubted({call})"),
         Record::Resolved { call, .. } => format!("resolved({call})"),
         Record::Seen { address, .. } => format!("seen({address})"),
+        Record::Triggered { address, .. } => format!("triggered({address})"),
         Record::Vanished { address, .. } => format!("vanished({address})"),
         Record::Adopted { address, object, .. } => format!("adopted({address} {})", object.id),
         Record::Forgot { address, .. } => format!("forgot({address})"),

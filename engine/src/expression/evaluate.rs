@@ -3,7 +3,8 @@
 //! An evaluation computes three things at once, kept together in a [`part::Part`]: the value, its
 //! sensitive places, and what stands for them in a residual. What is not known makes an unknown
 //! whose residual has everything else folded in; what is sensitive stands in a residual as the
-//! reference that it came from, so no residual holds a secret. Messages name no values.
+//! reference that it came from, so no residual holds a secret but one that the spec's own text declares,
+//! and that only where [`residual`] is asked for it. Messages name no values.
 //!
 //! Steps and produced bytes are bounded, and so are the size and the depth of the result, so that
 //! no spec can make the engine run long, fill the memory or overflow the stack.
@@ -67,9 +68,10 @@ pub fn evaluate(expr: &Expr, scope: &dyn Scope) -> Result<Datum, ExprError> {
 }
 
 /// Folds an expression: what is known and not sensitive becomes literals, what is not known becomes
-/// its residual, and sensitive variables stay references, so the result holds no secret.
+/// its residual, and sensitive variables stay references, so the result holds no secret but one that
+/// the expression itself declares with `sensitive(…)`: it stands inside such a call.
 pub fn residual(expr: &Expr, scope: &dyn Scope) -> Result<Expr, ExprError> {
-    let mut evaluator = Evaluator::new(scope);
+    let mut evaluator = Evaluator { discloses: true, ..Evaluator::new(scope) };
     let part = evaluator.eval(expr).map_err(|stop| stop.error)?;
     budget::check_result(&part.value, expr.range)?;
     evaluator.reify(&part, expr.range).map_err(|stop| stop.error)
@@ -98,6 +100,9 @@ struct Evaluator<'s> {
     /// The names that the variables of walks over unknown collections have in residuals.
     residual_names: Vec<Name>,
     watch: Watch,
+    /// Whether what is declared sensitive in the expression itself may stand in the residual: where
+    /// a value is asked for, its unknown parts are shown, and may not hold it.
+    discloses: bool,
 }
 
 impl<'s> Evaluator<'s> {
@@ -108,6 +113,7 @@ impl<'s> Evaluator<'s> {
             bound: Vec::new(),
             residual_names: Vec::new(),
             watch: Watch::default(),
+            discloses: false,
         }
     }
 

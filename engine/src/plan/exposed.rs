@@ -50,8 +50,21 @@ fn is_exposed(expr: &Expr, sensitive: &Paths) -> bool {
             .enumerate()
             .any(|(index, item)| is_exposed(item, &sensitive.inside(&Segment::Index(index)))),
         Kind::Literal(value) => holds_text(value, sensitive),
-        _ => !refers(expr),
+        _ => !refers(expr) || declares(expr),
     }
+}
+
+/// Says whether an expression declares something sensitive that stands in it as it is.
+fn declares(expr: &Expr) -> bool {
+    let mut found = false;
+    walk(expr, &mut |part| {
+        if let Kind::Call(call) = &part.kind
+            && &*call.name == "sensitive"
+        {
+            found |= call.arguments.iter().any(|value| is_exposed(value, &Paths::whole()));
+        }
+    });
+    found
 }
 
 /// Says whether a value has anything but null in a sensitive place.
@@ -92,6 +105,8 @@ mod tests {
             ("\"prefix-${var.password}\"", &Paths::whole(), false),
             ("value.a.id", &Paths::whole(), false),
             ("upper(\"hunter2\")", &Paths::whole(), true),
+            ("\"${var.a}${sensitive(\"hunter2\")}\"", &Paths::whole(), true),
+            ("\"${var.a}${sensitive(var.b)}\"", &Paths::whole(), false),
             ("{ a = \"hunter2\", password = var.password }", &password, false),
             ("{ a = var.password, password = \"hunter2\" }", &password, true),
             ("{ a = var.password, b = \"hunter2\" }", &Paths::whole(), true),

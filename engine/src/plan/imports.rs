@@ -101,6 +101,7 @@ impl Imported {
             managed: wanted.attributes.keys().cloned().collect(),
             sensitive: wanted.sensitive.clone(),
             delete_sent_ms: None,
+            made_with: std::collections::BTreeMap::new(),
         };
         Self { object, attributes: Arc::new(attributes) }
     }

@@ -61,6 +61,9 @@ fn output_change(
             return None;
         }
     };
+    if waits_for_others(planner, &scope) {
+        return None;
+    }
     let sensitive = output.sensitive || !datum.sensitive.is_empty();
     if sensitive && !output.sensitive {
         planner.diagnostics.push(leaks(name, output));
@@ -77,6 +80,22 @@ fn output_change(
         Some(_) => Action::Update,
     };
     Some(OutputChange { action, before, after: Some(after), sensitive, secret })
+}
+
+/// Whether what an output shows is not there and not made by this plan: it keeps its last value
+/// until there is something to show.
+fn waits_for_others(planner: &Planner<'_>, scope: &SpecScope<'_>) -> bool {
+    let drafts = &planner.drafts;
+    scope.touched().iter().any(|address| {
+        let key = (address, false);
+        let of =
+            |draft: &super::planner::Draft| (&draft.change.address, draft.change.deposed) < key;
+        let draft = drafts.get(drafts.partition_point(of));
+        draft.is_some_and(|draft| {
+            let change = &draft.change;
+            change.address == *address && change.action == Action::NoOp && change.after.is_none()
+        })
+    })
 }
 
 fn same(after: &Value, before: &Value) -> bool {

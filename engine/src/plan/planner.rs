@@ -126,7 +126,7 @@ impl<'a> Planner<'a> {
             waiting,
             uses: uses::Uses::default(),
             each: farewell::EachCache::default(),
-            changing: triggers::Changing::default(),
+            changing: triggers::Changing::new(input.config),
         }
     }
 
@@ -187,7 +187,11 @@ impl<'a> Planner<'a> {
         let wanted =
             if disabled { None } else { wanted::wanted(resource, &address, &scope, &mut found) };
         let mut flags = decide::flags(resource, &scope, &address, &mut found);
-        flags.triggered = triggers::fires(resource, &scope, &self.changing);
+        let entry = self.input.snapshot.entries.get(&address);
+        let current = entry.and_then(|entry| entry.current.as_ref());
+        let key = &self.input.snapshot.seal_key;
+        let fired = triggers::fired(resource, &scope, &self.changing, current, key);
+        flags.triggered = fired.is_some();
         self.diagnostics.extend(found);
         if disabled {
             self.planned.insert(&address, object_of_null());
@@ -201,7 +205,7 @@ impl<'a> Planner<'a> {
             self.handled(address);
             return;
         };
-        let object = match self.decide(resource, &address, &wanted, flags) {
+        let object = match self.decide(resource, &address, &wanted, flags, fired) {
             Ok(object) => object,
             Err(imports::Refused) => {
                 object(decide::all_unknown(&resource.schema, &address), Paths::none())
@@ -224,6 +228,7 @@ impl<'a> Planner<'a> {
         address: &Address,
         wanted: &Wanted,
         mut flags: decide::Flags,
+        fired: Option<triggers::Fired>,
     ) -> Result<crate::value::Datum, imports::Refused> {
         let held = self.hold_reason(address, wanted);
         let imported = match &held {
@@ -270,7 +275,10 @@ impl<'a> Planner<'a> {
         if imported.is_none() || draft.change.action == Action::Import {
             names::check_strangers(self.input, &draft, &mut self.diagnostics);
         }
-        self.changing.note(&draft.change, &draft.changed);
+        if let (Some(made_with), Some(object), Some(_), None) = (fired, current, &live, &imported) {
+            self.note_triggered(address, object, made_with);
+        }
+        self.changing.note(&draft);
         let sensitive = draft.change.sensitive.clone();
         self.drafts.push(draft);
         Ok(object(decision.planned, sensitive))
@@ -352,7 +360,9 @@ impl<'a> Planner<'a> {
         if !object.progress.is_ready() {
             return;
         }
-        let attributes = drifted(live, schema, &self.input.snapshot.seal_key);
+        let mut attributes = drifted(live, schema, &self.input.snapshot.seal_key);
+        // What the spec leaves to others is no drift when they change it.
+        attributes.retain(|name| !resource.lifecycle.ignore_changes.contains(name));
         if attributes.is_empty() {
             return;
         }
@@ -375,6 +385,15 @@ impl<'a> Planner<'a> {
             let stored = drift.before.get(&cause.attribute);
             cause.drifted = drift.attributes.contains(&cause.attribute)
                 && wanted.zip(stored).is_some_and(|(w, s)| compare::agree(w, s, key));
+        }
+    }
+
+    /// The triggers that fire are remembered before anything is called: their replace may fail, or
+    /// be no part of this plan.
+    fn note_triggered(&mut self, address: &Address, object: &Object, made_with: triggers::Fired) {
+        if !made_with.is_empty() {
+            let (address, object) = (address.clone(), object.id.clone());
+            self.seen.push(Record::Triggered { address, object, made_with });
         }
     }
 

@@ -144,6 +144,7 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
             managed: Set::new(),
             sensitive: Paths::none(),
             delete_sent_ms: None,
+            made_with: BTreeMap::new(),
         };
         planner.seen.push(Record::Adopted {
             address: watched.address.clone(),

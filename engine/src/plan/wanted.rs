@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::diagnostics;
 use super::scope::{Each, SpecScope};
+use super::{diagnostics, triggers};
 use crate::address::{Address, Name};
 use crate::constraint;
 use crate::diagnostics::Diagnostics;
-use crate::expression::{Expr, evaluate};
+use crate::expression::{Expr, ExprError, evaluate};
 use crate::schema::{Attribute, Presence};
 use crate::sorted::Set;
 use crate::spec::{Item, ResourceConfig, SpecExpr};
@@ -152,7 +152,15 @@ pub(super) fn wanted(
             None => Given::Absent,
         };
         match given {
-            Given::Value(datum) => wanted.put(name, datum, resource, scope),
+            Given::Value(datum) => {
+                let put = wanted.put(name, datum, resource, scope);
+                let item = resource.attributes.get(name);
+                if let (Err(error), Some(item)) = (put, item) {
+                    let span = item.value.span_of(error.range);
+                    diagnostics.push(diagnostics::evaluation(span, &error, address));
+                    whole = false;
+                }
+            }
             Given::Wrong => whole = false,
             Given::Absent => match &attribute.default {
                 Some(default) => {
@@ -171,20 +179,28 @@ pub(super) fn wanted(
 }
 
 impl Wanted {
-    fn put(&mut self, name: &Name, datum: Datum, resource: &ResourceConfig, scope: &SpecScope<'_>) {
+    /// A secret is kept with how apply computes it again: a plan cannot hold it.
+    fn put(
+        &mut self,
+        name: &Name,
+        datum: Datum,
+        resource: &ResourceConfig,
+        scope: &SpecScope<'_>,
+    ) -> Result<(), ExprError> {
         if self.sensitive.is_empty() && datum.sensitive.is_empty() {
             self.attributes.insert(name.clone(), datum.value);
-            return;
+            return Ok(());
         }
         let path = Path::attribute(name.clone());
         self.sensitive.extend_below(&path, &datum.sensitive);
-        if self.sensitive.touches(&path) {
-            let item = resource.attributes.get(name);
-            if let Some(Ok(expr)) = item.map(|item| evaluate::residual(&item.value.expr, scope)) {
-                self.secrets.insert(name.clone(), expr);
-            }
-        }
         self.attributes.insert(name.clone(), datum.value);
+        if let Some(item) = resource.attributes.get(name)
+            && self.sensitive.touches(&path)
+        {
+            let expr = evaluate::residual(&item.value.expr, scope)?;
+            self.secrets.insert(name.clone(), expr);
+        }
+        Ok(())
     }
 }
 
@@ -245,6 +261,7 @@ fn dependencies(
         // Looking is enough: the scope remembers it. What is not there was said by the resolution.
         let _seen = scope.resource(&target.block, target.key.as_deref());
     }
+    triggers::touch(resource, scope);
     let mut touched = scope.touched();
     touched.remove(address);
     touched

@@ -148,17 +148,34 @@ impl Evaluator<'_> {
         match special {
             Special::Try => self.first_that_works(&call.arguments, range),
             Special::Can => self.works(&call.arguments[0], range),
-            Special::Sensitive => self.declared_sensitive(&call.arguments[0]),
+            Special::Sensitive => self.declared_sensitive(&call.arguments[0], range),
             Special::File => self.file(&call.arguments[0]),
         }
     }
 
-    /// What is sensitive already keeps its source; what is not cannot be named in a plan.
-    fn declared_sensitive(&mut self, argument: &Expr) -> Eval {
+    /// What is sensitive already keeps its source; what is not is its own.
+    fn declared_sensitive(&mut self, argument: &Expr, range: Range) -> Eval {
         let part = self.eval(argument)?;
         let named = part.sensitive.covers(&Path::root()) || matches!(part.value, Value::Sealed(_));
-        let source = if named { part.source } else { Source::Barred };
+        let source = match named {
+            true => part.source,
+            false if self.discloses => self.declaration(&part, range)?,
+            false => Source::Barred,
+        };
         Ok(Part { value: part.value, sensitive: Paths::whole(), source })
+    }
+
+    /// The call that declares a part sensitive again.
+    fn declaration(&mut self, part: &Part, range: Range) -> Result<Source, Stop> {
+        match self.reify(part, range) {
+            Ok(argument) => {
+                let call =
+                    Call { name: "sensitive".into(), arguments: vec![argument], spread: false };
+                Ok(Source::built(Expr { kind: Kind::Call(Box::new(call)), range }))
+            }
+            Err(stop) if stop.fatal => Err(stop),
+            Err(_) => Ok(Source::Barred),
+        }
     }
 
     fn file(&mut self, argument: &Expr) -> Eval {

@@ -184,14 +184,13 @@ impl Evaluator<'_> {
     fn resolve(&mut self, source: &Source, range: Range) -> Result<Expr, Stop> {
         match source {
             Source::Built(expr) => Ok((**expr).clone()),
-            Source::Reference(expr) => Ok(self.replace_root((**expr).clone())),
-            Source::None | Source::Barred => Err(stop(
-                range,
-                "what is declared sensitive here cannot be combined with what is known only after apply",
-                Some(
-                    "give it by a variable with `sensitive = true`: a plan can name that, and holds no secret",
-                ),
-            )),
+            Source::Reference(expr) => {
+                let expr = self.replace_root((**expr).clone());
+                // What a local declares sensitive would stand in the residual of an unknown, which
+                // is shown.
+                if self.discloses || !declares(&expr) { Ok(expr) } else { Err(barred(range)) }
+            }
+            Source::None | Source::Barred => Err(barred(range)),
         }
     }
 
@@ -211,6 +210,25 @@ impl Evaluator<'_> {
         };
         Expr { kind, range }
     }
+}
+
+fn barred(range: Range) -> Stop {
+    stop(
+        range,
+        "what is declared sensitive here cannot be combined with what is known only after apply",
+        Some(
+            "give it by a variable with `sensitive = true`: a plan can name that, and holds no secret",
+        ),
+    )
+}
+
+/// Says whether a secret stands in a residual as it is: only `sensitive(…)` leaves one there.
+fn declares(expr: &Expr) -> bool {
+    let mut found = false;
+    walk(expr, &mut |part| {
+        found |= matches!(&part.kind, Kind::Call(call) if &*call.name == "sensitive");
+    });
+    found
 }
 
 /// The part itself, where a part is taken of a list or map that is written out.
