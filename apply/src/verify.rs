@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use engine::address::{Address, Name};
+use engine::digest::Fingerprint;
 use engine::journal::Record;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
@@ -40,8 +41,12 @@ pub fn verify(
         if used && plan.base.providers.get(&change.provider) != Some(&provider.schema().digest) {
             return stale(format!("the descriptor of provider `{}` changed", change.provider));
         }
-        let account = plan.base.accounts.get(&change.provider);
-        if used && account.is_some() && account != provider.account().as_ref() {
+        let account = || {
+            let account = provider.account()?;
+            Some(Fingerprint::of_digest(&account, &snapshot.seal_key))
+        };
+        let planned = plan.base.accounts.get(&change.provider);
+        if used && planned.is_some() && planned != account().as_ref() {
             return stale(format!("provider `{}` acts for another account", change.provider));
         }
     }

@@ -85,6 +85,12 @@ impl Fingerprint {
     pub fn of(value: &Value, key: &SealKey) -> Self {
         Self(short(&blake3::keyed_hash(&key.bytes(), canonical(value).as_bytes())))
     }
+
+    /// The fingerprint of a digest that was made of a secret: without the key, it says nothing
+    /// about a secret that could be guessed.
+    pub fn of_digest(digest: &Digest, key: &SealKey) -> Self {
+        Self::of(&Value::string(&*digest.0), key)
+    }
 }
 
 fn short(hash: &blake3::Hash) -> Arc<str> {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use engine::address::Name;
+use engine::digest::Digest;
 use engine::journal::ProgramKind;
 use engine::schema::{Identity, Phase, ProviderSchema, SeenIn, Sends, TypeSchema};
 use engine::state::ObjectId;
@@ -49,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) calls: u64,
     /// How many reads from now fail.
     pub(crate) reads_fail: u64,
+    /// What tells its account from another.
+    pub(crate) key: String,
     next_id: u64,
 }
 
@@ -185,6 +188,10 @@ impl Shared {
 
 #[async_trait]
 impl Provider for Cloud {
+    fn account(&self) -> Option<Digest> {
+        Some(Digest::of(self.shared.lock().unwrap().key.as_bytes()))
+    }
+
     fn schema(&self) -> Arc<ProviderSchema> {
         self.schema.clone()
     }

@@ -81,8 +81,9 @@ pub struct Base {
     pub serial: u64,
     /// The digest of each provider instance's schema, by instance.
     pub providers: BTreeMap<Name, Digest>,
-    /// The fingerprint of the account that each provider instance acts for, by instance.
-    pub accounts: BTreeMap<Name, Digest>,
+    /// The fingerprint of the account that each provider instance acts for, by instance. An account
+    /// is told from another by its key, so not even a digest of it is kept without the seal key.
+    pub accounts: BTreeMap<Name, crate::digest::Fingerprint>,
     /// The digest of the live attributes of every object that the plan touches or refers to.
     pub objects: BTreeMap<Address, Digest>,
     /// The variables whose values the plan needs again and does not hold, with their fingerprints.

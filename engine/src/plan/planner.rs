@@ -19,7 +19,7 @@ use super::{
 };
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
-use crate::digest::Digest;
+use crate::digest::{Digest, Fingerprint};
 use crate::journal::Record;
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
@@ -490,7 +490,12 @@ impl<'a> Planner<'a> {
                 .iter()
                 .map(|(name, schema)| (name.clone(), schema.digest.clone()))
                 .collect(),
-            accounts: self.input.accounts.clone(),
+            accounts: self
+                .input
+                .accounts
+                .iter()
+                .map(|(name, it)| (name.clone(), Fingerprint::of_digest(it, &snapshot.seal_key)))
+                .collect(),
             objects: self.objects(),
             secrets: outputs::needed_secrets(self),
         }

@@ -137,7 +137,7 @@ struct BaseFile {
     first_key: Option<SealKey>,
     serial: u64,
     providers: BTreeMap<Name, Digest>,
-    accounts: BTreeMap<Name, Digest>,
+    accounts: BTreeMap<Name, Fingerprint>,
     objects: BTreeMap<Address, Digest>,
     secrets: BTreeMap<Name, Fingerprint>,
 }
