@@ -24,15 +24,16 @@ pub enum ApplyError {
     },
     /// So many objects are gone at once that the key or the address is more likely wrong.
     #[error(
-        "{gone} of {all} objects are gone at once, {first} among them: is this the right account?"
+        "{gone} of {all} objects are gone at once, {} among them: is this the right account?",
+        addresses.first().map(ToString::to_string).unwrap_or_default()
     )]
     Vanished {
         /// How many.
         gone: usize,
         /// Of how many.
         all: usize,
-        /// One of them.
-        first: Address,
+        /// Whose they are.
+        addresses: Vec<Address>,
     },
     /// A saved plan no longer fits.
     #[error("the plan no longer fits: {0}")]

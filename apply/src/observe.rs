@@ -39,6 +39,19 @@ pub async fn observe(
     providers: &Providers,
     wanted: &BTreeSet<Key>,
 ) -> Result<Observations, ApplyError> {
+    let (observations, question) = observe_chosen(snapshot, providers, wanted, &|_| true).await?;
+    question.map_or(Ok(observations), Err)
+}
+
+/// The same for who goes by some addresses only: whether too much of those is gone at once is a
+/// question to be asked, and comes beside what was seen. Of the others, if it were one, nothing
+/// follows: they are as if nobody had looked.
+pub async fn observe_chosen(
+    snapshot: &Snapshot,
+    providers: &Providers,
+    wanted: &BTreeSet<Key>,
+    is_chosen: &(dyn Fn(&Address) -> bool + Sync),
+) -> Result<(Observations, Option<ApplyError>), ApplyError> {
     let lists = list_all(snapshot, providers, wanted).await?;
     let known = known_objects(snapshot, providers);
     let mut observations = Observations::default();
@@ -64,9 +77,18 @@ pub async fn observe(
     }
     let read = read_all(&to_read, providers, &snapshot.seal_key).await?;
     observations.objects.extend(read);
-    ask_about_vanished(&observations, &known, snapshot)?;
     find_unowned(snapshot, providers, &lists, &mut observations);
-    Ok(observations)
+    let (chosen, others): (Vec<_>, Vec<_>) =
+        known.iter().partition(|known| is_chosen(known.address));
+    let question = ask_about_vanished(&observations, &chosen, snapshot);
+    if question.is_none()
+        && ask_about_vanished(&observations, &known.iter().collect::<Vec<_>>(), snapshot).is_some()
+    {
+        for other in others {
+            observations.objects.remove(&other.place());
+        }
+    }
+    Ok((observations, question))
 }
 
 /// Reads the objects that are to be taken over, and adds what was seen: each an address, the
@@ -238,22 +260,19 @@ pub(crate) fn sensitive(schema: &TypeSchema, recorded: &Paths) -> Paths {
 /// delete of ours was sent for is no part of it, however late it goes.
 fn ask_about_vanished(
     observations: &Observations,
-    known: &[Known<'_>],
+    known: &[&Known<'_>],
     snapshot: &Snapshot,
-) -> Result<(), ApplyError> {
-    let gone = |known: &&Known<'_>| {
+) -> Option<ApplyError> {
+    let gone = |known: &&&Known<'_>| {
         let seen = observations.objects.get(&known.place());
         seen == Some(&Observed::Gone) && !is_deleted_by_us(known, snapshot)
     };
-    let gone: Vec<&Known<'_>> = known.iter().filter(gone).collect();
-    match gone.first() {
-        Some(first) if gone.len() > (known.len() / 5).max(3) => Err(ApplyError::Vanished {
-            gone: gone.len(),
-            all: known.len(),
-            first: first.address.clone(),
-        }),
-        _ => Ok(()),
-    }
+    let gone: Vec<_> = known.iter().filter(gone).map(|known| known.address.clone()).collect();
+    (gone.len() > (known.len() / 5).max(3)).then(|| ApplyError::Vanished {
+        gone: gone.len(),
+        all: known.len(),
+        addresses: gone,
+    })
 }
 
 /// Whether a delete of it went out, and was or is in doubt.

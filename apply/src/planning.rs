@@ -12,12 +12,12 @@ use engine::digest::Digest;
 use engine::event::Event;
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Observations, Options, PlanInput};
-use engine::plan::{Plan, plan};
+use engine::plan::{Plan, Selection, plan};
 use engine::schema::ProviderSchema;
 use engine::spec::Config;
 use engine::state::{ObjectId, Snapshot};
 
-use crate::observe::{observe, observe_imports};
+use crate::observe::{observe_chosen, observe_imports};
 use crate::recover::recover;
 use crate::{ApplyError, Host, Providers};
 
@@ -43,9 +43,25 @@ pub async fn make(
     snapshot: &Snapshot,
     request: &Request<'_>,
 ) -> Result<(Plan, Diagnostics), ApplyError> {
-    let mut observations = Observations::default();
+    match make_anyway(snapshot, request).await? {
+        (plan, found, None) => Ok((plan, found)),
+        (_, _, Some(question)) => Err(question),
+    }
+}
+
+/// The same for who only shows it: that so many objects are gone at once that it is a question
+/// comes beside the plan, and keeps it from being run.
+pub async fn make_anyway(
+    snapshot: &Snapshot,
+    request: &Request<'_>,
+) -> Result<(Plan, Diagnostics, Option<ApplyError>), ApplyError> {
+    let (mut observations, mut question) = (Observations::default(), None);
     if request.refresh {
-        observations = observe(snapshot, request.providers, &wanted(request)).await?;
+        let selection = Selection::new(request.graph, snapshot, request.options);
+        let is_chosen = |address: &Address| selection.includes(address);
+        let wanted = wanted(request);
+        (observations, question) =
+            observe_chosen(snapshot, request.providers, &wanted, &is_chosen).await?;
         let imports = imports(request);
         observe_imports(snapshot, request.providers, imports, &mut observations).await?;
     }
@@ -61,7 +77,8 @@ pub async fn make(
         observations: &observations,
         options: request.options,
     };
-    Ok(plan(&input))
+    let (plan, found) = plan(&input);
+    Ok((plan, found, question))
 }
 
 /// Looks up what earlier runs left open, in memory only: what a plan shows is what an apply would

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use engine::address::Address;
 use state::StoreError;
 
 /// How a command ended, as scripts see it.
@@ -114,12 +115,14 @@ pub(crate) struct CommandError {
     pub(crate) message: String,
     /// What to do.
     pub(crate) help: Option<String>,
+    /// The resources that it is about, where it is about many.
+    pub(crate) about: Vec<Address>,
 }
 
 impl CommandError {
     /// A failure without a kind of its own.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Failed, message: message.into(), help: None }
+        Self { kind: Kind::Failed, message: message.into(), help: None, about: Vec::new() }
     }
 
     /// The same with its causes: each says only its own step.

@@ -4,18 +4,23 @@
 //! the output and nothing else: an apply goes on, and no write panics.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::StyledStr;
+use engine::address::Address;
 use engine::diagnostics::{Diagnostics, Sources};
 use render::Colour;
 use render::paint::{Label, paint};
 
 use crate::args::Color;
 use crate::error::CommandError;
+
+/// How many resources are named that an error is about.
+const ABOUT_MAX: usize = 20;
 
 /// Where a command writes.
 #[derive(Debug)]
@@ -116,6 +121,7 @@ impl Output {
         let mut text = paint("error", Label::Danger, self.stderr) + ": ";
         text.push_str(&render::safe::capped(&error.message, 4_000));
         text.push('\n');
+        text.push_str(&about(&error.about));
         if let Some(help) = &error.help {
             text.push_str(&paint("help", Label::Strong, self.stderr));
             text.push_str(": ");
@@ -181,6 +187,18 @@ impl Log {
             drop(std::io::stderr().lock().write_all(line.as_bytes()));
         }
     }
+}
+
+/// The resources that an error is about, a line each.
+fn about(addresses: &[Address]) -> String {
+    let mut text = String::new();
+    for address in addresses.iter().take(ABOUT_MAX) {
+        let _ = writeln!(text, "    {}", render::safe::text(&address.to_string()));
+    }
+    if addresses.len() > ABOUT_MAX {
+        let _ = writeln!(text, "    and {} more", addresses.len() - ABOUT_MAX);
+    }
+    text
 }
 
 fn styled(text: &StyledStr, colour: Colour) -> String {

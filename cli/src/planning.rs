@@ -5,9 +5,9 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
-use apply::planning::{Request, make, recover_in_memory, schemas};
+use apply::planning::{Request, make, make_anyway, recover_in_memory, schemas};
 use apply::session::{Folded, fold};
-use engine::address::Name;
+use engine::address::{Address, Name};
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::digest::Digest;
 use engine::event::Event;
@@ -263,11 +263,23 @@ pub(crate) async fn plan(
     planning: &Planning,
     output: &Output,
 ) -> Result<Made, CommandError> {
+    let (made, question) = plan_anyway(folder, base, planning, output).await?;
+    question.map_or(Ok(made), Err)
+}
+
+/// The same for who only shows it: a question that must be answered before it could run comes
+/// beside it.
+pub(crate) async fn plan_anyway(
+    folder: &Folder,
+    base: &Path,
+    planning: &Planning,
+    output: &Output,
+) -> Result<(Made, Option<CommandError>), CommandError> {
     let options = options(planning)?;
     let folded = load_if_told(folder).await?;
     let mut resolved = read(folder, base, &planning.selection.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
-        return Ok(Made::refused(resolved));
+        return Ok((Made::refused(resolved), None));
     }
     let configured = resolved.connect(folder, output).await?;
     let mut snapshot = folded.snapshot;
@@ -280,16 +292,17 @@ pub(crate) async fn plan(
         running: folded.holder.is_some(),
     };
     if let Some(diagnostics) = refuse_unreachable(&request, &configured) {
-        return Ok(Made::refused_for(resolved, diagnostics));
+        return Ok((Made::refused_for(resolved, diagnostics), None));
     }
     let emit = |_: Event| {};
     recover_in_memory(&mut snapshot, &request, &System, &emit).await?;
-    let (plan, found) = patiently(output, make(&snapshot, &request)).await?;
+    let making = make_anyway(&snapshot, &request);
+    let (plan, found, question) = patiently(output, making).await?;
     let made =
         made_of(&mut resolved, &configured, plan, found).asked_for(&options, !planning.no_refresh);
     // The process ends soon: taking a large state and spec apart would only take time.
     std::mem::forget((snapshot, resolved));
-    Ok(made)
+    Ok((made, question.map(CommandError::from)))
 }
 
 /// Waits for a service to be read, and says so when it takes long: silence looks like a hang.
@@ -395,10 +408,13 @@ fn target(text: &str) -> Result<Target, CommandError> {
 /// The diagnostics of an error, for formats that must always be complete.
 pub(crate) fn as_diagnostics(error: &CommandError) -> Diagnostics {
     let diagnostic = Diagnostic::error(error.message.clone());
-    Diagnostics::from_iter([match &error.help {
+    let whole = match &error.help {
         Some(help) => diagnostic.help(help.clone()),
         None => diagnostic,
-    }])
+    };
+    let about =
+        |address: &Address| Diagnostic::note(format!("{address} is one of them")).about(address);
+    std::iter::once(whole).chain(error.about.iter().map(about)).collect()
 }
 
 #[cfg(test)]

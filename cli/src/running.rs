@@ -271,9 +271,13 @@ impl From<ApplyError> for CommandError {
                 Some(help) => Self::new(message).help(help),
                 None => Self::new(message),
             },
-            ApplyError::Vanished { .. } => Self::new(message)
-                .kind(Kind::InDoubt)
-                .help("if they are really gone, take them out with `plumb state rm`, or name the rest with `--target`"),
+            ApplyError::Vanished { addresses, .. } => Self {
+                about: addresses,
+                ..Self::new(message).kind(Kind::InDoubt).help(
+                    "if they are really gone, take them out with `plumb state rm`; until then, \
+                     `--exclude` leaves them alone, and `--target` names others",
+                )
+            },
             ApplyError::Stale(_) => {
                 Self::new(message).kind(Kind::Stale).help("make a new plan, and look at it again")
             }

@@ -321,6 +321,38 @@ fn everything_gone_at_once_is_a_question() {
     assert!(other.mutations().is_empty());
 }
 
+/// The question names what is gone, and leaves a way: the rest can be chosen.
+#[test]
+fn what_is_gone_at_once_is_named_and_the_rest_can_be_chosen() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let spec = volumes(25) + "[resource.template.t]\nname = \"t\"\nimage_name = \"i\"\n";
+    let project = Project::with(&spec, &service);
+    project.run(&["apply", "-y"]).expect(0);
+    for volume in service.list("/networkvolumes") {
+        let id = volume["id"].as_str().unwrap();
+        service.request("DELETE", &format!("/networkvolumes/{id}"), None);
+    }
+    let (before, kept) = (service.mutations().len(), project.run(&["state", "list"]).stdout);
+    let asked = project.run(&["plan"]).expect(4).stderr;
+    assert_eq!(asked.lines().filter(|line| line.starts_with("    network_volume.")).count(), 20);
+    assert!(asked.contains("and 5 more"), "{asked}");
+    let json = project.run(&["plan", "--json"]).expect(4).json();
+    let named = json["diagnostics"].as_array().unwrap().iter();
+    assert_eq!(named.filter(|found| found["address"].is_string()).count(), 25, "{json}");
+    let drift = project.run(&["drift", "--json"]).expect(4).json();
+    assert_eq!(drift["drift"].as_array().unwrap().len(), 25, "{drift}");
+    project.run(&["drift", "--target", "template.t"]).expect(0);
+    project.run(&["plan", "--target", "template.t", "--out", "p.json"]).expect(0);
+    project.run(&["apply", "p.json"]).expect(0);
+    project.run(&["apply", "-y", "--refresh-only", "--target", "template.t"]).expect(0);
+    project.run(&["apply", "-y", "--target", "template.t"]).expect(0);
+    project.run(&["apply", "-y", "--target", "network_volume.v"]).expect(4);
+    assert_eq!(project.run(&["state", "list"]).stdout, kept, "nothing was forgotten on the way");
+    assert_eq!(service.mutations().len(), before);
+    project.run(&["destroy", "-y", "--target", "template.t"]).expect(0);
+}
+
 /// Case 85: lists that are long, double, incomplete or new: handled, or an error with a reason.
 #[test]
 fn lists_of_any_shape_are_handled_or_refused() {

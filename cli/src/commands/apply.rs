@@ -6,7 +6,7 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use apply::observe::{observe, observe_imports};
+use apply::observe::{observe_chosen, observe_imports};
 use apply::planning::{Request, make};
 use apply::session::Session;
 use apply::verify::{verify, verify_secrets};
@@ -309,7 +309,17 @@ async fn open_checked(
     seal_plain(&mut session, folder, teller.output()).await?;
     recover_open(&mut session, &configured.providers, teller).await?;
     let snapshot = session.snapshot();
-    let mut seen = observe(snapshot, &configured.providers, &BTreeSet::new()).await?;
+    let touched = touched(&saved.plan);
+    let is_chosen = |address: &Address| saved.plan.complete || touched.contains(address);
+    let none = BTreeSet::new();
+    let seen = observe_chosen(snapshot, &configured.providers, &none, &is_chosen).await?;
+    let mut seen = match seen {
+        (seen, None) => seen,
+        (_, Some(question)) => {
+            session.close().await?;
+            return Err(question.into());
+        }
+    };
     let imports = imports(&saved.plan);
     observe_imports(snapshot, &configured.providers, imports, &mut seen).await?;
     if let Err(error) = verify(&saved.plan, snapshot, &seen, &configured.providers) {
@@ -317,6 +327,12 @@ async fn open_checked(
         return Err(error.into());
     }
     Ok((session, holder.run))
+}
+
+/// What a plan changes, and what that refers to.
+fn touched(plan: &Plan) -> BTreeSet<&Address> {
+    let changed = plan.changes.iter().filter(|change| change.action != Action::NoOp);
+    changed.map(|change| &change.address).chain(plan.base.objects.keys()).collect()
 }
 
 /// The objects that a plan takes over.

@@ -15,9 +15,9 @@ use crate::session::{self, Folder};
 pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
     let planning = args.planning();
-    let made = session::wait_for(async {
+    let (made, question) = session::wait_for(async {
         let stop = stop_on_signal(output)?;
-        unless_stopped(&stop, planning::plan(&folder, base, &planning, output)).await
+        unless_stopped(&stop, planning::plan_anyway(&folder, base, &planning, output)).await
     })?;
     output.diagnostics(&made.diagnostics, &made.sources);
     if made.plan.is_none() {
@@ -27,5 +27,8 @@ pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Sta
     let report = DriftReport::new(&view.drift);
     let text = if args.form.is_json() { report.json() } else { report.text(output.colour()) };
     output.data(&text);
+    if let Some(question) = question {
+        return Err(question);
+    }
     Ok(if view.drift.is_empty() { Status::Done } else { Status::Changes })
 }

@@ -35,6 +35,7 @@ use std::sync::Arc;
 pub use compare::{agree, fitness_digest, is_stable};
 pub use exposed::exposed;
 pub use planner::plan;
+pub use selection::Selection;
 
 use crate::address::{Address, Name};
 use crate::diagnostics::Span;

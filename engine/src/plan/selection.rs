@@ -3,23 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::diagnostics;
-use super::input::{Mode, PlanInput, Target};
+use super::input::{Mode, Options, PlanInput, Target};
 use super::planner::Planner;
 use crate::address::{Address, Block};
 use crate::diagnostics::Diagnostics;
+use crate::graph::Graph;
 use crate::journal::Record;
 use crate::state::Snapshot;
 
 /// The chosen instances.
-#[derive(Default)]
-pub(super) struct Selection {
+#[derive(Debug, Default)]
+pub struct Selection {
     /// None: all.
     targets: Option<Chosen>,
     excludes: Chosen,
 }
 
 /// What an option names, and what that takes along.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Chosen {
     named: Vec<Target>,
     /// Whole blocks, by the references of the spec.
@@ -37,14 +38,28 @@ impl Chosen {
 }
 
 impl Selection {
+    /// Works out what was asked for.
+    pub fn new(graph: &Graph, snapshot: &Snapshot, options: &Options) -> Self {
+        let (up, down): (Next<'_>, Next<'_>) =
+            (&|block| graph.dependencies(block).into_iter().cloned().collect(), &|block| {
+                graph.dependents(block).into_iter().cloned().collect()
+            });
+        let chosen = |named: &[Target], next: Next<'_>| match options.mode {
+            Mode::Destroy => with_dependents(named, snapshot),
+            Mode::Apply | Mode::RefreshOnly => with_blocks(named, next),
+        };
+        let targets = (!options.targets.is_empty()).then(|| chosen(&options.targets, up));
+        Self { targets, excludes: chosen(&options.excludes, down) }
+    }
+
     /// Says whether an instance is chosen.
-    pub(super) fn includes(&self, address: &Address) -> bool {
+    pub fn includes(&self, address: &Address) -> bool {
         !self.excludes.has(address)
             && self.targets.as_ref().is_none_or(|targets| targets.has(address))
     }
 }
 
-/// Works out what was asked for, and says where it names nothing.
+/// The same, and says where it names nothing.
 pub(super) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) -> Selection {
     let options = input.options;
     for (targets, option) in [(&options.targets, "--target"), (&options.excludes, "--exclude")] {
@@ -57,16 +72,7 @@ pub(super) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) -> Selectio
             found.push(diagnostics::nothing_named(&address.to_string(), "--replace"));
         }
     }
-    let (up, down): (Next<'_>, Next<'_>) =
-        (&|block| input.graph.dependencies(block).into_iter().cloned().collect(), &|block| {
-            input.graph.dependents(block).into_iter().cloned().collect()
-        });
-    let chosen = |named: &[Target], next: Next<'_>| match options.mode {
-        Mode::Destroy => with_dependents(named, input.snapshot),
-        Mode::Apply | Mode::RefreshOnly => with_blocks(named, next),
-    };
-    let targets = (!options.targets.is_empty()).then(|| chosen(&options.targets, up));
-    Selection { targets, excludes: chosen(&options.excludes, down) }
+    Selection::new(input.graph, input.snapshot, options)
 }
 
 type Next<'a> = &'a dyn Fn(&Block) -> Vec<Block>;
