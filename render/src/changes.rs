@@ -36,8 +36,10 @@ impl<'a> Changes<'a> {
     pub(crate) fn of_plan(plan: &'a Plan, sources: &'a Sources) -> Self {
         let mut first = vec![None; plan.changes.len()];
         for step in &plan.steps {
-            let tells =
-                matches!(step.operation, Operation::Create | Operation::Delete | Operation::Drain);
+            let tells = matches!(
+                step.operation,
+                Operation::Create | Operation::Delete | Operation::Drain | Operation::Forget
+            );
             if let (true, Some(slot @ None)) = (tells, first.get_mut(step.change)) {
                 *slot = Some(step.operation);
             }

@@ -430,6 +430,8 @@ pub(crate) fn change_view(
         deferred_rules: change.deferred_rules,
         deposed: change.deposed,
         create_first: match first {
+            // What is let go is there before and after.
+            Some(Operation::Forget) => None,
             Some(operation) if change.action == Action::Replace => {
                 Some(operation == Operation::Create)
             }

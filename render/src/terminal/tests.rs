@@ -685,3 +685,19 @@ fn hostile_names_never_begin_a_line() {
     Plan: 1 to create, 0 to update, 0 to replace, 0 to delete.
     "#);
 }
+
+#[test]
+fn a_replace_that_lets_go_says_nothing_of_an_order() {
+    for (first, expected) in [
+        (Operation::Create, "will be replaced: the new one is made first"),
+        (Operation::Delete, "will be replaced: the old one is deleted first"),
+        (Operation::Forget, "will be replaced"),
+    ] {
+        let (mut plan, sources) = plan();
+        let second = plan.steps.iter_mut().find(|step| step.id.0 == 2).unwrap();
+        second.operation = first;
+        let view = PlanView::new(&plan, &sources, &Diagnostics::new(), None);
+        let change = view.changes.iter().find(|change| change.kind == Action::Replace).unwrap();
+        assert_eq!(verdict(&change), expected);
+    }
+}
