@@ -72,6 +72,9 @@ pub(crate) fn read(
         found = Diagnostics::from_iter([unchecked()]);
     }
     diagnostics.extend(found);
+    if diagnostics.has_errors() && !described.is_broken() {
+        diagnostics.push(no_rules());
+    }
     diagnostics.sort();
     let (sources, document) = (text.sources, text.document);
     Ok(Resolved { sources, diagnostics, config, graph, described, document, input })
@@ -142,6 +145,12 @@ fn unchecked() -> Diagnostic {
         .help("mend the provider first")
 }
 
+/// Rules see what references come to, which a mistake anywhere may change.
+fn no_rules() -> Diagnostic {
+    Diagnostic::note("the rules of the resource types were not checked")
+        .help("mend the errors first: a rule may have more to say")
+}
+
 impl Resolved {
     /// Makes the providers callable. Their schemas may now hold what follows from their addresses,
     /// so the spec is resolved again, with the same result but for that.
@@ -180,7 +189,7 @@ pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, Comm
         config: &resolved.config,
         graph: &resolved.graph,
         providers: &configured.providers,
-        options: &Options::default(),
+        options: &Options { validating: true, ..Options::default() },
         refresh: false,
         running: false,
     };
@@ -394,6 +403,7 @@ pub(crate) fn options(planning: &Planning) -> Result<Options, CommandError> {
         targets: targets(&planning.selection.target)?,
         excludes: targets(&planning.selection.exclude)?,
         replace: planning.replace.iter().map(address).collect::<Result<_, _>>()?,
+        validating: false,
     })
 }
 

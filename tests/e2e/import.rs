@@ -152,6 +152,30 @@ fn every_type_is_taken_over_through_the_plan() {
 }
 
 #[test]
+fn a_spec_with_imports_is_validated_like_any_other() {
+    let project = Project::new(&format!(
+        "{}\n[[import]]\nto = \"network_volume.models\"\nid = \"abc\"\n",
+        &SPEC[..SPEC.find("[resource.registry_auth").unwrap()]
+    ));
+    project.run(&["validate"]).expect(0);
+    project.write(
+        "more.plumb.toml",
+        "[resource.value.v]\ninput = 1\n[[import]]\nto = \"value.v\"\nid = \"x\"\n\
+         [resource.endpoint.e]\nname = \"chat-e\"\ntemplate_id = \"t\"\nworkers_min = 9\nworkers_max = 1\n",
+    );
+    let said = project.run(&["validate"]).expect(1).stderr;
+    assert!(said.contains("no API has it") && said.contains("workers_m"), "{said}");
+    assert!(!said.contains("--no-refresh"), "{said}");
+    // What a mistake keeps from being checked is said.
+    project.write("other.plumb.toml", "[resource.value.w]\nfoo = 1\n");
+    let said = project.run(&["validate"]).expect(1).stderr;
+    assert!(
+        said.contains("foo") && said.contains("rules of the resource types were not checked"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_saved_import_of_what_changed_since_is_stale() {
     let folder = data();
     let service = Service::start(folder.path(), &[]);

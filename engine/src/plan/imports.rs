@@ -36,6 +36,12 @@ pub(super) fn imported(
 ) -> Result<Option<Imported>, Refused> {
     let input = planner.input;
     let Some(import) = input.config.imports.get(address) else { return Ok(None) };
+    if input.options.validating {
+        return match refusal(planner, resource, import) {
+            None => Ok(None),
+            Some(why) => Err(refuse(planner, address, import, &why)),
+        };
+    }
     let entry = input.snapshot.entries.get(address);
     let current = entry.and_then(|entry| entry.current.as_ref());
     if current.is_some_and(|object| object.id == import.id) {
@@ -56,12 +62,19 @@ pub(super) fn imported(
     });
     match observed {
         Ok(observed) => Ok(Some(Imported::new(planner, import, observed, wanted))),
-        Err(why) => {
-            let diagnostic = diagnostics::cannot_import(import.span, address, &import.id, &why);
-            planner.diagnostics.push(diagnostic);
-            Err(Refused)
-        }
+        Err(why) => Err(refuse(planner, address, import, &why)),
     }
+}
+
+fn refuse(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    import: &ImportConfig,
+    why: &str,
+) -> Refused {
+    let diagnostic = diagnostics::cannot_import(import.span, address, &import.id, why);
+    planner.diagnostics.push(diagnostic);
+    Refused
 }
 
 /// Why an object may not be taken over, whatever is live.

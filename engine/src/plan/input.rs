@@ -42,6 +42,9 @@ pub struct Options {
     pub excludes: Vec<Target>,
     /// Replaced even without a difference.
     pub replace: Vec<Address>,
+    /// Whether only the spec is asked about, and nothing could be looked at: what is to be taken
+    /// over is planned as if it were to be made.
+    pub validating: bool,
 }
 
 /// Which kind of plan.
