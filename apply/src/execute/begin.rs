@@ -24,26 +24,19 @@ use crate::prepare::{self, Unfit};
 impl Run<'_> {
     /// Prepares every step that may begin, and records their intents.
     pub(super) async fn begin(&mut self) -> Result<Vec<StepId>, ApplyError> {
-        if self.input.stop.is_cancelled() && !self.halted {
-            self.halted = true;
-            self.report.summary.cancelled = true;
-        }
+        self.heed_stop();
         let mut begun = Vec::new();
-        if self.halted {
-            // What had no effect and waited for another try remains, with all that needs it.
-            for (step, _) in self.again.drain(..) {
-                self.scheduler.give_back(step);
-            }
-            return Ok(begun);
-        }
         for (step, tries) in std::mem::take(&mut self.again) {
-            if self.begin_step(step, tries).await? {
+            if self.halted {
+                // It had no effect, and remains, with all that needs it.
+                self.scheduler.give_back(step);
+            } else if self.begin_step(step, tries).await? {
                 begun.push(step);
             }
         }
         for provider in self.scheduler.ready_providers() {
             let bound = self.bound(&provider);
-            while self.busy.get(&provider).copied().unwrap_or(0) < bound {
+            while !self.halted && self.busy.get(&provider).copied().unwrap_or(0) < bound {
                 let Some(step) = self.scheduler.take(&provider) else { break };
                 if self.begin_step(step, 0).await? {
                     begun.push(step);
@@ -51,6 +44,14 @@ impl Run<'_> {
             }
         }
         Ok(begun)
+    }
+
+    /// No step begins any more once the run is to stop.
+    fn heed_stop(&mut self) {
+        if self.input.stop.is_cancelled() && !self.halted {
+            self.halted = true;
+            self.report.summary.cancelled = true;
+        }
     }
 
     pub(super) fn bound(&self, provider: &Name) -> usize {
@@ -79,6 +80,11 @@ impl Run<'_> {
             return Ok(false);
         };
         self.reveal(change).await;
+        self.heed_stop();
+        if self.halted {
+            self.scheduler.give_back(id);
+            return Ok(false);
+        }
         let desired = match phase.kind {
             ProgramKind::Delete => Ok(Attributes::new()),
             _ => prepare::desired(change, &schema, &self.scope()),

@@ -47,7 +47,11 @@ impl Run<'_> {
             return Some(clear);
         }
         let id = change.object.as_ref()?;
-        let object = provider.read(&address.block.ty, id).await.ok()?;
-        Some(object.attributes)
+        tokio::select! {
+            // In this order, and not in a random one: nothing that is slow holds up a stop.
+            biased;
+            () = self.input.stop.cancelled() => None,
+            object = provider.read(&address.block.ty, id) => Some(object.ok()?.attributes),
+        }
     }
 }

@@ -394,11 +394,13 @@ struct Busy {
     stop: Option<CancellationToken>,
     /// Whatever is read, this object is shown.
     shows: Option<engine::state::ObjectId>,
+    /// The run is stopped while it reads, and no answer comes.
+    hangs: bool,
 }
 
 impl Busy {
     fn new(world: &World, waits: Duration) -> Self {
-        Self { cloud: world.cloud.clone(), waits, stop: None, shows: None }
+        Self { cloud: world.cloud.clone(), waits, stop: None, shows: None, hangs: false }
     }
 }
 
@@ -413,6 +415,10 @@ impl Provider for Busy {
     }
 
     async fn read(&self, ty: &str, id: &engine::state::ObjectId) -> Result<Object, Error> {
+        if self.hangs {
+            self.stop.iter().for_each(CancellationToken::cancel);
+            std::future::pending::<()>().await;
+        }
         self.cloud.read(ty, self.shows.as_ref().unwrap_or(id)).await
     }
 
@@ -678,4 +684,30 @@ async fn a_saved_plan_tells_accounts_apart_and_nothing_of_their_keys() {
     fits().unwrap();
     set("another");
     assert!(fits().unwrap_err().to_string().contains("another account"));
+}
+
+/// A secret that is read while steps begin is waited for no longer than the run goes on.
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_does_not_come_holds_up_no_stop() {
+    let mut world = World::new();
+    let secret = ("secret", Value::string("s3cret"));
+    let attributes = [("name", Value::string("u")), ("workers", Value::Integer(0)), secret];
+    let id = world.cloud.put("unit", &attributes);
+    let unit = "[resource.unit.u]\nname = \"u\"\n";
+    let imported = format!("{unit}[[import]]\nto = 'unit.u'\nid = '{id}'\n");
+    world.apply(&imported).await.unwrap();
+    let used = format!("{unit}[resource.unit.v]\nname = \"v\"\nsecret = \"${{unit.u.secret}}\"\n");
+    let stop = Some(world.stop.clone());
+    let busy = Busy { stop, hangs: true, ..Busy::new(&world, Duration::ZERO) };
+    let providers = world.providers_with(Arc::new(busy));
+    let options = Options::default();
+    let run = world.apply_through(&world.store, &providers, &used, &options);
+    let report = tokio::time::timeout(Duration::from_mins(5), run).await.unwrap().unwrap();
+    assert!(report.summary.cancelled && report.failures.is_empty(), "{report:?}");
+    assert_eq!(report.remaining.len(), 2, "{report:?}");
+    world.stop = CancellationToken::new();
+    converges(&world, &used).await;
+    let shared = world.cloud.shared.lock().unwrap();
+    let made = shared.objects.values().find(|unit| unit["name"] == Value::string("v")).unwrap();
+    assert_eq!(made["secret"], Value::string("s3cret"));
 }
