@@ -203,7 +203,7 @@ async fn what_is_left_out_of_a_destroy_keeps_what_it_uses() {
     let options = gone(but("unit.chat"));
     assert_eq!(reason(&world, CHAIN, &options, "image.base").await, left_out("unit.chat"));
     let text = text_with(&world, CHAIN, &options).await;
-    assert!(text.contains("note:0: what is still used is not deleted"), "{text}");
+    assert!(text.contains("note:0: what is still used stays as it is"), "{text}");
     world.apply_with(CHAIN, &options).await.unwrap();
     assert_eq!(world.cloud.names("image"), ["base"]);
     assert!(world.cloud.names("disk").is_empty());

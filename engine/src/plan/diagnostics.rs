@@ -347,9 +347,9 @@ pub(super) fn still_used(stays: &[(&Change, &Use)]) -> Diagnostic {
     if stays.len() > NAMED_MAX {
         lines.push(format!("And {} more.", stays.len() - NAMED_MAX));
     }
-    Diagnostic::note("what is still used is not deleted")
+    Diagnostic::note("what is still used stays as it is")
         .detail(lines.join(" "))
-        .help("a plan that has both, or lets the one follow, deletes the other")
+        .help("a plan that has both, or lets the one follow, goes on with the other")
 }
 
 pub(super) fn old_object_stays(change: &Change, by: &Use) -> Diagnostic {
