@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use engine::address::{Address, Name};
 use engine::journal::{PhaseRef, ProgramKind};
-use engine::plan::{Action, Change, Plan, Step};
+use engine::plan::{Action, Change, Plan, Reason, Step};
 use engine::schema::ReplaceOrder;
 use engine::sorted::Set;
 use engine::state::{Nonce, ObjectId};
@@ -141,20 +141,22 @@ impl Runner {
         own.map(|change| change.action)
     }
 
-    /// Whether an object depends on an address, as the plan shows it: the plan's deposed objects
-    /// use what they use until they are gone, the others what their address depends on.
-    fn depends(&self, id: &ObjectId, live: &Live, on: &str) -> bool {
+    /// Whether an object that names another one by some attributes depends on its address, as the
+    /// plan shows it, and if so whether the plan leaves it as it is: the plan's deposed objects use
+    /// what they use until they are gone, the others what their address depends on.
+    fn depends(&self, id: &ObjectId, live: &Live, on: &str, by: &[&str]) -> Option<bool> {
         let plan = self.plan.lock().unwrap();
         let changes = plan.as_ref().map_or(&[][..], |plan| &plan.changes);
-        let Some((own, _)) = &live.owner else { return false };
-        changes.iter().any(|change| match &change.object {
-            Some(object) if object == id && change.deposed => true,
-            Some(_) if change.deposed => false,
-            _ => {
-                live.is_named()
-                    && change.dependencies.iter().any(|address| is(address, on))
-                    && is(&change.address, own)
+        let (own, _) = live.owner.as_ref()?;
+        changes.iter().find_map(|change| match &change.object {
+            Some(object) if object == id && change.deposed => Some(false),
+            Some(_) if change.deposed => None,
+            _ if !live.is_named() || !is(&change.address, own) => None,
+            // Its reference in the spec may be another one by now; what it uses stays.
+            _ if is_left(change) && by.iter().any(|name| change.managed.contains(*name)) => {
+                Some(true)
             }
+            _ => change.dependencies.iter().any(|address| is(address, on)).then_some(false),
         })
     }
 
@@ -163,10 +165,10 @@ impl Runner {
         if sky.disordered || self.fenced.load(Ordering::Relaxed) {
             return;
         }
-        let uses = |attributes: &Attributes, id: &ObjectId| {
-            ["disk_id", "image_id"]
-                .iter()
-                .any(|name| attributes.get(*name).and_then(Value::as_str) == Some(&id.0))
+        let names = |attributes: &Attributes, id: &ObjectId| -> Vec<&'static str> {
+            let text = |name: &&str| attributes.get(*name).and_then(Value::as_str);
+            let used = ["disk_id", "image_id"].into_iter().filter(|name| text(name) == Some(&id.0));
+            used.map(|name| self.room.say(name)).collect()
         };
         if call.phase.kind == ProgramKind::Delete {
             let Some(id) = call.id.as_ref().filter(|_| call.phase.is_last()) else { return };
@@ -174,13 +176,13 @@ impl Runner {
             let Some((address, _)) = own else { return };
             // What is deleted before its successor is made goes under those that use it.
             let order = self.schema.types[&call.ty].replace;
-            if order == ReplaceOrder::DeleteFirst
-                && self.action_of(&address) == Some(Action::Replace)
-            {
-                return;
-            }
+            let under = order == ReplaceOrder::DeleteFirst
+                && self.action_of(&address) == Some(Action::Replace);
             let user = sky.objects.iter().find(|(user, live)| {
-                uses(&live.attributes, id) && self.depends(user, live, &address)
+                let by = names(&live.attributes, id);
+                let left =
+                    if by.is_empty() { None } else { self.depends(user, live, &address, &by) };
+                left.is_some_and(|left| left || !under)
             });
             if let Some((user, _)) = user {
                 let user = user.clone();
@@ -199,6 +201,11 @@ impl Runner {
             }
         }
     }
+}
+
+/// Whether a plan leaves an address as it is, whatever the spec says of it.
+fn is_left(change: &Change) -> bool {
+    matches!(change.reason, Reason::Untargeted | Reason::InDoubt | Reason::StillUsed(_))
 }
 
 /// Whether an address is written so. Most differ in their names, which needs no writing.

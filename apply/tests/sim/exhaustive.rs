@@ -62,6 +62,7 @@ fn run(spec: &Spec, crash_at: Option<u64>) -> RunPlan {
         spec: spec.clone(),
         destroy: false,
         replaces: false,
+        narrow: None,
         parallelism: 2,
         seed: crash_at.unwrap_or(0) ^ 0x51,
         rates: Rates::default(),

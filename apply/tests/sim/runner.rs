@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::dialect::Room;
 use crate::faults::Rates;
 use crate::rng::Rng;
-use crate::schedule::Spec;
+use crate::schedule::{Narrow, Spec};
 use crate::sky::{Shared, lock};
 
 /// A process.
@@ -24,6 +24,8 @@ pub(crate) struct Runner {
     pub(crate) destroy: bool,
     /// What is replaced because a person asked.
     pub(crate) asked: Option<String>,
+    /// Which part of the spec the run is about.
+    pub(crate) narrow: Option<(Narrow, String)>,
     pub(crate) rates: Rates,
     rng: Mutex<Rng>,
     boundaries: AtomicU64,
@@ -49,6 +51,7 @@ impl Runner {
             spec: spec.clone(),
             destroy: false,
             asked: None,
+            narrow: None,
             rates: Rates::default(),
             rng: Mutex::new(Rng::new(seed)),
             boundaries: AtomicU64::new(0),

@@ -325,6 +325,8 @@ pub(crate) struct RunPlan {
     pub(crate) destroy: bool,
     /// Whether the first unit is replaced because a person asked.
     pub(crate) replaces: bool,
+    /// Whether the run is about a part of the spec only, and which instance says so.
+    pub(crate) narrow: Option<(Narrow, usize)>,
     pub(crate) parallelism: usize,
     pub(crate) seed: u64,
     pub(crate) rates: Rates,
@@ -340,6 +342,15 @@ pub(crate) struct RunPlan {
     pub(crate) meddling: Option<Meddling>,
     /// How long nobody runs afterwards.
     pub(crate) idle_ms: u64,
+}
+
+/// What an instance says about the others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Narrow {
+    /// Only it, and what goes with it.
+    Target,
+    /// All but it, and what goes with it.
+    Exclude,
 }
 
 /// A second runner.
@@ -414,6 +425,16 @@ impl RunPlan {
         Some(format!("{}.u{unit}", room.say("unit")))
     }
 
+    /// The instance is one of the spec, or one that may have left it.
+    pub(crate) fn narrowed(&self, room: Room) -> Option<(Narrow, String)> {
+        let (narrow, at) = self.narrow?;
+        let mut names: Vec<String> = self.spec.wanted(room).into_keys().collect();
+        names.extend(
+            ["disk", "image", "unit"].map(|ty| format!("{}.{}{}", room.say(ty), &ty[..1], at % 4)),
+        );
+        Some((narrow, names.swap_remove(at % names.len())))
+    }
+
     fn draw(rng: &mut Rng, spec: Spec, swarm: &Rates) -> Self {
         let rates = if rng.per_mille(150) { Rates::default() } else { swarm.clone() };
         let other = match rng.below(10) {
@@ -432,12 +453,20 @@ impl RunPlan {
             2 | 3 => Some(Meddling::Makes),
             _ => None,
         };
+        let (destroy, replaces) = (rng.per_mille(60), rng.per_mille(120));
+        let parallelism = *rng.pick(&[1, 2, 4, 16]);
+        let seed = rng.next();
+        // Dice of its own, so that what a seed draws beside it stays what it was.
+        let mut own = Rng::new(seed ^ 0x9a7);
+        let which = if own.per_mille(500) { Narrow::Target } else { Narrow::Exclude };
+        let narrow = own.per_mille(150).then(|| (which, own.index(64)));
         Self {
             spec,
-            destroy: rng.per_mille(60),
-            replaces: rng.per_mille(120),
-            parallelism: *rng.pick(&[1, 2, 4, 16]),
-            seed: rng.next(),
+            destroy,
+            replaces,
+            narrow,
+            parallelism,
+            seed,
             rates,
             crash_at: rng.per_mille(500).then(|| rng.between(1, 90)),
             stop_after_ms: rng.per_mille(100).then(|| rng.below(15_000)),

@@ -51,6 +51,9 @@ fn candidates(schedule: &Schedule) -> Vec<Schedule> {
         if run.other.is_some() {
             push(&|schedule| schedule.runs[number].other = None);
         }
+        if run.narrow.is_some() {
+            push(&|schedule| schedule.runs[number].narrow = None);
+        }
         if run.meddling.is_some() {
             push(&|schedule| schedule.runs[number].meddling = None);
         }

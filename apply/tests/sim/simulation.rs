@@ -14,7 +14,7 @@ use apply::verify::verify;
 use apply::{ApplyError, Host, Providers};
 use engine::graph::Graph;
 use engine::plan::Plan;
-use engine::plan::input::{Mode, Options};
+use engine::plan::input::{Mode, Options, Target};
 use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{ResolveInput, resolve};
@@ -32,7 +32,7 @@ use crate::platter::{Platter, Spindle};
 use crate::port::Cloud;
 use crate::rng::Rng;
 use crate::runner::Runner;
-use crate::schedule::{Meddling, Other, RunPlan, Schedule, Spec, StoreKind};
+use crate::schedule::{Meddling, Narrow, Other, RunPlan, Schedule, Spec, StoreKind};
 use crate::sky::{LATE_MS, Shared, Sky, lock};
 use crate::wire;
 
@@ -240,6 +240,7 @@ impl Simulation {
             runner.rates = run.rates.clone();
             runner.destroy = run.destroy;
             runner.asked = run.asked(runner.room).filter(|_| !run.destroy);
+            runner.narrow = run.narrowed(runner.room);
             runner.schema = bugs::schema(self.bug, runner.room);
             runner
         };
@@ -341,7 +342,15 @@ impl Simulation {
         let store = bugs::store(self.bug, desk);
         let mode = if runner.destroy { Mode::Destroy } else { Mode::Apply };
         let replace = runner.asked.iter().map(|address| address.parse().unwrap()).collect();
-        let options = Options { mode, replace, ..Options::default() };
+        let mut options = Options { mode, replace, ..Options::default() };
+        if let Some((narrow, address)) = &runner.narrow {
+            let target = Target::Instance(address.parse().unwrap());
+            match narrow {
+                Narrow::Target => options.targets.push(target),
+                Narrow::Exclude => options.excludes.push(target),
+            }
+            lock(&self.sky).count("narrowed runs");
+        }
         let request = Request {
             config,
             graph,
