@@ -9,8 +9,9 @@ use apply::recover::recover;
 use apply::session::Session;
 use apply::{ApplyError, Providers};
 use engine::address::Name;
-use engine::event::Event;
+use engine::event::{Event, Summary};
 use engine::plan::Plan;
+use engine::state::Snapshot;
 use engine::value::{Datum, Paths};
 use render::events::{Progress, json_line};
 use render::shown::Shown;
@@ -22,6 +23,7 @@ use crate::checks::{self, Outcome};
 use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
 use crate::session::{Folder, System};
+use crate::stored;
 
 /// How many steps that remain are named.
 const REMAINING_MAX: usize = 10;
@@ -105,6 +107,16 @@ impl Teller {
 }
 
 impl Teller {
+    /// Tells programs that there was nothing to run: the events end as those of any run do. People
+    /// have read it in the plan.
+    pub(crate) fn nothing_to_run(&self, snapshot: &Snapshot) -> Result<(), CommandError> {
+        if self.json {
+            self.tell(&Event::RunFinished(Summary::default()));
+            self.close(&kept(snapshot)?, true);
+        }
+        Ok(())
+    }
+
     /// Tells what a run that was stopped left undone.
     fn remaining(&self, report: &Report) {
         let count = report.remaining.len();
@@ -236,12 +248,20 @@ pub(crate) async fn run(
         run: run.name,
     };
     let report = execute(&mut session, &execution).await?;
+    // A plan that computes no outputs leaves those that the state has.
+    let outputs =
+        if run.plan.outputs.is_empty() { kept(session.snapshot()) } else { Ok(outputs(&report)) };
     let closed = session.close().await;
     let idle = run.plan.is_empty() && status(&report) == Status::Done;
-    teller.close(&outputs(&report), idle);
+    teller.close(&outputs?, idle);
     teller.remaining(&report);
     closed?;
     Ok(status(&report))
+}
+
+/// The outputs of the state.
+fn kept(snapshot: &Snapshot) -> Result<BTreeMap<String, Shown>, CommandError> {
+    render::state::outputs(snapshot).map_err(|error| stored::damaged(&error))
 }
 
 fn outputs(report: &Report) -> BTreeMap<String, Shown> {

@@ -143,7 +143,7 @@ fn every_type_is_taken_over_through_the_plan() {
     assert!(text.contains("registry_auth.hub will be taken over, and updated in place"), "{text}");
     // The file holds what the plan showed, and does exactly that.
     project.write("plan-key", "");
-    let applied = project.run(&["apply", "plan.json", "--yes", "--var", "unused=1"]).said();
+    let applied = project.run(&["apply", "plan.json", "--yes"]).said();
     assert!(applied.contains("5 imported"), "{applied}");
     assert_eq!(set_once(&service, before), WRITE_ONLY);
     project.run(&["plan", "--detailed-exitcode"]).expect(0);

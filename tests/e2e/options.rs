@@ -42,4 +42,15 @@ fn drift_looks_at_what_was_chosen_and_knows_no_option_of_another_plan() {
     project.run(&["drift"]).expect(2);
     let unseen = project.run(&["plan", "--no-refresh"]).expect(0);
     assert!(unseen.stdout.contains("nothing live was looked at"), "{}", unseen.said());
+    // The events of an apply end alike, whether there was much to do, little or nothing.
+    let events = |arguments: &[&str]| -> Vec<serde_json::Value> {
+        let ran = project.run(arguments).expect(0);
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    for _ in 0..2 {
+        let told = events(&["apply", "-y", "--json", "--refresh-only"]);
+        let [.., finished, outputs] = told.as_slice() else { panic!("{told:?}") };
+        assert_eq!(finished["event"], "run_finished", "{told:?}");
+        assert!(outputs["outputs"]["chat_url"].is_string(), "{told:?}");
+    }
 }

@@ -73,6 +73,22 @@ fn a_plan_of_another_folder_is_applied_there_or_not_at_all() {
 }
 
 #[test]
+fn a_saved_plan_takes_no_variable_that_it_does_not_need() {
+    let spec = "[variable.n]\ntype = \"integer\"\n[variable.key]\ntype = \"string\"\nsensitive = true\n\
+        [resource.value.a]\ninput = [\"${var.n}\", \"${var.key}\"]\n";
+    let project = Project::new(spec);
+    let given = ["--var", "n=5", "--var", "key=canary"];
+    project.run(&[&["plan", "--out", "p.json"][..], &given].concat()).expect(0);
+    for wrong in ["n=6", "n=5", "nothing=1"] {
+        let arguments = ["apply", "p.json", "--var", "key=canary", "--var", wrong];
+        let refused = project.run(&arguments).expect(1).stderr;
+        assert!(refused.contains("does not go with this saved plan"), "{refused}");
+    }
+    assert!(!project.path(".plumb/state.json").exists());
+    project.run(&["apply", "p.json", "--var", "key=canary"]).expect(0);
+}
+
+#[test]
 fn init_says_a_command_that_can_be_pasted() {
     let project = Project::new("");
     let said = project.run(&["init", "with space/x"]).expect(0).said();

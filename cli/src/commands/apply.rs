@@ -15,6 +15,7 @@ use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::saved::SavedPlan;
 use engine::plan::{Action, Plan};
 use engine::spec::Config;
+use engine::spec::settings::provider_variables;
 use engine::state::ObjectId;
 use state::Holder;
 use tokio_util::sync::CancellationToken;
@@ -157,6 +158,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
         };
         running::run(session, run, &teller, &stop).await?.or(planned)
     } else {
+        teller.nothing_to_run(session.snapshot())?;
         session.close().await?;
         planned
     };
@@ -248,6 +250,7 @@ async fn of_file(
     let teller = Teller::new(output, args.running.json);
     refuse_planning(&args.planning)?;
     let saved = saved_plan::read(file)?;
+    refuse_variables(&saved.plan, &Folder::new(base, None)?, &args.planning)?;
     saved_plan::refuse_elsewhere(&saved, base, args.path.as_deref().unwrap_or(file))?;
     let folder = Folder::new(base, None)?;
     let folded = planning::load(&folder).await?;
@@ -339,6 +342,24 @@ fn touched(plan: &Plan) -> BTreeSet<&Address> {
 fn imports(plan: &engine::plan::Plan) -> impl Iterator<Item = (&Address, &Name, &ObjectId)> {
     let imports = plan.changes.iter().filter(|change| change.action == Action::Import);
     imports.filter_map(|change| Some((&change.address, &change.provider, change.object.as_ref()?)))
+}
+
+/// A saved plan has its values: a variable that neither it asks for nor a provider block needs would
+/// change nothing, and who gives it means something.
+fn refuse_variables(plan: &Plan, folder: &Folder, planning: &Planning) -> Result<(), CommandError> {
+    let given = planning.selection.variables.variables.iter().map(|(name, _)| name.as_str());
+    let mut open = given.filter(|name| !plan.base.secrets.contains_key(*name)).peekable();
+    if open.peek().is_none() {
+        return Ok(());
+    }
+    let text = session::read_spec_if_any(folder)?;
+    let needed = text.map(|text| provider_variables(&text.document)).unwrap_or_default();
+    let Some(name) = open.find(|name| !needed.contains(*name)) else { return Ok(()) };
+    let name = render::safe::text(name);
+    Err(CommandError::new(format!("the variable `{name}` does not go with this saved plan")).help(
+        "a saved plan is applied exactly as it is: it takes only its secrets, and what the \
+         provider blocks of the spec need; give other variables to `plumb plan`",
+    ))
 }
 
 /// A saved plan is what it is: options that would make another one are mistakes.
