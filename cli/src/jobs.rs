@@ -187,7 +187,7 @@ fn not_there(address: &Address, snapshot: &Snapshot) -> CommandError {
     match same_block.map(String::as_str).or(near) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None if known.is_empty() => error.help("`plumb apply` makes it"),
-        None => error.help(format!("there is {}", known.join(", "))),
+        None => error.help(format!("known are {}", known.join(", "))),
     }
 }
 

@@ -35,7 +35,7 @@ impl<'a> Checker<'a> {
         names: &'a Names<'a>,
         diagnostics: &'a mut Diagnostics,
     ) -> Self {
-        let view = View { names, each: None, words: Vec::new() };
+        let view = View { names, each: None, own: None, words: Vec::new() };
         Self { document, view, block: None, instead: None, diagnostics }
     }
 

@@ -54,7 +54,7 @@ fn import(
         }
     };
     let Some(known) = names.resources.get(&address.block) else {
-        let help = names.resource_help(&address.block);
+        let help = names.resource_help(&address.block, None);
         checker.push(say::import_of_nothing(&address.block, help, to_span));
         return None;
     };

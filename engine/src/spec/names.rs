@@ -88,18 +88,20 @@ impl<'a> Names<'a> {
         self.comparisons_left.store(left, Ordering::Relaxed);
     }
 
-    /// What to do about a reference to a resource that is not there.
-    pub(super) fn resource_help(&self, block: &Block) -> String {
+    /// What to do about a reference to a resource that is not there, from the block `own`: that one
+    /// is never the one that was meant.
+    pub(super) fn resource_help(&self, block: &Block, own: Option<&Block>) -> String {
         for (word, prefix) in [("var", "variable"), ("local", "local"), ("each", "each")] {
             if nearest(&block.ty, [word, prefix]).is_some() {
                 return format!("did you mean `{word}.{}`?", block.name);
             }
         }
-        let of_type = self.blocks().filter(|(other, _)| other.ty == block.ty);
+        let others = || self.blocks().filter(|(other, _)| Some(*other) != own);
+        let of_type = others().filter(|(other, _)| other.ty == block.ty);
         if let Some(name) = self.nearest(&block.name, of_type.map(|(other, _)| &*other.name)) {
             return format!("did you mean `{}.{name}`?", block.ty);
         }
-        let of_name = self.blocks().filter(|(other, _)| other.name == block.name);
+        let of_name = others().filter(|(other, _)| other.name == block.name);
         match self.nearest(&block.ty, of_name.map(|(other, _)| &*other.ty)) {
             Some(ty) => format!("did you mean `{ty}.{}`?", block.name),
             None => format!("declare it: `[resource.{block}]`"),
@@ -113,6 +115,8 @@ pub(super) struct View<'a> {
     pub(super) names: &'a Names<'a>,
     /// The type of `each.value`, where `each` means something.
     pub(super) each: Option<Type>,
+    /// The block that is looked at, where it is one of a resource.
+    pub(super) own: Option<&'a Block>,
     /// Words with values that only show later, such as `job` in a check.
     pub(super) words: Vec<Word>,
 }
@@ -139,7 +143,7 @@ impl View<'_> {
             }),
             None => Err(Unresolved {
                 message: format!("there is no resource `{}`", say::shown(&block.to_string())),
-                help: Some(self.names.resource_help(block)),
+                help: Some(self.names.resource_help(block, self.own)),
             }),
         }
     }

@@ -165,6 +165,13 @@ impl Reader {
         }
     }
 
+    /// Whether it has been said that the line of a place cannot be read.
+    fn is_on_a_bad_line(&self, file: File<'_>, at: Span) -> bool {
+        let line = |at: Span| syntax::line_start(file.text, at.start as usize);
+        let said = self.found.diagnostics.iter().filter_map(|known| known.span);
+        said.filter(|known| known.file == at.file).any(|known| line(known) == line(at))
+    }
+
     fn top(&mut self, file: File<'_>, pair: Pair<'_, '_>) {
         let (key, value) = pair;
         let name = &**key.get_ref();
@@ -173,6 +180,10 @@ impl Reader {
         }
         if !TABLES.contains(&name) {
             let at = file.header(pair);
+            // Behind a header that cannot be read, the keys of its table seem to stand in its place.
+            if self.found.torn && self.is_on_a_bad_line(file, at) {
+                return;
+            }
             return self.found.diagnostics.push(say::unknown_table(name, at, &TABLES));
         }
         if name == "import" {

@@ -62,6 +62,7 @@ pub(super) fn resource<'a>(checker: &mut Checker<'a>, block: &'a Block, raw: &Ra
     let managed = known.and_then(|known| known.managed.as_ref());
     let schema = managed.map(|(_, schema)| &**schema);
     checker.block = Some(block);
+    checker.view.own = Some(block);
     if let Some(item) = raw.items.get("for_each") {
         checker.view.each = Some(for_each(checker, &item.value));
     }
@@ -197,7 +198,7 @@ fn depends_on(checker: &mut Checker<'_>, item: &Item) -> Vec<(Address, Span)> {
         let names = checker.view.names;
         match names.resources.get(&address.block) {
             None => {
-                let help = names.resource_help(&address.block);
+                let help = names.resource_help(&address.block, checker.block);
                 checker.push(say::no_resource(&address.block, help, at));
             }
             Some(known) if !known.keyed && address.key.is_some() => {

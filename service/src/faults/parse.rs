@@ -17,6 +17,52 @@ const KEYS: &str = "op, nth, every, p, seed, times, kind, latency";
 const KINDS: &str = "latency:MS, status429[:SECONDS], error500-before, error500-after, lost, cut, \
                      stale-list:MS, hang";
 
+/// Words that choose several calls.
+const WORDS: &[&str] = &["*", "mutating", "list"];
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
+/// How paths begin: of the management API, of the job API, of the channel of workers.
+const PATHS: &[&str] = &[
+    "networkvolumes",
+    "templates",
+    "endpoints",
+    "containerregistryauth",
+    "run",
+    "runsync",
+    "status",
+    "status-sync",
+    "stream",
+    "cancel",
+    "retry",
+    "purge-queue",
+    "health",
+    "requests",
+    "openai",
+    "job-take",
+    "job-take-batch",
+    "job-stop",
+    "job-done",
+    "job-stream",
+    "ping",
+];
+/// The fields of GraphQL that are calls.
+const FIELDS: &[&str] = &[
+    "createNetworkVolume",
+    "deleteEndpoint",
+    "deleteNetworkVolume",
+    "deleteRegistryAuth",
+    "deleteTemplate",
+    "myself",
+    "podTemplate",
+    "saveEndpoint",
+    "saveRegistryAuth",
+    "saveTemplate",
+    "updateEndpointTemplate",
+    "updateEndpointWorkersMax",
+    "updateEndpointWorkersMin",
+    "updateNetworkVolume",
+    "updateRegistryAuth",
+];
+
 /// What has been read so far; options meet once, in `finish`.
 #[derive(Default)]
 struct Draft {
@@ -51,7 +97,7 @@ fn read(text: &str) -> Result<Fault, String> {
 impl Draft {
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
-            "op" => self.operations = value.split('|').map(|op| op.trim().to_owned()).collect(),
+            "op" => self.operations = value.split('|').map(operation).collect::<Result<_, _>>()?,
             "nth" => self.nth = Some(count(key, value)?),
             "every" => self.every = Some(count(key, value)?),
             "times" => self.times = Some(count(key, value)?),
@@ -80,6 +126,32 @@ impl Draft {
         let operations = if self.operations.is_empty() { any() } else { self.operations };
         Ok(Fault { operations, when, times: self.times, kind })
     }
+}
+
+/// The calls that one pattern chooses. One that can choose none is a slip of the pen.
+fn operation(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let is_known = match text.split_once(' ') {
+        Some((method, path)) => METHODS.contains(&method) && is_path(path.trim()),
+        None => WORDS.contains(&text) || FIELDS.contains(&text),
+    };
+    if is_known {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "no call is named `{text}`; known are {}, a method and a path such as `POST /networkvolumes`, \
+         whose first part is one of {}, and the GraphQL fields {}",
+        WORDS.join(", "),
+        PATHS.join(", "),
+        FIELDS.join(", ")
+    ))
+}
+
+/// A path of the management APIs or the job API, or one with a real id and its version.
+fn is_path(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix('/') else { return false };
+    let first = rest.split('/').next().unwrap_or_default();
+    PATHS.contains(&first) || matches!(first, "v1" | "v2" | "graphql")
 }
 
 fn kind(value: &str) -> Result<FaultKind, String> {
@@ -150,6 +222,12 @@ mod tests {
         check("lost", "KEY=VALUE");
         check("op=*", "no `kind`");
         check("kind=gone", "error500-after");
+        check("op=foo,kind=lost", "no call is named `foo`; known are *, mutating, list");
+        check("op=mutating|POTS /run,kind=lost", "no call is named `POTS /run`");
+        check("op=POST /networkvolume,kind=lost", "networkvolumes");
+        for known in ["GET /templates/{id}", "PATCH /endpoints/abc", "GET /job-take", "myself"] {
+            format!("op={known},kind=lost").parse::<Fault>().unwrap();
+        }
         check("nth=0,kind=lost", "counts from 1");
         check("nth=1,p=1,kind=lost", "only one of");
         check("p=7,kind=lost", "between 0 and 1");

@@ -613,7 +613,9 @@ fn the_deepest_expressions_fit_the_stack() {
             assert!(!expr.to_string().is_empty());
         }
     };
-    std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
+    #[expect(clippy::disallowed_types, reason = "a test may have a thread with a small stack")]
+    let small = std::thread::Builder::new().stack_size(2 << 20);
+    small.spawn(run).unwrap().join().unwrap();
 }
 
 /// Every name is there, and nothing is known of it.

@@ -151,13 +151,39 @@ pub fn secret_not_allowed(name: &str, at: Span) -> Diagnostic {
         .label(format!("the value of `{name}` breaks its limits"))
 }
 
-/// A value of a type as TOML writes it.
-fn example(ty: &Type) -> &'static str {
+/// A value of a type as TOML writes it: one that fits.
+// Recursion is bounded by the nesting of types.
+fn example(ty: &Type) -> String {
     match ty {
-        Type::Boolean => "true",
-        Type::Integer | Type::Number => "3",
-        Type::List(_) | Type::Set(_) => "[\"a\"]",
-        Type::Map(_) | Type::Object(_) => "{ key = \"a\" }",
-        Type::String | Type::Any | Type::Null => "\"text\"",
+        Type::Boolean => "true".to_owned(),
+        Type::Integer | Type::Number => "3".to_owned(),
+        Type::List(item) | Type::Set(item) => format!("[{}]", example(item)),
+        Type::Map(item) => format!("{{ key = {} }}", example(item)),
+        Type::Object(fields) => {
+            let needed = fields.iter().filter(|(_, field)| !field.optional);
+            let parts: Vec<_> =
+                needed.map(|(name, field)| format!("{name} = {}", example(&field.ty))).collect();
+            if parts.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", parts.join(", ")) }
+        }
+        Type::String | Type::Any | Type::Null => "\"a\"".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Field;
+
+    #[test]
+    fn an_example_fits_its_type() {
+        let field = |ty, optional| Field { ty, optional };
+        let workers = Type::Object(std::collections::BTreeMap::from([
+            ("max".into(), field(Type::Integer, false)),
+            ("min".into(), field(Type::list(Type::Boolean), false)),
+            ("note".into(), field(Type::String, true)),
+        ]));
+        assert_eq!(example(&workers), "{ max = 3, min = [true] }");
+        assert_eq!(example(&Type::map(workers)), "{ key = { max = 3, min = [true] } }");
+        assert_eq!(example(&Type::list(Type::String)), "[\"a\"]");
     }
 }

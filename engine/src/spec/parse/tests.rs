@@ -60,12 +60,14 @@ fn headers_of_tables_without_one() {
 fn several_mistakes_in_one_go() {
     let document = check(
         "a = \nb = 1\nb = 2\n[x\n",
-        "plumb.toml:1:1 error: unknown table [a] `a` means nothing here | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`
-         plumb.toml:1:5 error: invalid TOML [] string values must be quoted, expected literal string
+        "plumb.toml:1:5 error: invalid TOML [] string values must be quoted, expected literal string
          plumb.toml:2:1 error: unknown table [b] `b` means nothing here | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`
          plumb.toml:3:1 error: declared twice [b] `b` is declared again here (plumb.toml:2:1: first declared here) | remove one of the two, or give it another name
-         plumb.toml:4:1 error: unknown table [[] `x` means nothing here | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`
          plumb.toml:4:3 error: invalid TOML [] unclosed table, expected `]`",
+    );
+    check(
+        "[resource.value.a\ninput = 1\nother = 2\n",
+        "plumb.toml:1:18 error: invalid TOML [] unclosed table, expected `]`",
     );
     assert!(document.torn);
 }

@@ -276,9 +276,9 @@ fn references_to_nothing() {
         "#,
         "plumb.toml:7:21 error: there is no variable `regoin` [var.regoin] | did you mean `var.region`?
          plumb.toml:7:38 error: there is no local value `zone` [local.zone] | did you mean `local.zones`?
-         plumb.toml:7:55 error: there is no resource `value.chatt` [value.chatt] | did you mean `value.chat`?
+         plumb.toml:7:55 error: there is no resource `value.chatt` [value.chatt] | declare it: `[resource.value.chatt]`
          plumb.toml:7:79 error: there is no resource `vars.region` [vars.region] | did you mean `var.region`?
-         plumb.toml:7:97 error: there is no resource `vale.chat` [vale.chat] | did you mean `value.chat`?
+         plumb.toml:7:97 error: there is no resource `vale.chat` [vale.chat] | declare it: `[resource.vale.chat]`
          plumb.toml:9:46 error: `data` cannot be referred to [data.x] | refer to variables (`var.x`), locals (`local.x`) and resources (`type.name`)",
     );
 }
@@ -372,7 +372,7 @@ fn lifecycle() {
          plumb.toml:8:25 error: expected a list of names [\"kind\"] `allow_unknown` is a list of plain texts | write `[\"…\", \"…\"]`, without `${…}`
          plumb.toml:9:53 error: a resource cannot trigger itself [box.a] this is the resource that is to be replaced | name another resource, or remove it
          plumb.toml:9:62 error: expected references [\"box.b\"] `replace_triggered_by` is a list of references to resources or their attributes | write `[\"${TYPE.NAME.ATTRIBUTE}\"]`
-         plumb.toml:9:74 error: there is no resource `box.c` [box.c] | did you mean `box.a`?
+         plumb.toml:9:74 error: there is no resource `box.c` [box.c] | did you mean `box.b`?
          plumb.toml:13:21 error: expected a table [3] `lifecycle` is a table of keys | write `lifecycle = { KEY = VALUE }`",
     );
 }

@@ -72,7 +72,7 @@ fn auth(reader: &mut Reader, node: Node<'_>) -> Option<Auth> {
         reader.push(diagnostics::misfit(
             span,
             "the authentication sends no key",
-            "`value` holds ${key} not once",
+            "`value` must hold ${key} exactly once",
             "write it like `value = \"Bearer ${key}\"`",
         ));
         return None;
@@ -84,7 +84,7 @@ fn auth(reader: &mut Reader, node: Node<'_>) -> Option<Auth> {
         _ => {
             reader.push(diagnostics::misfit(
                 span,
-                "the authentication says not where the key goes",
+                "the authentication does not say where the key goes",
                 "exactly one of `header` and `query` is wanted",
                 "write `header = \"Authorization\"` or `query = \"api_key\"`",
             ));

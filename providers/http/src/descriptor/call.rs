@@ -179,7 +179,7 @@ fn paging(reader: &mut Reader, node: Node<'_>, request: Option<&Request>) -> Opt
             let span = reader.span(node.span());
             reader.push(diagnostics::misfit(
                 span,
-                "the paging is none of the known ways",
+                "unknown kind of paging",
                 "it mixes them, or lacks a part",
                 "write `{ page = \"page\", size_as = \"limit\", size = 100 }`, \
                  `{ cursor = \"cursor\", next = \"meta.next\" }` or `{ link = true }`",

@@ -85,6 +85,6 @@ fn near(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => "there is none".to_owned(),
-        None => format!("there is {}", known.join(", ")),
+        None => format!("known are {}", known.join(", ")),
     }
 }

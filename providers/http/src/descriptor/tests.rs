@@ -113,13 +113,13 @@ name = { type = "string", derived = "${naem}" }
 "#;
     insta::assert_snapshot!(said(text), @r#"
 4:7 a descriptor holds no key [this is read by everyone] -> name an environment variable: key = { env = "…" }
-7:8 the authentication sends no key [`value` holds ${key} not once] -> write it like `value = "Bearer ${key}"`
+7:8 the authentication sends no key [`value` must hold ${key} exactly once] -> write it like `value = "Bearer ${key}"`
 8:1 this row would match every error [it has neither `match` nor `status`] -> say which errors it knows
 10:7 `self` cannot be the name of a type -> choose another name, and give the API's name with `wire`
 10:7 type `self`: a derivation names the attribute `naem`, which it lacks -> did you mean `name`?
 10:7 type `self`: a list cannot depend on an object [its call names `id`] -> list with a call that has no parts to fill in
 10:7 type `self`: a one-time name is never taken back [a create has one phase] -> add a phase `{ name = "activate", … }` that sends the real name
-10:7 type `self`: its key names the attribute `id`, which it lacks -> there is for_each, name
+10:7 type `self`: its key names the attribute `id`, which it lacks -> known are for_each, name
 10:7 type `self`: only texts have lists of allowed values [`for_each` is of type integer] -> use `min` and `max` for numbers
 10:7 type `self`: there is no `update` [`for_each` could not be changed] -> add `update`, or give the attributes `on_change = "replace"`
 10:7 type `self`: what is derived cannot be given [`name` is derived and not computed] -> add `computed = true`
