@@ -146,11 +146,8 @@ fn read_addresses(data: &Path) -> Result<Option<Addresses>, CommandError> {
 fn on_loopback(addresses: &Addresses) -> bool {
     let Addresses { rest_url, graphql_url, queue_url, lease_url, .. } = addresses;
     [rest_url, graphql_url, queue_url, lease_url].into_iter().all(|text| {
-        reqwest::Url::parse(text).is_ok_and(|url| {
-            let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-            let address = host.parse::<std::net::IpAddr>();
-            host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-        })
+        reqwest::Url::parse(text)
+            .is_ok_and(|url| url.host_str().is_some_and(engine::hosts::is_loopback))
     })
 }
 

@@ -13,6 +13,7 @@ pub mod digest;
 pub mod event;
 pub mod expression;
 pub mod graph;
+pub mod hosts;
 pub mod journal;
 pub mod plan;
 pub mod schema;

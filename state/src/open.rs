@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use engine::hosts::AllowedHosts;
 use engine::spec::settings::StateSettings;
 
 use crate::Store;
@@ -31,16 +32,8 @@ impl<'a> Environment<'a> {
     #[cfg_attr(not(any(feature = "postgres", feature = "object-store")), allow(dead_code))]
     pub(crate) fn allows(&self, host: &str) -> bool {
         let hosts = self.get("PLUMB_ALLOWED_HOSTS").unwrap_or_default();
-        hosts.split(',').any(|allowed| allowed.trim().eq_ignore_ascii_case(host))
+        AllowedHosts::parse(&hosts).allows(host)
     }
-}
-
-/// Whether a host is this machine.
-#[cfg_attr(not(any(feature = "postgres", feature = "object-store")), allow(dead_code))]
-pub(crate) fn is_loopback(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Why there is no store for these settings. It shows no credential.
@@ -150,15 +143,5 @@ mod tests {
             open(&settings, Path::new("x"), &Environment::new(&none), Cipher::off()).err().unwrap();
         assert_eq!(refused.message, "this build of plumb cannot keep state in `tape`");
         assert!(refused.help.unwrap().contains("--features tape"));
-    }
-
-    #[test]
-    fn this_machine_has_several_names() {
-        for host in ["localhost", "127.0.0.1", "::1", "[::1]", "127.8.8.8"] {
-            assert!(is_loopback(host), "{host}");
-        }
-        for host in ["localhost.evil.example", "10.0.0.1", "127.0.0.1.example", ""] {
-            assert!(!is_loopback(host), "{host}");
-        }
     }
 }

@@ -5,12 +5,12 @@
 //! cannot send it elsewhere, nor can a descriptor that lies beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use engine::address::Name;
 use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
-use url::{Host, Url};
+use engine::hosts::{self, AllowedHosts};
+use url::Url;
 
 use crate::descriptor::model::{Auth, Descriptor, Source};
 use crate::secret::Key;
@@ -24,7 +24,7 @@ pub struct Settings<'a> {
     /// Looks up an environment variable.
     pub environment: &'a dyn Fn(&str) -> Option<String>,
     /// The hosts that a key may be sent to wherever the address comes from.
-    pub allowed_hosts: Vec<String>,
+    pub allowed_hosts: AllowedHosts,
     /// Times and bounds of calls.
     pub timing: Timing,
     /// Whether the descriptor came with the spec, so that its own addresses are no more to be
@@ -39,11 +39,10 @@ impl<'a> Settings<'a> {
     /// separated by commas.
     pub fn new(environment: &'a dyn Fn(&str) -> Option<String>) -> Self {
         let hosts = environment("PLUMB_ALLOWED_HOSTS").unwrap_or_default();
-        let hosts = hosts.split(',').map(|host| host.trim().to_lowercase());
         Self {
             values: BTreeMap::new(),
             environment,
-            allowed_hosts: hosts.filter(|host| !host.is_empty()).collect(),
+            allowed_hosts: AllowedHosts::parse(&hosts),
             timing: Timing::default(),
             stranger: false,
             network: None,
@@ -273,16 +272,11 @@ fn is_trusted(url: &Url, source: &Source, settings: &Settings<'_>) -> bool {
     let same_origin = default.is_some_and(|default| default.origin() == url.origin());
     (same_origin && !settings.stranger)
         || is_loopback(url)
-        || url.host_str().is_some_and(|host| settings.allowed_hosts.iter().any(|h| h == host))
+        || url.host_str().is_some_and(|host| settings.allowed_hosts.allows(host))
 }
 
 fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
-        Some(Host::Ipv6(address)) => IpAddr::from(address).is_loopback(),
-        None => false,
-    }
+    url.host_str().is_some_and(hosts::is_loopback)
 }
 
 /// A key where an API wants it: a header, or a query pair.

@@ -7,10 +7,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::hosts::is_loopback;
 use engine::spec::settings::StateSettings;
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
 
-use crate::open::{Environment, Refusal, is_loopback};
+use crate::open::{Environment, Refusal};
 
 /// A service that can be asked, and its place in words.
 pub(super) struct Service {

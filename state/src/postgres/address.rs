@@ -178,7 +178,7 @@ fn untrusted(what: &str, host: &str, variables: &str) -> Refusal {
 fn is_local(host: &Host) -> bool {
     match host {
         Host::Unix(_) => true,
-        Host::Tcp(host) => crate::open::is_loopback(host),
+        Host::Tcp(host) => engine::hosts::is_loopback(host),
     }
 }
 
