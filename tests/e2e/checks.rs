@@ -156,13 +156,13 @@ fn mistakes_in_checks_are_found_before_anything_is_called() {
     ));
     let refused = project.run(&["validate"]).expect(1);
     assert!(refused.stderr.contains("did you mean `endpoint`?"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("it needs `endpoint`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("has no `endpoint`"), "{}", refused.stderr);
     for (check, word) in [
         ("assert = 'job.status == 1'", "the check has no `job`"),
         ("job = { endpoint = 'e', input = 1 }\nassert = 'job.stat == \"X\"'", "`stat`"),
         ("job = { endpoint = 'e', input = 1 }\nassert = 'http.status == 1'", "has no `http`"),
         ("job = { endpoint = 'endpoint.chat', input = 1 }\nassert = 'true'", "is an address"),
-        ("http = { url = 5 }\nassert = 'true'", "expected string"),
+        ("http = { url = 5 }\nassert = 'true'", "`url` is a text"),
         ("http = { url = 'x' }\nassert = 'true'", "not an http or https address"),
         ("http = { url = 'http://a', timeout = '2x' }\nassert = 'true'", "`timeout`"),
         ("assert = 'false'\nmessage = '${job.foo}'", "the check has no `job`"),

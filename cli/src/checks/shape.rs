@@ -16,35 +16,56 @@ fn keys(word: &str) -> (&'static [&'static str], &'static [&'static str]) {
     }
 }
 
-/// What is wrong with the sources of all checks. Which keys they have, and of which types, the
-/// resolver has looked at; here is what the text itself must be like.
+/// What is wrong with the sources of all checks.
 pub(crate) fn check(config: &Config) -> Diagnostics {
     let mut found = Diagnostics::new();
     for check in config.checks.values() {
-        for (_, item) in check.sources.iter() {
-            source(&item.value, &mut found);
+        for (word, item) in check.sources.iter() {
+            source(word, &item.value, &mut found);
         }
     }
     found
 }
 
-fn source(value: &SpecExpr, found: &mut Diagnostics) {
-    let Kind::Map(entries) = &value.expr.kind else { return };
+fn source(word: &str, value: &SpecExpr, found: &mut Diagnostics) {
+    let entries = match &value.expr.kind {
+        Kind::Map(entries) => entries,
+        Kind::Literal(_) | Kind::Template(_) | Kind::List(_) => {
+            let summary = format!("`{word}` of a check is a table");
+            return found.push(Diagnostic::error(summary).at(value.span));
+        }
+        _ => return,
+    };
+    let mut given = Vec::new();
     for (key, part) in entries {
-        let (Kind::Literal(Value::String(key)), Kind::Literal(Value::String(text))) =
-            (&key.kind, &part.kind)
-        else {
-            continue;
-        };
-        let wrong = match &**key {
-            "endpoint" => id(text),
-            "timeout" => args::duration(text).map(drop).map_err(|why| format!("`timeout`: {why}")),
-            "url" => url(text).map(drop).map_err(ToOwned::to_owned),
-            _ => Ok(()),
-        };
-        if let Err(wrong) = wrong {
+        let Kind::Literal(Value::String(name)) = &key.kind else { return };
+        if let Err(wrong) = known_keys(word, [&**name].into_iter()) {
+            found.push(Diagnostic::error(wrong).at(value.span_of(key.range)));
+        } else if let Err(wrong) = known_part(name, &part.kind) {
             found.push(Diagnostic::error(wrong).at(value.span_of(part.range)));
         }
+        given.push(&**name);
+    }
+    for needed in keys(word).0.iter().filter(|needed| !given.contains(needed)) {
+        let summary = format!("`{word}` of the check has no `{needed}`");
+        found.push(Diagnostic::error(summary).at(value.span));
+    }
+}
+
+/// Refuses what stands in the text of a source and cannot be what it should be.
+fn known_part(name: &str, part: &Kind) -> Result<(), String> {
+    let text = match part {
+        Kind::Literal(Value::String(text)) => text,
+        Kind::Literal(_) | Kind::List(_) | Kind::Map(_) if name != "input" => {
+            return Err(format!("`{name}` is a text"));
+        }
+        _ => return Ok(()),
+    };
+    match name {
+        "endpoint" => id(text),
+        "timeout" => args::duration(text).map(drop).map_err(|why| format!("`timeout`: {why}")),
+        "url" => url(text).map(drop).map_err(ToOwned::to_owned),
+        _ => Ok(()),
     }
 }
 

@@ -407,21 +407,16 @@ fn outputs_and_checks() {
          plumb.toml:5:23 error: wrong type [3] expected string, found integer | put it in quotes
          plumb.toml:7:19 error: wrong type [1] expected boolean, found integer
          plumb.toml:8:9 error: missing key [[check.b]] check `b` has no `assert` | add `assert = …`
-         plumb.toml:9:15 error: missing attribute [{ endpoint = \"${value.nothing.id}\" }] it needs `input`
          plumb.toml:9:31 error: there is no resource `value.nothing` [value.nothing] | declare it: `[resource.value.nothing]`
          plumb.toml:11:19 error: `job` stands for nothing here: the check has no `job` [job] | say what to fetch: `job = { … }`
          plumb.toml:11:40 error: `self` stands for nothing here [self] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
          plumb.toml:11:52 error: there is no resource `hppt.x` [hppt.x] | declare it: `[resource.hppt.x]`
          plumb.toml:12:19 error: wrong type [3] expected string, found integer | put it in quotes
          plumb.toml:14:53 error: `job` stands for nothing here [job] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
-         plumb.toml:14:75 error: wrong type [3] expected string, found integer | put it in quotes
-         plumb.toml:15:16 error: missing attribute [{ ulr = \"x\" }] it needs `url`
-         plumb.toml:15:18 error: unknown attribute [ulr] there is no attribute `ulr` here | did you mean `url`?
          plumb.toml:16:19 error: a string never equals a number, so `==` tells nothing [job.status == 1] | convert one: tostring(…) or tonumber(…)
          plumb.toml:16:42 error: `job` has no attribute `stat` [stat] | did you mean `status`?
          plumb.toml:16:57 error: expected a boolean, found a number [http.status]
          plumb.toml:17:26 error: `job` has no attribute `foo` [foo] | there are: delayTime, error, executionTime, id, output, status
-         plumb.toml:19:16 error: wrong type [\"x\"] expected object, found string
          plumb.toml:20:38 error: `job` stands for nothing here: the check has no `job` [job] | say what to fetch: `job = { … }`",
     );
 }
