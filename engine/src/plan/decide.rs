@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::hold::Hold;
 use super::planner::{Draft, Live};
 use super::scope::SpecScope;
 use super::wanted::{self, Wanted};
@@ -60,7 +61,7 @@ pub(super) struct Case<'a> {
     pub(super) vanished: bool,
     pub(super) flags: Flags,
     /// Why it is left alone, if it is.
-    pub(super) held: Option<Reason>,
+    pub(super) held: Option<&'a Hold>,
     /// Whether `--replace` names it.
     pub(super) asked: bool,
     pub(super) key: &'a SealKey,
@@ -88,7 +89,8 @@ pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let schema = case.resource.schema.clone();
     let retains = retains(case, &verdict);
     let changed = verdict.changed;
-    let draft = Draft { change, schema, create_first, retains, keeps_old: false, changed };
+    let held = case.held.cloned();
+    let draft = Draft { change, schema, create_first, retains, keeps_old: false, changed, held };
     Decision { draft, planned }
 }
 
@@ -109,8 +111,8 @@ fn verdict(case: &Case<'_>) -> Verdict {
         changed: BTreeSet::new(),
         replacing: BTreeSet::new(),
     };
-    if let Some(reason) = &case.held {
-        return plain(Action::NoOp, reason.clone());
+    if let Some(held) = case.held {
+        return plain(Action::NoOp, held.reason());
     }
     let Some(live) = case.live else {
         let reason = if case.vanished { Reason::Vanished } else { Reason::NotInState };
@@ -210,7 +212,7 @@ fn planned(case: &Case<'_>, verdict: &Verdict, sensitive: &mut Paths) -> Attribu
         };
         planned.insert(name.clone(), value);
     }
-    if let (Some(live), Some(_)) = (base, &case.held) {
+    if let (Some(live), Some(_)) = (base, case.held) {
         sensitive.extend_below(&Path::root(), &live.object.sensitive);
         return planned;
     }

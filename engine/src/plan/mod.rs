@@ -11,6 +11,7 @@ mod diagnostics;
 mod exposed;
 mod farewell;
 mod guards;
+mod hold;
 mod imports;
 pub mod input;
 pub mod lint;

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::hold::Hold;
 use super::input::{Mode, Observed, PlanInput};
 use super::live::{overlay, stored_attributes};
 use super::scope::{LocalCache, Planned, SpecScope, object};
 use super::wanted::{self, Instance, Wanted};
-use super::{Action, Base, Change, Doubt, Drift, Plan, Reason, Use};
+use super::{Action, Base, Change, Doubt, Drift, Plan, Use};
 use super::{
     compare, decide, diagnostics, farewell, guards, imports, lint, lower, names, outputs, removal,
     selection, triggers, uses,
@@ -98,6 +99,8 @@ pub(super) struct Draft {
     pub(super) keeps_old: bool,
     /// The attributes that differ.
     pub(super) changed: BTreeSet<Name>,
+    /// Why nothing is done, if something keeps it from being done.
+    pub(super) held: Option<Hold>,
 }
 
 /// A live object with what the state and refresh know of it.
@@ -230,7 +233,7 @@ impl<'a> Planner<'a> {
         mut flags: decide::Flags,
         fired: Option<triggers::Fired>,
     ) -> Result<crate::value::Datum, imports::Refused> {
-        let held = self.hold_reason(address, wanted);
+        let held = self.hold(address, wanted);
         let imported = match &held {
             Some(_) => None,
             None => imports::imported(self, resource, address, wanted)?,
@@ -251,7 +254,7 @@ impl<'a> Planner<'a> {
             live: live.as_ref(),
             vanished: live.is_none() && current.is_some(),
             flags,
-            held,
+            held: held.as_ref(),
             asked: self.input.options.replace.contains(address),
             key: &self.input.snapshot.seal_key,
         };
@@ -262,7 +265,7 @@ impl<'a> Planner<'a> {
             self.seen.extend(taken);
         }
         let mut draft = decision.draft;
-        if draft.change.reason == Reason::InDoubt {
+        if held == Some(Hold::InDoubt) {
             self.held.insert(address.clone());
         }
         uses::remember_ignored(self.input, resource, &mut draft.change);
@@ -285,17 +288,17 @@ impl<'a> Planner<'a> {
     }
 
     /// Why an instance is left alone, if it is.
-    fn hold_reason(&self, address: &Address, wanted: &Wanted) -> Option<Reason> {
+    fn hold(&self, address: &Address, wanted: &Wanted) -> Option<Hold> {
         if self.blocked.contains_key(address)
             || wanted.dependencies.iter().any(|on| self.held.contains(on))
         {
-            return Some(Reason::InDoubt);
+            return Some(Hold::InDoubt);
         }
         if let Some(user) = self.waiting.get(address) {
-            return Some(Reason::StillUsed(user.clone()));
+            return Some(Hold::still_used(user));
         }
         if self.input.options.mode == Mode::RefreshOnly || !self.selection.includes(address) {
-            return Some(Reason::Untargeted);
+            return Some(Hold::LeftOut);
         }
         None
     }
@@ -407,10 +410,10 @@ impl<'a> Planner<'a> {
     ) {
         let (Some(live), Some(entry)) = (live, entry) else { return };
         let change = &draft.change;
-        if change.action != Action::NoOp || change.reason == Reason::InDoubt {
+        if change.action != Action::NoOp || draft.held == Some(Hold::InDoubt) {
             return;
         }
-        let record = if matches!(change.reason, Reason::Untargeted | Reason::StillUsed(_)) {
+        let record = if draft.held.is_some() {
             accepted(address, live, entry)
         } else {
             let next = Next {

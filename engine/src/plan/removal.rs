@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::hold::Hold;
 use super::input::Mode;
 use super::planner::{Draft, Live, Planner, accepted};
 use super::{Action, Change, Reason, Staying, Use, diagnostics, farewell, rules};
@@ -39,9 +40,10 @@ pub(super) fn remove(planner: &mut Planner<'_>) {
 /// A plan shows what changes, so what was to go and does not is said beside it. What waits for a
 /// doubt is not: the doubt is told already.
 fn tell_what_stays(planner: &mut Planner<'_>) {
-    let changes = planner.drafts.iter().map(|draft| &draft.change);
-    let stays = changes.filter_map(|change| match &change.reason {
-        Reason::StillUsed(user) if user.why != Staying::InDoubt => Some((change, user)),
+    let stays = planner.drafts.iter().filter_map(|draft| match &draft.held {
+        Some(Hold::StillUsed(user)) if user.why != Staying::InDoubt => {
+            Some((&draft.change, &**user))
+        }
         _ => None,
     });
     let stays: Vec<(&Change, &Use)> = stays.collect();
@@ -68,10 +70,10 @@ fn remove_current(
     let held = held(planner, address, object);
     let reason = reason(planner, address, config);
     let mut change = ending(address, entry, current, &live);
-    if let Some(held) = held {
+    if let Some(held) = &held {
         change.after.clone_from(&change.before);
-        change.reason = held;
-        if change.reason != Reason::InDoubt {
+        change.reason = held.reason();
+        if *held != Hold::InDoubt {
             planner.seen.extend(accepted(address, &live, entry));
         }
     } else if farewell::retained(planner, address, config) {
@@ -91,7 +93,7 @@ fn remove_current(
             &mut planner.diagnostics,
         );
     }
-    planner.drafts.push(draft(change, schema));
+    planner.drafts.push(draft(change, schema, held));
 }
 
 fn remove_deposed(
@@ -106,24 +108,25 @@ fn remove_deposed(
     let Some(live) = planner.live(address, object, schema) else { return };
     let mut change = ending(address, entry, object, &live);
     change.deposed = true;
-    if let Some(held) = held(planner, address, object) {
-        change.reason = held;
+    let held = held(planner, address, object);
+    if let Some(held) = &held {
+        change.reason = held.reason();
     } else {
         change.action = Action::Delete;
         change.reason = Reason::Deposed;
     }
-    planner.drafts.push(draft(change, schema));
+    planner.drafts.push(draft(change, schema, held));
 }
 
 /// Why an object that is to go stays for now, if it does.
-fn held(planner: &Planner<'_>, address: &Address, object: &Object) -> Option<Reason> {
+fn held(planner: &Planner<'_>, address: &Address, object: &Object) -> Option<Hold> {
     if planner.held.contains(address) {
-        return Some(Reason::InDoubt);
+        return Some(Hold::InDoubt);
     }
     if planner.input.options.mode == Mode::RefreshOnly || !planner.selection.includes(address) {
-        return Some(Reason::Untargeted);
+        return Some(Hold::LeftOut);
     }
-    planner.uses.of(address, &object.id).cloned().map(Reason::StillUsed)
+    planner.uses.of(address, &object.id).map(Hold::still_used)
 }
 
 /// Objects that bear a watched nonce are ours and unwanted: the state takes them as deposed, and
@@ -167,7 +170,7 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
         if planner.input.options.mode != Mode::RefreshOnly {
             change.action = Action::Delete;
         }
-        planner.drafts.push(draft(change, &schema));
+        planner.drafts.push(draft(change, &schema, None));
     }
 }
 
@@ -194,7 +197,7 @@ fn ending(address: &Address, entry: &Entry, object: &Object, live: &Live<'_>) ->
     }
 }
 
-fn draft(change: Change, schema: &Arc<TypeSchema>) -> Draft {
+fn draft(change: Change, schema: &Arc<TypeSchema>, held: Option<Hold>) -> Draft {
     Draft {
         change,
         schema: schema.clone(),
@@ -202,6 +205,7 @@ fn draft(change: Change, schema: &Arc<TypeSchema>) -> Draft {
         retains: false,
         keeps_old: false,
         changed: BTreeSet::new(),
+        held,
     }
 }
 
