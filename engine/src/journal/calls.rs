@@ -6,9 +6,19 @@ use std::ops::Deref;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{CallId, Pending, Started};
+use super::records::{CallId, Started};
 use crate::address::Address;
 use crate::state::ObjectId;
+
+/// A call that began and whose end is not recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pending {
+    /// How it began.
+    pub started: Started,
+    /// Why its end is not known, if the run lived long enough to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
+}
 
 /// Calls by number. It is read like the map that it holds; the object of each is known beside it,
 /// so that beginning a call costs the same however many are under way.

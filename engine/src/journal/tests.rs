@@ -1,5 +1,10 @@
 use super::*;
 use crate::digest::SealKey;
+use crate::schema::Operation;
+use crate::sorted::Set;
+use crate::state::{Nonce, ObjectId, Progress};
+use crate::stored::Stored;
+use crate::value::Paths;
 
 fn snapshot() -> Snapshot {
     Snapshot::new("lineage".to_owned(), SealKey::from_random([0; 32]))

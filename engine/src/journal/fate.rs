@@ -1,0 +1,149 @@
+//! The fate of a call: it begins, ends, or is looked up because nobody knew its end. What its end
+//! makes of the object is in `phases`.
+
+use super::calls::Pending;
+use super::records::{CallId, Outcome, ProgramKind, Resolution, Seen, Started};
+use super::{IllegalRecord, TWIN_MS, illegal};
+use crate::state::{Nonce, Snapshot, Watched};
+
+impl Snapshot {
+    pub(super) fn start(&mut self, started: &Started) -> Result<(), IllegalRecord> {
+        let Started { call, address, phase, .. } = started;
+        if call.0 != self.next_call {
+            return illegal(format_args!("call {call} begins where c{} is due", self.next_call));
+        }
+        // What was put aside may go while the address's own object is worked on.
+        if self.pending.is_busy(started) {
+            return illegal(format_args!("{address} has two calls at once"));
+        }
+        let is_create = phase.kind == ProgramKind::Create && phase.phase == 0;
+        if is_create {
+            let occupied = self.entries.get(address).is_some_and(|e| e.current.is_some());
+            if occupied && !started.deposes {
+                return illegal(format_args!("{address} is created and exists"));
+            }
+        } else {
+            let known = started.object.as_ref().is_some_and(|id| {
+                self.entries.get(address).is_some_and(|entry| entry.object(id).is_some())
+            });
+            if !known {
+                return illegal(format_args!("{call} changes an object that {address} is not"));
+            }
+        }
+        self.next_call += 1;
+        self.pending.insert(*call, Pending { started: started.clone(), doubt: None });
+        Ok(())
+    }
+
+    fn take_pending(&mut self, call: CallId) -> Result<Pending, IllegalRecord> {
+        match self.pending.remove(call) {
+            Some(pending) => Ok(pending),
+            None => illegal(format_args!("call {call} ends and is not under way")),
+        }
+    }
+
+    pub(super) fn finish(&mut self, call: CallId, outcome: &Outcome) -> Result<(), IllegalRecord> {
+        let Pending { started, doubt } = self.take_pending(call)?;
+        if let Outcome::Done { object: Some(seen) } = outcome
+            && doubt.is_some()
+        {
+            self.belongs_to_nobody(&started, seen)?;
+        }
+        match outcome {
+            Outcome::NoEffect { .. } => {
+                // A refusal is an answer; a doubt that ended so is an object that is still there.
+                if doubt.is_some() {
+                    self.may_still_go(&started);
+                }
+                // A server that executes a create twice may refuse the second time, because of what
+                // the first one made. Such a refusal is about the very object that we lost.
+                if let Some(nonce) = started.nonce.clone().filter(|_| !started.phase.is_last()) {
+                    let since_ms = started.at_ms;
+                    self.watch(&started, nonce, since_ms, true);
+                }
+                Ok(())
+            }
+            Outcome::Done { object } => self.advance(&started, object.as_ref()),
+        }
+    }
+
+    pub(super) fn resolve(
+        &mut self,
+        call: CallId,
+        resolution: &Resolution,
+    ) -> Result<(), IllegalRecord> {
+        let started = self.take_pending(call)?.started;
+        let is_create = started.object.is_none();
+        match (resolution, started.nonce.clone()) {
+            (Resolution::Found { object }, _) if is_create => {
+                self.belongs_to_nobody(&started, object)?;
+                self.advance(&started, Some(object))
+            }
+            (Resolution::Found { object }, _) => {
+                let known = self.entries.get_mut(&started.address);
+                match known.and_then(|entry| entry.object_mut(&object.id)) {
+                    Some(known) => known.attributes = object.attributes.clone(),
+                    None => return illegal(format_args!("{call} found a foreign object")),
+                }
+                self.may_still_go(&started);
+                Ok(())
+            }
+            (Resolution::Absent { at_ms }, Some(nonce)) if is_create => {
+                self.watch(&started, nonce, *at_ms, false);
+                Ok(())
+            }
+            (Resolution::Absent { .. }, _) if is_create => Ok(()),
+            (Resolution::Absent { .. } | Resolution::Gone, _) => match &started.object {
+                Some(id) => self.remove(&started.address, id),
+                None => illegal(format_args!("{call} created nothing that could be gone")),
+            },
+        }
+    }
+
+    /// What a lost create is said to have made may not be what an address stands for: removing one
+    /// of the two would delete the object of the other. Only what was looked up is asked for,
+    /// because the search is as long as the state.
+    fn belongs_to_nobody(&self, started: &Started, seen: &Seen) -> Result<(), IllegalRecord> {
+        if started.object.is_some() {
+            return Ok(());
+        }
+        match self.owner(&started.provider, &started.address.block.ty, &seen.id) {
+            Some(owner) => illegal(format_args!(
+                "{} made {}, and {owner} stands for that object",
+                started.address, seen.id
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The object of a delete was there when it was looked up; the delete may only be late.
+    fn may_still_go(&mut self, started: &Started) {
+        let object = started.object.as_ref().filter(|_| started.ends_its_object());
+        let known = self.entries.get_mut(&started.address);
+        if let Some(known) = known.zip(object).and_then(|(entry, id)| entry.object_mut(id)) {
+            known.delete_sent_ms = Some(started.at_ms);
+        }
+    }
+
+    pub(super) fn unwatch(&mut self, nonce: &Nonce) {
+        self.watched.retain(|watched| watched.nonce != *nonce);
+    }
+
+    /// Twins that nobody has seen for so long are none. The plan of a run that begins has looked at
+    /// the lists since.
+    pub(super) fn end_old_watches(&mut self, now_ms: u64) {
+        let old = |since_ms: u64| now_ms.saturating_sub(since_ms) > TWIN_MS;
+        self.watched.retain(|watched| !(watched.made && old(watched.since_ms)));
+    }
+
+    pub(super) fn watch(&mut self, started: &Started, nonce: Nonce, since_ms: u64, made: bool) {
+        self.watched.push(Watched {
+            nonce,
+            provider: started.provider.clone(),
+            ty: started.address.block.ty.clone(),
+            address: started.address.clone(),
+            since_ms,
+            made,
+        });
+    }
+}

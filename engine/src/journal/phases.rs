@@ -1,0 +1,109 @@
+//! What the end of a phase makes of its object: it is there, has come further, is ready, or is gone.
+
+use std::collections::BTreeMap;
+
+use super::records::{PhaseRef, ProgramKind, Seen, Started};
+use super::{IllegalRecord, TWIN_MS, illegal};
+use crate::sorted::Set;
+use crate::state::{Entry, Nonce, Object, Progress, Snapshot};
+
+impl Snapshot {
+    pub(super) fn advance(
+        &mut self,
+        started: &Started,
+        seen: Option<&Seen>,
+    ) -> Result<(), IllegalRecord> {
+        let PhaseRef { kind, program, phase, .. } = started.phase;
+        let address = &started.address;
+        if started.ends_its_object() {
+            return match &started.object {
+                Some(id) => self.remove(address, id),
+                None => illegal(format_args!("{address} was deleted without an object")),
+            };
+        }
+        let progress = match kind {
+            ProgramKind::Create if !started.phase.is_last() => {
+                let Some(nonce) = self.nonce_of(started) else {
+                    return illegal(format_args!("{address} was created without a nonce"));
+                };
+                Progress::Created { program, done: phase + 1, nonce }
+            }
+            ProgramKind::Delete => Progress::Deleting { done: phase + 1 },
+            ProgramKind::Create | ProgramKind::Update => Progress::Ready,
+        };
+        if kind == ProgramKind::Create && phase == 0 {
+            let Some(seen) = seen else {
+                return illegal(format_args!("{address} was created and has no object"));
+            };
+            return self.add(started, seen, progress);
+        }
+        let Some(object) = started
+            .object
+            .as_ref()
+            .and_then(|id| self.entries.get_mut(address).and_then(|entry| entry.object_mut(id)))
+        else {
+            return illegal(format_args!("{address} was changed and has no such object"));
+        };
+        object.progress = progress;
+        if let Some(seen) = seen {
+            object.attributes = seen.attributes.clone();
+        }
+        if kind != ProgramKind::Delete {
+            // What has outlived its delete by so much has outlived it for good.
+            let late = |sent_ms: &u64| started.at_ms.saturating_sub(*sent_ms) <= TWIN_MS;
+            object.delete_sent_ms = object.delete_sent_ms.filter(late);
+            object.managed.clone_from(&started.managed);
+            object.sensitive.clone_from(&started.sensitive);
+            if let Some(entry) = self.entries.get_mut(address) {
+                entry.dependencies.clone_from(&started.dependencies);
+            }
+        }
+        Ok(())
+    }
+
+    fn nonce_of(&self, started: &Started) -> Option<Nonce> {
+        started.nonce.clone().or_else(|| {
+            let entry = self.entries.get(&started.address)?;
+            match &entry.object(started.object.as_ref()?)?.progress {
+                Progress::Created { nonce, .. } => Some(nonce.clone()),
+                _ => None,
+            }
+        })
+    }
+
+    fn add(
+        &mut self,
+        started: &Started,
+        seen: &Seen,
+        progress: Progress,
+    ) -> Result<(), IllegalRecord> {
+        let entry = self.entries.entry(started.address.clone()).or_insert_with(|| Entry {
+            provider: started.provider.clone(),
+            current: None,
+            deposed: Vec::new(),
+            dependencies: Set::new(),
+        });
+        if let Some(old) = entry.current.take() {
+            if !started.deposes {
+                return illegal(format_args!("{} was created twice", started.address));
+            }
+            entry.deposed.push(old);
+        }
+        entry.provider = started.provider.clone();
+        entry.dependencies.clone_from(&started.dependencies);
+        entry.current = Some(Object {
+            id: seen.id.clone(),
+            progress,
+            attributes: seen.attributes.clone(),
+            managed: started.managed.clone(),
+            sensitive: started.sensitive.clone(),
+            delete_sent_ms: None,
+            made_with: BTreeMap::new(),
+        });
+        // Where a later phase gives the real name, a second execution is told by its nonce.
+        if let Some(nonce) = started.nonce.clone().filter(|_| !started.phase.is_last()) {
+            self.watch(started, nonce, started.at_ms, true);
+        }
+        Ok(())
+    }
+}

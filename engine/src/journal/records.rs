@@ -1,0 +1,263 @@
+//! The records: what a line of the journal says. They are at rest as they are here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::{Address, Name};
+use crate::digest::{Digest, Fingerprint};
+use crate::schema::Operation;
+use crate::sorted::Set;
+use crate::state::{Nonce, Object, ObjectId, OutputValue, Progress};
+use crate::stored::Stored;
+use crate::value::Paths;
+
+/// The number of a call, counted over the life of a lineage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(pub u64);
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "c{}", self.0)
+    }
+}
+
+/// Which list of programs a phase belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProgramKind {
+    /// The programs that create.
+    Create,
+    /// The programs that update.
+    Update,
+    /// The programs that delete.
+    Delete,
+}
+
+/// One phase of one program of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PhaseRef {
+    /// Which list.
+    pub kind: ProgramKind,
+    /// Which program of the list.
+    pub program: usize,
+    /// Which phase of the program.
+    pub phase: usize,
+    /// How many phases the program has.
+    pub phases: usize,
+}
+
+impl PhaseRef {
+    /// Says whether this is the program's last phase.
+    pub fn is_last(self) -> bool {
+        self.phase + 1 == self.phases
+    }
+}
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "record")]
+pub enum Record {
+    /// A run begins.
+    RunOpened {
+        /// The run's random name.
+        run: String,
+        /// The serial that it began from.
+        serial: u64,
+        /// The plan that it executes.
+        plan: Digest,
+        /// When, in milliseconds since 1970.
+        at_ms: u64,
+    },
+    /// A mutating call is about to begin. Durable before its first byte leaves.
+    Started(Box<Started>),
+    /// The call ended, and how is known.
+    Finished {
+        /// Which call.
+        call: CallId,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// The call ended, and nobody knows how.
+    Doubted {
+        /// Which call.
+        call: CallId,
+        /// What was seen, without secrets.
+        reason: String,
+    },
+    /// A call in doubt was looked up.
+    Resolved {
+        /// Which call.
+        call: CallId,
+        /// What was found.
+        resolution: Resolution,
+    },
+    /// An object was seen to differ from the state, and the difference was accepted.
+    Seen {
+        /// Whose object.
+        address: Address,
+        /// Which object.
+        object: ObjectId,
+        /// How far its operation has come.
+        progress: Progress,
+        /// Its live attributes, sealed.
+        attributes: Stored,
+        /// The attributes that the spec manages from now on.
+        managed: Set<Name>,
+        /// The places that hold secrets.
+        sensitive: Paths,
+        /// What it depends on from now on.
+        dependencies: Set<Address>,
+    },
+    /// Triggers of an object's replace fired. They go on firing until it is replaced.
+    Triggered {
+        /// Whose object.
+        address: Address,
+        /// Which object.
+        object: ObjectId,
+        /// What each of them stood for before it fired first.
+        made_with: BTreeMap<Name, Fingerprint>,
+    },
+    /// An object was confirmed to be gone without our doing.
+    Vanished {
+        /// Whose object.
+        address: Address,
+        /// Which object.
+        object: ObjectId,
+    },
+    /// An object was taken over.
+    Adopted {
+        /// Under which address.
+        address: Address,
+        /// By which provider.
+        provider: Name,
+        /// The object.
+        object: Object,
+        /// What it depends on.
+        dependencies: Set<Address>,
+        /// Whether it stands beside the address's object, to be deleted: a leftover of ours.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        deposed: bool,
+    },
+    /// An object was let go: it stays in the API, and the state forgets it.
+    Forgot {
+        /// Whose object.
+        address: Address,
+        /// Which object.
+        object: ObjectId,
+    },
+    /// A watched nonce needs no more watching: its leftover is gone, or its time is over.
+    Unwatched {
+        /// The nonce.
+        nonce: Nonce,
+    },
+    /// An address changed.
+    Moved {
+        /// Before.
+        from: Address,
+        /// After.
+        to: Address,
+    },
+    /// The outputs were evaluated.
+    Outputs {
+        /// All of them; those that failed to evaluate keep their last value.
+        outputs: BTreeMap<Name, OutputValue>,
+    },
+    /// The run ended.
+    RunClosed {
+        /// How, in a word.
+        outcome: String,
+    },
+}
+
+/// A mutating call that is about to begin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Started {
+    /// Its number: the snapshot's next.
+    pub call: CallId,
+    /// The step of the plan.
+    pub step: String,
+    /// Whose object.
+    pub address: Address,
+    /// The provider instance.
+    pub provider: Name,
+    /// What it does.
+    pub operation: Operation,
+    /// Which phase it is.
+    pub phase: PhaseRef,
+    /// The object; none for a create.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<ObjectId>,
+    /// The one-time name of a create.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<Nonce>,
+    /// The name that a create gives, where the type's identity is a unique name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+    /// Whether the current object is put aside when this create succeeds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deposes: bool,
+    /// The attributes that the spec manages.
+    #[serde(default, skip_serializing_if = "Set::is_empty")]
+    pub managed: Set<Name>,
+    /// The places that hold secrets.
+    #[serde(default, skip_serializing_if = "Paths::is_empty")]
+    pub sensitive: Paths,
+    /// What the object depends on.
+    #[serde(default, skip_serializing_if = "Set::is_empty")]
+    pub dependencies: Set<Address>,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+impl Started {
+    /// Says whether the call is the last phase of a delete.
+    pub fn ends_its_object(&self) -> bool {
+        self.phase.kind == ProgramKind::Delete && self.phase.is_last()
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum Outcome {
+    /// It did what it was meant to.
+    Done {
+        /// The object; none after the last phase of a delete.
+        object: Option<Seen>,
+    },
+    /// The answer, or its absence before the first byte, proves that nothing happened.
+    NoEffect {
+        /// Why, without secrets.
+        reason: String,
+    },
+}
+
+/// An object as a provider answered it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Its id.
+    pub id: ObjectId,
+    /// Its attributes, sealed.
+    pub attributes: Stored,
+}
+
+/// What was found about a call in doubt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum Resolution {
+    /// The call's object exists: as created, or as it now is.
+    Found {
+        /// The object.
+        object: Seen,
+    },
+    /// A create left nothing. Its nonce is watched from now on.
+    Absent {
+        /// When this was believed, in milliseconds since 1970.
+        at_ms: u64,
+    },
+    /// The object of an update or a delete does not exist any more.
+    Gone,
+}
