@@ -29,9 +29,6 @@ pub trait Disk: Send + Sync {
     /// Makes what was written durable.
     fn sync(&self, file: &File) -> io::Result<()>;
 
-    /// Cuts a file to a length.
-    fn cut(&self, file: &File, length: u64) -> io::Result<()>;
-
     /// Gives a file a second name.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
@@ -94,10 +91,6 @@ impl Disk for RealDisk {
 
     fn sync(&self, file: &File) -> io::Result<()> {
         file.sync_data()
-    }
-
-    fn cut(&self, file: &File, length: u64) -> io::Result<()> {
-        file.set_len(length)
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -8,7 +8,7 @@ use apply::session::fold;
 use apply::verify::verify;
 use async_trait::async_trait;
 use engine::journal::Record;
-use engine::plan::input::{Observations, Options};
+use engine::plan::input::{Observations, Options, Target};
 use engine::state::Snapshot;
 use engine::value::Value;
 use provider_port::{Call, Error, Lookup, Object, Provider, Reply};
@@ -185,6 +185,32 @@ async fn what_a_doubt_may_use_by_now_is_not_replaced_either() {
     converges(&world, &third).await;
     assert_eq!(kinds(&world), ["other"]);
     assert_eq!(world.cloud.names("image"), ["base"]);
+}
+
+/// A change that was looked up and not fulfilled may have happened: what it was to use is used.
+#[tokio::test(start_paused = true)]
+async fn what_an_unfulfilled_change_may_use_is_not_deleted() {
+    let world = World::new();
+    let unit = "[resource.unit.u]\nname = \"u\"\nworkers = 0\n";
+    world.apply(&format!("{DISK}{unit}")).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::StillWaiting);
+    }
+    let used = format!("{DISK}{unit}disk_id = \"${{disk.d.id}}\"\n");
+    let report = world.apply(&used).await.unwrap();
+    assert_eq!(report.failures.len(), 1, "{report:?}");
+    // The disk's replacement would take it from the unit, which the plan leaves out.
+    let named = "name = \"d\"\n";
+    let lossy = format!("{named}lifecycle = {{ allow_data_loss = true }}\n");
+    let elsewhere = used.replace(named, &lossy).replace("\"eu\"", "\"us\"");
+    let unit = Target::Block("unit.u".parse().unwrap());
+    let options = Options { excludes: vec![unit], ..Options::default() };
+    let (_, diagnostics, _) = world.plan_with(&elsewhere, &options).await;
+    let said: Vec<_> = diagnostics.iter().map(|said| said.summary.clone()).collect();
+    assert_eq!(said, ["disk.d cannot be replaced while it is used"]);
+    converges(&world, &elsewhere).await;
 }
 
 /// The kinds of the images that are there, in order.

@@ -109,7 +109,7 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::SnapshotLosesTheTail, 0),
     (Bug::ForgetPending, 21),
     (Bug::ForgetWatched, 11),
-    (Bug::ForgetDeposed, 262),
+    (Bug::ForgetDeposed, 330),
     (Bug::ResultBeforeIntent, 0),
     (Bug::ResendAfterTimeout, 156),
     (Bug::BelieveUnavailable, 14),
@@ -127,7 +127,7 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::SameNonce, 5),
     (Bug::NoRecovery, 2),
     (Bug::StalePlan, 20),
-    (Bug::CreateActive, 19),
+    (Bug::CreateActive, 42),
     (Bug::NoDrain, 0),
     (Bug::ForgetDependencies, 0),
     (Bug::ReverseOrder, 0),
@@ -142,7 +142,7 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::NoLeave, 53),
     (Bug::NoSync, 219),
     (Bug::NoFolderSync, 79),
-    (Bug::TornEndsStay, 261),
+    (Bug::TornEndsStay, 303),
     (Bug::ShortWritesAreWrites, 219),
 ];
 

@@ -2,8 +2,10 @@
 //! and operations that fail.
 //!
 //! The model: a sync makes a file's content durable, a folder's sync the names in it, and names
-//! change in the order in which they were changed. Nothing else is durable. After a cut, what was
-//! not synced is there, or not, or in part, or as zeros.
+//! change in the order in which they were changed. Nothing else is durable. What a failed sync was
+//! to save never is, though every later one calls itself a success, and though everybody can read
+//! it until the power goes. After a cut, what was not synced is there, or not, or in part, or as
+//! zeros.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -40,6 +42,8 @@ struct Model {
 struct Node {
     durable: Vec<u8>,
     latest: Vec<u8>,
+    /// A sync failed, and the kernel has forgotten what it was to save.
+    forgotten: bool,
 }
 
 impl Model {
@@ -108,7 +112,8 @@ impl Platter {
             let content = nodes[node].after_the_cut(rng);
             std::fs::write(&name, &content).unwrap();
             let inode = name.metadata().unwrap().ino();
-            let node = model.add(inode, Node { durable: content.clone(), latest: content });
+            let node = model
+                .add(inode, Node { durable: content.clone(), latest: content, forgotten: false });
             model.durable.insert(name, node);
         }
     }
@@ -160,6 +165,23 @@ impl Spindle {
     }
 }
 
+impl Spindle {
+    /// A copy that takes the place of its original, torn end and all, if that is the bug.
+    fn keep_torn_end(&self, copy: &Path, original: &Path) -> io::Result<()> {
+        if self.bug != Some(Bug::TornEndsStay) || !original.exists() {
+            return Ok(());
+        }
+        let (old, new) = (std::fs::read(original)?, std::fs::read(copy)?);
+        let Some(torn) = old.strip_prefix(&*new) else { return Ok(()) };
+        RealDisk.write(&RealDisk.open(copy)?, torn)?;
+        let mut model = self.platter.model();
+        let copied = model.named(copy)?;
+        model.nodes[copied].latest.extend_from_slice(torn);
+        model.nodes[copied].durable.extend_from_slice(torn);
+        Ok(())
+    }
+}
+
 impl Disk for Spindle {
     fn read(&self, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
         RealDisk.read(path, most)
@@ -202,24 +224,18 @@ impl Disk for Spindle {
         if self.bug == Some(Bug::NoSync) {
             return Ok(());
         }
-        self.act(|| {
+        let synced = self.act(|| {
             let mut model = self.platter.model();
             let node = model.node(file)?;
-            node.durable.clone_from(&node.latest);
+            if !node.forgotten {
+                node.durable.clone_from(&node.latest);
+            }
             Ok(())
-        })
-    }
-
-    fn cut(&self, file: &File, length: u64) -> io::Result<()> {
-        if self.bug == Some(Bug::TornEndsStay) {
-            return Ok(());
+        });
+        if synced.is_err() {
+            self.platter.model().node(file)?.forgotten = true;
         }
-        self.act(|| {
-            RealDisk.cut(file, length)?;
-            let length = usize::try_from(length).unwrap();
-            self.platter.model().node(file)?.latest.truncate(length);
-            Ok(())
-        })
+        synced
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -234,6 +250,7 @@ impl Disk for Spindle {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.act(|| {
+            self.keep_torn_end(from, to)?;
             RealDisk.rename(from, to)?;
             let mut model = self.platter.model();
             let node = model.named(to)?;

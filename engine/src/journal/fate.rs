@@ -5,6 +5,7 @@ use super::calls::Pending;
 use super::records::{CallId, Outcome, ProgramKind, Resolution, Seen, Started};
 use super::{IllegalRecord, TWIN_MS, illegal};
 use crate::state::{Nonce, Snapshot, Watched};
+use crate::value::Path;
 
 impl Snapshot {
     pub(super) fn start(&mut self, started: &Started) -> Result<(), IllegalRecord> {
@@ -80,11 +81,7 @@ impl Snapshot {
                 self.advance(&started, Some(object))
             }
             (Resolution::Found { object }, _) => {
-                let known = self.entries.get_mut(&started.address);
-                match known.and_then(|entry| entry.object_mut(&object.id)) {
-                    Some(known) => known.attributes = object.attributes.clone(),
-                    None => return illegal(format_args!("{call} found a foreign object")),
-                }
+                self.found(&started, object)?;
                 self.may_still_go(&started);
                 Ok(())
             }
@@ -98,6 +95,23 @@ impl Snapshot {
                 None => illegal(format_args!("{call} created nothing that could be gone")),
             },
         }
+    }
+
+    /// The object of a call that was in doubt, as it was found. How much of the call is in it nobody
+    /// knows: it may use what it used, and what it was to use, and what was to be secret is.
+    fn found(&mut self, started: &Started, seen: &Seen) -> Result<(), IllegalRecord> {
+        let Some(entry) = self.entries.get_mut(&started.address) else {
+            return illegal(format_args!("{} was found and is not in the state", started.address));
+        };
+        let Some(known) = entry.object_mut(&seen.id) else {
+            return illegal(format_args!("{} found a foreign object", started.call));
+        };
+        known.attributes = seen.attributes.clone();
+        known.sensitive.extend_below(&Path::root(), &started.sensitive);
+        for dependency in &started.dependencies {
+            entry.dependencies.insert(dependency.clone());
+        }
+        Ok(())
     }
 
     /// What a lost create is said to have made may not be what an address stands for: removing one

@@ -15,7 +15,7 @@ use engine::journal::Record;
 use engine::state::Snapshot;
 
 use super::lock::{Lock, Seen};
-use super::read::{self, Found};
+use super::read::{self, Found, FoundJournal};
 use super::{Files, GRACE, LARGEST, backups, blocking, file_failed, identity_at, identity_of};
 use crate::format::{self, Header};
 use crate::frame::{self, Base, End};
@@ -58,17 +58,17 @@ impl FileHeld {
     /// Reads the folder under the lock, and cleans up behind a run that was killed.
     pub(super) fn open(files: Files, lock: Lock, holder: &Holder) -> Result<Self, StoreError> {
         let found = read::read(&files)?;
-        let known = found.as_ref().map_or(0, |found| found.header.epoch.max(found.end.epoch));
+        let known = found.as_ref().map_or(0, newest_epoch);
         let epoch = known.max(lock.note.epoch) + 1;
         let mut held =
             Self { files, lock, epoch, loaded: Loaded::nothing(), at: None, broken: None };
-        let Some(Found { loaded, header, end, whole }) = found else {
+        let Some(Found { loaded, header, journal }) = found else {
             held.lock.sign_on(holder, epoch)?;
             return Ok(held);
         };
         held.sync_names()?;
-        let journal = match whole {
-            Some(whole) => held.continue_journal(end, whole as u64)?,
+        let journal = match journal {
+            Some(found) => held.continue_journal(found)?,
             None => held.start_journal(&header)?,
         };
         held.lock.sign_on(holder, epoch)?;
@@ -80,19 +80,32 @@ impl FileHeld {
         Ok(held)
     }
 
-    /// Opens the journal to go on behind its whole frames, and cuts off what is torn.
-    fn continue_journal(&self, end: End, whole: u64) -> Result<Journal, StoreError> {
+    /// Goes on behind the whole frames that were found.
+    ///
+    /// Frames behind the base are of a run that did not end. Nobody knows whether they are durable:
+    /// it may have been killed before its sync, or its sync failed, after which the kernel calls the
+    /// next one a success though the bytes are lost. A snapshot that is saved next counts on them,
+    /// so they are written anew. What is torn stays behind with the old file.
+    fn continue_journal(&self, found: FoundJournal) -> Result<Journal, StoreError> {
+        let FoundJournal { bytes: read, whole, end, bare } = found;
         let path = self.files.journal();
         let disk = &self.files.disk;
-        let file = disk.open(&path).map_err(|error| file_failed("open", &path, error))?;
-        lock_journal(&file, &self.files)?;
-        let failed = |error| file_failed("cut", &path, error);
-        let bytes = file.metadata().map_err(failed)?.len();
-        if bytes > whole {
-            disk.cut(&file, whole).map_err(failed)?;
-            disk.sync(&file).map_err(failed)?;
+        let failed = |what, error| file_failed(what, &path, error);
+        let old = disk.open(&path).map_err(|error| failed("open", error))?;
+        lock_journal(&old, &self.files)?;
+        let now = disk.read(&path, LARGEST).map_err(|error| failed("read", error))?;
+        if now.as_ref() != Some(&read) {
+            let what = format!("{} changed while it was read", path.display());
+            return Err(StoreError::Failed { what, source: None });
         }
-        Ok(Journal { file, end, bytes: whole })
+        let bytes = whole as u64;
+        if bare {
+            return Ok(Journal { file: old, end, bytes });
+        }
+        let staged = self.files.stage(&path, &read[..whole])?;
+        lock_journal(&staged.file, &self.files)?;
+        let file = self.files.publish(staged)?;
+        Ok(Journal { file, end, bytes })
     }
 
     /// Starts the journal that follows a snapshot, in place of what was there.
@@ -261,6 +274,12 @@ impl FileHeld {
         self.at = Some(At { header, state, journal });
         version
     }
+}
+
+/// The newest epoch in which somebody wrote.
+fn newest_epoch(found: &Found) -> u64 {
+    let journal = found.journal.as_ref().map_or(0, |journal| journal.end.epoch);
+    found.header.epoch.max(journal)
 }
 
 /// Puts a snapshot in place of whatever is there. See [`crate::Store::restore`].

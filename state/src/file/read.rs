@@ -21,10 +21,18 @@ const ATTEMPTS: u32 = 50;
 pub(super) struct Found {
     pub(super) loaded: Loaded,
     pub(super) header: Header,
-    /// The end of the journal.
+    /// The journal that goes on; none if it is folded into the snapshot already.
+    pub(super) journal: Option<FoundJournal>,
+}
+
+/// A journal as it was read.
+pub(super) struct FoundJournal {
+    pub(super) bytes: Vec<u8>,
+    /// How many of them are whole frames. What lies behind is torn.
+    pub(super) whole: usize,
     pub(super) end: End,
-    /// How many bytes of it are whole; none if it is folded into the snapshot already.
-    pub(super) whole: Option<usize>,
+    /// Whether there is nothing but its base, which was durable before it had its name.
+    pub(super) bare: bool,
 }
 
 /// Reads the folder as of one moment. None is a first run.
@@ -39,7 +47,7 @@ pub(super) fn read(files: &Files) -> Result<Option<Found>, StoreError> {
             |path| files.disk.read(path, LARGEST).map_err(|error| file_failed("read", path, error));
         let (state_bytes, journal_bytes) = (read(&state)?, read(&journal)?);
         if identity_at(&state) == before {
-            return judge(files, &note, state_bytes.as_deref(), journal_bytes.as_deref());
+            return judge(files, &note, state_bytes.as_deref(), journal_bytes);
         }
     }
     let what = format!("{} changed each time it was read", state.display());
@@ -59,12 +67,12 @@ fn judge(
     files: &Files,
     note: &Note,
     state: Option<&[u8]>,
-    journal: Option<&[u8]>,
+    journal: Option<Vec<u8>>,
 ) -> Result<Option<Found>, StoreError> {
     let path = files.state();
     let path = path.display();
     let Some(state) = state else {
-        return match earlier_state(files, note, journal) {
+        return match earlier_state(files, note, journal.as_deref()) {
             None => Ok(None),
             Some(proof) => Err(files.missing(format!("{path} is missing, but {proof}"))),
         };
@@ -83,10 +91,10 @@ fn judge(
         let what = format!("{} is missing, and {path} is there", name.display());
         return Err(files.suspicious(what));
     };
-    let journal = frame::open(journal, &files.cipher).map_err(|damage| {
+    let read = frame::open(&journal, &files.cipher).map_err(|damage| {
         files.suspicious(format!("{} cannot be read: {damage}", name.display()))
     })?;
-    fit(files, header, snapshot, journal).map(Some)
+    fit(files, header, snapshot, read, journal).map(Some)
 }
 
 /// What says that there was a state once.
@@ -131,6 +139,7 @@ fn fit(
     header: Header,
     snapshot: Snapshot,
     journal: Journal,
+    bytes: Vec<u8>,
 ) -> Result<Found, StoreError> {
     let Journal { base, start, records, end, whole } = journal;
     let checkpoint = header.checkpoint;
@@ -148,7 +157,9 @@ fn fit(
     let version = header.version();
     let records = if follows { records } else { Vec::new() };
     let loaded = Loaded { snapshot: Some(snapshot), version, records, holder: None };
-    Ok(Found { loaded, header, end, whole: follows.then_some(whole) })
+    let bare = end.lsn == start.lsn + 1 && whole == bytes.len();
+    let journal = follows.then_some(FoundJournal { bytes, whole, end, bare });
+    Ok(Found { loaded, header, journal })
 }
 
 fn misfit(files: &Files, header: &Header, base: &frame::Base) -> String {

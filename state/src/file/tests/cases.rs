@@ -412,10 +412,6 @@ impl Disk for NoLinks {
         RealDisk.sync(file)
     }
 
-    fn cut(&self, file: &File, length: u64) -> std::io::Result<()> {
-        RealDisk.cut(file, length)
-    }
-
     fn link(&self, _: &Path, _: &Path) -> std::io::Result<()> {
         Err(ErrorKind::PermissionDenied.into())
     }

@@ -3,11 +3,13 @@
 //! folder is built and opened.
 //!
 //! The model: a sync makes a file's content durable, a folder's sync the names in it, and names
-//! change in the order in which they were changed. Nothing else is durable.
+//! change in the order in which they were changed. Nothing else is durable, and what a failed sync
+//! was to save never is, though the next one calls itself a success.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
@@ -17,7 +19,7 @@ enum Op {
     Create(PathBuf, Identity),
     Write(Identity, Vec<u8>),
     Sync(Identity),
-    Cut(Identity, u64),
+    FailedSync(Identity),
     Link(PathBuf, PathBuf),
     Rename(PathBuf, PathBuf),
     SyncFolder(PathBuf),
@@ -28,6 +30,7 @@ enum Op {
 struct Tracing {
     ops: Mutex<Vec<(Op, Vec<u8>)>>,
     lock: PathBuf,
+    syncs_fail: AtomicBool,
 }
 
 impl Tracing {
@@ -68,12 +71,11 @@ impl Disk for Tracing {
 
     fn sync(&self, file: &File) -> io::Result<()> {
         let identity = identity_of(file)?;
+        if self.syncs_fail.load(Ordering::Relaxed) {
+            self.note(Ok(()), |()| Op::FailedSync(identity))?;
+            return Err(io::Error::other("the disk says no"));
+        }
         self.note(Ok(()), |()| Op::Sync(identity))
-    }
-
-    fn cut(&self, file: &File, length: u64) -> io::Result<()> {
-        let identity = identity_of(file)?;
-        self.note(RealDisk.cut(file, length), |()| Op::Cut(identity, length))
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -94,6 +96,8 @@ impl Disk for Tracing {
 struct Node {
     durable: Vec<u8>,
     latest: Vec<u8>,
+    /// A sync failed, and the kernel has forgotten what it was to save.
+    forgotten: bool,
 }
 
 /// How much of what was not synced reached the disk.
@@ -160,12 +164,11 @@ impl Model {
             }
             Op::Sync(identity) => {
                 let node = &mut self.nodes[self.by_identity[identity]];
-                node.durable.clone_from(&node.latest);
+                if !node.forgotten {
+                    node.durable.clone_from(&node.latest);
+                }
             }
-            Op::Cut(identity, length) => {
-                let length = usize::try_from(*length).unwrap();
-                self.nodes[self.by_identity[identity]].latest.truncate(length);
-            }
+            Op::FailedSync(identity) => self.nodes[self.by_identity[identity]].forgotten = true,
             Op::Link(from, to) => {
                 let node = self.latest_names[from];
                 self.name(NameOp::Name(to.clone(), node));
@@ -270,4 +273,36 @@ async fn names_that_a_killed_run_left_are_made_durable_before_they_are_built_on(
         assert!(ops.iter().any(|(op, _)| synced(op)), "{ops:?}");
     }
     drop(held);
+}
+
+/// A sync that failed, and a kernel that calls the next one a success: nothing that is saved later
+/// counts on what only the memory has.
+#[tokio::test]
+async fn frames_that_may_not_be_durable_are_written_anew_before_they_are_built_on() {
+    let folder = Folder::new();
+    let disk = Arc::new(Tracing { lock: folder.file("lock"), ..Tracing::default() });
+    let store = FileStore::on(disk.clone(), folder.path());
+    let mut held = store.lock(&holder(), Duration::ZERO).await.unwrap();
+    let version = held.initialise(&snapshot(0)).await.unwrap();
+    disk.syncs_fail.store(true, Ordering::Relaxed);
+    held.append(&records(0..2)).await.unwrap_err();
+    drop(held);
+    disk.syncs_fail.store(false, Ordering::Relaxed);
+    let mut held = store.lock(&holder(), Duration::ZERO).await.unwrap();
+    assert_eq!(held.loaded().records.len(), 2, "who reads them from memory");
+    held.save(&snapshot(1), &version).await.unwrap();
+    drop(held);
+    let ops = disk.ops.lock().unwrap().clone();
+    let mut model = Model { folder: folder.path(), ..Model::default() };
+    for (index, (op, lock)) in ops.iter().enumerate() {
+        model.act(op);
+        for names in 0..=model.pending.len() {
+            for luck in [Luck::All, Luck::Nothing, Luck::Half, Luck::Zeros] {
+                let cut = Folder::new();
+                model.build(&cut, luck, names, lock);
+                let case = format!("after {index} {op:.80?}, {luck:?}, {names} names");
+                cut.store().load().await.unwrap_or_else(|error| panic!("{case}: {error}"));
+            }
+        }
+    }
 }
