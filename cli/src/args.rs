@@ -123,9 +123,9 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb resolve\n  plumb resolve endpoint.chat --adopt abc123\n  plumb resolve endpoint.chat --absent\n\nWithout an address, shows what is in doubt."
     )]
     Resolve(Resolve),
-    /// Say whether a run still holds the lock, and when its lock ends
+    /// Take the lock from a run that stands still, or say when it ends
     #[command(
-        after_help = "Examples:\n  plumb unlock 5f0c2a9be1d34c77\n\nNothing is taken away: a lock ends by itself with the run that holds it, at once where the state is files\nor a database, and after some silence where it is objects. The next apply takes it then."
+        after_help = "Examples:\n  plumb unlock 5f0c2a9be1d34c77\n\nNo lock has to be taken away: each ends by itself with the run that holds it, at once where the state is files\nor a database, and after some silence where it is objects. The next apply takes it then.\n\nIn a database a process that stands still keeps the lock. There this command drives the run out: what it still\nwrites is refused, it calls nothing more, and the next apply looks up what it had under way. Of a lock of\nanother kind it says who holds it, and when it ends."
     )]
     Unlock(Unlock),
     /// Run the checks of the spec against what is live

@@ -55,6 +55,10 @@ impl Store for Dying {
         self.store.restore(holder, snapshot).await
     }
 
+    async fn drive_out(&self, run: &str) -> Result<bool, StoreError> {
+        self.store.drive_out(run).await
+    }
+
     async fn serials(&self) -> Result<Vec<u64>, StoreError> {
         self.store.serials().await
     }

@@ -89,6 +89,10 @@ impl Store for MustBe {
         self.0.restore(holder, snapshot).await
     }
 
+    async fn drive_out(&self, run: &str) -> Result<bool, StoreError> {
+        self.0.drive_out(run).await
+    }
+
     async fn serials(&self) -> Result<Vec<u64>, StoreError> {
         self.0.serials().await
     }

@@ -50,6 +50,15 @@ pub trait Store: Send + Sync {
     /// else may call it. It takes the lock, without waiting.
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError>;
 
+    /// Drives out `run` if it holds the lock, alive or not: nothing that it still writes has any
+    /// effect, and the lock is free. False where it does not hold the lock (any more).
+    ///
+    /// Only a person may decide that: a run that is at work ends with an error. Where a lock cannot
+    /// be taken from a process that stands still, this is refused, and nothing is changed.
+    async fn drive_out(&self, run: &str) -> Result<bool, StoreError> {
+        Err(StoreError::refused(format!("the lock of run {run} ends with its process only")))
+    }
+
     /// The serials of the older snapshots that are kept, in order.
     async fn serials(&self) -> Result<Vec<u64>, StoreError> {
         Ok(Vec::new())

@@ -1,6 +1,6 @@
 //! Remote state end to end: the real binary, the real service, real servers for the state.
 //! `cargo test --features remote --test remote`; a test whose server is not here says so.
-#![cfg(all(feature = "postgres", feature = "s3"))]
+#![cfg(all(feature = "postgres", feature = "s3", feature = "gcs"))]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "../e2e/harness.rs"]
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use harness::{Project, Ran, Service, data, wait_for};
-use servers::{PASSWORD, Postgres, Server, http, moto};
+use servers::{Gcs, PASSWORD, Postgres, Server, gcs_account, http, moto};
 
 const RESOURCES: &str = r#"
 [provider.serverless]
@@ -83,9 +83,22 @@ fn s3() -> Option<Place> {
     Some(Place { block, environment, at_once: false })
 }
 
+fn gcs() -> Option<Place> {
+    static SERVER: OnceLock<Option<Gcs>> = OnceLock::new();
+    let gcs = SERVER.get_or_init(|| servers::gcs("")).as_ref()?;
+    let block = format!(
+        "[state]\nbackend = \"gcs\"\nbucket = \"bucket\"\nprefix = \"team/{}\"\n\
+         url = \"http://127.0.0.1:{}\"\nlock_ttl = {TTL}\n",
+        next(),
+        gcs.server.port
+    );
+    let environment = vec![("GOOGLE_SERVICE_ACCOUNT_KEY".to_owned(), gcs_account(SECRET))];
+    Some(Place { block, environment, at_once: false })
+}
+
 /// Runs a test for each kind of place that is here.
 fn each(test: impl Fn(&Place)) {
-    for place in [postgres(), s3()].into_iter().flatten() {
+    for place in [postgres(), s3(), gcs()].into_iter().flatten() {
         test(&place);
     }
 }
@@ -193,7 +206,12 @@ fn two_runs_at_once() {
 /// first goes on: it calls nothing more, and the state is whole.
 #[test]
 fn a_run_that_stood_still_is_shut_out() {
-    let Some(place) = s3() else { return };
+    for place in [s3(), gcs()].into_iter().flatten() {
+        a_run_that_stood_still_is_shut_out_of(&place);
+    }
+}
+
+fn a_run_that_stood_still_is_shut_out_of(place: &Place) {
     let folder = data();
     let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:300"]);
     let project = place.project(&service);
@@ -204,6 +222,37 @@ fn a_run_that_stood_still_is_shut_out() {
     signal(first.id(), "STOP");
     let other = place.project(&service);
     quiet(other.run(&["apply", "--yes", "--lock-timeout", "60s"]), 0);
+    signal(first.id(), "CONT");
+    let status = first.wait().unwrap();
+    assert!(matches!(status.code(), Some(4 | 6)), "{status}");
+    quiet(other.run(&["plan", "--detailed-exitcode"]), 0);
+    for collection in ["/networkvolumes", "/templates", "/endpoints"] {
+        assert_eq!(service.list(collection).len(), 1, "{collection}");
+    }
+}
+
+/// In a database a process that stands still keeps the lock until a person takes it.
+#[test]
+fn a_run_that_stands_still_is_driven_out() {
+    let Some(place) = postgres() else { return };
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:300"]);
+    let project = place.project(&service);
+    quiet(project.run(&["state", "init"]), 0);
+    let child = project.command(&["apply", "--yes"]).stdout(std::process::Stdio::null()).spawn();
+    let mut first = child.unwrap();
+    wait_for("a call", || !service.mutations().is_empty());
+    signal(first.id(), "STOP");
+    let other = place.project(&service);
+    let said = quiet(other.run(&["apply", "--yes"]), 5);
+    let run = said.split_once(", run ").and_then(|(_, rest)| rest.split_once(')')).unwrap().0;
+    let refused = quiet(other.run(&["unlock", "nobody"]), 5);
+    assert!(refused.contains(&format!("held by run {run}")), "{refused}");
+    let taken = quiet(other.run(&["unlock", run]), 0);
+    assert!(taken.contains("was driven out: the lock is free"), "{taken}");
+    let again = quiet(other.run(&["unlock", run]), 0);
+    assert!(again.contains("nobody holds the lock"), "{again}");
+    quiet(other.run(&["apply", "--yes"]), 0);
     signal(first.id(), "CONT");
     let status = first.wait().unwrap();
     assert!(matches!(status.code(), Some(4 | 6)), "{status}");

@@ -1,8 +1,9 @@
 //! `plumb unlock`: about a lock that seems to be left behind.
 //!
 //! Locks end by themselves in every backend: with the holder's process, with its connection, or
-//! once it has been silent for long enough. So there is never one to take away; what remains is to
-//! say who holds it, and when it ends.
+//! once it has been silent for long enough. So none has to be taken away. A process that stands
+//! still keeps its connection, though, and in a database can be driven out: what it still writes
+//! is refused there. Elsewhere what remains is to say who holds the lock, and when it ends.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use state::open::{LockEnds, lock_ends};
 use crate::args::Unlock;
 use crate::error::{CommandError, Kind, Status};
 use crate::output::Output;
-use crate::session::Folder;
+use crate::session::{self, Folder};
 use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status, CommandError> {
@@ -30,8 +31,25 @@ pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status,
         ))
         .kind(Kind::Locked));
     }
-    let (found, help) = held(&holder, ends);
-    Err(CommandError::new(found).kind(Kind::Locked).help(help))
+    match held(&holder, ends) {
+        Some((found, help)) => Err(CommandError::new(found).kind(Kind::Locked).help(help)),
+        None => drive_out(&folder, &holder, output),
+    }
+}
+
+fn drive_out(folder: &Folder, holder: &Holder, output: &Output) -> Result<Status, CommandError> {
+    let Holder { run, pid, host, .. } = holder;
+    let store = folder.store()?;
+    if !session::wait_for(async { Ok(store.drive_out(run).await?) })? {
+        output.talk(&format!("run {run} holds the lock no more\n"));
+        return Ok(Status::Done);
+    }
+    output.talk(&format!(
+        "run {run} (process {pid} on {host}) was driven out: the lock is free\n\
+         If that run is alive, it can write nothing any more, calls nothing more and ends with exit \
+         status 6.\nThe next apply looks up what it had under way.\n"
+    ));
+    Ok(Status::Done)
 }
 
 fn when(ends: LockEnds) -> &'static str {
@@ -42,20 +60,16 @@ fn when(ends: LockEnds) -> &'static str {
     }
 }
 
-/// What is known of a holder, and what to do.
-fn held(holder: &Holder, ends: LockEnds) -> (String, &'static str) {
+/// What is known of a holder, and what to do; none where it can be driven out.
+fn held(holder: &Holder, ends: LockEnds) -> Option<(String, &'static str)> {
     let Holder { run, pid, host, .. } = holder;
     let who = format!("process {pid} on {host}");
-    match ends {
+    let said = match ends {
+        LockEnds::WithConnection => return None,
         LockEnds::WithProcess => (
             format!("run {run} is alive: {who} holds the lock"),
             "wait for it, or end that process: its lock ends with it, and the next apply goes on \
              from there",
-        ),
-        LockEnds::WithConnection => (
-            format!("run {run} holds the lock: {who} is connected"),
-            "wait for it, or end that process: its lock ends with its connection. Of a machine \
-             that is gone the database notices after a while, as it is set up (TCP keepalives)",
         ),
         LockEnds::AfterSilence => (
             format!("run {run} holds the lock, as far as the store tells: {who} took it"),
@@ -63,7 +77,8 @@ fn held(holder: &Holder, ends: LockEnds) -> (String, &'static str) {
              apply watches the lock, and takes it once its holder has been silent for one and a \
              half lifetimes (`lock_ttl`, 15 seconds unless `[state]` says otherwise)",
         ),
-    }
+    };
+    Some(said)
 }
 
 #[cfg(test)]
@@ -74,7 +89,7 @@ mod tests {
     fn what_is_said_is_true_of_the_backend() {
         let holder =
             Holder { run: "r1".to_owned(), host: "m".to_owned(), pid: 7, ..Holder::default() };
-        let said = |ends| held(&holder, ends).0;
+        let said = |ends| held(&holder, ends).unwrap().0;
         assert_eq!(said(LockEnds::WithProcess), "run r1 is alive: process 7 on m holds the lock");
         // Whether a holder lives cannot be seen in an object.
         assert!(!said(LockEnds::AfterSilence).contains("alive"));

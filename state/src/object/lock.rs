@@ -9,16 +9,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use object_store::{Error, PutMode, UpdateVersion};
+use object_store::{PutMode, UpdateVersion};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::objects::{Object, Objects, said};
+use super::objects::{Object, Objects};
 use crate::{Holder, NUMBER_MAX, StoreError, write};
 
 const NAME: &str = "lock";
+/// For how long an answer of a probe is asked for again, at most: nothing is lost by giving up.
+const PROBE_PATIENCE: Duration = Duration::from_secs(10);
 /// The longest that a lifetime read from a lock may be.
 const TTL_MAX: Duration = Duration::from_hours(1);
 
@@ -309,18 +311,12 @@ pub(super) fn fenced() -> StoreError {
 /// Finds out whether the store keeps conditions. Some take them, say nothing, and overwrite.
 async fn probe(objects: &Objects) -> Result<(), StoreError> {
     let name = format!("probe-{}", random()?);
+    let objects = &Objects { patience: objects.patience.min(PROBE_PATIENCE), ..objects.clone() };
     let result = try_probe(objects, &name).await;
     objects.remove(vec![name]).await;
-    let ignored = match result {
-        Ok(None) => return Ok(()),
-        Ok(Some(ignored)) => ignored,
-        Err(error) => {
-            let what = format!("{} cannot be used: {}", objects.place, said(&error));
-            return Err(StoreError::refused(what));
-        }
-    };
+    let Some(ignored) = result? else { return Ok(()) };
     Err(StoreError::Unfit {
-        what: format!("the service of {} ignores {ignored}", objects.place),
+        what: format!("the service of {} ignores conditions: {ignored}", objects.place),
         help:
             "two runs could overwrite each other's state there: keep it in a service that honours \
                conditional writes, or in another backend"
@@ -328,21 +324,37 @@ async fn probe(objects: &Objects) -> Result<(), StoreError> {
     })
 }
 
-/// The condition that is ignored, if one is.
-async fn try_probe(objects: &Objects, name: &str) -> Result<Option<&'static str>, Error> {
-    const IF_ABSENT: &str = "If-None-Match: an object that is there was overwritten";
-    const IF_SAME: &str = "If-Match: an object that had changed was overwritten";
-    let first = objects.put(name, b"1", PutMode::Create).await?;
-    match objects.put(name, b"2", PutMode::Create).await {
-        Ok(_) => return Ok(Some(IF_ABSENT)),
-        Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {}
-        Err(error) => return Err(error),
+/// What happened although a condition forbade it. An answer that says neither that a write happened
+/// nor that its condition did not hold is asked for again: nothing may be taken for kept by it.
+async fn try_probe(objects: &Objects, name: &str) -> Result<Option<&'static str>, StoreError> {
+    const IF_ABSENT: &str = "an object that had to be absent was overwritten";
+    const IF_SAME: &str = "an object that had to be unchanged was overwritten";
+    let first = written(objects, name, b"1", PutMode::Create).await?;
+    if objects.put_surely(name, b"2", PutMode::Create).await?.is_some() {
+        return Ok(Some(IF_ABSENT));
     }
-    objects.put(name, b"3", PutMode::Update(first.clone())).await?;
-    match objects.put(name, b"4", PutMode::Update(first)).await {
-        Ok(_) => Ok(Some(IF_SAME)),
-        Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(None),
-        Err(error) => Err(error),
+    written(objects, name, b"3", PutMode::Update(first.clone())).await?;
+    let second = objects.put_surely(name, b"4", PutMode::Update(first)).await?;
+    Ok(second.map(|_| IF_SAME))
+}
+
+/// Writes what nobody else writes. That the condition does not hold then means that it was written,
+/// and the answer lost.
+async fn written(
+    objects: &Objects,
+    name: &str,
+    bytes: &[u8],
+    mode: PutMode,
+) -> Result<UpdateVersion, StoreError> {
+    if let Some(version) = objects.put_surely(name, bytes, mode).await? {
+        return Ok(version);
+    }
+    match objects.get(name).await? {
+        Some(object) if object.bytes == bytes => Ok(object.version),
+        _ => Err(StoreError::refused(format!(
+            "{} cannot be used: what was just written there is not what is there",
+            objects.place
+        ))),
     }
 }
 

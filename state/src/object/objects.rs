@@ -129,12 +129,28 @@ impl Objects {
         }
     }
 
-    pub(super) async fn put(
+    /// Writes under a condition; none where the service says that it does not hold. What it says
+    /// is all that counts here: nothing is read.
+    pub(super) async fn put_surely(
         &self,
         name: &str,
         bytes: &[u8],
         mode: PutMode,
-    ) -> Result<UpdateVersion, Error> {
+    ) -> Result<Option<UpdateVersion>, StoreError> {
+        let mut attempts = Attempts::new(self.patience);
+        loop {
+            match self.put(name, bytes, mode.clone()).await {
+                Ok(version) => return Ok(Some(version)),
+                Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => return Ok(None),
+                Err(error) if is_final(&error) || !attempts.pause().await => {
+                    return Err(self.failed("write", name, &error));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    async fn put(&self, name: &str, bytes: &[u8], mode: PutMode) -> Result<UpdateVersion, Error> {
         let options = PutOptions { mode, ..PutOptions::default() };
         let payload = bytes.to_vec().into();
         self.store.put_opts(&self.path(name), payload, options).await.map(Into::into)
@@ -203,7 +219,7 @@ fn is_final(error: &Error) -> bool {
 
 /// What went wrong, in words of ours: the client's own may hold an address with a signature, or
 /// whatever the service sent.
-pub(super) fn said(error: &Error) -> String {
+fn said(error: &Error) -> String {
     let words = match error {
         Error::NotFound { .. } => "there is no such bucket or container, or no such object",
         Error::AlreadyExists { .. } | Error::Precondition { .. } => {
@@ -220,7 +236,7 @@ pub(super) fn said(error: &Error) -> String {
     if details.is_empty() { words.to_owned() } else { format!("{words} ({details})") }
 }
 
-/// Status and code of an answer, and whether there was one at all.
+/// Status and code of an answer, whether it lacks what a condition needs, and whether there was one.
 fn details(error: &Error) -> String {
     let mut whole = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -242,6 +258,9 @@ fn details(error: &Error) -> String {
     let mut found: Vec<String> =
         status.map(|status| format!("status {status}")).into_iter().collect();
     found.extend(code);
+    if whole.contains("ETag") {
+        found.push("no ETag".to_owned());
+    }
     if found.is_empty() && ["onnect", "dns"].iter().any(|word| whole.contains(word)) {
         found.push("no connection".to_owned());
     }

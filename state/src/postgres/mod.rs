@@ -26,7 +26,7 @@ use tokio_postgres::types::Type;
 
 use self::address::Address;
 use self::held::PostgresHeld;
-use self::link::{Link, Trouble, batch, connect, one, query};
+use self::link::{Link, Trouble, batch, connect, execute, one, query};
 use self::sql::Sql;
 use crate::cipher::{Cipher, STATE};
 use crate::open::{Environment, Refusal};
@@ -37,6 +37,8 @@ const POLL: Duration = Duration::from_millis(100);
 /// Even who does not want to wait waits this long: a server takes a moment to see that a holder
 /// has ended.
 const GRACE: Duration = Duration::from_millis(400);
+/// For how long a session is given to end that was told to.
+const ENDING: Duration = Duration::from_secs(10);
 /// For how long a lost connection is tried to be made again.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -126,6 +128,35 @@ impl PostgresStore {
         read::holder(rows.as_ref())
     }
 
+    /// Ends the session `pid`, which held the lock of a run that was driven out, and waits until the
+    /// server has seen it.
+    async fn end_session(&self, link: &Link, pid: i32) -> Result<(), StoreError> {
+        let key = self.shared.names.key;
+        let (high, low) = halves(key);
+        let given = [(&high as _, Type::INT8), (&low as _, Type::INT8), (&pid as _, Type::INT4)];
+        let ended = query(&link.client, sql::END_HOLDER, &given).await;
+        ended.map_err(|trouble| match trouble {
+            Trouble::Said(why) => StoreError::refused(format!(
+                "the run can write nothing any more, but its session keeps the lock until its \
+                 process ends: the database {} does not let this user end session {pid}: {why}",
+                self.shared.place
+            )),
+            other => self.failed(other),
+        })?;
+        let until = Instant::now() + ENDING;
+        while link.holder(key).await.map_err(|trouble| self.failed(trouble))? == Some(pid) {
+            if Instant::now() >= until {
+                return Err(StoreError::refused(format!(
+                    "the run can write nothing any more, but session {pid} of the database {} does \
+                     not end",
+                    self.shared.place
+                )));
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(())
+    }
+
     /// A pooler that lends one session of the server to several clients lends the lock with it.
     /// While this connection holds the lock, no other may get it, and its session stays its own.
     async fn refuse_pooler(&self, link: &Link) -> Result<(), StoreError> {
@@ -191,12 +222,17 @@ impl Link {
 
     /// The server's process that holds the lock.
     async fn holder(&self, key: i64) -> Result<Option<i32>, Trouble> {
-        let (high, low) = (key.cast_unsigned() >> 32, key.cast_unsigned() & 0xffff_ffff);
-        let (high, low) = (high.cast_signed(), low.cast_signed());
+        let (high, low) = halves(key);
         let given = [(&high as _, Type::INT8), (&low as _, Type::INT8)];
         let rows = query(&self.client, sql::HOLDER, &given).await?;
         Ok(rows.first().map(|row| row.get(0)))
     }
+}
+
+/// A lock's number as the server shows it.
+fn halves(key: i64) -> (i64, i64) {
+    let (high, low) = (key.cast_unsigned() >> 32, key.cast_unsigned() & 0xffff_ffff);
+    (high.cast_signed(), low.cast_signed())
 }
 
 /// The number of a state's lock. Two states whose numbers are equal would wait for each other.
@@ -253,6 +289,26 @@ impl Store for PostgresStore {
         let row = row.map_err(|trouble| self.failed(trouble))?;
         let epoch = self.raise_epoch(&link, holder, 1).await?;
         held::restore(self.shared.clone(), link, epoch, row, snapshot).await
+    }
+
+    /// First nothing of that run fits any more, then its session is ended: between the two it may
+    /// try what it likes. Who takes the lock finds the epoch raised, and raises it again.
+    async fn drive_out(&self, run: &str) -> Result<bool, StoreError> {
+        let link = self.connect().await?;
+        let names = &self.shared.names;
+        let failed = |trouble| self.failed(trouble);
+        let pid = link.holder(names.key).await.map_err(failed)?;
+        let row = read::rows(&link.client, names).await.map_err(failed)?.row;
+        let (Some(pid), Some(row)) = (pid, row) else { return Ok(false) };
+        if read::holder(Some(&row)).run != run {
+            return Ok(false);
+        }
+        let given = [(&names.name as _, Type::TEXT), (&row.epoch as _, Type::INT8)];
+        let done = execute(&link.client, &names.sql.drive_out(), &given).await.map_err(failed)?;
+        if done == 1 {
+            self.end_session(&link, pid).await?;
+        }
+        Ok(done == 1)
     }
 
     async fn serials(&self) -> Result<Vec<u64>, StoreError> {

@@ -101,6 +101,15 @@ impl Sql {
         format!("UPDATE {}.store SET holder = NULL WHERE name = $1 AND epoch = $2", self.schema)
     }
 
+    /// One row, or none if somebody else holds the lock by now.
+    pub(super) fn drive_out(&self) -> String {
+        format!(
+            "UPDATE {}.store SET epoch = epoch + 1, holder = NULL
+             WHERE name = $1 AND epoch = $2 AND holder IS NOT NULL",
+            self.schema
+        )
+    }
+
     pub(super) fn retire(&self) -> String {
         format!("UPDATE {}.store SET moved = $3 WHERE name = $1 AND epoch = $2", self.schema)
     }
@@ -172,6 +181,12 @@ impl Sql {
 /// Who holds an advisory lock of this database.
 pub(super) const HOLDER: &str = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
      AND classid::bigint = $1 AND objid::bigint = $2 AND objsubid = 1
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+/// Ends a session, if it is still the one that holds the lock.
+pub(super) const END_HOLDER: &str = "SELECT pg_terminate_backend(pid) FROM pg_locks
+     WHERE locktype = 'advisory' AND granted
+     AND classid::bigint = $1 AND objid::bigint = $2 AND objsubid = 1 AND pid = $3
      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
 /// Makes the session one that nothing but its end ends, and that notices a machine that is gone.

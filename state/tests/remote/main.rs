@@ -2,6 +2,8 @@
 #![cfg(any(feature = "postgres", feature = "object-store"))]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[cfg(feature = "gcs")]
+mod gcs;
 #[cfg(feature = "object-store")]
 mod object;
 #[cfg(feature = "postgres")]

@@ -109,6 +109,72 @@ async fn a_holder_that_was_driven_out_writes_nothing() {
     assert_eq!(loaded.records, records(3..4));
 }
 
+/// The holder stands still, connected; a person takes the lock from it, and it goes on later.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_living_holder_is_driven_out_by_name_only() {
+    let Some((_, url, name)) = place() else { return };
+    let store = store_at(&url, &name);
+    assert!(!store.drive_out("zombie").await.unwrap(), "there is nothing yet");
+    let first = initialised(&store).await;
+    assert!(!store.drive_out("first").await.unwrap(), "it let go");
+    let mut zombie = store.lock(&holder("zombie"), Duration::ZERO).await.unwrap();
+    zombie.append(&records(0..1)).await.unwrap();
+    assert!(!store.drive_out("other").await.unwrap(), "another run holds the lock");
+    zombie.append(&records(1..2)).await.unwrap();
+    assert!(store.drive_out("zombie").await.unwrap());
+    assert_eq!(store.load().await.unwrap().holder, None);
+    assert!(!store.drive_out("zombie").await.unwrap(), "it holds nothing any more");
+    let mut other = store.lock(&holder("other"), Duration::ZERO).await.unwrap();
+    assert_eq!(other.loaded().records, records(0..2));
+    assert!(is_fenced(&zombie.append(&records(7..8)).await));
+    assert!(is_fenced(&zombie.save(&snapshot(3), &first).await));
+    other.append(&records(2..3)).await.unwrap();
+    drop(zombie);
+    other.save(&snapshot(4), &first).await.unwrap();
+    other.release().await.unwrap();
+    assert_eq!(store.load().await.unwrap().snapshot, Some(snapshot(4)));
+}
+
+/// Driven out, and nobody took the lock yet: it must not get it back, and write.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_driven_out_does_not_come_back() {
+    let Some((_, url, name)) = place() else { return };
+    let store = store_at(&url, &name);
+    let first = initialised(&store).await;
+    let mut zombie = store.lock(&holder("zombie"), Duration::ZERO).await.unwrap();
+    zombie.append(&records(0..1)).await.unwrap();
+    assert!(store.drive_out("zombie").await.unwrap());
+    assert!(is_fenced(&zombie.save(&snapshot(3), &first).await));
+    assert!(is_fenced(&zombie.append(&records(7..8)).await));
+    drop(zombie);
+    let loaded = store.load().await.unwrap();
+    assert_eq!((loaded.snapshot, loaded.records), (Some(snapshot(0)), records(0..1)));
+}
+
+/// Who may write the tables and not end sessions: the run is shut out at once, and its lock ends
+/// when it notices. Meanwhile the error says what is the matter.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_another_user_is_said() {
+    let Some((server, url, name)) = place() else { return };
+    let store = store_at(&url, &name);
+    initialised(&store).await;
+    server.try_sql("postgres", "CREATE ROLE guest LOGIN PASSWORD 'guest-canary'").unwrap();
+    server.sql(
+        "postgres",
+        "GRANT USAGE ON SCHEMA plumb TO guest; GRANT ALL ON ALL TABLES IN SCHEMA plumb TO guest",
+    );
+    let port = server.server.port;
+    let guest =
+        store_at(&format!("postgres://guest:guest-canary@127.0.0.1:{port}/postgres"), &name);
+    let mut zombie = store.lock(&holder("zombie"), Duration::ZERO).await.unwrap();
+    let error = guest.drive_out("zombie").await.unwrap_err().to_string();
+    assert!(error.contains("can write nothing any more"), "{error}");
+    assert!(error.contains("does not let this user end session"), "{error}");
+    assert!(is_fenced(&zombie.append(&records(7..8)).await));
+    drop(zombie);
+    guest.lock(&holder("guest"), Duration::from_secs(5)).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_connection_is_made_again() {
     let Some(server) = server() else { return };

@@ -215,6 +215,47 @@ pub(crate) fn s3rver() -> Option<Server> {
     Some(Server::start(script, &[("BIN", &bin)]).wait_until(Server::listens))
 }
 
+/// The XML API of Google Cloud Storage, before an S3 that keeps what is there and conditions.
+pub(crate) struct Gcs {
+    /// Where it is asked.
+    pub(crate) server: Server,
+    _behind: Server,
+}
+
+/// Starts it; `options` are those of `gcs.py`, with one bucket, `bucket`.
+pub(crate) fn gcs(options: &str) -> Option<Gcs> {
+    let behind = moto()?;
+    assert_eq!(http(behind.port, "PUT", "/bucket"), 200);
+    let python = installed("python/bin/python")?.to_string_lossy().into_owned();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/").to_owned();
+    let script = [script.clone() + "tests/servers/gcs.py", script + "state/tests/servers/gcs.py"]
+        .into_iter()
+        .find(|path| Path::new(path).exists())
+        .expect("it stands beside this file");
+    let back = behind.port.to_string();
+    let variables = [("BIN", &*python), ("SCRIPT", &script), ("BACK", &back), ("OPTIONS", options)];
+    let server = Server::start(r#"exec "$BIN" "$SCRIPT" "$PORT" "$BACK" $OPTIONS"#, &variables);
+    Some(Gcs { server: server.wait_until(Server::listens), _behind: behind })
+}
+
+/// A GCS that takes conditions and does not keep them, with one bucket, `bucket`.
+pub(crate) fn gcp_storage_emulator() -> Option<Server> {
+    let Some(bin) = installed("python/bin/gcp-storage-emulator") else {
+        return skipped("gcp-storage-emulator (GCS)");
+    };
+    let bin = bin.to_string_lossy().into_owned();
+    let script = r#"cd "$DIR"
+        exec "$BIN" start --host 127.0.0.1 --port "$PORT" --in-memory --default-bucket bucket"#;
+    Some(Server::start(script, &[("BIN", &bin)]).wait_until(Server::listens))
+}
+
+/// What GCS's own tools take for credentials, for one that asks nobody for a token.
+pub(crate) fn gcs_account(secret: &str) -> String {
+    format!(
+        r#"{{"private_key":"{secret}","private_key_id":"{secret}","client_email":"plumb","disable_oauth":true}}"#
+    )
+}
+
 /// Azure's blobs.
 pub(crate) fn azurite() -> Option<Server> {
     let Some(bin) = installed("node_modules/.bin/azurite-blob") else {
