@@ -12,10 +12,11 @@ use engine::digest::Digest;
 use engine::event::Event;
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Observations, Options, PlanInput};
-use engine::plan::{Plan, Selection, plan};
+use engine::plan::{Plan, Selection, plan_with};
 use engine::schema::ProviderSchema;
 use engine::spec::Config;
 use engine::state::{ObjectId, Snapshot};
+use engine::work::Workers;
 
 use crate::observe::{observe_chosen, observe_imports};
 use crate::recover::recover;
@@ -36,6 +37,8 @@ pub struct Request<'a> {
     pub refresh: bool,
     /// Whether another run holds the lock: its open calls are running, not in doubt.
     pub running: bool,
+    /// Who looks at the instances of a large spec.
+    pub workers: &'a dyn Workers,
 }
 
 /// Plans.
@@ -77,7 +80,7 @@ pub async fn make_anyway(
         observations: &observations,
         options: request.options,
     };
-    let (plan, found) = plan(&input);
+    let (plan, found) = plan_with(&input, request.workers);
     Ok((plan, found, question))
 }
 
@@ -129,5 +132,9 @@ fn wanted(request: &Request<'_>) -> BTreeSet<(Name, Name)> {
         return BTreeSet::new();
     }
     let resources = request.config.resources.values();
-    resources.map(|resource| (resource.provider.clone(), resource.block.ty.clone())).collect()
+    let mut types: Vec<_> =
+        resources.map(|resource| (&resource.provider, &resource.block.ty)).collect();
+    // Blocks of one type stand one after the other.
+    types.dedup();
+    types.into_iter().map(|(provider, ty)| (provider.clone(), ty.clone())).collect()
 }

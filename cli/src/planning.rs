@@ -64,7 +64,7 @@ pub(crate) fn read(
         text.document.clone()
     };
     let (config, mut found) = resolve_with(document, &input, &Threads);
-    let (graph, cycles) = Graph::new(&config);
+    let (graph, cycles) = Graph::new_with(&config, &Threads);
     found.extend(cycles);
     found.extend(checks::shape::check(&config));
     if described.is_broken() {
@@ -192,6 +192,7 @@ pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, Comm
         options: &Options { validating: true, ..Options::default() },
         refresh: false,
         running: false,
+        workers: &Threads,
     };
     let (_, found) = make(&no_state(), &request).await?;
     Ok(found)
@@ -299,6 +300,7 @@ pub(crate) async fn plan_anyway(
         options: &options,
         refresh: !planning.no_refresh,
         running: folded.holder.is_some(),
+        workers: &Threads,
     };
     if let Some(diagnostics) = refuse_unreachable(&request, &configured) {
         return Ok((Made::refused_for(resolved, diagnostics), None));

@@ -17,7 +17,11 @@ use crate::expression::Root;
 use crate::expression::visit::roots;
 use crate::spec::diagnostics as say;
 use crate::spec::{Config, ResourceConfig, SpecExpr};
+use crate::work::{self, InTurn, Workers};
 use links::Links;
+
+/// How many blocks one worker looks at before it asks for more.
+const PART: usize = 512;
 
 /// The resource blocks of a config and what they depend on.
 #[derive(Clone, Debug, Default)]
@@ -30,21 +34,28 @@ pub struct Graph {
     nodes: FxHashMap<Block, usize>,
     /// The nodes of all blocks, each after what it depends on.
     order: Vec<usize>,
+    /// How many of them, in that order, depend on none of one another, time after time.
+    waves: Vec<usize>,
 }
 
 impl Graph {
     /// The graph of a config; each group of blocks that need each other is one diagnostic.
     pub fn new(config: &Config) -> (Self, Diagnostics) {
+        Self::new_with(config, &InTurn)
+    }
+
+    /// The same with someone to look at the blocks.
+    pub fn new_with(config: &Config, workers: &dyn Workers) -> (Self, Diagnostics) {
         let blocks: Vec<Block> = config.resources.keys().cloned().collect();
         let locals: Vec<Name> = config.locals.keys().cloned().collect();
         let nodes = blocks.iter().cloned().enumerate().map(|(node, block)| (block, node)).collect();
         let links = Links::new(blocks.len() + locals.len());
-        let mut graph = Self { blocks, locals, links, nodes, order: Vec::new() };
-        graph.connect(config);
-        graph.order = graph.sorted();
+        let mut graph = Self { blocks, locals, links, nodes, order: Vec::new(), waves: Vec::new() };
+        graph.connect(config, workers);
+        graph.sort();
         // Whatever is not in a cycle or behind one was sorted, which is cheaper to see.
         let diagnostics = if graph.order.len() < graph.blocks.len() {
-            graph.order = graph.with_the_rest();
+            graph.add_the_rest();
             graph.cycles()
         } else {
             Diagnostics::new()
@@ -70,6 +81,12 @@ impl Graph {
             let same = by_node.get(*node).copied().filter(|resource| resource.block == *block);
             same.or_else(|| config.resources.get(block))
         })
+    }
+
+    /// The same in waves: the members of one depend on none of each other.
+    pub fn waves<'c>(&self, config: &'c Config) -> impl Iterator<Item = Vec<&'c ResourceConfig>> {
+        let mut all = self.walk(config);
+        self.waves.iter().map(move |count| all.by_ref().take(*count).flatten().collect())
     }
 
     /// The blocks that a block refers to or names in `depends_on`, by address.
@@ -99,71 +116,68 @@ impl Graph {
         found.into_iter().map(|node| &self.blocks[node]).collect()
     }
 
-    fn connect(&mut self, config: &Config) {
+    fn connect(&mut self, config: &Config, workers: &dyn Workers) {
         let first_local = self.blocks.len();
         let locals: FxHashMap<Name, usize> =
             self.locals.iter().cloned().zip(first_local..).collect();
-        for (node, resource) in config.resources.values().enumerate() {
-            for value in expressions(resource) {
-                self.refer(node, value, &locals);
+        let needs = Needs { blocks: &self.nodes, locals: &locals };
+        let resources: Vec<&ResourceConfig> = config.resources.values().collect();
+        let parts: Vec<_> = resources.chunks(PART).collect();
+        let found = work::map(workers, parts.len(), |part| {
+            let mut found = Vec::new();
+            for (node, resource) in (part * PART..).zip(parts[part]) {
+                needs.of_resource(resource, &mut |to, at| found.push((node, to, at)));
             }
-            for (address, at) in &resource.depends_on {
-                if let Some(to) = self.nodes.get(&address.block) {
-                    self.links.add(node, *to, *at);
-                }
-            }
+            found
+        });
+        for (from, to, at) in found.into_iter().flatten() {
+            self.links.add(from, to, at);
         }
         for (node, value) in (first_local..).zip(config.locals.values()) {
-            self.refer(node, value, &locals);
+            needs.of_value(value, &mut |to, at| self.links.add(node, to, at));
         }
     }
 
-    fn refer(&mut self, node: usize, value: &SpecExpr, locals: &FxHashMap<Name, usize>) {
-        let (nodes, links) = (&self.nodes, &mut self.links);
-        roots(&value.expr, &mut |root, range| {
-            let to = match root {
-                Root::Resource(block) => nodes.get(block),
-                Root::Local(name) => locals.get(name),
-                _ => None,
-            };
-            if let Some(to) = to {
-                links.add(node, *to, value.span_of(range));
-            }
-        });
-    }
-
-    /// The blocks in order, without those in a cycle or behind one.
-    fn sorted(&self) -> Vec<usize> {
-        let count = self.blocks.len() + self.locals.len();
+    /// Puts the blocks in order, without those in a cycle or behind one.
+    fn sort(&mut self) {
+        let blocks = self.blocks.len();
         let mut missing = self.links.needs();
-        // Locals go first, so that they do not disturb the order of the blocks.
-        let mut locals = Vec::new();
-        let mut blocks = BinaryHeap::new();
-        let ready = |node, locals: &mut Vec<usize>, blocks: &mut BinaryHeap<Reverse<usize>>| {
-            if node < self.blocks.len() { blocks.push(Reverse(node)) } else { locals.push(node) }
-        };
-        for node in (0..count).filter(|node| missing[*node] == 0) {
-            ready(node, &mut locals, &mut blocks);
-        }
-        let mut order = Vec::with_capacity(self.blocks.len());
-        while let Some(node) = locals.pop().or_else(|| Some(blocks.pop()?.0)) {
-            if node < self.blocks.len() {
-                order.push(node);
+        // How many blocks are in order when the last of what a node depends on is.
+        let mut needed = vec![0; missing.len()];
+        let mut ready = Ready { blocks, ..Ready::default() };
+        (0..missing.len()).filter(|node| missing[*node] == 0).for_each(|node| ready.push(node));
+        self.order.reserve(blocks);
+        while let Some(node) = ready.pop() {
+            if node < blocks {
+                self.append(node, needed[node]);
             }
+            let done = if node < blocks { self.order.len() } else { needed[node] };
             for dependent in self.links.neighbours(node, Direction::Incoming) {
+                needed[dependent] = needed[dependent].max(done);
                 missing[dependent] -= 1;
                 if missing[dependent] == 0 {
-                    ready(dependent, &mut locals, &mut blocks);
+                    ready.push(dependent);
                 }
             }
         }
-        order
     }
 
-    fn with_the_rest(&self) -> Vec<usize> {
+    /// Appends a block to the order: to the last wave, unless it depends on a member of that.
+    fn append(&mut self, node: usize, needed: usize) {
+        let begin = self.order.len() - self.waves.last().copied().unwrap_or_default();
+        match self.waves.last_mut() {
+            Some(wave) if needed <= begin => *wave += 1,
+            _ => self.waves.push(1),
+        }
+        self.order.push(node);
+    }
+
+    fn add_the_rest(&mut self) {
         let sorted: BTreeSet<usize> = self.order.iter().copied().collect();
-        let rest = (0..self.blocks.len()).filter(|node| !sorted.contains(node));
-        self.order.iter().copied().chain(rest).collect()
+        for node in (0..self.blocks.len()).filter(|node| !sorted.contains(node)) {
+            self.order.push(node);
+            self.waves.push(1);
+        }
     }
 
     fn cycles(&self) -> Diagnostics {
@@ -187,6 +201,60 @@ impl Graph {
             Some(block) => block.to_string(),
             None => format!("local.{}", self.locals[node - self.blocks.len()]),
         }
+    }
+}
+
+/// Which nodes something needs.
+struct Needs<'a> {
+    blocks: &'a FxHashMap<Block, usize>,
+    locals: &'a FxHashMap<Name, usize>,
+}
+
+impl Needs<'_> {
+    /// What a resource needs, and where it says so.
+    fn of_resource(&self, resource: &ResourceConfig, found: &mut dyn FnMut(usize, Span)) {
+        for value in expressions(resource) {
+            self.of_value(value, found);
+        }
+        for (address, at) in &resource.depends_on {
+            if let Some(to) = self.blocks.get(&address.block) {
+                found(*to, *at);
+            }
+        }
+    }
+
+    /// What an expression needs, and where it says so.
+    fn of_value(&self, value: &SpecExpr, found: &mut dyn FnMut(usize, Span)) {
+        roots(&value.expr, &mut |root, range| {
+            let to = match root {
+                Root::Resource(block) => self.blocks.get(block),
+                Root::Local(name) => self.locals.get(name),
+                _ => None,
+            };
+            if let Some(to) = to {
+                found(*to, value.span_of(range));
+            }
+        });
+    }
+}
+
+/// The nodes that can be next.
+#[derive(Default)]
+struct Ready {
+    /// How many nodes are blocks; those behind them are locals.
+    blocks: usize,
+    open: BinaryHeap<Reverse<usize>>,
+    locals: Vec<usize>,
+}
+
+impl Ready {
+    fn push(&mut self, node: usize) {
+        if node < self.blocks { self.open.push(Reverse(node)) } else { self.locals.push(node) }
+    }
+
+    /// Locals go first, so that they do not disturb the order of the blocks.
+    fn pop(&mut self) -> Option<usize> {
+        self.locals.pop().or_else(|| Some(self.open.pop()?.0))
     }
 }
 

@@ -7,6 +7,7 @@ use apply::session::{Session, fold};
 use engine::plan::input::Options;
 use engine::state::ObjectId;
 use engine::value::Value;
+use engine::work::InTurn;
 use state::Store as _;
 
 use crate::world::{World, holder, show};
@@ -47,6 +48,7 @@ async fn import(world: &World, spec: &str, address: &str, id: &str) -> String {
         options: &Options::default(),
         refresh: true,
         running: false,
+        workers: &InTurn,
     };
     let mut session =
         Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap();

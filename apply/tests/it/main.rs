@@ -7,6 +7,7 @@ mod crashes;
 mod endings;
 mod found;
 mod imports;
+mod large;
 mod lives;
 mod names;
 mod replaces;

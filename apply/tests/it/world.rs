@@ -17,6 +17,7 @@ use engine::plan::{Plan, text};
 use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{Given, ResolveInput, resolve};
+use engine::work::{InTurn, Workers};
 use state::memory::MemoryStore;
 use state::{Holder, Store};
 use tokio_util::sync::CancellationToken;
@@ -48,6 +49,8 @@ pub(crate) struct World {
     pub(crate) variables: BTreeMap<String, String>,
     /// Cancelled when the user stops a run.
     pub(crate) stop: CancellationToken,
+    /// Who looks at the instances of a large spec.
+    pub(crate) workers: &'static dyn Workers,
 }
 
 /// A spec, resolved.
@@ -66,6 +69,7 @@ impl World {
             host: TestHost::default(),
             variables: BTreeMap::new(),
             stop: CancellationToken::new(),
+            workers: &InTurn,
         }
     }
 
@@ -119,6 +123,7 @@ impl World {
             options,
             refresh: true,
             running: false,
+            workers: self.workers,
         };
         planning::recover_in_memory(&mut snapshot, &request, &self.host, &|_| {}).await.unwrap();
         let (plan, found) = planning::make(&snapshot, &request).await.unwrap();
@@ -188,6 +193,7 @@ impl World {
             options,
             refresh: true,
             running: false,
+            workers: self.workers,
         };
         let (plan, diagnostics) = planning::make(session.snapshot(), &request).await?;
         assert!(!diagnostics.has_errors(), "{}", show(&plan, &diagnostics, &prepared.sources));

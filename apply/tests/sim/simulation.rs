@@ -18,6 +18,7 @@ use engine::plan::input::{Mode, Options, Target};
 use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{ResolveInput, resolve};
+use engine::work::InTurn;
 use state::file::FileStore;
 use state::memory::MemoryStore;
 use state::{Holder, Loaded, Store, StoreError};
@@ -358,6 +359,7 @@ impl Simulation {
             options: &options,
             refresh: true,
             running: false,
+            workers: &InTurn,
         };
         let opened = self.open(&*store, &request, &host, asked).await?;
         let (mut session, mut plan) = match opened {

@@ -31,6 +31,7 @@ use crate::running::{
     self, Run, Teller, confirm, recover_open, seal_plain, stop_on_signal, unless_stopped,
 };
 use crate::session::{self, Folder, System};
+use crate::threads::Threads;
 use crate::variables;
 
 const QUESTION: &str = "Apply this plan? Only `yes` is taken for a yes: ";
@@ -128,6 +129,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
         options: &options,
         refresh: !planning.no_refresh,
         running: false,
+        workers: &Threads,
     };
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
         let made = Made::refused_for(resolved, diagnostics);

@@ -17,6 +17,7 @@ use crate::output::Output;
 use crate::planning::{self, Made, Resolved};
 use crate::running::{Teller, recover_open, seal_plain};
 use crate::session::{self, Folder, System};
+use crate::threads::Threads;
 
 pub(crate) fn run(
     base: &Path,
@@ -58,6 +59,7 @@ async fn import(
         options: &options,
         refresh: true,
         running: false,
+        workers: &Threads,
     };
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
         return Ok(refuse(&Made::refused_for(resolved, diagnostics), output));

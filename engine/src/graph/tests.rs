@@ -119,3 +119,25 @@ fn a_long_chain_is_no_problem() {
     let (_, diagnostics) = self::graph(&(text + &closing));
     assert!(diagnostics.contains("a cycle") && diagnostics.len() < 4000, "{diagnostics}");
 }
+
+#[test]
+fn the_members_of_a_wave_need_none_of_each_other() {
+    let text = "[local]\none = '${local.two}'\ntwo = '${value.z.value}'\n\
+         [resource.value.a]\nvalue = '${local.one}'\n[resource.value.b]\n[resource.value.c]\n\
+         [resource.value.d]\nvalue = '${value.b.value}'\n[resource.value.z]\n\
+         [resource.value.zz]\nvalue = '${value.d.value}'\n";
+    let graph = check_order(text, "value.b value.c value.d value.z value.a value.zz");
+    assert_eq!(graph.waves, [2, 2, 2]);
+    let (sources, files) = sources(text);
+    let (document, _) = crate::spec::parse::parse(&sources, &files);
+    let input = crate::spec::resolve::ResolveInput {
+        providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
+        ..Default::default()
+    };
+    let (config, _) = crate::spec::resolve::resolve(&document, &input);
+    let waves = graph.waves(&config).map(|wave| names(wave.iter().map(|r| &r.block).collect()));
+    assert_eq!(
+        waves.collect::<Vec<_>>(),
+        ["value.b value.c", "value.d value.z", "value.a value.zz"]
+    );
+}

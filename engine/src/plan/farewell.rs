@@ -63,7 +63,7 @@ fn as_it_is(
         return object(seen.map_or(stored.clone(), |seen| live::overlay(&stored, seen)), sensitive);
     }
     let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals)
-        .with_each(instance.each.clone());
+        .with_each(instance.each.as_ref());
     let enabled = resource.lifecycle.enabled.as_ref();
     match wanted::flag(enabled, "enabled", &scope, address, &mut Diagnostics::new()) {
         Some(false) => Datum::plain(Value::Null),
@@ -111,7 +111,7 @@ fn flag(
     };
     let gone = each.as_ref().is_some_and(|each| matches!(each.value.value, Value::Unknown(_)));
     let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals);
-    let scope = scope.with_each(each);
+    let scope = scope.with_each(each.as_ref());
     let value = wanted::flag(Some(item), word, &scope, address, &mut found);
     if value.is_none() && gone {
         // What was said of the unknown value is not what the reader needs to know.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::decide::Decision;
-use super::input::Observed;
+use super::input::{Observed, PlanInput};
 use super::planner::{Draft, Live, Planner};
 use super::wanted::Wanted;
 use super::{Action, Change, Reason, diagnostics};
@@ -29,17 +29,17 @@ pub(super) struct Refused;
 /// The object that is to be taken over for an instance, if one is. What the spec says is secret is
 /// sealed in it, beside what the schema does.
 pub(super) fn imported(
-    planner: &mut Planner<'_>,
+    input: &PlanInput<'_>,
     resource: &ResourceConfig,
     address: &Address,
     wanted: &Wanted,
+    found: &mut Diagnostics,
 ) -> Result<Option<Imported>, Refused> {
-    let input = planner.input;
     let Some(import) = input.config.imports.get(address) else { return Ok(None) };
     if input.options.validating {
-        return match refusal(planner, resource, import) {
+        return match refusal(input, resource, import) {
             None => Ok(None),
-            Some(why) => Err(refuse(planner, address, import, &why)),
+            Some(why) => Err(refuse(address, import, &why, found)),
         };
     }
     let entry = input.snapshot.entries.get(address);
@@ -51,7 +51,7 @@ pub(super) fn imported(
     let refused = if let Some(object) = current {
         Err(Cow::Owned(format!("it is in the state already, as {}", object.id)))
     } else {
-        refusal(planner, resource, import).map_or(Ok(()), Err)
+        refusal(input, resource, import).map_or(Ok(()), Err)
     };
     let observed = refused.and_then(|()| match observed {
         Some(Observed::Live(observed)) => Ok(observed),
@@ -61,25 +61,19 @@ pub(super) fn imported(
         None => Err(Cow::Borrowed("it was not looked at: leave out --no-refresh")),
     });
     match observed {
-        Ok(observed) => Ok(Some(Imported::new(planner, import, observed, wanted))),
-        Err(why) => Err(refuse(planner, address, import, &why)),
+        Ok(observed) => Ok(Some(Imported::new(input, import, observed, wanted))),
+        Err(why) => Err(refuse(address, import, &why, found)),
     }
 }
 
-fn refuse(
-    planner: &mut Planner<'_>,
-    address: &Address,
-    import: &ImportConfig,
-    why: &str,
-) -> Refused {
-    let diagnostic = diagnostics::cannot_import(import.span, address, &import.id, why);
-    planner.diagnostics.push(diagnostic);
+fn refuse(address: &Address, import: &ImportConfig, why: &str, found: &mut Diagnostics) -> Refused {
+    found.push(diagnostics::cannot_import(import.span, address, &import.id, why));
     Refused
 }
 
 /// Why an object may not be taken over, whatever is live.
 fn refusal(
-    planner: &Planner<'_>,
+    input: &PlanInput<'_>,
     resource: &ResourceConfig,
     import: &ImportConfig,
 ) -> Option<Cow<'static, str>> {
@@ -87,11 +81,11 @@ fn refusal(
         let ty = &resource.block.ty;
         return Some(format!("a {ty} lives in the state only: no API has it").into());
     }
-    let snapshot = planner.input.snapshot;
+    let snapshot = input.snapshot;
     if let Some(owner) = snapshot.owner(&resource.provider, &resource.block.ty, &import.id) {
         return Some(format!("{owner} stands for this object already").into());
     }
-    let leftovers = &planner.input.observations.leftovers;
+    let leftovers = &input.observations.leftovers;
     if leftovers.iter().any(|leftover| leftover.id == import.id) {
         return Some("a create that was given up made it, and this plan deletes it".into());
     }
@@ -100,12 +94,12 @@ fn refusal(
 
 impl Imported {
     fn new(
-        planner: &Planner<'_>,
+        input: &PlanInput<'_>,
         import: &ImportConfig,
         observed: &Attributes,
         wanted: &Wanted,
     ) -> Self {
-        let key = &planner.input.snapshot.seal_key;
+        let key = &input.snapshot.seal_key;
         let attributes = seal_attributes(observed, &wanted.sensitive, key);
         let object = Object {
             id: import.id.clone(),

@@ -8,16 +8,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::{Action, Plan, Step, StepId};
-use crate::address::Address;
+use crate::address::{Address, Block, Name};
 use crate::expression::{Kind, Root};
 use crate::journal::{PhaseRef, ProgramKind};
 use crate::schema::Operation;
 use crate::value::Value;
+use crate::work::{self, InTurn, Workers};
 
 /// What is wrong with a plan; nothing when it can be run.
 pub fn lint(plan: &Plan) -> Vec<String> {
-    let mut notes = Vec::new();
-    for check in [
+    lint_with(plan, &InTurn)
+}
+
+/// The same with someone to look for each invariant.
+pub(super) fn lint_with(plan: &Plan, workers: &dyn Workers) -> Vec<String> {
+    let checks: [fn(&Plan, &mut Vec<String>); 7] = [
         steps_are_numbered,
         needs_come_first,
         changes_have_steps,
@@ -25,10 +30,13 @@ pub fn lint(plan: &Plan) -> Vec<String> {
         phases_in_order,
         slots_have_producers,
         replaces_go_both_ways,
-    ] {
-        check(plan, &mut notes);
-    }
-    notes
+    ];
+    let notes = work::map(workers, checks.len(), |number| {
+        let mut notes = Vec::new();
+        checks[number](plan, &mut notes);
+        notes
+    });
+    notes.concat()
 }
 
 fn steps_are_numbered(plan: &Plan, notes: &mut Vec<String>) {
@@ -98,12 +106,12 @@ fn phases_in_order(plan: &Plan, notes: &mut Vec<String>) {
 
 /// Whatever a residual refers to is made by a step that its own steps come after, or is there.
 fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
-    let mut producers: FxHashMap<&Address, StepId> = FxHashMap::default();
+    let mut producers: FxHashMap<(&Block, Option<&Name>), StepId> = FxHashMap::default();
     producers.reserve(plan.steps.len());
     for step in &plan.steps {
         let creates = step.phase.is_some_and(|p| p.kind == ProgramKind::Create && p.phase == 0);
         if creates {
-            producers.insert(&step.address, step.id);
+            producers.insert((&step.address.block, step.address.key.as_ref()), step.id);
         }
     }
     let mut firsts: Vec<Option<&Step>> = vec![None; plan.changes.len()];
@@ -117,11 +125,13 @@ fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
     for (change, first) in plan.changes.iter().zip(firsts) {
         let Some(step) = first else { continue };
         for value in change.after.iter().flat_map(|after| after.values()) {
-            each_slot(value, &mut |address| {
-                if address != change.address
-                    && let Some(&producer) = producers.get(&address)
+            each_slot(value, &mut |block, key| {
+                let is_own = *block == change.address.block && key == change.address.key.as_ref();
+                if !is_own
+                    && let Some(&producer) = producers.get(&(block, key))
                     && !reaches(plan, step.id, producer, &mut budget)
                 {
+                    let address = block.instance(key.cloned());
                     notes.push(format!("step {} uses {address} and does not wait for it", step.id));
                 }
             });
@@ -163,14 +173,15 @@ fn reaches(plan: &Plan, from: StepId, to: StepId, budget: &mut usize) -> bool {
 pub fn slots<'a>(values: impl IntoIterator<Item = &'a Value>) -> BTreeSet<Address> {
     let mut addresses = BTreeSet::new();
     for value in values {
-        each_slot(value, &mut |address| {
-            addresses.insert(address);
+        each_slot(value, &mut |block, key| {
+            addresses.insert(block.instance(key.cloned()));
         });
     }
     addresses
 }
 
-fn each_slot(value: &Value, visit: &mut dyn FnMut(Address)) {
+/// Calls `visit` for each resource that a residual refers to, with the key of an instance.
+fn each_slot<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v Block, Option<&'v Name>)) {
     match value {
         Value::Unknown(unknown) => {
             crate::expression::visit::walk(&unknown.residual, &mut |part| match &part.kind {
@@ -178,11 +189,11 @@ fn each_slot(value: &Value, visit: &mut dyn FnMut(Address)) {
                     if let (Kind::Root(Root::Resource(block)), Kind::Literal(Value::String(key))) =
                         (&base.kind, &key.kind)
                     {
-                        visit(block.instance(Some(key.clone())));
+                        visit(block, Some(key));
                     }
                 }
                 Kind::Root(Root::Resource(block)) => {
-                    visit(block.instance(None));
+                    visit(block, None);
                 }
                 _ => {}
             });

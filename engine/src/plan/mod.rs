@@ -14,6 +14,7 @@ mod guards;
 mod hold;
 mod imports;
 pub mod input;
+mod instance;
 pub mod lint;
 pub mod live;
 mod lower;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 
 pub use compare::{agree, fitness_digest, is_stable};
 pub use exposed::exposed;
-pub use planner::plan;
+pub use planner::{plan, plan_with};
 pub use selection::Selection;
 
 use crate::address::{Address, Name};

@@ -10,27 +10,32 @@ use rustc_hash::FxHashSet;
 
 use super::hold::Hold;
 use super::input::{Mode, Observed, PlanInput};
+use super::instance::{self, Outcome};
 use super::live::{overlay, stored_attributes};
-use super::scope::{LocalCache, Planned, SpecScope, object};
-use super::wanted::{self, Instance, Wanted};
+use super::scope::{LocalCache, Planned, SpecScope};
+use super::wanted::{self, Instance};
 use super::{Action, Base, Change, Doubt, Drift, Plan, Use};
 use super::{
-    compare, decide, diagnostics, farewell, guards, imports, lint, lower, names, outputs, removal,
-    selection, triggers, uses,
+    compare, diagnostics, farewell, imports, lint, lower, names, outputs, removal, selection,
+    triggers, uses,
 };
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::digest::{Digest, Fingerprint};
 use crate::journal::Record;
 use crate::schema::TypeSchema;
-use crate::sorted::Set;
 use crate::spec::ResourceConfig;
-use crate::state::{Entry, Object, Progress};
-use crate::stored::Stored;
-use crate::value::{Attributes, Paths, Value};
+use crate::state::Object;
+use crate::value::Attributes;
+use crate::work::{self, InTurn, Workers};
 
 /// Makes the plan. With errors among the diagnostics it must not be applied.
 pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
+    plan_with(input, &InTurn)
+}
+
+/// The same with someone to look at the instances.
+pub fn plan_with(input: &PlanInput<'_>, workers: &dyn Workers) -> (Plan, Diagnostics) {
     let mut waiting = BTreeMap::new();
     loop {
         let mut planner = Planner::new(input, waiting);
@@ -40,7 +45,7 @@ pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
             // Nothing is wanted: only what the spec protects counts.
             Mode::Destroy => farewell::look_around(&mut planner),
             Mode::Apply | Mode::RefreshOnly => {
-                planner.walk();
+                planner.walk(workers);
                 imports::report_unused(&mut planner);
                 selection::report_unmatched(&mut planner);
             }
@@ -50,7 +55,7 @@ pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
         if more.is_empty() {
             removal::remove(&mut planner);
             selection::narrow_seen(&mut planner);
-            return planner.finish();
+            return planner.finish(workers);
         }
         // Who uses a replaced object shows after the walk, and others were planned with the new
         // one. Each round lets at least one more wait, so there is a last one.
@@ -61,6 +66,13 @@ pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
 
 /// How many instances a spec may have.
 pub(super) const INSTANCES_MAX: usize = 250_000;
+
+/// How many instances one worker looks at before it asks for more.
+const PART: usize = 128;
+
+/// About how many instances are looked at before what came of them is taken over: more would need
+/// much memory.
+const OPEN_MAX: usize = 8_192;
 
 /// The work in progress.
 pub(super) struct Planner<'a> {
@@ -101,6 +113,16 @@ pub(super) struct Draft {
     pub(super) changed: BTreeSet<Name>,
     /// Why nothing is done, if something keeps it from being done.
     pub(super) held: Option<Hold>,
+}
+
+/// What is found beside a decision.
+#[derive(Default)]
+pub(super) struct Notes {
+    pub(super) diagnostics: Diagnostics,
+    /// What changed outside since the last run.
+    pub(super) drift: Vec<Drift>,
+    /// What the state takes over without a call.
+    pub(super) seen: Vec<Record>,
 }
 
 /// A live object with what the state and refresh know of it.
@@ -154,166 +176,101 @@ impl<'a> Planner<'a> {
     }
 
     /// Every block in dependency order, every instance by key.
-    fn walk(&mut self) {
-        let mut count = 0;
-        let resources = self.input.graph.walk(self.input.config);
-        self.drafts.reserve(resources.len());
-        self.planned.reserve(resources.len());
-        self.handled.reserve(self.input.snapshot.entries.len());
-        for resource in resources.flatten() {
-            let scope = SpecScope::new(self.input.config, &self.planned, &self.locals);
-            let instances = wanted::expand(resource, &scope, &mut self.diagnostics);
-            if resource.for_each.is_some() {
-                self.planned.declare_many(&resource.block);
+    fn walk(&mut self, workers: &dyn Workers) {
+        let input = self.input;
+        let (mut count, mut open) = (0, Vec::new());
+        self.drafts.reserve(input.config.resources.len());
+        self.planned.reserve(input.config.resources.len());
+        self.handled.reserve(input.snapshot.entries.len());
+        for wave in input.graph.waves(input.config) {
+            for resource in wave {
+                let instances = self.expand(resource);
+                count += instances.len();
+                if count > INSTANCES_MAX {
+                    self.decide(&mut open, workers);
+                    self.diagnostics.push(diagnostics::too_many_instances(resource));
+                    return;
+                }
+                // Growing step by step would copy a large list often.
+                self.drafts.reserve(instances.len());
+                open.extend(instances.into_iter().map(|instance| (resource, instance)));
+                if open.len() >= OPEN_MAX {
+                    self.decide(&mut open, workers);
+                }
             }
-            let instances = instances.unwrap_or_default();
-            count += instances.len();
-            if count > INSTANCES_MAX {
-                self.diagnostics.push(diagnostics::too_many_instances(resource));
-                return;
-            }
-            // Growing step by step would copy a large list often.
-            self.drafts.reserve(instances.len());
-            for instance in instances {
-                self.instance(resource, instance);
-            }
+            self.decide(&mut open, workers);
         }
     }
 
-    fn instance(&mut self, resource: &'a ResourceConfig, instance: Instance) {
-        let Instance { address, each } = instance;
-        let scope = SpecScope::new(self.input.config, &self.planned, &self.locals).with_each(each);
-        let mut found = Diagnostics::new();
-        let enabled = resource.lifecycle.enabled.as_ref();
-        let enabled = wanted::flag(enabled, "enabled", &scope, &address, &mut found);
-        let disabled = enabled == Some(false);
-        let wanted =
-            if disabled { None } else { wanted::wanted(resource, &address, &scope, &mut found) };
-        let mut flags = decide::flags(resource, &scope, &address, &mut found);
-        let entry = self.input.snapshot.entries.get(&address);
-        let current = entry.and_then(|entry| entry.current.as_ref());
-        let key = &self.input.snapshot.seal_key;
-        let fired = triggers::fired(resource, &scope, &self.changing, current, key);
-        flags.triggered = fired.is_some();
-        self.diagnostics.extend(found);
-        if disabled {
-            self.planned.insert(&address, object_of_null());
+    /// The instances of a block.
+    fn expand(&mut self, resource: &ResourceConfig) -> Vec<Instance> {
+        let scope = SpecScope::new(self.input.config, &self.planned, &self.locals);
+        let instances = wanted::expand(resource, &scope, &mut self.diagnostics);
+        if resource.for_each.is_some() {
+            self.planned.declare_many(&resource.block);
+        }
+        instances.unwrap_or_default()
+    }
+
+    /// Decides instances that need nothing of one another.
+    fn decide(&mut self, open: &mut Vec<(&'a ResourceConfig, Instance)>, workers: &dyn Workers) {
+        if open.len() < PART * 2 {
+            for (resource, instance) in open.drain(..) {
+                let outcome = instance::decide(self, resource, &instance);
+                self.take(instance.address, outcome);
+            }
             return;
         }
-        // What could not be evaluated was said; it is planned as unknown, so that what refers to
-        // it is still checked.
-        let Some(wanted) = wanted else {
-            let unknown = decide::all_unknown(&resource.schema, &address);
-            self.planned.insert(&address, object(unknown, Paths::none()));
-            self.handled(address);
-            return;
-        };
-        let object = match self.decide(resource, &address, &wanted, flags, fired) {
-            Ok(object) => object,
-            Err(imports::Refused) => {
-                object(decide::all_unknown(&resource.schema, &address), Paths::none())
-            }
-        };
+        let planner = &*self;
+        let parts: Vec<_> = open.chunks(PART).collect();
+        let decided = work::map(workers, parts.len(), |part| {
+            let instances = parts[part].iter();
+            let decide = instances.map(|(resource, it)| instance::decide(planner, resource, it));
+            decide.collect::<Vec<_>>()
+        });
+        let instances = open.drain(..).map(|(_, instance)| instance);
+        for (instance, outcome) in instances.zip(decided.into_iter().flatten()) {
+            self.take(instance.address, outcome);
+        }
+    }
+
+    /// Takes over what came of an instance.
+    fn take(&mut self, address: Address, outcome: Outcome) {
+        let Outcome { object, draft, is_enabled, notes } = outcome;
+        self.note(notes);
         self.planned.insert(&address, object);
-        self.handled(address);
-    }
-
-    /// Remembers that an address was decided; it matters only for what the state has.
-    fn handled(&mut self, address: Address) {
-        if !self.input.snapshot.entries.is_empty() {
+        if let Some(draft) = draft {
+            if draft.held == Some(Hold::InDoubt) {
+                self.held.insert(address.clone());
+            }
+            self.changing.note(&draft);
+            self.drafts.push(draft);
+        }
+        // Whether it was decided matters only for what the state has.
+        if is_enabled && !self.input.snapshot.entries.is_empty() {
             self.handled.insert(address);
         }
     }
 
-    fn decide(
-        &mut self,
-        resource: &'a ResourceConfig,
-        address: &Address,
-        wanted: &Wanted,
-        mut flags: decide::Flags,
-        fired: Option<triggers::Fired>,
-    ) -> Result<crate::value::Datum, imports::Refused> {
-        let held = self.hold(address, wanted);
-        let imported = match &held {
-            Some(_) => None,
-            None => imports::imported(self, resource, address, wanted)?,
-        };
-        let entry = self.input.snapshot.entries.get(address);
-        let current = entry.and_then(|entry| entry.current.as_ref());
-        let live = match &imported {
-            Some(imported) => Some(imported.live()),
-            None => current.and_then(|current| self.live(address, current, &resource.schema)),
-        };
-        // There was nothing before that it could have been made with.
-        flags.triggered &= imported.is_none();
-        self.note_drift(address, resource, current, live.as_ref());
-        let case = decide::Case {
-            resource,
-            address,
-            wanted,
-            live: live.as_ref(),
-            vanished: live.is_none() && current.is_some(),
-            flags,
-            held: held.as_ref(),
-            asked: self.input.options.replace.contains(address),
-            key: &self.input.snapshot.seal_key,
-        };
-        let mut decision = decide::decide(&case, &mut self.diagnostics);
-        let import = self.input.config.imports.get(address);
-        if let (Some(imported), Some(import)) = (&imported, import) {
-            let taken = imported.take_over(&mut decision, import, &mut self.diagnostics);
-            self.seen.extend(taken);
-        }
-        let mut draft = decision.draft;
-        if held == Some(Hold::InDoubt) {
-            self.held.insert(address.clone());
-        }
-        uses::remember_ignored(self.input, resource, &mut draft.change);
-        self.mark_drifted_causes(&mut draft.change);
-        self.note_seen(address, &draft, entry, live.as_ref());
-        // An import makes and ends nothing; one that would was refused.
-        if imported.is_none() {
-            guards::check(resource, &draft, flags, &mut self.diagnostics);
-        }
-        if imported.is_none() || draft.change.action == Action::Import {
-            names::check_strangers(self.input, &draft, &mut self.diagnostics);
-        }
-        if let (Some(made_with), Some(object), Some(_), None) = (fired, current, &live, &imported) {
-            self.note_triggered(address, object, made_with);
-        }
-        self.changing.note(&draft);
-        let sensitive = draft.change.sensitive.clone();
-        self.drafts.push(draft);
-        Ok(object(decision.planned, sensitive))
-    }
-
-    /// Why an instance is left alone, if it is.
-    fn hold(&self, address: &Address, wanted: &Wanted) -> Option<Hold> {
-        if self.blocked.contains_key(address)
-            || wanted.dependencies.iter().any(|on| self.held.contains(on))
-        {
-            return Some(Hold::InDoubt);
-        }
-        if let Some(user) = self.waiting.get(address) {
-            return Some(Hold::still_used(user));
-        }
-        if self.input.options.mode == Mode::RefreshOnly || !self.selection.includes(address) {
-            return Some(Hold::LeftOut);
-        }
-        None
+    /// Takes over what was found beside a decision.
+    pub(super) fn note(&mut self, notes: Notes) {
+        self.diagnostics.extend(notes.diagnostics);
+        self.drift.extend(notes.drift);
+        self.seen.extend(notes.seen);
     }
 
     /// An object of the state as it is live; none when it is confirmed gone.
     pub(super) fn live(
-        &mut self,
+        &self,
         address: &Address,
         object: &'a Object,
         schema: &TypeSchema,
+        found: &mut Notes,
     ) -> Option<Live<'a>> {
         let stored = match stored_attributes(&object.attributes, schema) {
             Ok(stored) => Arc::new(stored),
             Err(error) => {
-                self.diagnostics.push(diagnostics::state_is_damaged(address, &error));
+                found.diagnostics.push(diagnostics::state_is_damaged(address, &error));
                 return None;
             }
         };
@@ -323,7 +280,7 @@ impl<'a> Planner<'a> {
             Some(Observed::Gone) if self.blocked.contains_key(address) => None,
             Some(Observed::Gone) => {
                 let id = object.id.clone();
-                self.seen.push(Record::Vanished { address: address.clone(), object: id });
+                found.seen.push(Record::Vanished { address: address.clone(), object: id });
                 None
             }
             Some(Observed::Live(observed)) => {
@@ -343,91 +300,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn note_drift(
-        &mut self,
-        address: &Address,
-        resource: &ResourceConfig,
-        current: Option<&Object>,
-        live: Option<&Live<'_>>,
-    ) {
-        let Some(object) = current else { return };
-        let schema = &resource.schema;
-        let Some(live) = live else {
-            if let Ok(before) = stored_attributes(&object.attributes, schema) {
-                let address = address.clone();
-                let attributes = Vec::new();
-                self.drift.push(Drift { address, before, after: None, attributes, proposal: None });
-            }
-            return;
-        };
-        if !object.progress.is_ready() {
-            return;
-        }
-        let mut attributes = drifted(live, schema, &self.input.snapshot.seal_key);
-        // What the spec leaves to others is no drift when they change it.
-        attributes.retain(|name| !resource.lifecycle.ignore_changes.contains(name));
-        if attributes.is_empty() {
-            return;
-        }
-        self.drift.push(Drift {
-            address: address.clone(),
-            before: (*live.stored).clone(),
-            after: Some((*live.attributes).clone()),
-            proposal: decide::proposal(resource, &attributes, &live.attributes),
-            attributes,
-        });
-    }
-
-    fn mark_drifted_causes(&self, change: &mut Change) {
-        let Some(drift) = self.drift.last().filter(|drift| drift.address == change.address) else {
-            return;
-        };
-        let key = &self.input.snapshot.seal_key;
-        for cause in &mut change.causes {
-            let wanted = change.after.as_ref().and_then(|after| after.get(&cause.attribute));
-            let stored = drift.before.get(&cause.attribute);
-            cause.drifted = drift.attributes.contains(&cause.attribute)
-                && wanted.zip(stored).is_some_and(|(w, s)| compare::agree(w, s, key));
-        }
-    }
-
-    /// The triggers that fire are remembered before anything is called: their replace may fail, or
-    /// be no part of this plan.
-    fn note_triggered(&mut self, address: &Address, object: &Object, made_with: triggers::Fired) {
-        if !made_with.is_empty() {
-            let (address, object) = (address.clone(), object.id.clone());
-            self.seen.push(Record::Triggered { address, object, made_with });
-        }
-    }
-
-    /// What the state takes over without a call.
-    fn note_seen(
-        &mut self,
-        address: &Address,
-        draft: &Draft,
-        entry: Option<&Entry>,
-        live: Option<&Live<'_>>,
-    ) {
-        let (Some(live), Some(entry)) = (live, entry) else { return };
-        let change = &draft.change;
-        if change.action != Action::NoOp || draft.held == Some(Hold::InDoubt) {
-            return;
-        }
-        let record = if draft.held.is_some() {
-            accepted(address, live, entry)
-        } else {
-            let next = Next {
-                progress: &Progress::Ready,
-                managed: &change.managed,
-                sensitive: &change.sensitive,
-                dependencies: &change.dependencies,
-            };
-            next.record(address, live, entry)
-        };
-        self.seen.extend(record);
-    }
-
-    fn finish(mut self) -> (Plan, Diagnostics) {
+    fn finish(mut self, workers: &dyn Workers) -> (Plan, Diagnostics) {
         self.drafts.sort_by(|a, b| {
             let (a, b) = (&a.change, &b.change);
             (&a.address, a.deposed, &a.object).cmp(&(&b.address, b.deposed, &b.object))
@@ -450,7 +323,7 @@ impl<'a> Planner<'a> {
         };
         let mut diagnostics = self.diagnostics;
         if !diagnostics.has_errors() {
-            for note in lint::lint(&plan) {
+            for note in lint::lint_with(&plan, workers) {
                 diagnostics.push(diagnostics::internal(note));
             }
         }
@@ -502,64 +375,5 @@ impl<'a> Planner<'a> {
             objects: self.objects(),
             secrets: outputs::needed_secrets(self),
         }
-    }
-}
-
-fn object_of_null() -> crate::value::Datum {
-    crate::value::Datum::plain(Value::Null)
-}
-
-/// The managed attributes whose live value is not the state's.
-fn drifted(live: &Live<'_>, schema: &TypeSchema, key: &crate::digest::SealKey) -> Vec<Name> {
-    let managed = live.object.managed.iter().filter(|name| compare::is_stable(schema, name));
-    compare::differing(managed, &live.stored, &live.attributes, key).into_iter().collect()
-}
-
-/// The record that accepts what is live and changes nothing else; none when nothing moved.
-pub(super) fn accepted(address: &Address, live: &Live<'_>, entry: &Entry) -> Option<Record> {
-    let next = Next {
-        progress: &live.object.progress,
-        managed: &live.object.managed,
-        sensitive: &live.object.sensitive,
-        dependencies: &entry.dependencies,
-    };
-    next.record(address, live, entry)
-}
-
-/// What the state is to say of an object beside its attributes.
-struct Next<'a> {
-    progress: &'a Progress,
-    managed: &'a Set<Name>,
-    sensitive: &'a Paths,
-    dependencies: &'a Set<Address>,
-}
-
-impl Next<'_> {
-    /// The record that says it; none when the state says it already.
-    fn record(&self, address: &Address, live: &Live<'_>, entry: &Entry) -> Option<Record> {
-        let object = live.object;
-        let moved = !Arc::ptr_eq(&live.attributes, &live.stored) && live.attributes != live.stored;
-        let same = !moved
-            && *self.progress == object.progress
-            && *self.managed == object.managed
-            && *self.sensitive == object.sensitive
-            && *self.dependencies == entry.dependencies;
-        if same {
-            return None;
-        }
-        let attributes = if moved {
-            Stored::of_sealed(&Value::Map(live.attributes.clone()))
-        } else {
-            object.attributes.clone()
-        };
-        Some(Record::Seen {
-            address: address.clone(),
-            object: object.id.clone(),
-            progress: self.progress.clone(),
-            attributes,
-            managed: self.managed.clone(),
-            sensitive: self.sensitive.clone(),
-            dependencies: self.dependencies.clone(),
-        })
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::hold::Hold;
 use super::input::Mode;
-use super::planner::{Draft, Live, Planner, accepted};
+use super::instance::accepted;
+use super::planner::{Draft, Live, Notes, Planner};
 use super::{Action, Change, Reason, Staying, Use, diagnostics, farewell, rules};
 use crate::address::Address;
 use crate::journal::Record;
@@ -65,7 +66,7 @@ fn remove_current(
 ) {
     let snapshot_entry = &planner.input.snapshot.entries[address];
     let Some(object) = snapshot_entry.current.as_ref() else { return };
-    let Some(live) = planner.live(address, object, schema) else { return };
+    let Some(live) = live(planner, address, object, schema) else { return };
     let config = planner.input.config.resources.get(&address.block);
     let held = held(planner, address, object);
     let reason = reason(planner, address, config);
@@ -105,7 +106,7 @@ fn remove_deposed(
 ) {
     let entries = &planner.input.snapshot.entries;
     let Some(object) = entries[address].object(&object.id) else { return };
-    let Some(live) = planner.live(address, object, schema) else { return };
+    let Some(live) = live(planner, address, object, schema) else { return };
     let mut change = ending(address, entry, object, &live);
     change.deposed = true;
     let held = held(planner, address, object);
@@ -116,6 +117,18 @@ fn remove_deposed(
         change.reason = Reason::Deposed;
     }
     planner.drafts.push(draft(change, schema, held));
+}
+
+fn live<'a>(
+    planner: &mut Planner<'a>,
+    address: &Address,
+    object: &'a Object,
+    schema: &TypeSchema,
+) -> Option<Live<'a>> {
+    let mut found = Notes::default();
+    let live = planner.live(address, object, schema, &mut found);
+    planner.note(found);
+    live
 }
 
 /// Why an object that is to go stays for now, if it does.

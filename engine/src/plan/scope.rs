@@ -2,13 +2,14 @@
 //! planned objects of the resources before it.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
 use crate::address::{Address, Block, Name};
 use crate::expression::evaluate::{self, Scope};
+use crate::expression::visit::roots;
 use crate::expression::{Expr, Root};
 use crate::sorted::Set;
 use crate::spec::Config;
@@ -77,12 +78,11 @@ pub(super) struct SpecScope<'a> {
     config: &'a Config,
     planned: &'a Planned,
     locals: &'a LocalCache,
-    each: Option<Each>,
+    each: Option<&'a Each>,
     touched: RefCell<Vec<Address>>,
 }
 
 /// `each` of one instance.
-#[derive(Clone)]
 pub(super) struct Each {
     /// `each.key`.
     pub(super) key: Name,
@@ -92,9 +92,19 @@ pub(super) struct Each {
     pub(super) source: Expr,
 }
 
-/// Locals that were computed, each with the resources it looked at.
+/// What came of the locals that were computed. Who computes one that another is computing meanwhile
+/// gets the same.
 #[derive(Default)]
-pub(super) struct LocalCache(RefCell<BTreeMap<Name, (Datum, Set<Address>)>>);
+pub(super) struct LocalCache(Mutex<BTreeMap<Name, Local>>);
+
+/// A local with the resources it looked at, or why it cannot be computed.
+type Local = Result<(Datum, Set<Address>), String>;
+
+impl LocalCache {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Name, Local>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl<'a> SpecScope<'a> {
     /// The scope outside any instance.
@@ -104,7 +114,7 @@ impl<'a> SpecScope<'a> {
 
     /// With `each` of an instance.
     #[must_use]
-    pub(super) fn with_each(mut self, each: Option<Each>) -> Self {
+    pub(super) fn with_each(mut self, each: Option<&'a Each>) -> Self {
         self.each = each;
         self
     }
@@ -115,20 +125,52 @@ impl<'a> SpecScope<'a> {
     }
 
     fn local(&self, name: &Name) -> Result<Datum, String> {
-        if let Some((datum, touched)) = self.locals.0.borrow().get(name) {
-            self.touched.borrow_mut().extend(touched.iter().cloned());
-            return Ok(datum.clone());
+        if !self.config.locals.contains_key(name) {
+            return Err(format!("there is no local `{name}`"));
         }
-        let local =
-            self.config.locals.get(name).ok_or_else(|| format!("there is no local `{name}`"))?;
-        // A scope of its own, so that what the local looks at is known by itself. Locals are
-        // acyclic: the spec's resolution proved it.
-        let own = SpecScope::new(self.config, self.planned, self.locals);
-        let datum = evaluate::evaluate(&local.expr, &own).map_err(|error| error.message)?;
-        let touched = own.touched();
-        self.touched.borrow_mut().extend(touched.iter().cloned());
-        self.locals.0.borrow_mut().insert(name.clone(), (datum.clone(), touched));
+        let known = self.locals.known().get(name).cloned();
+        let (datum, touched) = match known {
+            Some(local) => local?,
+            None => self.computed_local(name)?,
+        };
+        self.touched.borrow_mut().extend(touched);
         Ok(datum)
+    }
+
+    /// Computes what a local refers to before the local, so that a long chain of locals needs no deep
+    /// stack. Locals are acyclic: the spec's resolution proved it.
+    fn computed_local(&self, name: &Name) -> Local {
+        let mut last = Err(format!("there is no local `{name}`"));
+        for (name, expr) in self.locals_before(name) {
+            // A scope of its own, so that what the local looks at is known by itself.
+            let own = SpecScope::new(self.config, self.planned, self.locals);
+            let datum = evaluate::evaluate(expr, &own).map_err(|error| error.message);
+            last = datum.map(|datum| (datum, own.touched()));
+            self.locals.known().insert(name.clone(), last.clone());
+        }
+        last
+    }
+
+    /// The locals that one needs and that are not known yet, those first that others need; at the end
+    /// itself.
+    fn locals_before(&self, last: &Name) -> Vec<(&'a Name, &'a Expr)> {
+        let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
+        let of = |name: &Name| self.config.locals.get_key_value(name);
+        let mut open: Vec<_> = of(last).map(|local| (local, false)).into_iter().collect();
+        while let Some(((name, local), is_ready)) = open.pop() {
+            let is_known = || name != last && self.locals.known().contains_key(name);
+            if is_ready {
+                order.push((name, &local.expr));
+            } else if !is_known() && seen.insert(name) {
+                open.push(((name, local), true));
+                roots(&local.expr, &mut |root, _| {
+                    if let Root::Local(other) = root {
+                        open.extend(of(other).map(|local| (local, false)));
+                    }
+                });
+            }
+        }
+        order
     }
 
     fn touch(&self, address: Address) {

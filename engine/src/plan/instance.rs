@@ -1,0 +1,280 @@
+//! One instance: what the spec wants of it beside what is live, and what is decided about it.
+//!
+//! Nothing of the planner changes here, so instances that need nothing of one another can be looked
+//! at in any order, and at once. What was found is handed back; the planner takes it over.
+
+use std::sync::Arc;
+
+use super::hold::Hold;
+use super::input::Mode;
+use super::live::stored_attributes;
+use super::planner::{Draft, Live, Notes, Planner};
+use super::scope::{SpecScope, object};
+use super::wanted::{self, Instance, Wanted};
+use super::{Action, Change, Drift, compare, decide, guards, imports, names, triggers, uses};
+use crate::address::{Address, Name};
+use crate::digest::SealKey;
+use crate::journal::Record;
+use crate::schema::TypeSchema;
+use crate::sorted::Set;
+use crate::spec::ResourceConfig;
+use crate::state::{Entry, Object, Progress};
+use crate::stored::Stored;
+use crate::value::{Datum, Paths, Value};
+
+/// What came of an instance.
+pub(super) struct Outcome {
+    /// The object, as others may refer to it.
+    pub(super) object: Datum,
+    /// What is decided; none where the spec disables it, or is wrong about it.
+    pub(super) draft: Option<Draft>,
+    /// Whether the spec wants it to exist.
+    pub(super) is_enabled: bool,
+    pub(super) notes: Notes,
+}
+
+/// Looks at an instance with what was planned before it, and decides.
+pub(super) fn decide<'a>(
+    planner: &Planner<'a>,
+    resource: &'a ResourceConfig,
+    instance: &Instance,
+) -> Outcome {
+    let Instance { address, each } = instance;
+    let input = planner.input;
+    let entry = input.snapshot.entries.get(address);
+    let scope = SpecScope::new(input.config, &planner.planned, &planner.locals);
+    let scope = scope.with_each(each.as_ref());
+    let mut found = Notes::default();
+    let diagnostics = &mut found.diagnostics;
+    let enabled = resource.lifecycle.enabled.as_ref();
+    let enabled = wanted::flag(enabled, "enabled", &scope, address, diagnostics);
+    let is_enabled = enabled != Some(false);
+    let wanted =
+        if is_enabled { wanted::wanted(resource, address, &scope, diagnostics) } else { None };
+    let mut flags = decide::flags(resource, &scope, address, diagnostics);
+    let current = entry.and_then(|entry| entry.current.as_ref());
+    let key = &input.snapshot.seal_key;
+    let fired = triggers::fired(resource, &scope, &planner.changing, current, key);
+    flags.triggered = fired.is_some();
+    let looked = Looked { planner, resource, address, entry, flags, fired };
+    let decided = wanted.and_then(|wanted| looked.decide(&wanted, &mut found).ok());
+    let (object, draft) = match decided {
+        Some((object, draft)) => (object, Some(draft)),
+        None if !is_enabled => (Datum::plain(Value::Null), None),
+        // What could not be evaluated was said; it is planned as unknown, so that what refers to
+        // it is still checked.
+        None => (object(decide::all_unknown(&resource.schema, address), Paths::none()), None),
+    };
+    Outcome { object, draft, is_enabled, notes: found }
+}
+
+/// An instance of which everything but its attributes was evaluated.
+struct Looked<'p, 'a> {
+    planner: &'p Planner<'a>,
+    resource: &'a ResourceConfig,
+    address: &'p Address,
+    entry: Option<&'a Entry>,
+    flags: decide::Flags,
+    fired: Option<triggers::Fired>,
+}
+
+impl Looked<'_, '_> {
+    fn decide(
+        mut self,
+        wanted: &Wanted,
+        found: &mut Notes,
+    ) -> Result<(Datum, Draft), imports::Refused> {
+        let Self { planner, resource, address, entry, .. } = self;
+        let input = planner.input;
+        let held = self.hold(wanted);
+        let imported = match &held {
+            Some(_) => None,
+            None => imports::imported(input, resource, address, wanted, &mut found.diagnostics)?,
+        };
+        let current = entry.and_then(|entry| entry.current.as_ref());
+        let live = match &imported {
+            Some(imported) => Some(imported.live()),
+            None => {
+                current.and_then(|current| planner.live(address, current, &resource.schema, found))
+            }
+        };
+        // There was nothing before that it could have been made with.
+        self.flags.triggered &= imported.is_none();
+        let drift = current.and_then(|current| self.drift(current, live.as_ref()));
+        let case = decide::Case {
+            resource,
+            address,
+            wanted,
+            live: live.as_ref(),
+            vanished: live.is_none() && current.is_some(),
+            flags: self.flags,
+            held: held.as_ref(),
+            asked: input.options.replace.contains(address),
+            key: &input.snapshot.seal_key,
+        };
+        let mut decision = decide::decide(&case, &mut found.diagnostics);
+        let import = input.config.imports.get(address);
+        if let (Some(imported), Some(import)) = (&imported, import) {
+            found.seen.extend(imported.take_over(&mut decision, import, &mut found.diagnostics));
+        }
+        let mut draft = decision.draft;
+        uses::remember_ignored(input, resource, &mut draft.change);
+        if let Some(drift) = drift {
+            mark_drifted_causes(&drift, &input.snapshot.seal_key, &mut draft.change);
+            found.drift.push(drift);
+        }
+        self.note_seen(&draft, live.as_ref(), found);
+        self.check(&draft, imported.is_some(), found);
+        if live.is_some() && imported.is_none() {
+            self.note_triggered(current, found);
+        }
+        let sensitive = draft.change.sensitive.clone();
+        Ok((object(decision.planned, sensitive), draft))
+    }
+
+    /// Why the instance is left alone, if it is.
+    fn hold(&self, wanted: &Wanted) -> Option<Hold> {
+        let Self { planner, address, .. } = self;
+        if planner.blocked.contains_key(address)
+            || wanted.dependencies.iter().any(|on| planner.held.contains(on))
+        {
+            return Some(Hold::InDoubt);
+        }
+        if let Some(user) = planner.waiting.get(address) {
+            return Some(Hold::still_used(user));
+        }
+        let is_meant = planner.selection.includes(address);
+        (planner.input.options.mode == Mode::RefreshOnly || !is_meant).then_some(Hold::LeftOut)
+    }
+
+    /// How the object changed outside, if it did.
+    fn drift(&self, object: &Object, live: Option<&Live<'_>>) -> Option<Drift> {
+        let Self { resource, address, .. } = self;
+        let schema = &resource.schema;
+        let Some(live) = live else {
+            let before = stored_attributes(&object.attributes, schema).ok()?;
+            let (address, attributes) = (Address::clone(address), Vec::new());
+            return Some(Drift { address, before, after: None, attributes, proposal: None });
+        };
+        if !object.progress.is_ready() {
+            return None;
+        }
+        let mut attributes = drifted(live, schema, &self.planner.input.snapshot.seal_key);
+        // What the spec leaves to others is no drift when they change it.
+        attributes.retain(|name| !resource.lifecycle.ignore_changes.contains(name));
+        (!attributes.is_empty()).then(|| Drift {
+            address: Address::clone(address),
+            before: (*live.stored).clone(),
+            after: Some((*live.attributes).clone()),
+            proposal: decide::proposal(resource, &attributes, &live.attributes),
+            attributes,
+        })
+    }
+
+    fn check(&self, draft: &Draft, is_imported: bool, found: &mut Notes) {
+        let diagnostics = &mut found.diagnostics;
+        // An import makes and ends nothing; one that would was refused.
+        if !is_imported {
+            guards::check(self.resource, draft, self.flags, diagnostics);
+        }
+        if !is_imported || draft.change.action == Action::Import {
+            names::check_strangers(self.planner.input, draft, diagnostics);
+        }
+    }
+
+    /// The triggers that fire are remembered before anything is called: their replace may fail, or
+    /// be no part of this plan.
+    fn note_triggered(self, current: Option<&Object>, found: &mut Notes) {
+        if let (Some(made_with), Some(object)) = (self.fired, current)
+            && !made_with.is_empty()
+        {
+            let (address, object) = (self.address.clone(), object.id.clone());
+            found.seen.push(Record::Triggered { address, object, made_with });
+        }
+    }
+
+    /// What the state takes over without a call.
+    fn note_seen(&self, draft: &Draft, live: Option<&Live<'_>>, found: &mut Notes) {
+        let (Some(live), Some(entry)) = (live, self.entry) else { return };
+        let change = &draft.change;
+        if change.action != Action::NoOp || draft.held == Some(Hold::InDoubt) {
+            return;
+        }
+        let record = if draft.held.is_some() {
+            accepted(self.address, live, entry)
+        } else {
+            let next = Next {
+                progress: &Progress::Ready,
+                managed: &change.managed,
+                sensitive: &change.sensitive,
+                dependencies: &change.dependencies,
+            };
+            next.record(self.address, live, entry)
+        };
+        found.seen.extend(record);
+    }
+}
+
+fn mark_drifted_causes(drift: &Drift, key: &SealKey, change: &mut Change) {
+    for cause in &mut change.causes {
+        let wanted = change.after.as_ref().and_then(|after| after.get(&cause.attribute));
+        let stored = drift.before.get(&cause.attribute);
+        cause.drifted = drift.attributes.contains(&cause.attribute)
+            && wanted.zip(stored).is_some_and(|(w, s)| compare::agree(w, s, key));
+    }
+}
+
+/// The managed attributes whose live value is not the state's.
+fn drifted(live: &Live<'_>, schema: &TypeSchema, key: &SealKey) -> Vec<Name> {
+    let managed = live.object.managed.iter().filter(|name| compare::is_stable(schema, name));
+    compare::differing(managed, &live.stored, &live.attributes, key).into_iter().collect()
+}
+
+/// The record that accepts what is live and changes nothing else; none when nothing moved.
+pub(super) fn accepted(address: &Address, live: &Live<'_>, entry: &Entry) -> Option<Record> {
+    let next = Next {
+        progress: &live.object.progress,
+        managed: &live.object.managed,
+        sensitive: &live.object.sensitive,
+        dependencies: &entry.dependencies,
+    };
+    next.record(address, live, entry)
+}
+
+/// What the state is to say of an object beside its attributes.
+struct Next<'a> {
+    progress: &'a Progress,
+    managed: &'a Set<Name>,
+    sensitive: &'a Paths,
+    dependencies: &'a Set<Address>,
+}
+
+impl Next<'_> {
+    /// The record that says it; none when the state says it already.
+    fn record(&self, address: &Address, live: &Live<'_>, entry: &Entry) -> Option<Record> {
+        let object = live.object;
+        let moved = !Arc::ptr_eq(&live.attributes, &live.stored) && live.attributes != live.stored;
+        let same = !moved
+            && *self.progress == object.progress
+            && *self.managed == object.managed
+            && *self.sensitive == object.sensitive
+            && *self.dependencies == entry.dependencies;
+        if same {
+            return None;
+        }
+        let attributes = if moved {
+            Stored::of_sealed(&Value::Map(live.attributes.clone()))
+        } else {
+            object.attributes.clone()
+        };
+        Some(Record::Seen {
+            address: address.clone(),
+            object: object.id.clone(),
+            progress: self.progress.clone(),
+            attributes,
+            managed: self.managed.clone(),
+            sensitive: self.sensitive.clone(),
+            dependencies: self.dependencies.clone(),
+        })
+    }
+}
