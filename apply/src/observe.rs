@@ -308,10 +308,10 @@ fn find_unowned(
             let Some(Value::String(name)) = object.attributes.get(name_attribute) else {
                 continue;
             };
-            // The cheap question first: most names of most strangers hold no nonce at all.
-            let mut watched = snapshot.watched.iter().filter(|_| Nonce::is_likely_in(name));
+            // The cheap question first: most names of most strangers are no nonce at all.
+            let mut watched = snapshot.watched.iter().filter(|_| Nonce::is_likely(name));
             let watched = watched.find(|watched| {
-                watched.provider == key.0 && watched.ty == key.1 && watched.nonce.is_in(name)
+                watched.provider == key.0 && watched.ty == key.1 && watched.nonce.is(name)
             });
             if let Some(watched) = watched {
                 observations.leftovers.push(Leftover {

@@ -54,8 +54,7 @@ impl fmt::Display for ObjectId {
 
 /// What makes a create ours: drawn at random, recorded first, sent as the object's first name.
 ///
-/// The text is `plumb-` and 26 letters and digits (128 bits), so it is found in a name even where
-/// a server appends to names.
+/// The text is `plumb-` and 26 letters and digits (128 bits).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nonce(pub Name);
@@ -73,12 +72,19 @@ impl Nonce {
         Self(text.into())
     }
 
-    /// Says whether a listed name may hold a nonce at all.
-    pub fn is_likely_in(name: &str) -> bool {
-        name.contains("plumb-")
+    /// Says whether a listed name may be a nonce at all.
+    pub fn is_likely(name: &str) -> bool {
+        name.starts_with("plumb-")
     }
 
-    /// Says whether a listed name is, or was made from, this nonce.
+    /// Says whether a listed name is this nonce, which makes its object ours. A name that has more
+    /// than that is a stranger's: people copy objects, and consoles name a copy after the original.
+    pub fn is(&self, name: &str) -> bool {
+        *self.0 == *name
+    }
+
+    /// Says whether a name was made from this nonce. That is no proof of whose an object is; it
+    /// tells only of one that is known to be ours whether it still bears its first name.
     pub fn is_in(&self, name: &str) -> bool {
         name.contains(&*self.0)
     }

@@ -223,7 +223,7 @@ impl Provider for Cloud {
         }
         Ok(all
             .into_iter()
-            .filter(|object| create.nonce.is_in(object.attributes["name"].as_str().unwrap()))
+            .filter(|object| create.nonce.is(object.attributes["name"].as_str().unwrap()))
             .collect())
     }
 

@@ -1,5 +1,6 @@
 //! What the simulator found, each as the shortest story that shows it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -338,6 +339,34 @@ async fn a_name_like_ours_is_a_strangers_name() {
     assert_eq!(world.plan_text(DISK).await, "");
     world.apply("[local]\n").await.unwrap();
     assert_eq!(world.cloud.names("disk"), [other.to_string()]);
+}
+
+/// How consoles and people name a copy.
+const COPIES: [fn(&str) -> String; 4] = [
+    |name| format!("{name}-copy"),
+    |name| format!("{name} (copy)"),
+    |name| format!("{name} keep this"),
+    |name| format!("Copy of {name}"),
+];
+
+#[tokio::test(start_paused = true)]
+async fn copies_of_what_bears_a_one_time_name_are_strangers() {
+    for fault in [Fault::LostBefore, Fault::LostAfter, Fault::Doubled] {
+        let world = World::new();
+        world.cloud.shared.lock().unwrap().faults.insert(0, fault);
+        world.apply(DISK).await.unwrap();
+        let snapshot = fold(world.store.load().await.unwrap(), &world.host).unwrap().snapshot;
+        let nonce = snapshot.watched.first().expect("the create is watched").nonce.to_string();
+        for copy in COPIES {
+            let name = Value::string(copy(&nonce));
+            world.cloud.put("disk", &[("name", name), ("size", Value::Integer(99))]);
+        }
+        converges(&world, DISK).await;
+        world.apply("[local]\n").await.unwrap();
+        let copies: BTreeSet<_> = COPIES.map(|copy| copy(&nonce)).into();
+        let left: BTreeSet<_> = world.cloud.names("disk").into_iter().collect();
+        assert_eq!(left, copies, "only ours goes");
+    }
 }
 
 #[tokio::test(start_paused = true)]

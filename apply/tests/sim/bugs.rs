@@ -335,7 +335,7 @@ impl Provider for BadProvider {
         all.retain(|object| {
             let own = object.attributes.get("name");
             own == name.as_ref()
-                || own.and_then(Value::as_str).is_some_and(|own| create.nonce.is_in(own))
+                || own.and_then(Value::as_str).is_some_and(|own| create.nonce.is(own))
         });
         Ok(all)
     }

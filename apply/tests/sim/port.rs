@@ -112,7 +112,7 @@ impl Provider for Cloud {
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
         self.0.look("find").await?;
         let mut found = self.0.listed(ty);
-        found.retain(|object| create.nonce.is_in(object.attributes["name"].as_str().unwrap()));
+        found.retain(|object| create.nonce.is(object.attributes["name"].as_str().unwrap()));
         Ok(found)
     }
 

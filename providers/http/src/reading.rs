@@ -104,7 +104,7 @@ impl<'a> Subject<'a> {
             Identity::OneTimeName { attribute } => {
                 let bears = |object: &Object| {
                     let name = object.attributes.get(attribute).and_then(Value::as_str);
-                    name.is_some_and(|name| lookup.nonce.is_in(name))
+                    name.is_some_and(|name| lookup.nonce.is(name))
                 };
                 Ok(shared.list(self.list()).await?.iter().filter(|o| bears(o)).cloned().collect())
             }
