@@ -37,6 +37,8 @@ pub(crate) enum Bug {
     ForgetWatched,
     ForgetDeposed,
     ResultBeforeIntent,
+    SkipAdopted,
+    AdoptAnother,
     // The calls.
     ResendAfterTimeout,
     BelieveUnavailable,
@@ -111,6 +113,8 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::ForgetWatched, 11),
     (Bug::ForgetDeposed, 330),
     (Bug::ResultBeforeIntent, 0),
+    (Bug::SkipAdopted, 9),
+    (Bug::AdoptAnother, 9),
     (Bug::ResendAfterTimeout, 156),
     (Bug::BelieveUnavailable, 14),
     (Bug::NotSentIsDone, 340),
@@ -458,6 +462,16 @@ impl Held for NoLock {
     }
 }
 
+/// Takes the other one of two objects that are on offer.
+fn adopt_another(record: &mut Record) {
+    if let Record::Adopted { object, deposed: false, .. } = record {
+        let (id, other) = (&*object.id.0, [("offer0", "offer1"), ("offer1", "offer0")]);
+        if let Some((one, two)) = other.iter().find(|(one, _)| id.contains(one)) {
+            object.id = ObjectId(id.replace(one, two).as_str().into());
+        }
+    }
+}
+
 struct BadHeld {
     bug: Bug,
     held: Box<dyn Held>,
@@ -474,6 +488,10 @@ impl BadHeld {
                 .retain(|r| !matches!(r, Record::Finished { outcome: Outcome::Done { .. }, .. })),
             Bug::SkipResolved => records.retain(|r| !matches!(r, Record::Resolved { .. })),
             Bug::SwapRecords => records.reverse(),
+            Bug::SkipAdopted => {
+                records.retain(|r| !matches!(r, Record::Adopted { deposed: false, .. }));
+            }
+            Bug::AdoptAnother => records.iter_mut().for_each(adopt_another),
             Bug::ResultBeforeIntent => {
                 records.sort_by_key(|r| matches!(r, Record::Started(_)));
                 // Intents wait for the next write.

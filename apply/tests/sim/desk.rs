@@ -88,6 +88,15 @@ impl Store for Desk {
         let loaded = held.loaded();
         let known = loaded.snapshot.as_ref().map_or(0, |snapshot| snapshot.next_call);
         let next_call = after(known, &loaded.records);
+        if !lock(&self.runner.sky).asked_for.is_empty()
+            && let Some(mut snapshot) = loaded.snapshot.clone()
+        {
+            // What does not fold is told by whoever runs.
+            let folds = loaded.records.iter().all(|record| snapshot.fold(record).is_ok());
+            if folds {
+                lock(&self.runner.sky).take_over_what(&snapshot);
+            }
+        }
         let held = DeskHeld { held, runner: self.runner.clone(), broken: false, next_call };
         if let Some(snapshot) = &held.loaded().snapshot {
             held.told(snapshot);
@@ -132,7 +141,11 @@ impl Held for DeskHeld {
         }
         self.held.append(records).await?;
         self.told_records(records);
-        lock(&self.runner.sky).written(self.runner.number, records);
+        {
+            let mut sky = lock(&self.runner.sky);
+            sky.written(self.runner.number, records);
+            sky.adopted(self.runner.number, records);
+        }
         self.runner.note(format_args!("appends {}", words(records)));
         self.runner.boundary("after an append").await;
         if fails.is_some() { Err(failed("no answer")) } else { Ok(()) }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::dialect::Room;
 use crate::faults::Rates;
+use crate::imports::Offer;
 use crate::schedule::{Disk, Image, RunPlan, Schedule, Spec, StoreKind, Unit};
 use crate::{number, play};
 
@@ -52,9 +53,28 @@ fn plans() -> Vec<(&'static str, Spec, Spec)> {
         ("replace what is used", base(), chain(10, "us", "thin", 1)),
         ("replace, creating first", base(), chain(10, "eu", "full", 1)),
         ("replace both", base(), chain(10, "us", "full", 1)),
+        ("take over", none.clone(), taking_over(base())),
         ("delete a chain", base(), none.clone()),
         ("delete a fan", fan, none),
     ]
+}
+
+/// The same, of which a stranger made the disk and the unit already, otherwise than they are wanted.
+fn taking_over(spec: Spec) -> Spec {
+    let taken = [("disk", "disk-offer0"), ("unit", "unit-offer1")];
+    let imports = taken.map(|(ty, id)| ((ty, 0), id.to_owned())).into();
+    Spec { imports, ..spec }
+}
+
+fn offers(spec: &Spec) -> Vec<Offer> {
+    let offer = |((ty, _), id): (&(&'static str, u8), &String)| Offer {
+        ty,
+        id: id.clone(),
+        name: "found".to_owned(),
+        text: "eu",
+        number: 2,
+    };
+    spec.imports.iter().map(offer).collect()
 }
 
 fn run(spec: &Spec, crash_at: Option<u64>) -> RunPlan {
@@ -71,6 +91,9 @@ fn run(spec: &Spec, crash_at: Option<u64>) -> RunPlan {
         saved_for_ms: None,
         other: None,
         meddling: None,
+        offers: Vec::new(),
+        withdraws: None,
+        by_command: false,
         idle_ms: 0,
     }
 }
@@ -84,7 +107,8 @@ fn crash_everywhere(
     store: StoreKind,
 ) -> usize {
     for boundary in 0..BOUNDARIES_MAX {
-        let runs = vec![run(before, None), run(after, Some(boundary))];
+        let mut runs = vec![run(before, None), run(after, Some(boundary))];
+        runs[0].offers = offers(after);
         let outcome = play(&Schedule { room, store, runs }, None, true);
         let (violations, lines) = (&outcome.violations, outcome.lines.join("\n"));
         assert!(

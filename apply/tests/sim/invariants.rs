@@ -11,7 +11,7 @@ use crate::simulation::Simulation;
 use crate::sky::{Live, lock};
 
 /// The durable state, as the next run will see it; none if it cannot be read.
-async fn durable(simulation: &Simulation) -> Option<Snapshot> {
+pub(crate) async fn durable(simulation: &Simulation) -> Option<Snapshot> {
     let loaded = match simulation.store.load().await {
         Ok(loaded) => loaded,
         Err(error) => {
@@ -46,6 +46,12 @@ pub(crate) async fn after_run(simulation: &Simulation, number: usize) {
         nonces.extend(pending.filter_map(|pending| pending.started.nonce.clone()));
     }
     let mut sky = lock(&simulation.sky);
+    if std::mem::take(&mut sky.was_cut) {
+        sky.let_go(&ids);
+    }
+    if let Some(snapshot) = &snapshot {
+        sky.take_over_what(snapshot);
+    }
     let lost: Vec<String> = sky
         .objects
         .iter()

@@ -14,6 +14,7 @@ mod dialect;
 mod exhaustive;
 mod faults;
 mod graphql;
+mod imports;
 mod invariants;
 mod platter;
 mod port;

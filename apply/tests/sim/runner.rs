@@ -1,11 +1,13 @@
 //! One runner: a process with its dice, and its boundaries, at which it can die or be stopped.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::plan::Plan;
 use engine::schema::ProviderSchema;
+use engine::state::ObjectId;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -24,6 +26,8 @@ pub(crate) struct Runner {
     pub(crate) destroy: bool,
     /// What is replaced because a person asked.
     pub(crate) asked: Option<String>,
+    /// What is taken over by commands before the run.
+    pub(crate) commands: BTreeMap<String, ObjectId>,
     /// Which part of the spec the run is about.
     pub(crate) narrow: Option<(Narrow, String)>,
     pub(crate) rates: Rates,
@@ -51,6 +55,7 @@ impl Runner {
             spec: spec.clone(),
             destroy: false,
             asked: None,
+            commands: BTreeMap::new(),
             narrow: None,
             rates: Rates::default(),
             rng: Mutex::new(Rng::new(seed)),

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use crate::dialect::Room;
 use crate::faults::Rates;
+use crate::imports::{self, Offer, Place};
 use crate::rng::Rng;
 
 /// A spec: what is wanted, in the shapes of the cloud.
@@ -18,6 +19,8 @@ pub(crate) struct Spec {
     /// Keys of a block with `for_each`, of which each makes a disk and a unit that uses it.
     pub(crate) fleet: Vec<&'static str>,
     pub(crate) fleet_workers: u64,
+    /// What is to be taken over: where to, and the id.
+    pub(crate) imports: BTreeMap<Place, String>,
     /// The largest size so far: a disk that comes back may still be there, and cannot shrink.
     pub(crate) largest: u64,
 }
@@ -206,6 +209,9 @@ impl Spec {
         for key in &self.fleet {
             push(&|spec| spec.fleet.retain(|own| own != key));
         }
+        for place in self.imports.keys() {
+            push(&|spec| drop(spec.imports.remove(place)));
+        }
         all
     }
 
@@ -255,6 +261,7 @@ impl Spec {
             out.push_str(unused(room));
             out.push_str(hardware(room));
         }
+        self.import_blocks(room, &mut out);
         out
     }
 
@@ -340,6 +347,12 @@ pub(crate) struct RunPlan {
     pub(crate) other: Option<Other>,
     /// What a stranger does before it.
     pub(crate) meddling: Option<Meddling>,
+    /// What strangers have made by then, for whoever wants it.
+    pub(crate) offers: Vec<Offer>,
+    /// A stranger deletes something that was on offer, so long after the run began.
+    pub(crate) withdraws: Option<u64>,
+    /// What is to be taken over is so by a command of its own, and not by the spec.
+    pub(crate) by_command: bool,
     /// How long nobody runs afterwards.
     pub(crate) idle_ms: u64,
 }
@@ -413,6 +426,7 @@ impl Schedule {
             }
             runs.push(run);
         }
+        imports::draw(seed, &mut runs);
         let room = if seed % 6 == 5 { Room::Http } else { Room::Port };
         let store = if seed % 14 == 9 { StoreKind::File } else { StoreKind::Memory };
         Self { room, store, runs }
@@ -473,6 +487,9 @@ impl RunPlan {
             saved_for_ms: rng.per_mille(150).then(|| *rng.pick(&[0, 5_000, 60_000])),
             other,
             meddling,
+            offers: Vec::new(),
+            withdraws: None,
+            by_command: false,
             idle_ms: *rng.pick(&[0, 100, 3_000, 30_000, 200_000]),
         }
     }

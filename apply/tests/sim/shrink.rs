@@ -57,6 +57,15 @@ fn candidates(schedule: &Schedule) -> Vec<Schedule> {
         if run.meddling.is_some() {
             push(&|schedule| schedule.runs[number].meddling = None);
         }
+        if !run.offers.is_empty() {
+            push(&|schedule| drop(schedule.runs[number].offers.pop()));
+        }
+        if run.withdraws.is_some() {
+            push(&|schedule| schedule.runs[number].withdraws = None);
+        }
+        if run.by_command {
+            push(&|schedule| schedule.runs[number].by_command = false);
+        }
         if run.crash_at.is_some() {
             push(&|schedule| schedule.runs[number].crash_at = None);
         }

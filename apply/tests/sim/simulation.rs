@@ -18,6 +18,7 @@ use engine::plan::input::{Mode, Options, Target};
 use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{ResolveInput, resolve};
+use engine::state::ObjectId;
 use engine::work::InTurn;
 use state::file::FileStore;
 use state::memory::MemoryStore;
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bugs::{self, Bug};
 use crate::desk::Desk;
 use crate::dialect::Room;
+use crate::imports;
 use crate::invariants;
 use crate::platter::{Platter, Spindle};
 use crate::port::Cloud;
@@ -242,10 +244,28 @@ impl Simulation {
             runner.destroy = run.destroy;
             runner.asked = run.asked(runner.room).filter(|_| !run.destroy);
             runner.narrow = run.narrowed(runner.room);
+            if run.by_command {
+                runner.commands = run.spec.imported(runner.room);
+                runner.spec.imports.clear();
+            }
             runner.schema = bugs::schema(self.bug, runner.room);
             runner
         };
         let first = Arc::new(runner(number * 2, 0).crashing(run.crash_at).pausing(pause));
+        {
+            let mut sky = lock(&self.sky);
+            for offer in &run.offers {
+                sky.offer(offer);
+            }
+            let imported = run.spec.imported(first.room);
+            sky.ask_for(imported);
+        }
+        let withdraws = async {
+            if let Some(after) = run.withdraws {
+                sleep(Duration::from_millis(after)).await;
+                lock(&self.sky).withdraw();
+            }
+        };
         let asked = Asked {
             parallelism: run.parallelism,
             wait: Duration::ZERO,
@@ -254,7 +274,7 @@ impl Simulation {
         };
         let one = self.live(&first, asked);
         let Some(other) = &run.other else {
-            one.await;
+            tokio::join!(one, withdraws);
             if first.dead.load(Ordering::Relaxed) {
                 self.lose_power(run);
             }
@@ -280,7 +300,7 @@ impl Simulation {
             self.live(&second, Asked { wait, stop_after_ms: None, saved_for_ms: None, ..asked })
                 .await
         };
-        tokio::join!(one, two);
+        tokio::join!(one, two, withdraws);
     }
 
     /// A process that died may have died with its machine.
@@ -294,6 +314,7 @@ impl Simulation {
             sky.count("power cuts");
             // What nobody was told to be durable may be gone: calls, a serial, a whole first state.
             sky.last.clone_from(&sky.told);
+            sky.was_cut = true;
             platter.cut(&mut rng);
         }
     }
@@ -361,6 +382,9 @@ impl Simulation {
             running: false,
             workers: &InTurn,
         };
+        for (address, id) in &runner.commands {
+            self.import(&*store, &request, &host, asked, (address, id)).await?;
+        }
         let opened = self.open(&*store, &request, &host, asked).await?;
         let (mut session, mut plan) = match opened {
             Ok(opened) => opened,
@@ -398,6 +422,44 @@ impl Simulation {
         Ok(End::Done(Box::new(report), plan))
     }
 
+    /// Takes an object over as the command does.
+    async fn import(
+        &self,
+        store: &dyn Store,
+        request: &Request<'_>,
+        host: &Machine<'_>,
+        asked: Asked,
+        (address, id): (&str, &ObjectId),
+    ) -> Result<(), ApplyError> {
+        let holder = Holder { run: format!("r{}", host.runner.number), ..Holder::default() };
+        let address = address.parse().unwrap();
+        let mut session = Session::open(store, &holder, asked.wait, host, None).await?;
+        self.recover(&mut session, request.providers, host).await?;
+        let entry = session.snapshot().entries.get(&address);
+        if entry.is_none_or(|entry| entry.current.is_none()) {
+            let found = apply::import::import(&mut session, request, &address, id).await?;
+            for said in found.iter() {
+                host.runner.note(format_args!("  import: {}", said.summary));
+            }
+        }
+        session.close().await
+    }
+
+    async fn recover(
+        &self,
+        session: &mut Session,
+        providers: &Providers,
+        host: &Machine<'_>,
+    ) -> Result<(), ApplyError> {
+        if self.bug == Some(Bug::NoRecovery) {
+            return Ok(());
+        }
+        for record in recover(session.snapshot(), providers, host, &|_| {}).await {
+            session.record(record)?;
+        }
+        session.flush().await
+    }
+
     /// The state under its lock, and the plan that runs: made now, or made ahead and checked.
     async fn open(
         &self,
@@ -421,12 +483,7 @@ impl Simulation {
         let base = saved.as_ref().map(|plan| &plan.base);
         let origin = base.and_then(|base| Some((base.lineage.clone(), base.first_key.clone()?)));
         let mut session = Session::open(store, &holder, asked.wait, host, origin).await?;
-        if self.bug != Some(Bug::NoRecovery) {
-            for record in recover(session.snapshot(), providers, host, &|_| {}).await {
-                session.record(record)?;
-            }
-            session.flush().await?;
-        }
+        self.recover(&mut session, providers, host).await?;
         let plan = if let Some(plan) = saved {
             let seen = observe(session.snapshot(), providers, &BTreeSet::new()).await?;
             let fits = verify(&plan, session.snapshot(), &seen, providers);
@@ -484,11 +541,20 @@ impl Simulation {
         lock(&self.sky).catch_up();
         lock(&self.sky).note("finale");
         lock(&self.sky).calm_down();
-        if self.calm(900, spec, false).await.is_none() {
+        let mut spec = spec.clone();
+        let room = lock(&self.sky).room;
+        lock(&self.sky).ask_for(spec.imported(room));
+        let mut end = self.undisturbed(900, &spec, false).await;
+        if let End::Refused(why) = &end
+            && self.give_up_imports(&mut spec, why).await
+        {
+            end = self.undisturbed(902, &spec, false).await;
+        }
+        let spec = &spec;
+        if self.well(end).is_none() {
             return;
         }
         let Some(plan) = self.calm(901, spec, false).await else { return };
-        let room = lock(&self.sky).room;
         // What only one of two APIs shows is seen by the first refresh, and is no change.
         let news = plan.seen.iter().filter(|record| match room {
             Room::Port => true,
@@ -504,18 +570,42 @@ impl Simulation {
         }
     }
 
+    /// Takes the imports out of a spec that a person would when they read why a plan was refused;
+    /// says whether there were any.
+    async fn give_up_imports(&self, spec: &mut Spec, why: &str) -> bool {
+        let state = invariants::durable(self).await;
+        let mut sky = lock(&self.sky);
+        let hopeless = imports::hopeless(spec, sky.room, &sky.objects, state.as_ref());
+        sky.note(format_args!("{why}: a person gives up {hopeless:?}"));
+        sky.count("imports given up");
+        spec.imports.retain(|_, id| !hopeless.contains(id));
+        !hopeless.is_empty()
+    }
+
     /// A run in which nothing goes wrong; whatever does is a violation.
     async fn calm(&self, number: usize, spec: &Spec, destroy: bool) -> Option<Arc<Plan>> {
+        let end = self.undisturbed(number, spec, destroy).await;
+        self.well(end)
+    }
+
+    /// A run in which nothing goes wrong.
+    async fn undisturbed(&self, number: usize, spec: &Spec, destroy: bool) -> End {
         let before = Instant::now();
         let mut runner = Runner::new(number, &self.sky, spec, number as u64);
         runner.destroy = destroy;
         runner.schema = bugs::schema(self.bug, runner.room);
         let runner = Arc::new(runner);
         let end = self.live(&runner, CALM).await;
-        let mut sky = lock(&self.sky);
         if before.elapsed() > Duration::from_mins(5) {
-            sky.violation(format!("a calm run took {:?}", before.elapsed()));
+            let took = format!("a calm run took {:?}", before.elapsed());
+            lock(&self.sky).violation(took);
         }
+        end
+    }
+
+    /// Nothing may fail where nothing goes wrong.
+    fn well(&self, end: End) -> Option<Arc<Plan>> {
+        let mut sky = lock(&self.sky);
         match end {
             End::Done(report, plan) => {
                 if let Some(failure) = report.failures.first() {

@@ -101,6 +101,10 @@ pub(crate) struct Sky {
     pub(crate) told: Option<(String, u64, u64)>,
     /// The one-time names of creates that were executed twice.
     doubled: BTreeSet<Nonce>,
+    /// What any spec asked to take over: addresses and ids.
+    pub(crate) asked_for: BTreeSet<(String, ObjectId)>,
+    /// Whether the power was cut since the last run began.
+    pub(crate) was_cut: bool,
     pub(crate) violations: Vec<String>,
     pub(crate) mutations: u64,
     pub(crate) room: Room,
@@ -145,6 +149,8 @@ impl Sky {
             last: None,
             told: None,
             doubled: BTreeSet::new(),
+            asked_for: BTreeSet::new(),
+            was_cut: false,
             violations: Vec::new(),
             mutations: 0,
             room,

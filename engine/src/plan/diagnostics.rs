@@ -6,7 +6,7 @@ use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
 use crate::plan::planner::Draft;
 use crate::plan::{Change, Doubt, Staying, Use};
-use crate::spec::ResourceConfig;
+use crate::spec::{ImportConfig, ResourceConfig};
 use crate::state::ObjectId;
 use crate::value::Misfit;
 
@@ -247,6 +247,18 @@ pub(super) fn cannot_import(
         None => diagnostic.detail(why),
     };
     diagnostic.about(address)
+}
+
+pub(super) fn import_does_nothing(
+    import: &ImportConfig,
+    address: &Address,
+    current: &ObjectId,
+) -> Diagnostic {
+    Diagnostic::warning(format!("the import of {} does nothing", import.id))
+        .at(import.span)
+        .label(format!("{address} stands for {current} already"))
+        .help("take this block out of the spec")
+        .about(address)
 }
 
 pub(super) fn import_would_replace(span: Option<Span>, change: &Change) -> Diagnostic {

@@ -44,15 +44,16 @@ pub(super) fn imported(
     }
     let entry = input.snapshot.entries.get(address);
     let current = entry.and_then(|entry| entry.current.as_ref());
-    if current.is_some_and(|object| object.id == import.id) {
+    if let Some(object) = current {
+        // What was taken over may have been replaced since, or gone and been made anew: a block that
+        // stays in the spec must not keep the next plan from being made.
+        if object.id != import.id {
+            found.push(diagnostics::import_does_nothing(import, address, &object.id));
+        }
         return Ok(None);
     }
     let observed = input.observations.objects.get(&(address.clone(), import.id.clone()));
-    let refused = if let Some(object) = current {
-        Err(Cow::Owned(format!("it is in the state already, as {}", object.id)))
-    } else {
-        refusal(input, resource, import).map_or(Ok(()), Err)
-    };
+    let refused = refusal(input, resource, import).map_or(Ok(()), Err);
     let observed = refused.and_then(|()| match observed {
         Some(Observed::Live(observed)) => Ok(observed),
         Some(Observed::Gone) => {

@@ -42,7 +42,11 @@ fn is_imported(input: &PlanInput<'_>, change: &Change, id: &ObjectId) -> bool {
     let imports = &input.config.imports;
     imports.iter().any(|(address, import)| {
         let config = input.config.resources.get(&address.block);
+        // One for an address that stands for something else already takes nothing over.
+        let entry = input.snapshot.entries.get(address);
+        let current = entry.and_then(|entry| entry.current.as_ref());
         import.id == *id
+            && current.is_none_or(|current| current.id == import.id)
             && address.block.ty == change.address.block.ty
             && config.is_some_and(|resource| resource.provider == change.provider)
     })

@@ -1,0 +1,267 @@
+//! Objects of strangers that the spec takes over: which are on offer, who asks for them, and from
+//! when on they are ours.
+//!
+//! Whether one may be taken over is the planner's to say. This says only what must hold: nothing is
+//! taken over that nobody asked for, what is taken over is ours from the record on, and a plan is
+//! refused for an import only where a person would agree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use engine::journal::Record;
+use engine::state::{Nonce, ObjectId, Snapshot};
+use engine::value::{Attributes, Value};
+
+use crate::dialect::Room;
+use crate::rng::Rng;
+use crate::schedule::{RunPlan, Spec};
+use crate::sky::{Live, Objects, Sky};
+
+/// A resource of a spec: its type and its key.
+pub(crate) type Place = (&'static str, u8);
+
+const TYPES: [&str; 3] = ["disk", "image", "unit"];
+
+/// An object that a stranger makes, and that a spec may take over.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    pub(crate) ty: &'static str,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// Its zone or its kind.
+    pub(crate) text: &'static str,
+    /// Its size or its workers.
+    pub(crate) number: u64,
+}
+
+impl Offer {
+    /// One that fits what a spec wants, mostly.
+    fn draw(rng: &mut Rng, (ty, key): Place, id: &str, spec: &Spec) -> Self {
+        let other = rng.per_mille(150);
+        let (name, text, number) = match ty {
+            "disk" => spec.disks.get(&key).map_or(("d", "eu", 10), |disk| {
+                let smaller = disk.size - rng.below(2) * rng.below(disk.size);
+                (&disk.name, if other { "us" } else { disk.zone }, smaller)
+            }),
+            "image" => spec.images.get(&key).map_or(("i", "thin", 0), |image| {
+                (&image.name, if other { "odd" } else { image.kind }, 0)
+            }),
+            _ => spec.units.get(&key).map_or(("u", "", 1), |unit| (&unit.name, "", unit.workers)),
+        };
+        // Of two images only one can have a name.
+        let own = ty == "image" || rng.per_mille(300);
+        let name = if own { format!("{ty}-of-a-stranger-{id}") } else { name.to_owned() };
+        Self { ty, id: id.to_owned(), name, text, number }
+    }
+
+    fn live(&self, room: Room) -> Live {
+        let mut attributes = Attributes::new();
+        attributes.insert("id".into(), Value::string(&*self.id));
+        attributes.insert("name".into(), Value::string(&*self.name));
+        let number = Value::Integer(i64::try_from(self.number).unwrap());
+        let text = Value::string(room.say(self.text));
+        match self.ty {
+            "disk" => attributes.extend([("size".into(), number), ("zone".into(), text)]),
+            "image" => attributes.extend([("kind".into(), text)]),
+            _ => attributes.extend([("workers".into(), number)]),
+        }
+        Live { ty: self.ty.into(), attributes, owner: None }
+    }
+}
+
+/// Lets some of the schedules take objects over, with dice of their own, so that what a seed draws
+/// beside it stays what it was.
+pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
+    let mut rng = Rng::new(Rng::new(seed ^ 0x1490).next());
+    if !rng.per_mille(150) {
+        return;
+    }
+    let mut imports: BTreeMap<Place, String> = BTreeMap::new();
+    let mut offered = BTreeSet::new();
+    let mut before = Spec::default();
+    // More than three objects that are gone at once are a question.
+    let mut withdrawals_left = 2;
+    for run in runs {
+        if rng.per_mille(250) {
+            imports.pop_first();
+        }
+        for _ in 0..rng.below(3) {
+            let place = place(&mut rng, &before, &run.spec);
+            // Often on offer; sometimes one of ours, whoever holds it.
+            let id = match rng.below(8) {
+                0 => format!("{}-000{}", place.0, rng.between(1, 4)),
+                1 => format!("{}-nowhere", place.0),
+                n => format!("{}-offer{}", place.0, n % 2),
+            };
+            if id.contains("offer") && offered.insert(id.clone()) {
+                run.offers.push(Offer::draw(&mut rng, place, &id, &run.spec));
+            }
+            imports.retain(|_, own| *own != id);
+            imports.insert(place, id);
+        }
+        run.spec.imports.clone_from(&imports);
+        run.by_command = rng.per_mille(250);
+        let withdraws = rng.per_mille(150).then(|| rng.below(8_000));
+        run.withdraws = withdraws.filter(|_| withdrawals_left > 0);
+        withdrawals_left -= usize::from(run.withdraws.is_some());
+        before.clone_from(&run.spec);
+    }
+}
+
+/// A place to take something over to: one that is new, if there is one.
+fn place(rng: &mut Rng, before: &Spec, spec: &Spec) -> Place {
+    let new: Vec<Place> = places(spec).filter(|place| !has(before, *place)).collect();
+    let all: Vec<Place> = places(spec).collect();
+    match (new.is_empty(), all.is_empty()) {
+        (false, _) if rng.per_mille(800) => *rng.pick(&new),
+        (_, false) => *rng.pick(&all),
+        _ => (TYPES[rng.index(3)], u8::try_from(rng.below(4)).unwrap()),
+    }
+}
+
+fn places(spec: &Spec) -> impl Iterator<Item = Place> {
+    TYPES.into_iter().flat_map(|ty| (0..4).map(move |key| (ty, key))).filter(|p| has(spec, *p))
+}
+
+fn has(spec: &Spec, (ty, key): Place) -> bool {
+    match ty {
+        "disk" => spec.disks.contains_key(&key),
+        "image" => spec.images.contains_key(&key),
+        _ => spec.units.contains_key(&key),
+    }
+}
+
+impl Spec {
+    /// What is to be taken over, by address; only where there is a resource for it.
+    pub(crate) fn imported(&self, room: Room) -> BTreeMap<String, ObjectId> {
+        let own = self.imports.iter().filter(|(place, _)| has(self, **place));
+        own.map(|((ty, key), id)| {
+            let address = format!("{}.{}{key}", room.say(ty), &ty[..1]);
+            (address, ObjectId(id.as_str().into()))
+        })
+        .collect()
+    }
+
+    /// The blocks that ask for it.
+    pub(crate) fn import_blocks(&self, room: Room, out: &mut String) {
+        for (address, id) in self.imported(room) {
+            writeln!(out, "[[import]]\nto = '{address}'\nid = '{id}'").unwrap();
+        }
+    }
+}
+
+/// What an object that was taken over has in place of a one-time name. No name holds it.
+fn none() -> Nonce {
+    Nonce("taken over".into())
+}
+
+fn is_taken_over(live: &Live) -> bool {
+    live.owner.as_ref().is_some_and(|(_, nonce)| *nonce == none())
+}
+
+impl Sky {
+    /// A stranger makes what is on offer.
+    pub(crate) fn offer(&mut self, offer: &Offer) {
+        let id = ObjectId(offer.id.as_str().into());
+        self.note(format_args!("a stranger offers {id} `{}`", offer.name));
+        self.count("offers");
+        let live = Arc::new(offer.live(self.room));
+        self.strangers.insert(id.clone(), live.clone());
+        self.edit(|objects| drop(objects.insert(id, live)));
+    }
+
+    /// A stranger takes away what was on offer, whoever has it by now.
+    pub(crate) fn withdraw(&mut self) {
+        let offered = self.objects.keys().find(|id| id.0.contains("offer")).cloned();
+        let Some(id) = offered else { return };
+        self.note(format_args!("a stranger deletes {id}"));
+        self.count("withdrawn offers");
+        self.disordered = true;
+        self.strangers.remove(&id);
+        self.edit(|objects| drop(objects.remove(&id)));
+    }
+
+    /// Somebody asks for objects.
+    pub(crate) fn ask_for(&mut self, imported: BTreeMap<String, ObjectId>) {
+        self.asked_for.extend(imported);
+    }
+
+    /// Records that take an object over are durable.
+    pub(crate) fn adopted(&mut self, run: usize, records: &[Record]) {
+        for record in records {
+            if let Record::Adopted { address, object, deposed: false, .. } = record {
+                self.take_over(&format!("r{run}"), &address.to_string(), &object.id);
+            }
+        }
+    }
+
+    /// What a state names is ours, as far as somebody asked for it.
+    pub(crate) fn take_over_what(&mut self, snapshot: &Snapshot) {
+        if self.asked_for.is_empty() {
+            return;
+        }
+        for (address, entry) in &snapshot.entries {
+            for object in entry.current.iter().chain(&entry.deposed) {
+                self.take_over("the state", &address.to_string(), &object.id);
+            }
+        }
+    }
+
+    fn take_over(&mut self, who: &str, address: &str, id: &ObjectId) {
+        let Some(live) = self.objects.get(id) else { return };
+        let known = live.owner.clone();
+        if known.as_ref().is_some_and(|(own, _)| own == address) {
+            return;
+        }
+        if !self.asked_for.contains(&(address.to_owned(), id.clone())) {
+            self.violation(format!("{who}: {id} is no {address}, and nobody asked for it"));
+            return;
+        }
+        self.count("imports");
+        self.note(format_args!("  {id} is {address} now"));
+        self.strangers.remove(id);
+        let nonce = known.map_or_else(none, |(_, nonce)| nonce);
+        let live = Arc::make_mut(self.objects.get_mut(id).unwrap());
+        live.owner = Some((address.to_owned(), nonce));
+    }
+
+    /// What a power cut took out of the state is a stranger's again.
+    pub(crate) fn let_go(&mut self, named: &BTreeSet<ObjectId>) {
+        let lost =
+            |(id, live): &(&ObjectId, &Arc<Live>)| is_taken_over(live) && !named.contains(*id);
+        let lost: Vec<ObjectId> =
+            self.objects.iter().filter(lost).map(|(id, _)| id.clone()).collect();
+        for id in lost {
+            let live = self.objects.get_mut(&id).unwrap();
+            Arc::make_mut(live).owner = None;
+            self.strangers.insert(id, live.clone());
+        }
+    }
+}
+
+/// The imports of a spec that a person would take out of it when a plan is refused for them.
+pub(crate) fn hopeless(
+    spec: &Spec,
+    room: Room,
+    objects: &Objects,
+    state: Option<&Snapshot>,
+) -> Vec<String> {
+    let wanted = spec.wanted(room);
+    let is_hopeless = |(address, id): &(&String, &ObjectId)| {
+        let Some(live) = objects.get(id) else { return true };
+        let other = &wanted[*address];
+        let replaces = other.texts.iter().any(|(name, text)| live.text(name) != Some(text));
+        let shrinks =
+            live.number("size").is_some_and(|size| size > other.numbers["size"].cast_signed());
+        let held = state.into_iter().flat_map(|state| &state.entries).any(|(own, entry)| {
+            let taken = entry.object(id).is_some();
+            taken && own.to_string() != **address
+        });
+        // What we made and nobody's address has is about to be deleted.
+        let leftover = live.owner.is_some() && !is_taken_over(live);
+        replaces || shrinks || held || leftover
+    };
+    let imported = spec.imported(room);
+    imported.iter().filter(is_hopeless).map(|(_, id)| id.to_string()).collect()
+}
