@@ -362,17 +362,7 @@ impl Simulation {
         let host = Machine { runner, bug: self.bug };
         let desk = Desk { store: self.store.of(runner, self.bug), runner: runner.clone() };
         let store = bugs::store(self.bug, desk);
-        let mode = if runner.destroy { Mode::Destroy } else { Mode::Apply };
-        let replace = runner.asked.iter().map(|address| address.parse().unwrap()).collect();
-        let mut options = Options { mode, replace, ..Options::default() };
-        if let Some((narrow, address)) = &runner.narrow {
-            let target = Target::Instance(address.parse().unwrap());
-            match narrow {
-                Narrow::Target => options.targets.push(target),
-                Narrow::Exclude => options.excludes.push(target),
-            }
-            lock(&self.sky).count("narrowed runs");
-        }
+        let options = self.options(runner);
         let request = Request {
             config,
             graph,
@@ -420,6 +410,22 @@ impl Simulation {
         };
         session.close().await?;
         Ok(End::Done(Box::new(report), plan))
+    }
+
+    /// What is asked of a run.
+    fn options(&self, runner: &Runner) -> Options {
+        let mode = if runner.destroy { Mode::Destroy } else { Mode::Apply };
+        let replace = runner.asked.iter().map(|address| address.parse().unwrap()).collect();
+        let mut options = Options { mode, replace, ..Options::default() };
+        if let Some((narrow, address)) = &runner.narrow {
+            let target = Target::Instance(address.parse().unwrap());
+            match narrow {
+                Narrow::Target => options.targets.push(target),
+                Narrow::Exclude => options.excludes.push(target),
+            }
+            lock(&self.sky).count("narrowed runs");
+        }
+        options
     }
 
     /// Takes an object over as the command does.
