@@ -20,6 +20,7 @@ pub mod object;
 pub mod open;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod standing;
 mod write;
 
 use std::time::Duration;

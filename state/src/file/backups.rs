@@ -1,5 +1,6 @@
 //! Old snapshots, and what was replaced by hand: kept for people, never read by a run.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -12,6 +13,10 @@ use crate::format;
 
 /// How many old snapshots are kept.
 const BACKUPS: usize = 20;
+/// Of how many replacements what was there is kept.
+const REPLACED: usize = 10;
+/// How the names begin of what was replaced by hand; a serial and the file's own name follow.
+const ASIDE: &str = "replaced-after-";
 
 /// Gives the current snapshot its name among the backups.
 pub(super) fn keep(files: &Files, serial: u64) -> Result<(), StoreError> {
@@ -92,7 +97,24 @@ pub(super) fn prune(files: &Files) {
 pub(super) fn set_aside(files: &Files, serial: u64) {
     for path in [files.state(), files.journal()] {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let aside = files.backups().join(format!("replaced-after-{serial}-{name}"));
+        let aside = files.backups().join(format!("{ASIDE}{serial}-{name}"));
         files.disk.link(&path, &aside).ok();
+    }
+    prune_aside(files);
+}
+
+/// Removes what was replaced so often ago that nobody will look at it any more.
+fn prune_aside(files: &Files) {
+    let Ok(entries) = std::fs::read_dir(files.backups()) else { return };
+    let found = entries.filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let (serial, _) = path.file_name()?.to_str()?.strip_prefix(ASIDE)?.split_once('-')?;
+        Some((serial.parse::<u64>().ok()?, path))
+    });
+    let found: Vec<_> = found.collect();
+    let serials: BTreeSet<u64> = found.iter().map(|(serial, _)| *serial).collect();
+    let Some(oldest) = serials.iter().rev().nth(REPLACED - 1) else { return };
+    for (_, path) in found.iter().filter(|(serial, _)| serial < oldest) {
+        std::fs::remove_file(path).ok();
     }
 }

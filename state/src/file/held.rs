@@ -19,6 +19,7 @@ use super::read::{self, Found, FoundJournal};
 use super::{Files, GRACE, LARGEST, backups, blocking, file_failed, identity_at, identity_of};
 use crate::format::{self, Header};
 use crate::frame::{self, Base, End};
+use crate::standing::Standing;
 use crate::{Held, Holder, Loaded, StoreError, Version, write};
 
 /// See the module.
@@ -29,7 +30,7 @@ pub(super) struct FileHeld {
     loaded: Loaded,
     /// None until a first run has made its state.
     at: Option<At>,
-    broken: Option<Broken>,
+    standing: Standing,
 }
 
 /// Where the store stands.
@@ -47,21 +48,18 @@ struct Journal {
     bytes: u64,
 }
 
-/// Why nothing more is written.
-#[derive(Clone)]
-enum Broken {
-    Failed(String),
-    Fenced(String),
-}
-
 impl FileHeld {
+    fn new(files: Files, lock: Lock, epoch: u64) -> Self {
+        let (loaded, standing) = (Loaded::nothing(), Standing::default());
+        Self { files, lock, epoch, loaded, at: None, standing }
+    }
+
     /// Reads the folder under the lock, and cleans up behind a run that was killed.
     pub(super) fn open(files: Files, lock: Lock, holder: &Holder) -> Result<Self, StoreError> {
         let found = read::read(&files)?;
         let known = found.as_ref().map_or(0, newest_epoch);
         let epoch = known.max(lock.note.epoch) + 1;
-        let mut held =
-            Self { files, lock, epoch, loaded: Loaded::nothing(), at: None, broken: None };
+        let mut held = Self::new(files, lock, epoch);
         let Some(Found { loaded, header, journal }) = found else {
             held.lock.sign_on(holder, epoch)?;
             return Ok(held);
@@ -132,19 +130,10 @@ impl FileHeld {
 
     /// Refuses when this run has lost its place, or a write has failed before.
     fn check(&mut self) -> Result<(), StoreError> {
-        match &self.broken {
-            Some(Broken::Fenced(why)) => return Err(StoreError::Fenced(why.clone())),
-            Some(Broken::Failed(why)) => {
-                let what =
-                    format!("nothing more is written, because an earlier write failed: {why}");
-                return Err(StoreError::refused(what));
-            }
-            None => {}
-        }
-        match self.lost_file() {
-            Some(path) => Err(self.fence(format!("{} was removed or replaced", path.display()))),
-            None => Ok(()),
-        }
+        self.standing.check()?;
+        let Some(path) = self.lost_file() else { return Ok(()) };
+        let why = format!("{} was removed or replaced", path.display());
+        self.standing.keep(Err(StoreError::Fenced(why)))
     }
 
     /// The file that this run believes to hold, and whose name is now another's or nobody's.
@@ -158,21 +147,6 @@ impl FileHeld {
         files.into_iter().find(|(path, file)| is_lost(path, file)).map(|(path, _)| path)
     }
 
-    fn fence(&mut self, why: String) -> StoreError {
-        self.broken = Some(Broken::Fenced(why.clone()));
-        StoreError::Fenced(why)
-    }
-
-    /// Remembers that a write failed: what is on the disk is no longer known.
-    fn poison<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
-        if let Err(error) = &result
-            && self.broken.is_none()
-        {
-            self.broken = Some(Broken::Failed(error.to_string()));
-        }
-        result
-    }
-
     fn initialise_now(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
         self.check()?;
         if self.at.is_some() {
@@ -181,7 +155,7 @@ impl FileHeld {
         let (header, bytes) =
             write::encode(&self.files.cipher, snapshot, self.epoch, End::default())?;
         let result = self.write_first(header, &bytes);
-        self.poison(result)
+        self.standing.keep(result)
     }
 
     fn write_first(&mut self, header: Header, bytes: &[u8]) -> Result<Version, StoreError> {
@@ -221,7 +195,7 @@ impl FileHeld {
             frame::seal_records(records, at.journal.end, self.epoch, &self.files.cipher)
                 .map_err(|error| StoreError::failed("cannot write the journal", error))?;
         let result = self.write_frame(&bytes, end);
-        self.poison(result)?;
+        self.standing.keep(result)?;
         // Only while the file still bears its name do others see what was written.
         self.check()
     }
@@ -247,7 +221,7 @@ impl FileHeld {
         let (old, end) = (old.clone(), journal.end);
         let (header, bytes) = write::encode(&self.files.cipher, snapshot, self.epoch, end)?;
         let result = self.replace(Some(old.serial), header, &bytes);
-        self.poison(result)
+        self.standing.keep(result)
     }
 
     /// Puts a snapshot and its journal in place of what is there.
@@ -316,16 +290,16 @@ pub(super) fn restore(
     }
     let snapshot = Snapshot { serial, ..snapshot.clone() };
     let (header, bytes) = write::encode(&files.cipher, &snapshot, epoch, End::default())?;
-    let loaded = Loaded::nothing();
-    let mut held = FileHeld { files, lock, epoch, loaded, at: None, broken: None };
+    let mut held = FileHeld::new(files, lock, epoch);
     held.sync_parent()?;
     let version = held.replace(None, header, &bytes)?;
     let moved = held.files.moved();
     match std::fs::remove_file(&moved) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(file_failed("remove", &moved, error))
-        }
-        _ => Ok(version),
+        // A mark that a power cut brings back would send everybody to the place that was left for
+        // this one.
+        Ok(()) => held.sync_names().map(|()| version),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(version),
+        Err(error) => Err(file_failed("remove", &moved, error)),
     }
 }
 

@@ -18,6 +18,7 @@ use super::lock::{Lock, Seen, fenced};
 use super::log::{Found, bytes_of, frame_name, serial_of, snapshot_name};
 use crate::format::Header;
 use crate::frame::{self, Base, End};
+use crate::standing::Standing;
 use crate::{Held, Loaded, StoreError, Version, cipher, write};
 
 /// How many older snapshots are kept.
@@ -36,7 +37,7 @@ pub(super) struct ObjectHeld {
     loaded: Loaded,
     /// None until a first run has made its state.
     at: Option<At>,
-    broken: Option<Broken>,
+    standing: Standing,
 }
 
 /// Where the store stands.
@@ -48,15 +49,39 @@ pub(super) struct At {
     firsts: BTreeSet<u64>,
 }
 
-/// Why nothing more is written.
-enum Broken {
-    Failed(String),
-    Fenced(String),
+/// Why an object of the journal does not count.
+enum Refused {
+    /// There is another one under its number: nobody will ever read this one.
+    TakenAlready,
+    /// Another reason. It may be there, and be read.
+    Otherwise(StoreError),
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::Otherwise(error)
+    }
+}
+
+impl From<Refused> for StoreError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::TakenAlready => fenced(),
+            Refused::Otherwise(error) => error,
+        }
+    }
 }
 
 impl ObjectHeld {
     pub(super) fn new(shared: Arc<Shared>, lock: Lock, epoch: u64) -> Self {
-        Self { shared, lock, epoch, loaded: Loaded::nothing(), at: None, broken: None }
+        Self {
+            shared,
+            lock,
+            epoch,
+            loaded: Loaded::nothing(),
+            at: None,
+            standing: Standing::default(),
+        }
     }
 
     /// Makes sure that the epoch is higher than one that was written.
@@ -96,33 +121,14 @@ impl ObjectHeld {
             .await
     }
 
-    fn check(&self) -> Result<(), StoreError> {
-        match &self.broken {
-            Some(Broken::Fenced(why)) => Err(StoreError::Fenced(why.clone())),
-            Some(Broken::Failed(why)) => Err(StoreError::refused(format!(
-                "nothing more is written, because an earlier write failed: {why}"
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    fn poison<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
-        match &result {
-            Ok(_) => {}
-            Err(StoreError::Fenced(why)) => self.broken = Some(Broken::Fenced(why.clone())),
-            Err(error) => self.broken = Some(Broken::Failed(error.to_string())),
-        }
-        result
-    }
-
     /// Makes the next object of the journal, or learns that somebody else has.
-    async fn push(&self, lsn: u64, bytes: &[u8]) -> Result<(), StoreError> {
+    async fn push(&self, lsn: u64, bytes: &[u8]) -> Result<(), Refused> {
         if !self.shared.objects.create(&frame_name(lsn), bytes).await? {
-            return Err(fenced());
+            return Err(Refused::TakenAlready);
         }
         // Objects of the journal are cleared away in the end, and then what stood in this one's way
         // may be gone: who was away for long looks at the lock as well.
-        self.lock.confirm().await
+        Ok(self.lock.confirm().await?)
     }
 
     pub(super) async fn put(
@@ -131,7 +137,7 @@ impl ObjectHeld {
         checkpoint: End,
     ) -> Result<Version, StoreError> {
         let result = self.put_now(snapshot, checkpoint).await;
-        self.poison(result)
+        self.standing.keep(result)
     }
 
     async fn put_now(
@@ -141,7 +147,8 @@ impl ObjectHeld {
     ) -> Result<Version, StoreError> {
         let Shared { cipher, objects, .. } = &*self.shared;
         let (header, bytes) = write::encode(cipher, snapshot, self.epoch, checkpoint)?;
-        objects.overwrite(&snapshot_name(header.serial, &header.digest), &bytes).await?;
+        let name = snapshot_name(header.serial, &header.digest);
+        objects.overwrite(&name, &bytes).await?;
         let base = Base {
             lineage: header.lineage.clone(),
             serial: header.serial,
@@ -149,7 +156,12 @@ impl ObjectHeld {
         };
         let (bytes, end) = frame::seal_base(&base, checkpoint, self.epoch, cipher)
             .map_err(|error| StoreError::failed("cannot write the journal", error))?;
-        self.push(end.lsn, &bytes).await?;
+        let pushed = self.push(end.lsn, &bytes).await;
+        if matches!(pushed, Err(Refused::TakenAlready)) {
+            // No journal names it, nor will one: its digest is of this epoch.
+            objects.remove(vec![name]).await;
+        }
+        pushed?;
         let version = header.version();
         let bytes = bytes_of([bytes.len() as u64]);
         let at = At { header, base: end.lsn, end, bytes, firsts: BTreeSet::new() };
@@ -173,7 +185,8 @@ impl ObjectHeld {
         });
         objects.remove(folded.collect()).await;
         objects.remove(self.old_firsts(now.base).await).await;
-        objects.remove(self.old_snapshots(&now.header).await).await;
+        let last = before.as_ref().map(|before| &before.header);
+        objects.remove(self.old_snapshots(&now.header, last).await).await;
     }
 
     /// The frames before the journal that have stood there long enough. Their ages are told by the
@@ -193,15 +206,30 @@ impl ObjectHeld {
             .collect()
     }
 
-    /// The snapshots that are too many, and with a key those that were written without one.
-    async fn old_snapshots(&self, now: &Header) -> Vec<String> {
+    /// The snapshots that are too many, those that never counted, and with a key those that were
+    /// written without one.
+    async fn old_snapshots(&self, now: &Header, last: Option<&Header>) -> Vec<String> {
         let objects = &self.shared.objects;
         let listed = objects.list("snapshots", None).await.unwrap_or_default();
         let current = snapshot_name(now.serial, &now.digest);
-        let names = listed.iter().map(|(name, _)| format!("snapshots/{name}"));
-        let older: Vec<String> = names.filter(|name| *name < current).collect();
-        let (drop, keep) = older.split_at(older.len().saturating_sub(KEPT));
-        let mut drop = drop.to_vec();
+        // Of one serial one snapshot counted. Another one is of a run that was killed before the
+        // journal named it, or was driven out. Of a later serial it may be about to count.
+        let (mut drop, mut older) = (Vec::new(), Vec::new());
+        for (file, _) in &listed {
+            let name = format!("snapshots/{file}");
+            let serial = serial_of(file);
+            let counted = [Some(now), last].into_iter().flatten();
+            let counted = counted.filter(|header| Some(header.serial) == serial);
+            let of_serial: Vec<String> =
+                counted.map(|header| snapshot_name(header.serial, &header.digest)).collect();
+            if !of_serial.is_empty() && !of_serial.contains(&name) {
+                drop.push(name);
+            } else if name < current {
+                older.push(name);
+            }
+        }
+        let (too_many, keep) = older.split_at(older.len().saturating_sub(KEPT));
+        drop.extend_from_slice(too_many);
         if self.shared.cipher.is_on() {
             for name in keep {
                 let head = objects.head(name, 4).await.ok().flatten();
@@ -227,7 +255,7 @@ impl Held for ObjectHeld {
     }
 
     async fn initialise(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
-        self.check()?;
+        self.standing.check()?;
         if self.at.is_some() {
             return Err(StoreError::Fenced("there is a state already".to_owned()));
         }
@@ -235,7 +263,7 @@ impl Held for ObjectHeld {
     }
 
     async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
-        self.check()?;
+        self.standing.check()?;
         let Some(at) = &self.at else {
             return Err(StoreError::refused("a record was written before the first state"));
         };
@@ -244,8 +272,8 @@ impl Held for ObjectHeld {
         }
         let (bytes, end) = frame::seal_records(records, at.end, self.epoch, &self.shared.cipher)
             .map_err(|error| StoreError::failed("cannot write the journal", error))?;
-        let result = self.push(end.lsn, &bytes).await;
-        self.poison(result)?;
+        let result = self.push(end.lsn, &bytes).await.map_err(StoreError::from);
+        self.standing.keep(result)?;
         if let Some(at) = &mut self.at {
             at.end = end;
             at.bytes += bytes_of([bytes.len() as u64]);
@@ -258,7 +286,7 @@ impl Held for ObjectHeld {
         snapshot: &Snapshot,
         expected: &Version,
     ) -> Result<Version, StoreError> {
-        self.check()?;
+        self.standing.check()?;
         let Some(At { header, end, .. }) = &self.at else {
             return Err(StoreError::refused("a state was saved before the first one"));
         };
@@ -268,7 +296,7 @@ impl Held for ObjectHeld {
     }
 
     async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
-        self.check()?;
+        self.standing.check()?;
         self.lock.update(|body| body.moved = Some(to.to_owned())).await
     }
 
@@ -286,7 +314,7 @@ impl ObjectHeld {
     async fn let_go(&mut self) -> Result<(), StoreError> {
         let lsn = self.at.as_ref().map(|at| at.end.lsn);
         if let Some(lsn) = lsn
-            && self.broken.is_none()
+            && self.standing.check().is_ok()
         {
             self.lock.note(lsn).await;
         }

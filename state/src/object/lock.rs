@@ -15,12 +15,14 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::objects::{Object, Objects};
+use super::objects::{Object, Objects, is_same};
 use crate::{Holder, NUMBER_MAX, StoreError, write};
 
 const NAME: &str = "lock";
 /// For how long an answer of a probe is asked for again, at most: nothing is lost by giving up.
 const PROBE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a beat that is on its way is waited for, before the last word is said nevertheless.
+const BEAT_END: Duration = Duration::from_secs(5);
 /// The longest that a lifetime read from a lock may be.
 const TTL_MAX: Duration = Duration::from_hours(1);
 
@@ -94,7 +96,7 @@ pub(super) async fn take(
     wait: Duration,
 ) -> Result<Lock, StoreError> {
     let until = Instant::now() + wait;
-    let mut watched: Option<(Option<String>, Instant)> = None;
+    let mut watched: Option<(UpdateVersion, Instant)> = None;
     loop {
         let asked = Instant::now();
         let found = read(objects).await?;
@@ -113,7 +115,7 @@ pub(super) async fn take(
         };
         let lifetime = body.ttl();
         let is_alive = match &watched {
-            Some((seen, since)) if *seen == version.e_tag => {
+            Some((seen, since)) if is_same(seen, &version) => {
                 if since.elapsed() >= lifetime + lifetime / 2 {
                     if let Some(lock) = take_from(objects, holder, ttl, body, &version).await? {
                         return Ok(lock);
@@ -123,24 +125,18 @@ pub(super) async fn take(
                 false
             }
             Some(_) => true,
-            None => is_alive_here(&other, holder),
+            // Whether it lives shows only in time. A process of its number on this machine is none:
+            // machines that are made alike have the same name and the same numbers.
+            None => false,
         };
         if is_alive && Instant::now() >= until {
             return Err(StoreError::Locked(Box::new(other)));
         }
-        if watched.as_ref().is_none_or(|(seen, _)| *seen != version.e_tag) {
-            watched = Some((version.e_tag, asked));
+        if watched.as_ref().is_none_or(|(seen, _)| !is_same(seen, &version)) {
+            watched = Some((version, asked));
         }
         tokio::time::sleep((lifetime / 20).min(Duration::from_secs(1))).await;
     }
-}
-
-/// A holder on this machine whose process is there needs no watching. One that is not there may
-/// well be alive, on another machine of the same name.
-fn is_alive_here(other: &Holder, holder: &Holder) -> bool {
-    !holder.host.is_empty()
-        && other.host == holder.host
-        && std::path::Path::new("/proc").join(other.pid.to_string()).exists()
 }
 
 async fn create(
@@ -258,7 +254,10 @@ impl Lock {
     /// Lets go, so that the next one need not wait.
     pub(super) async fn release(&mut self) -> Result<(), StoreError> {
         let Some(beats) = self.beats.take() else { return Ok(()) };
+        // A beat that is on its way changes the version that the last word must name.
+        let quiet = tokio::time::timeout(BEAT_END, self.inner.current.lock()).await;
         beats.abort();
+        drop(quiet);
         match self.inner.update(|body| body.holder = None).await {
             // It is another's by now; what was to be saved was saved.
             Err(StoreError::Fenced(_)) => Ok(()),

@@ -132,12 +132,14 @@ async fn nothing(objects: &Objects, told: &Body) -> Result<Read, StoreError> {
         let what = format!("is missing, but serial {} was seen here", seen.serial);
         return Err(suspicious(objects, what).await);
     }
-    // A first run that was killed at once leaves its first snapshot behind, and no more.
+    // First runs that were killed at once leave their first snapshots behind, and no more.
     let kept = objects.list("snapshots", None).await?;
-    match &kept[..] {
-        [] | [_] => Ok(Read::Found(None)),
-        [.., (name, _)] => {
-            let serial = serial_of(name).unwrap_or_default();
+    let serials: Vec<Option<u64>> = kept.iter().map(|(name, _)| serial_of(name)).collect();
+    match &serials[..] {
+        [] => Ok(Read::Found(None)),
+        [first, others @ ..] if others.iter().all(|other| other == first) => Ok(Read::Found(None)),
+        [.., last] => {
+            let serial = last.unwrap_or_default();
             let what = format!("is missing, but there is a snapshot of serial {serial}");
             Err(suspicious(objects, what).await)
         }

@@ -61,12 +61,12 @@ impl BucketStore {
         environment: &Environment<'_>,
         cipher: Cipher,
     ) -> Result<Option<Self>, Refusal> {
+        let Some(service) = service::open(settings, environment)? else { return Ok(None) };
         let prefix = settings.text("prefix").unwrap_or_default().trim_matches('/');
         let parsed = Path::parse(prefix).ok().filter(|path| path.parts().next().is_some());
         let parsed = parsed.ok_or_else(|| {
             Refusal::new("the `prefix` of `[state]` is not a path").help("write it like team/prod")
         })?;
-        let Some(service) = service::open(settings, environment)? else { return Ok(None) };
         let place = format!("{}/{parsed}", service.place);
         let mut this = Self::on(service.store, parsed, place).sealed(cipher);
         if let Some(ttl) = settings.integer("lock_ttl").and_then(|ttl| u64::try_from(ttl).ok()) {

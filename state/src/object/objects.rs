@@ -108,7 +108,7 @@ impl Objects {
             }
             match self.try_get(name).await {
                 Ok(Some(object)) if object.bytes == bytes => return Ok(Some(object.version)),
-                Ok(Some(object)) if object.version.e_tag == version.e_tag => {}
+                Ok(Some(object)) if is_same(&object.version, version) => {}
                 Ok(_) => return Ok(None),
                 Err(_) => {}
             }
@@ -200,6 +200,15 @@ impl Objects {
 
     fn failed(&self, what: &str, name: &str, error: &Error) -> StoreError {
         StoreError::refused(format!("cannot {what} {name} in {}: {}", self.place, said(error)))
+    }
+}
+
+/// Whether an object is still the one that it was. Where a service tells versions they decide: an
+/// `ETag` may be another one in the answer of a write than in that of a read.
+pub(super) fn is_same(one: &UpdateVersion, other: &UpdateVersion) -> bool {
+    match (&one.version, &other.version) {
+        (Some(one), Some(other)) => one == other,
+        _ => one.e_tag == other.e_tag,
     }
 }
 

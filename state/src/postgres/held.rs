@@ -19,6 +19,7 @@ use super::{POLL, Shared, sql};
 use crate::cipher::MAGIC;
 use crate::format::Header;
 use crate::frame::{self, Base, End};
+use crate::standing::Standing;
 use crate::{Held, Loaded, StoreError, Version, write};
 
 /// How long an answer is waited for.
@@ -32,7 +33,7 @@ pub(super) struct PostgresHeld {
     loaded: Loaded,
     /// None until a first run has made its state.
     at: Option<At>,
-    broken: Option<Broken>,
+    standing: Standing,
 }
 
 /// Where the store stands.
@@ -40,12 +41,6 @@ struct At {
     header: Header,
     end: End,
     bytes: u64,
-}
-
-/// Why nothing more is written.
-enum Broken {
-    Failed(String),
-    Fenced(String),
 }
 
 /// What is to be written, all or nothing.
@@ -64,8 +59,8 @@ enum Over {
 
 impl PostgresHeld {
     pub(super) fn new(shared: Arc<Shared>, link: Link, epoch: u64, found: Option<Found>) -> Self {
-        let mut held =
-            Self { shared, link, epoch, loaded: Loaded::nothing(), at: None, broken: None };
+        let (loaded, standing) = (Loaded::nothing(), Standing::default());
+        let mut held = Self { shared, link, epoch, loaded, at: None, standing };
         if let Some(Found { loaded, header, end, bytes }) = found {
             held.loaded = loaded;
             held.at = Some(At { header, end, bytes });
@@ -73,25 +68,10 @@ impl PostgresHeld {
         held
     }
 
-    fn check(&self) -> Result<(), StoreError> {
-        match &self.broken {
-            Some(Broken::Fenced(why)) => Err(StoreError::Fenced(why.clone())),
-            Some(Broken::Failed(why)) => Err(StoreError::refused(format!(
-                "nothing more is written, because an earlier write failed: {why}"
-            ))),
-            None => Ok(()),
-        }
-    }
-
     /// Writes, and finds out whether it was written where that is not known. An error poisons.
     async fn persist(&mut self, change: &Change) -> Result<(), StoreError> {
         let result = self.persist_now(change).await;
-        self.broken = match &result {
-            Ok(()) => return result,
-            Err(StoreError::Fenced(why)) => Some(Broken::Fenced(why.clone())),
-            Err(error) => Some(Broken::Failed(error.to_string())),
-        };
-        result
+        self.standing.keep(result)
     }
 
     async fn persist_now(&mut self, change: &Change) -> Result<(), StoreError> {
@@ -319,7 +299,7 @@ impl Held for PostgresHeld {
     }
 
     async fn initialise(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
-        self.check()?;
+        self.standing.check()?;
         if self.at.is_some() {
             return Err(StoreError::Fenced("there is a state already".to_owned()));
         }
@@ -327,7 +307,7 @@ impl Held for PostgresHeld {
     }
 
     async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
-        self.check()?;
+        self.standing.check()?;
         let Some(at) = &self.at else {
             return Err(StoreError::refused("a record was written before the first state"));
         };
@@ -350,7 +330,7 @@ impl Held for PostgresHeld {
         snapshot: &Snapshot,
         expected: &Version,
     ) -> Result<Version, StoreError> {
-        self.check()?;
+        self.standing.check()?;
         let Some(At { header: old, end, .. }) = &self.at else {
             return Err(StoreError::refused("a state was saved before the first one"));
         };
@@ -361,7 +341,7 @@ impl Held for PostgresHeld {
     }
 
     async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
-        self.check()?;
+        self.standing.check()?;
         let names = &self.shared.names;
         let epoch = self.epoch.cast_signed();
         let given =

@@ -2,6 +2,10 @@
 #![cfg(any(feature = "postgres", feature = "object-store"))]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[cfg(feature = "object-store")]
+mod doubts;
+#[cfg(feature = "object-store")]
+mod faulty;
 #[cfg(feature = "gcs")]
 mod gcs;
 #[cfg(feature = "object-store")]

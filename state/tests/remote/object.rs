@@ -1,148 +1,21 @@
 //! Object stores: in memory, with faults in between, and the services themselves.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
-use futures_util::TryStreamExt as _;
-use futures_util::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, ObjectStoreExt as _, PutMode, PutMultipartOptions, PutOptions, PutPayload,
-    PutResult, Result,
-};
+use object_store::{ObjectStore, ObjectStoreExt as _};
 use state::cipher::Cipher;
 use state::conformance::{self, Place, records, snapshot};
 use state::object::BucketStore;
 use state::open::Environment;
-use state::{Held, Store, StoreError, Version};
+use state::{Store, StoreError};
 
+use super::faulty::{TTL, drive_out, faulty, initialised, is_fenced, locked, names, on};
 use super::servers::{Server, azurite, http, moto, s3rver};
 use super::{holder, name, settings};
-
-const TTL: Duration = Duration::from_millis(600);
-
-/// A store over another one, in which something goes wrong now and then.
-#[derive(Debug, Default)]
-struct Faulty {
-    inner: InMemory,
-    /// The next so many answers of writes are lost, after the effect.
-    lose: AtomicU32,
-    /// The next so many writes fail without effect, as a conflict does.
-    conflict: AtomicU32,
-    /// All writes of the lock fail: the holder stands still.
-    still: AtomicBool,
-    /// Conditions are taken and ignored.
-    deaf: AtomicBool,
-}
-
-impl std::fmt::Display for Faulty {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("faulty")
-    }
-}
-
-fn take_one(count: &AtomicU32) -> bool {
-    count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
-}
-
-fn broken(what: &str) -> Error {
-    Error::Generic { store: "faulty", source: what.to_owned().into() }
-}
-
-#[async_trait]
-impl ObjectStore for Faulty {
-    async fn put_opts(
-        &self,
-        path: &Path,
-        payload: PutPayload,
-        mut options: PutOptions,
-    ) -> Result<PutResult> {
-        if self.still.load(Ordering::SeqCst) && path.filename() == Some("lock") {
-            return Err(broken("https://secret-canary.example/?sig=canary timed out"));
-        }
-        if take_one(&self.conflict) {
-            let source = "409".to_owned().into();
-            return Err(Error::AlreadyExists { path: path.to_string(), source });
-        }
-        if self.deaf.load(Ordering::SeqCst) {
-            options.mode = PutMode::Overwrite;
-        }
-        let result = self.inner.put_opts(path, payload, options).await;
-        if result.is_ok() && take_one(&self.lose) {
-            return Err(broken("the connection was reset"));
-        }
-        result
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        path: &Path,
-        options: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(path, options).await
-    }
-
-    async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
-        self.inner.get_opts(path, options).await
-    }
-
-    fn delete_stream(
-        &self,
-        paths: BoxStream<'static, Result<Path>>,
-    ) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(paths)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await
-    }
-}
-
-fn on(store: Arc<dyn ObjectStore>) -> BucketStore {
-    BucketStore::on(store, Path::from("team/prod"), "memory/team/prod".to_owned())
-        .ttl(TTL)
-        .patience(Duration::from_secs(5))
-}
-
-fn faulty() -> (Arc<Faulty>, BucketStore) {
-    let faulty = Arc::new(Faulty::default());
-    (faulty.clone(), on(faulty))
-}
-
-fn is_fenced<T: std::fmt::Debug>(result: &std::result::Result<T, StoreError>) -> bool {
-    matches!(result, Err(StoreError::Fenced(_)))
-}
-
-async fn locked(store: &BucketStore, run: &str) -> Box<dyn Held> {
-    store.lock(&holder(run), Duration::ZERO).await.unwrap()
-}
-
-async fn initialised(store: &BucketStore) -> Version {
-    let mut held = locked(store, "first").await;
-    let version = held.initialise(&snapshot(0)).await.unwrap();
-    held.release().await.unwrap();
-    version
-}
-
-/// Names of all objects, in order.
-async fn names(store: &dyn ObjectStore) -> Vec<String> {
-    let listed = store.list(None).map_ok(|meta| meta.location.to_string());
-    let mut names: Vec<String> = listed.try_collect().await.unwrap();
-    names.sort();
-    names
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn conforms_in_memory() {
@@ -400,11 +273,6 @@ async fn a_zombie_is_shut_out_after_a_save_too() {
     assert!(is_fenced(&zombie.append(&records(7..8)).await));
     assert!(is_fenced(&zombie.save(&snapshot(9), &first).await));
     assert_eq!(store.load().await.unwrap().snapshot, Some(snapshot(3)));
-}
-
-/// Removes the lock object: what a takeover after silence comes to, at once.
-async fn drive_out(service: &Faulty) {
-    service.inner.delete(&Path::from("team/prod/lock")).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

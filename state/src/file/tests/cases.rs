@@ -321,6 +321,24 @@ async fn a_bad_state_can_be_replaced_by_a_backup() {
 }
 
 #[tokio::test]
+async fn what_was_replaced_is_kept_ten_times() {
+    let folder = Folder::lived().await;
+    folder.write("backups/replaced-after-notes.txt", "a stranger's");
+    for _ in 0..13 {
+        folder.store().restore(&holder(), &snapshot(1)).await.unwrap();
+    }
+    let names = std::fs::read_dir(folder.file("backups")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut aside: Vec<String> = names.filter(|name| name.starts_with("replaced-")).collect();
+    aside.sort_by_key(|name| name.split('-').nth(2).unwrap().parse::<u64>().unwrap_or(0));
+    // Serial 3 replaced serial 2, and so on up to 15.
+    assert_eq!(aside.len(), 21, "{aside:?}");
+    assert_eq!(aside[0], "replaced-after-notes.txt");
+    assert!(aside[1].starts_with("replaced-after-5-"), "{aside:?}");
+    assert!(aside[20].starts_with("replaced-after-14-"), "{aside:?}");
+}
+
+#[tokio::test]
 async fn numbers_that_end_are_not_counted_up_from() {
     let folder = Folder::lived().await;
     let (state, whole) = (snapshot(2), folder.read("state.json"));

@@ -1,0 +1,117 @@
+//! Doubts about object stores, each a test: what a killed, a slow or a late holder leaves behind may
+//! cost nobody anything.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use state::conformance::snapshot;
+use state::{Holder, Store, StoreError};
+
+use super::faulty::{TTL, drive_out, faulty, initialised, locked, names};
+use super::holder;
+
+/// Where machines are made alike (containers), a process of the same number on a machine of the same
+/// name says nothing about a holder that is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_holder_is_waited_out_although_its_process_number_is_another_ones() {
+    let (service, store) = faulty();
+    initialised(&store).await;
+    let here =
+        |run: &str| Holder { host: "runner".to_owned(), pid: std::process::id(), ..holder(run) };
+    let dead = store.lock(&here("dead"), Duration::ZERO).await.unwrap();
+    // It ended without a word, and its last one is long gone.
+    service.still.store(true, Ordering::SeqCst);
+    std::mem::forget(dead);
+    tokio::time::sleep(TTL).await;
+    let begun = Instant::now();
+    let waiting = store.clone();
+    let next = here("next");
+    let next = tokio::spawn(async move { waiting.lock(&next, Duration::ZERO).await.map(drop) });
+    tokio::time::sleep(TTL + TTL / 4).await;
+    assert!(!next.is_finished(), "nobody waited: {:?}", next.await);
+    service.still.store(false, Ordering::SeqCst);
+    // In this process the dead holder's task lives on, and may have spoken again.
+    let result = next.await.unwrap();
+    assert!(matches!(result, Ok(()) | Err(StoreError::Locked(_))), "{result:?}");
+    assert!(begun.elapsed() >= TTL);
+}
+
+/// A word of life that is on its way when a holder lets go may not be its last.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_that_is_let_go_is_free_also_during_a_beat() {
+    // Without a state nothing is noted before the last word.
+    let (service, store) = faulty();
+    for round in 0..4 {
+        let held = locked(&store, &format!("r{round}")).await;
+        service.late_ms.store(120, Ordering::SeqCst);
+        tokio::time::sleep(TTL / 3 + Duration::from_millis(60)).await;
+        held.release().await.unwrap();
+        service.late_ms.store(0, Ordering::SeqCst);
+        let holder = store.load().await.unwrap().holder;
+        assert_eq!(holder, None, "round {round}");
+    }
+}
+
+/// A run that was killed between its snapshot and the frame that names it leaves a snapshot that
+/// never counted. It is no part of the history.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_never_counted_is_not_in_the_history() {
+    let (service, store) = faulty();
+    let store = store.patience(Duration::ZERO);
+    let first = initialised(&store).await;
+    let mut killed = locked(&store, "killed").await;
+    service.mute.store(true, Ordering::SeqCst);
+    let mut other = snapshot(1);
+    other.next_call = 77;
+    assert!(killed.save(&other, &first).await.is_err());
+    service.mute.store(false, Ordering::SeqCst);
+    drop(killed);
+    let mut held = locked(&store, "next").await;
+    let second = held.save(&snapshot(1), &first).await.unwrap();
+    held.save(&snapshot(2), &second).await.unwrap();
+    held.release().await.unwrap();
+    assert_eq!(store.serials().await.unwrap(), [0, 1]);
+    assert_eq!(store.past(1).await.unwrap(), Some(snapshot(1)));
+    let names = names(&service.inner).await;
+    let snapshots = names.iter().filter(|name| name.contains("snapshots/")).count();
+    assert_eq!(snapshots, 3, "{names:?}");
+}
+
+/// The same with a run that was driven out: what it was about to save is gone with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_late_holder_saves_is_not_in_the_history() {
+    let (service, store) = faulty();
+    let first = initialised(&store).await;
+    let mut late = locked(&store, "late").await;
+    drive_out(&service).await;
+    let mut held = locked(&store, "next").await;
+    let second = held.save(&snapshot(1), &first).await.unwrap();
+    for serial in [1, 7] {
+        let mut other = snapshot(serial);
+        other.next_call = 77;
+        assert!(matches!(late.save(&other, &first).await, Err(StoreError::Fenced(_))));
+    }
+    held.save(&snapshot(2), &second).await.unwrap();
+    held.release().await.unwrap();
+    assert_eq!(store.serials().await.unwrap(), [0, 1]);
+    assert_eq!(store.past(1).await.unwrap(), Some(snapshot(1)));
+}
+
+/// However often a first run is killed before its state counts, the next one is a first run.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_run_may_be_killed_more_than_once() {
+    let (service, store) = faulty();
+    let store = store.patience(Duration::ZERO);
+    for round in 0..3 {
+        service.mute.store(true, Ordering::SeqCst);
+        let mut held = locked(&store, &format!("r{round}")).await;
+        let mut initial = snapshot(0);
+        initial.next_call = round + 1;
+        assert!(held.initialise(&initial).await.is_err());
+        service.mute.store(false, Ordering::SeqCst);
+        drop(held);
+        assert!(store.load().await.unwrap().snapshot.is_none(), "round {round}");
+    }
+    initialised(&store).await;
+    assert_eq!(store.load().await.unwrap().snapshot, Some(snapshot(0)));
+}
