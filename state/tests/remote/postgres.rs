@@ -193,6 +193,36 @@ async fn a_dropped_connection_is_made_again() {
     assert_eq!((loaded.snapshot, loaded.records), (Some(snapshot(1)), records(9..10)));
 }
 
+/// The server failed over to a copy that had not got the newest record: the run must not go on behind
+/// a gap. A snapshot holds what is missing, so it may be saved.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_lags_behind_gets_no_gap() {
+    let Some(server) = server() else { return };
+    let store = store_at(&server.database("lagging"), "x");
+    let first = initialised(&store).await;
+    for saves in [false, true] {
+        let mut held = store.lock(&holder("a"), Duration::from_secs(5)).await.unwrap();
+        held.append(&records(0..1)).await.unwrap();
+        held.append(&records(1..2)).await.unwrap();
+        server.sql(
+            "lagging",
+            "DELETE FROM plumb.journal WHERE lsn = (SELECT max(lsn) FROM plumb.journal);
+             UPDATE plumb.store SET lsn = lsn - 1",
+        );
+        assert_eq!(end_connections(server, "lagging"), "1");
+        if saves {
+            held.save(&snapshot(3), &first).await.unwrap();
+        } else {
+            assert!(is_fenced(&held.append(&records(2..3)).await));
+        }
+        drop(held);
+        let loaded = store.load().await.unwrap();
+        let expected = if saves { Vec::new() } else { records(0..1) };
+        assert_eq!(loaded.records, expected, "{saves}");
+        assert_eq!(loaded.snapshot.unwrap().serial, if saves { 3 } else { 0 });
+    }
+}
+
 /// Stands between client and server, and can cut what the server answers.
 struct Wire {
     port: u16,
