@@ -184,7 +184,7 @@ fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
         .map_err(cannot)?;
     let mut command = Command::new(program);
     // What opens the state is none of the service's business.
-    for name in crate::session::OPENS_STATE {
+    for name in crate::environment::OPENS_STATE {
         command.env_remove(name);
     }
     command

@@ -6,6 +6,8 @@ use std::fmt;
 use engine::address::Address;
 use state::StoreError;
 
+use crate::system::System;
+
 /// How a command ended, as scripts see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
@@ -201,7 +203,7 @@ fn locked(holder: &state::Holder) -> CommandError {
         or(&holder.host, "some machine"),
         holder.pid,
         or(&holder.run, "unknown"),
-        since(holder.since_ms, crate::session::System::now_ms()),
+        since(holder.since_ms, System::now_ms()),
     );
     CommandError::new(format!("another run holds the lock: {who}"))
         .kind(Kind::Locked)

@@ -15,11 +15,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::VariableArgs;
 use crate::args::job::Target;
+use crate::environment;
 use crate::error::{CommandError, Kind};
+use crate::folder::Folder;
+use crate::named_files;
 use crate::output::Output;
-use crate::planning;
 use crate::providers::{Configured, Described};
-use crate::session::{self, Folder};
+use crate::stored;
 use crate::variables;
 
 /// How long a job may wait in the queue before somebody asks why.
@@ -44,7 +46,7 @@ pub(crate) async fn connect(
     let id = id(&folder, target).await?;
     let described = described(&folder, base, &target.variables)?;
     let data = folder.plumb().join("service");
-    if described.needs_child(&session::variable) && !data.is_dir() {
+    if described.needs_child(&environment::variable) && !data.is_dir() {
         return Err(CommandError::new(format!(
             "there is no job API here: nobody says where one is, and {} is not there",
             data.display()
@@ -54,7 +56,7 @@ pub(crate) async fn connect(
              the spec with `-C DIR`",
         ));
     }
-    let configured = described.connect(&folder, &session::variable, output).await?;
+    let configured = described.connect(&folder, &environment::variable, output).await?;
     Ok(Connected { configured, id, name: target.endpoint.clone() })
 }
 
@@ -62,9 +64,9 @@ pub(crate) async fn connect(
 pub(crate) async fn id(folder: &Folder, target: &Target) -> Result<String, CommandError> {
     if !target.endpoint.contains('.') {
         // An id needs no state.
-        return id_of(&target.endpoint, &planning::no_state());
+        return id_of(&target.endpoint, &stored::no_state());
     }
-    id_of(&target.endpoint, &planning::load(folder).await?.snapshot)
+    id_of(&target.endpoint, &stored::load(folder).await?.snapshot)
 }
 
 impl Connected {
@@ -116,7 +118,7 @@ fn described(
     base: &Path,
     given: &VariableArgs,
 ) -> Result<Described, CommandError> {
-    let Some(text) = session::read_spec_if_any(folder)? else {
+    let Some(text) = folder.spec_if_any()? else {
         return Described::serverless(None);
     };
     let (name, document) = (provider_serverless::NAME, &text.document);
@@ -127,8 +129,8 @@ fn described(
     if !document.providers.contains_key(name) {
         return Described::serverless(None);
     }
-    let given = variables::given(document.variables.keys(), given, base, &session::variable)?;
-    let files = session::read_files(folder, document);
+    let given = variables::given(document.variables.keys(), given, base, &environment::variable)?;
+    let files = named_files::read_all(folder, document);
     let (settings, found) = provider_settings(document, &given, &files);
     let wrong = found.iter().find(|found| found.severity == engine::diagnostics::Severity::Error);
     if let Some(wrong) = wrong {
@@ -371,7 +373,7 @@ mod tests {
 
     #[test]
     fn ids_and_addresses_are_told_apart() {
-        let snapshot = planning::no_state();
+        let snapshot = stored::no_state();
         assert_eq!(id_of("jpnw0v75y3qoql", &snapshot).unwrap(), "jpnw0v75y3qoql");
         let message = |text: &str| id_of(text, &snapshot).unwrap_err().message;
         assert_eq!(message("a/b"), "`a/b` is neither an address nor an id");

@@ -12,16 +12,22 @@ mod commands;
 mod docs;
 #[cfg(debug_assertions)]
 mod dying;
+mod environment;
 mod error;
+mod folder;
 mod jobs;
+mod named_files;
 mod output;
 mod place;
 mod planning;
 mod providers;
 mod running;
-mod session;
+mod runtime;
 mod shell;
+mod signals;
+mod spec_text;
 mod stored;
+mod system;
 mod threads;
 mod variables;
 

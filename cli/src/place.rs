@@ -11,7 +11,7 @@ use state::open::{Environment, Refusal};
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
 
 use crate::error::CommandError;
-use crate::session::SpecText;
+use crate::spec_text::SpecText;
 
 /// What the text of a spec says about its state.
 pub(crate) fn settings(text: &SpecText) -> Result<StateSettings, CommandError> {

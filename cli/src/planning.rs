@@ -6,7 +6,6 @@ use std::pin::pin;
 use std::time::Duration;
 
 use apply::planning::{Request, make, make_anyway, recover_in_memory, schemas};
-use apply::session::{Folded, fold};
 use engine::address::{Address, Name};
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::digest::Digest;
@@ -21,14 +20,18 @@ use engine::spec::{Config, Document};
 use engine::state::Snapshot;
 use engine::value::Datum;
 use render::view::{Aim, PlanView, Units};
-use state::Loaded;
 
 use crate::args::{Planning, VariableArgs};
 use crate::checks;
+use crate::environment;
 use crate::error::CommandError;
+use crate::folder::Folder;
+use crate::named_files;
 use crate::output::Output;
 use crate::providers::{Configured, Described};
-use crate::session::{self, Folder, SpecText, System};
+use crate::spec_text::SpecText;
+use crate::stored;
+use crate::system::System;
 use crate::threads::Threads;
 use crate::variables;
 
@@ -53,9 +56,9 @@ pub(crate) fn read(
     variables: &VariableArgs,
     state: &Snapshot,
 ) -> Result<Resolved, CommandError> {
-    let declared = declare(session::read_spec(folder)?, folder, base, variables, state)?;
+    let declared = declare(folder.spec()?, folder, base, variables, state)?;
     let Declared { mut text, described, mut diagnostics, given, files } = declared;
-    let providers = schemas(&described.configure(&session::variable)?.providers);
+    let providers = schemas(&described.configure(&environment::variable)?.providers);
     let input = ResolveInput { variables: given, providers, files };
     // The document is needed again only where connecting may change the schemas.
     let document = if described.is_empty() {
@@ -96,10 +99,10 @@ fn declare(
     variables: &VariableArgs,
     state: &Snapshot,
 ) -> Result<Declared, CommandError> {
-    let environment = session::variable;
+    let environment = environment::variable;
     let declared = text.document.variables.keys();
     let given = variables::given(declared, variables, base, &environment)?;
-    let files = session::read_files(folder, &text.document);
+    let files = named_files::read_all(folder, &text.document);
     let (settings, found) = provider_settings(&text.document, &given, &files);
     let mut diagnostics = std::mem::take(&mut text.diagnostics);
     diagnostics.extend(found);
@@ -120,11 +123,11 @@ pub(crate) fn named_providers(
     (base, variables): (&Path, &VariableArgs),
     output: &Output,
 ) -> Result<Described, CommandError> {
-    let Some(text) = session::read_spec_if_any(folder)? else {
+    let Some(text) = folder.spec_if_any()? else {
         return Described::named(names, Described::default());
     };
     let torn = text.document.torn;
-    let declared = declare(text, folder, base, variables, &no_state())?;
+    let declared = declare(text, folder, base, variables, &stored::no_state())?;
     let Declared { text, described, mut diagnostics, .. } = declared;
     let named = if torn {
         let message = "the spec cannot be read, so where its providers are is not known";
@@ -159,7 +162,7 @@ impl Resolved {
         folder: &Folder,
         output: &Output,
     ) -> Result<Configured, CommandError> {
-        let configured = self.described.connect(folder, &session::variable, output).await?;
+        let configured = self.described.connect(folder, &environment::variable, output).await?;
         if !self.described.is_empty() {
             self.input.providers = schemas(&configured.providers);
             (self.config, _) = resolve(&self.document, &self.input);
@@ -174,17 +177,12 @@ impl Resolved {
     }
 }
 
-/// The state where none matters: a spec is checked for itself.
-pub(crate) fn no_state() -> Snapshot {
-    Snapshot::new(String::new(), engine::digest::SealKey::from_random([0; 32]))
-}
-
 /// Runs the rules that need neither what is there nor a call: as if everything were to be made.
 pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, CommandError> {
     if resolved.diagnostics.has_errors() {
         return Ok(Diagnostics::new());
     }
-    let configured = resolved.described.configure(&session::variable)?;
+    let configured = resolved.described.configure(&environment::variable)?;
     let request = Request {
         config: &resolved.config,
         graph: &resolved.graph,
@@ -194,23 +192,8 @@ pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, Comm
         running: false,
         workers: &Threads,
     };
-    let (_, found) = make(&no_state(), &request).await?;
+    let (_, found) = make(&stored::no_state(), &request).await?;
     Ok(found)
-}
-
-/// The state of a folder as it is right now, with the journal folded in.
-pub(crate) async fn load(folder: &Folder) -> Result<Folded, CommandError> {
-    Ok(fold(folder.store()?.load().await?, &System)?)
-}
-
-/// The same for who goes on to read the spec: while that does not say where the state is, nothing
-/// is known of it, and reading it shows why.
-pub(crate) async fn load_if_told(folder: &Folder) -> Result<Folded, CommandError> {
-    if folder.settings().is_err() {
-        Ok(fold(Loaded::nothing(), &System)?)
-    } else {
-        load(folder).await
-    }
 }
 
 /// A plan and what is to be said about it; none where there are errors.
@@ -286,7 +269,7 @@ pub(crate) async fn plan_anyway(
     output: &Output,
 ) -> Result<(Made, Option<CommandError>), CommandError> {
     let options = options(planning)?;
-    let folded = load_if_told(folder).await?;
+    let folded = stored::load_if_told(folder).await?;
     let mut resolved = read(folder, base, &planning.selection.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok((Made::refused(resolved), None));

@@ -19,8 +19,8 @@ use provider_serverless::jobs::Jobs;
 
 use crate::child_service::{self, ChildService};
 use crate::error::CommandError;
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::session::Folder;
 use crate::variables::Environment;
 
 /// The addresses of the serverless provider.
@@ -326,7 +326,7 @@ fn load(
     settings: &ProviderSettings,
     (sources, diagnostics): (&mut Sources, &mut Diagnostics),
 ) -> Option<Descriptor> {
-    let text = match crate::session::read_file(folder, path) {
+    let text = match crate::named_files::read(folder, path) {
         Ok(text) => text,
         Err(why) => {
             let span = settings.values.get("descriptor").map_or(settings.header, |s| s.span);

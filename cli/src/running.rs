@@ -16,14 +16,15 @@ use engine::value::{Datum, Paths};
 use render::events::{Progress, json_line};
 use render::shown::Shown;
 use render::view::PlanView;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::checks::{self, Outcome};
 use crate::error::{CommandError, Kind, Status};
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::session::{Folder, System};
+use crate::signals;
 use crate::stored;
+use crate::system::System;
 
 /// How many steps that remain are named.
 const REMAINING_MAX: usize = 10;
@@ -139,26 +140,12 @@ impl Teller {
 /// A token that fires at the first Ctrl-C or SIGTERM. The second ends the process at once, which
 /// the journal is made for.
 pub(crate) fn stop_on_signal(output: &Arc<Output>) -> Result<CancellationToken, CommandError> {
-    let listen = |kind| {
-        signal(kind).map_err(|error| CommandError::caused("cannot listen for signals", &error))
-    };
-    let (mut interrupt, mut terminate) =
-        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    let stop = CancellationToken::new();
-    let (fired, output) = (stop.clone(), Arc::clone(output));
-    tokio::spawn(async move {
-        loop {
-            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-            if fired.is_cancelled() {
-                output
-                    .talk("stopped at once; the next `plumb apply` looks up what was under way\n");
-                #[expect(clippy::exit, reason = "the user asked twice")]
-                std::process::exit(i32::from(stopped_at_once(&output).code()));
-            }
-            fired.cancel();
-        }
-    });
-    Ok(stop)
+    let output = Arc::clone(output);
+    signals::stop_or_end(move || {
+        output.talk("stopped at once; the next `plumb apply` looks up what was under way\n");
+        #[expect(clippy::exit, reason = "the user asked twice")]
+        std::process::exit(i32::from(stopped_at_once(&output).code()));
+    })
 }
 
 /// How a run ends that is stopped at once: what was under way is in doubt.

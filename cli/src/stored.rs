@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use apply::session::Session;
+use apply::session::{Folded, Session, fold};
 use engine::journal::Record;
 use engine::state::Snapshot;
 use engine::stored::DamagedValue;
 use state::{Holder, Loaded};
 
 use crate::error::{CommandError, Kind, chain};
-use crate::session::{self, Folder, System};
+use crate::folder::Folder;
+use crate::runtime;
+use crate::system::System;
 
 /// A state as it is right now.
 pub(crate) struct Stored {
@@ -25,7 +27,7 @@ pub(crate) struct Stored {
 /// Reads the state of a folder, without a lock.
 pub(crate) fn read(folder: &Folder) -> Result<Stored, CommandError> {
     let store = folder.store()?;
-    let loaded = session::wait_for(async { Ok(store.load().await?) })?;
+    let loaded = runtime::wait_for(async { Ok(store.load().await?) })?;
     folded(loaded)
 }
 
@@ -37,6 +39,26 @@ pub(crate) fn read_some(folder: &Folder) -> Result<Snapshot, CommandError> {
 fn nothing_applied(place: &Path) -> CommandError {
     CommandError::new(format!("nothing was applied yet: there is no state in {}", place.display()))
         .help("`plumb apply` makes one; `-C DIR` works in another folder")
+}
+
+/// The state of a folder as it is right now, with the journal folded in.
+pub(crate) async fn load(folder: &Folder) -> Result<Folded, CommandError> {
+    Ok(fold(folder.store()?.load().await?, &System)?)
+}
+
+/// The same for who goes on to read the spec: while that does not say where the state is, nothing
+/// is known of it, and reading it shows why.
+pub(crate) async fn load_if_told(folder: &Folder) -> Result<Folded, CommandError> {
+    if folder.settings().is_err() {
+        Ok(fold(Loaded::nothing(), &System)?)
+    } else {
+        load(folder).await
+    }
+}
+
+/// The state where none matters: a spec is checked for itself.
+pub(crate) fn no_state() -> Snapshot {
+    Snapshot::new(String::new(), engine::digest::SealKey::from_random([0; 32]))
 }
 
 /// Folds the journal in.
@@ -70,7 +92,7 @@ pub(crate) fn edit(
 ) -> Result<(), CommandError> {
     let store = folder.store()?;
     let holder = System::holder(command);
-    session::wait_for(async {
+    runtime::wait_for(async {
         // Taking a lock makes the folder, and a session a state; a folder without one shall stay
         // as it is.
         if store.load().await?.snapshot.is_none() {

@@ -23,14 +23,18 @@ use tokio_util::sync::CancellationToken;
 use super::{plan, saved_plan};
 use crate::args::{Apply, Destroy, PlanFormat, Planning, Running};
 use crate::checks::{self, Outcome, Turns, World};
+use crate::environment;
 use crate::error::{CommandError, Kind, Status};
+use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning::{self, Made};
 use crate::providers::Configured;
 use crate::running::{
     self, Run, Teller, confirm, recover_open, seal_plain, stop_on_signal, unless_stopped,
 };
-use crate::session::{self, Folder, System};
+use crate::runtime;
+use crate::stored;
+use crate::system::System;
 use crate::threads::Threads;
 use crate::variables;
 
@@ -47,12 +51,12 @@ pub(crate) fn apply(
         return Err(CommandError::new(message).help("`plumb plan --out FILE` writes plan files"));
     }
     if let Some(file) = given.filter(|path| path.is_file()) {
-        return session::wait_for(of_file(base, &file, args, output));
+        return runtime::wait_for(of_file(base, &file, args, output));
     }
     let folder = Folder::new(base, args.path.as_deref())?;
     let (running, planning) = (&args.running, &args.planning);
     let asked = Asked { folder: &folder, base, running, planning, checks: !args.no_checks };
-    session::wait_for(of_spec(&asked, output))
+    runtime::wait_for(of_spec(&asked, output))
 }
 
 pub(crate) fn destroy(
@@ -63,7 +67,7 @@ pub(crate) fn destroy(
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
     let planning = args.planning();
     let (folder, running, planning) = (&folder, &args.running, &planning);
-    session::wait_for(of_spec(&Asked { folder, base, running, planning, checks: false }, output))
+    runtime::wait_for(of_spec(&Asked { folder, base, running, planning, checks: false }, output))
 }
 
 /// What was asked for.
@@ -114,7 +118,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     let teller = Teller::new(output, running.json);
     refuse_unasked(running)?;
     let options = planning::options(planning)?;
-    let folded = planning::load_if_told(folder).await?;
+    let folded = stored::load_if_told(folder).await?;
     let mut resolved =
         planning::read(folder, base, &planning.selection.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
@@ -190,7 +194,7 @@ async fn check(
     folder: &Folder,
     teller: &Teller,
 ) -> Result<Status, CommandError> {
-    let snapshot = planning::load(folder).await?.snapshot;
+    let snapshot = stored::load(folder).await?.snapshot;
     let mut told = |outcome: &Outcome| teller.check(outcome);
     let outcomes = world.run(snapshot, &mut told).await?;
     world.output.talk(&checks::summary(&outcomes));
@@ -255,12 +259,12 @@ async fn of_file(
     refuse_variables(&saved.plan, &Folder::new(base, None)?, &args.planning)?;
     saved_plan::refuse_elsewhere(&saved, base, args.path.as_deref().unwrap_or(file))?;
     let folder = Folder::new(base, None)?;
-    let folded = planning::load(&folder).await?;
+    let folded = stored::load(&folder).await?;
     let mut names: BTreeSet<_> = saved.plan.base.providers.keys().cloned().collect();
     names.extend(crate::providers::names(&folded.snapshot));
     let given = (base, &args.planning.selection.variables);
     let described = planning::named_providers(&names, &folder, given, output)?;
-    let connecting = described.connect(&folder, &session::variable, output);
+    let connecting = described.connect(&folder, &environment::variable, output);
     let configured = unless_stopped(&stop, connecting).await?;
     if configured.missing.has_errors() {
         output.diagnostics(&configured.missing, &Sources::default());
@@ -280,7 +284,7 @@ async fn of_file(
         plan.base.secrets.keys(),
         &args.planning.selection.variables,
         base,
-        &session::variable,
+        &environment::variable,
     )?;
     let variables = variables::secrets(&given, &plan.base.secrets, &session.snapshot().seal_key);
     if let Err(error) = verify_secrets(plan, &variables, session.snapshot()) {
@@ -354,7 +358,7 @@ fn refuse_variables(plan: &Plan, folder: &Folder, planning: &Planning) -> Result
     if open.peek().is_none() {
         return Ok(());
     }
-    let text = session::read_spec_if_any(folder)?;
+    let text = folder.spec_if_any()?;
     let needed = text.map(|text| provider_variables(&text.document)).unwrap_or_default();
     let Some(name) = open.find(|name| !needed.contains(*name)) else { return Ok(()) };
     let name = render::safe::text(name);

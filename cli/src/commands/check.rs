@@ -8,14 +8,16 @@ use serde_json::json;
 use crate::args::Check;
 use crate::checks::{self, Outcome, Turns, World};
 use crate::error::{CommandError, Status};
+use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning;
 use crate::running::{stop_on_signal, unless_stopped};
-use crate::session::{self, Folder};
+use crate::runtime;
+use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &Check, output: &Arc<Output>) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
-    session::wait_for(check(&folder, base, args, output))
+    runtime::wait_for(check(&folder, base, args, output))
 }
 
 async fn check(
@@ -25,7 +27,7 @@ async fn check(
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
     let stop = stop_on_signal(output)?;
-    let folded = planning::load(folder).await?;
+    let folded = stored::load(folder).await?;
     let mut resolved = planning::read(folder, base, &args.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         output.diagnostics(&resolved.diagnostics, &resolved.sources);

@@ -7,15 +7,16 @@ use render::state::DriftReport;
 
 use crate::args::Drift;
 use crate::error::{CommandError, Status};
+use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning;
 use crate::running::{stop_on_signal, unless_stopped};
-use crate::session::{self, Folder};
+use crate::runtime;
 
 pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
     let planning = args.planning();
-    let (made, question) = session::wait_for(async {
+    let (made, question) = runtime::wait_for(async {
         let stop = stop_on_signal(output)?;
         unless_stopped(&stop, planning::plan_anyway(&folder, base, &planning, output)).await
     })?;

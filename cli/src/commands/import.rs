@@ -13,10 +13,13 @@ use super::plan;
 use super::state::parse;
 use crate::args::{Import, PlanFormat};
 use crate::error::{CommandError, Status};
+use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning::{self, Made, Resolved};
 use crate::running::{Teller, recover_open, seal_plain};
-use crate::session::{self, Folder, System};
+use crate::runtime;
+use crate::stored;
+use crate::system::System;
 use crate::threads::Threads;
 
 pub(crate) fn run(
@@ -26,7 +29,7 @@ pub(crate) fn run(
 ) -> Result<Status, CommandError> {
     let folder = Folder::new(base, None)?;
     let (address, id) = (parse(&args.address)?, id(&args.id)?);
-    session::wait_for(import(&folder, base, (&address, &id), args, output))
+    runtime::wait_for(import(&folder, base, (&address, &id), args, output))
 }
 
 /// Reads an id as it was typed.
@@ -44,7 +47,7 @@ async fn import(
     args: &Import,
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
-    let folded = planning::load(folder).await?;
+    let folded = stored::load(folder).await?;
     let mut resolved = planning::read(folder, base, &args.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), output));

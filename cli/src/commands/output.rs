@@ -7,8 +7,8 @@ use render::state::NotRaw;
 
 use crate::args::OutputArgs;
 use crate::error::{CommandError, Status};
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::session::Folder;
 use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &OutputArgs, output: &Output) -> Result<Status, CommandError> {

@@ -10,11 +10,13 @@ use state::disk::{Disk as _, RealDisk};
 
 use super::saved_plan;
 use crate::args::{Plan, PlanFormat};
+use crate::environment;
 use crate::error::{CommandError, Status};
+use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning::{self, Made};
 use crate::running::{stop_on_signal, unless_stopped};
-use crate::session::{self, Folder};
+use crate::runtime;
 
 pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Status, CommandError> {
     let made = make(base, args, output).and_then(|made| keep(base, args, made));
@@ -32,7 +34,7 @@ pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Stat
 
 fn make(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Made, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
-    session::wait_for(async {
+    runtime::wait_for(async {
         let stop = stop_on_signal(output)?;
         unless_stopped(&stop, planning::plan(&folder, base, &args.planning, output)).await
     })
@@ -97,7 +99,7 @@ fn save(
     let view = serde_json::to_value(view)
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
     let text = saved::write_of(plan, &view, folder);
-    let bytes = session::cipher()?
+    let bytes = environment::cipher()?
         .seal(saved_plan::CONTEXT, text.as_bytes())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
     write_private(path, &bytes).map_err(fail)
@@ -120,7 +122,7 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// A plan file in clear holds no secret: one that would is not written.
 fn refuse_exposed(plan: &EnginePlan) -> Result<(), CommandError> {
-    if session::cipher()?.is_on() {
+    if environment::cipher()?.is_on() {
         return Ok(());
     }
     let places = engine::plan::exposed(plan);

@@ -14,10 +14,14 @@ use engine::value::{Datum, Path as ValuePath, Value};
 
 use super::state::parse;
 use crate::args::{Resolve, VariableArgs};
+use crate::environment;
 use crate::error::{CommandError, Kind, Status};
+use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning;
-use crate::session::{self, Folder, System};
+use crate::runtime;
+use crate::stored;
+use crate::system::System;
 
 pub(crate) fn run(
     base: &Path,
@@ -25,7 +29,7 @@ pub(crate) fn run(
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
     let folder = Folder::new(base, None)?;
-    session::wait_for(async {
+    runtime::wait_for(async {
         match &args.address {
             None => show(&folder, output).await,
             Some(address) => {
@@ -51,7 +55,7 @@ impl<'a> Asked<'a> {
 }
 
 async fn show(folder: &Folder, output: &Output) -> Result<Status, CommandError> {
-    let folded = planning::load(folder).await?;
+    let folded = stored::load(folder).await?;
     if folded.snapshot.pending.is_empty() {
         output.data("Nothing is in doubt.\n");
         return Ok(Status::Done);
@@ -146,7 +150,7 @@ async fn adopt(
     }
     let named = BTreeSet::from([started.provider.clone()]);
     let described = planning::named_providers(&named, asked.folder, asked.given(), output)?;
-    let configured = described.connect(asked.folder, &session::variable, output).await?;
+    let configured = described.connect(asked.folder, &environment::variable, output).await?;
     let provider = configured
         .providers
         .get(&started.provider)

@@ -6,8 +6,9 @@ use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::saved::{self, SavedPlan};
 use render::view::PlanView;
 
+use crate::environment;
 use crate::error::{CommandError, Kind, chain};
-use crate::{session, shell};
+use crate::shell;
 
 /// The largest plan file that is read, in bytes.
 const BYTES_MAX: u64 = 2 << 30;
@@ -26,7 +27,7 @@ pub(super) fn read(path: &Path) -> Result<SavedPlan, CommandError> {
         return Err(CommandError::new(format!("{shown} is not a file of at most 2 GiB")));
     }
     let text = std::fs::read(path).map_err(fail)?;
-    let opened = session::cipher()?.open(CONTEXT, &text).map_err(|error| {
+    let opened = environment::cipher()?.open(CONTEXT, &text).map_err(|error| {
         CommandError::new(format!("{shown} cannot be read: {error}"))
             .kind(Kind::Suspicious)
             .help("nothing was called; a plan is read with the key that it was written with")

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use service::{Addresses, Options, Quirk, Server, StartError};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 use crate::args::Serve;
 use crate::child_service;
 use crate::error::{CommandError, Status, chain};
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::session::{self, Folder};
+use crate::runtime;
+use crate::signals::stop_on_signal;
 
 /// The word that makes this program the built-in worker.
 pub(crate) const ECHO_WORKER: &str = "__echo-worker";
@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, CommandError> {
     let options = options(base, args, output)?;
-    session::wait_for(serve(options, args.listen.is_none(), output))
+    runtime::wait_for(serve(options, args.listen.is_none(), output))
 }
 
 fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, CommandError> {
@@ -109,20 +109,4 @@ fn variables(addresses: &Addresses) -> String {
         "PLUMB_SERVERLESS_REST_URL={rest}\nPLUMB_SERVERLESS_GRAPHQL_URL={graphql}\n\
          PLUMB_SERVERLESS_QUEUE_URL={queue}\nPLUMB_SERVERLESS_API_KEY={key}\n"
     )
-}
-
-/// A token that fires at Ctrl-C and at SIGTERM.
-fn stop_on_signal() -> Result<CancellationToken, CommandError> {
-    let listen = |kind| {
-        signal(kind).map_err(|error| CommandError::caused("cannot listen for signals", &error))
-    };
-    let (mut interrupt, mut terminate) =
-        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    let stop = CancellationToken::new();
-    let fired = stop.clone();
-    tokio::spawn(async move {
-        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-        fired.cancel();
-    });
-    Ok(stop)
 }

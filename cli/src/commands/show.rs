@@ -8,8 +8,8 @@ use render::state::StateView;
 use super::{plan, saved_plan};
 use crate::args::{PlanFormat, Show};
 use crate::error::{CommandError, Status};
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::session::Folder;
 use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &Show, output: &Output) -> Result<Status, CommandError> {

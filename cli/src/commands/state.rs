@@ -15,8 +15,8 @@ use render::state::StateView;
 
 use crate::args::{Form, State};
 use crate::error::{CommandError, Status};
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::session::Folder;
 use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &State, output: &Output) -> Result<Status, CommandError> {

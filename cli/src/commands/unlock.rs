@@ -12,8 +12,9 @@ use state::open::{LockEnds, lock_ends};
 
 use crate::args::Unlock;
 use crate::error::{CommandError, Kind, Status};
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::session::{self, Folder};
+use crate::runtime;
 use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status, CommandError> {
@@ -40,7 +41,7 @@ pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status,
 fn drive_out(folder: &Folder, holder: &Holder, output: &Output) -> Result<Status, CommandError> {
     let Holder { run, pid, host, .. } = holder;
     let store = folder.store()?;
-    if !session::wait_for(async { Ok(store.drive_out(run).await?) })? {
+    if !runtime::wait_for(async { Ok(store.drive_out(run).await?) })? {
         output.talk(&format!("run {run} holds the lock no more\n"));
         return Ok(Status::Done);
     }

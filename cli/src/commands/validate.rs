@@ -6,14 +6,16 @@ use render::diagnostics::DiagnosticView;
 
 use crate::args::Validate;
 use crate::error::{CommandError, Status};
+use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning;
-use crate::session::{self, Folder};
+use crate::runtime;
+use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &Validate, output: &Output) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
-    let resolved = planning::read(&folder, base, &args.variables, &planning::no_state())?;
-    let found = session::wait_for(planning::check_rules(&resolved))?;
+    let resolved = planning::read(&folder, base, &args.variables, &stored::no_state())?;
+    let found = runtime::wait_for(planning::check_rules(&resolved))?;
     let planning::Resolved { sources, mut diagnostics, config, .. } = resolved;
     diagnostics.extend(found);
     diagnostics.sort();

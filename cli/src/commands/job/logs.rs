@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use crate::args::job::Logs;
 use crate::error::{CommandError, Status};
+use crate::folder::Folder;
 use crate::jobs;
 use crate::output::Output;
-use crate::session::Folder;
 
 /// The longest line that is shown, in characters.
 const LINE_MAX: usize = 4_000;

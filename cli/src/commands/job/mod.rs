@@ -15,16 +15,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use provider_serverless::jobs;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 use crate::args::job::Job;
 use crate::error::{CommandError, Status};
 use crate::output::Output;
-use crate::session;
+use crate::runtime;
 
 pub(crate) fn run(base: &Path, job: &Job, output: &Arc<Output>) -> Result<Status, CommandError> {
-    session::wait_for(async {
+    runtime::wait_for(async {
         match job {
             Job::Run(args) => run::run(base, args, output).await,
             Job::Submit(args) => submit::run(base, args, output).await,
@@ -37,22 +35,6 @@ pub(crate) fn run(base: &Path, job: &Job, output: &Arc<Output>) -> Result<Status
             Job::Logs(args) => logs::run(base, args, output).await,
         }
     })
-}
-
-/// A token that fires at Ctrl-C and at SIGTERM.
-fn stop_on_signal() -> Result<CancellationToken, CommandError> {
-    let listen = |kind| {
-        signal(kind).map_err(|error| CommandError::caused("cannot listen for signals", &error))
-    };
-    let (mut interrupt, mut terminate) =
-        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    let stop = CancellationToken::new();
-    let fired = stop.clone();
-    tokio::spawn(async move {
-        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-        fired.cancel();
-    });
-    Ok(stop)
 }
 
 /// A job's id and state, as a line or as JSON.

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use provider_serverless::jobs::{Endpoint, Job, Submission, Wait};
 use tokio_util::sync::CancellationToken;
 
-use super::{failure, input, status_of, stop_on_signal};
+use super::{failure, input, status_of};
 use crate::args::job::Run;
 use crate::error::{CommandError, Kind, Status};
 use crate::jobs::{self, Connected, Ended, Telling};
 use crate::output::Output;
+use crate::signals::stop_on_signal;
 
 /// How long the service is asked to hold back the answer of `/runsync`.
 const SYNC_WAIT: Duration = Duration::from_secs(5);

@@ -8,11 +8,12 @@ use std::time::Instant;
 use provider_serverless::jobs::Job;
 
 use super::run::Waiting;
-use super::{status_of, stop_on_signal};
+use super::status_of;
 use crate::args::job;
 use crate::error::{CommandError, Status};
 use crate::jobs;
 use crate::output::Output;
+use crate::signals::stop_on_signal;
 
 pub(super) async fn run(
     base: &Path,

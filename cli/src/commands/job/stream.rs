@@ -6,11 +6,12 @@ use std::sync::Arc;
 use provider_port::Error;
 use provider_serverless::jobs::{Endpoint, Job, Part};
 
-use super::{failure, stop_on_signal};
+use super::failure;
 use crate::args::job::One;
 use crate::error::{CommandError, Status};
 use crate::jobs;
 use crate::output::Output;
+use crate::signals::stop_on_signal;
 
 pub(super) async fn run(
     base: &Path,

@@ -6,13 +6,15 @@ use apply::session::fold;
 use state::Loaded;
 
 use crate::error::CommandError;
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::session::{self, Folder, System};
+use crate::runtime;
+use crate::system::System;
 
 pub(super) fn run(folder: &Folder, output: &Output) -> Result<(), CommandError> {
     let store = folder.any_store()?;
     let holder = System::holder("state init");
-    let made = session::wait_for(async {
+    let made = runtime::wait_for(async {
         if store.load().await?.snapshot.is_some() {
             return Ok(false);
         }

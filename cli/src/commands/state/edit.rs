@@ -6,8 +6,8 @@ use engine::state::Snapshot;
 
 use super::{not_there, parse};
 use crate::error::{CommandError, Kind};
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::session::Folder;
 use crate::stored;
 
 pub(super) fn mv(

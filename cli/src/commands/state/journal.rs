@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use crate::args::Form;
 use crate::error::CommandError;
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::session::{self, Folder};
+use crate::runtime;
 use crate::stored;
 
 pub(super) fn journal(folder: &Folder, form: &Form, output: &Output) -> Result<(), CommandError> {
@@ -18,7 +19,7 @@ pub(super) fn history(folder: &Folder, form: &Form, output: &Output) -> Result<(
     let mut runs = stored::read(folder)?.records;
     runs.retain(|r| matches!(r, Record::RunOpened { .. } | Record::RunClosed { .. }));
     let store = folder.any_store()?;
-    let serials = session::wait_for(async { Ok(store.serials().await?) })?;
+    let serials = runtime::wait_for(async { Ok(store.serials().await?) })?;
     if form.is_json() {
         output.data(&render::json::pretty(&History { runs, serials }));
         return Ok(());

@@ -13,10 +13,13 @@ use engine::state::Snapshot;
 use state::{Holder, Store, StoreError};
 
 use crate::error::{CommandError, Kind};
+use crate::folder::Folder;
 use crate::output::Output;
 use crate::place;
-use crate::session::{self, Folder, System};
+use crate::runtime;
+use crate::spec_text;
 use crate::stored;
+use crate::system::System;
 
 pub(super) fn run(
     base: &Path,
@@ -34,7 +37,7 @@ pub(super) fn run(
         ));
     }
     let holder = System::holder("state migrate");
-    let moved = session::wait_for(async { migrate(&old, &new, &holder).await })?;
+    let moved = runtime::wait_for(async { migrate(&old, &new, &holder).await })?;
     output.talk(&match moved {
         Some(count) => format!(
             "moved the state from {from} to {to}: {count} addresses\n\
@@ -57,7 +60,7 @@ fn settings(base: &Path, from: &str) -> Result<StateSettings, CommandError> {
              now, such as the spec of before",
         ));
     }
-    place::settings(&session::read_one(&path)?)
+    place::settings(&spec_text::read_one(&path)?)
 }
 
 /// Says how many addresses were moved; none if they were before.

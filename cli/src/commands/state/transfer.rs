@@ -6,10 +6,13 @@ use std::path::Path;
 use engine::state::Snapshot;
 use state::StoreError;
 
+use crate::environment;
 use crate::error::{CommandError, Kind};
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::session::{self, Folder, System};
+use crate::runtime;
 use crate::stored;
+use crate::system::System;
 
 /// The largest state that is read, in bytes.
 const BYTES_MAX: u64 = 4 << 30;
@@ -29,7 +32,7 @@ pub(super) fn pull(
 
 fn past(folder: &Folder, serial: u64) -> Result<Snapshot, CommandError> {
     let store = folder.any_store()?;
-    let found = session::wait_for(async { Ok(store.past(serial).await?) })?;
+    let found = runtime::wait_for(async { Ok(store.past(serial).await?) })?;
     found.ok_or_else(|| {
         CommandError::new(format!("no state of serial {serial} is kept in {}", store.place()))
             .help("`plumb state history` lists which are")
@@ -46,7 +49,7 @@ pub(super) fn push(
     let snapshot = parse(&read(base, file)?, file)?;
     let store = folder.store()?;
     let holder = System::holder("state push");
-    session::wait_for(async {
+    runtime::wait_for(async {
         if !force {
             match store.load().await {
                 Ok(loaded) => fits(&snapshot, loaded.snapshot.as_ref())?,
@@ -64,7 +67,7 @@ pub(super) fn push(
 
 /// Reads what `plumb state pull` printed, or a file of the state's own, such as a backup.
 fn parse(bytes: &[u8], file: &Path) -> Result<Snapshot, CommandError> {
-    let opened = session::cipher()?.open(state::cipher::STATE, bytes).map_err(|error| {
+    let opened = environment::cipher()?.open(state::cipher::STATE, bytes).map_err(|error| {
         CommandError::new(format!("{} cannot be read: {error}", file.display()))
             .kind(Kind::Suspicious)
             .help("nothing was changed; a state is read with the key that it was written with")

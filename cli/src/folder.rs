@@ -1,0 +1,132 @@
+//! The folder that a command works on: its spec, read once, and where its state is.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use engine::spec::settings::StateSettings;
+use state::Store;
+use state::cipher::Cipher;
+
+use crate::environment::cipher;
+use crate::error::CommandError;
+use crate::place::{self, MustBe};
+use crate::spec_text::{self, SpecText};
+
+/// Where Plumb keeps what belongs to it, beside the spec.
+pub(crate) const STATE_FOLDER: &str = ".plumb";
+
+/// The folder that a command works on.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    /// As the user would say it.
+    path: PathBuf,
+    /// What its state is sealed with.
+    cipher: Cipher,
+    /// What `[state]` says, once it is known.
+    settings: Arc<OnceLock<StateSettings>>,
+    /// The spec, where it was read for that and nobody has asked for it yet.
+    text: Arc<Mutex<Option<SpecText>>>,
+}
+
+impl Folder {
+    /// The folder `given`, as seen from `base`; without one, `base` itself.
+    pub(crate) fn new(base: &Path, given: Option<&Path>) -> Result<Self, CommandError> {
+        let path = given.map_or_else(|| base.to_owned(), |given| base.join(given));
+        match std::fs::metadata(&path) {
+            Ok(found) if found.is_dir() => {
+                Ok(Self { path, cipher: cipher()?, settings: Arc::default(), text: Arc::default() })
+            }
+            Ok(_) => Err(CommandError::new(format!("{} is no folder", path.display()))),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(CommandError::new(format!("there is no folder {}", path.display())))
+            }
+            Err(error) => Err(CommandError::caused(
+                format_args!("cannot look at the folder {}", path.display()),
+                &error,
+            )),
+        }
+    }
+
+    /// Where it is, as the user would say it.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A path inside it, as the user would say it.
+    pub(crate) fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        spec_text::inside(&self.path, name)
+    }
+
+    /// Where Plumb keeps what belongs to it.
+    pub(crate) fn plumb(&self) -> PathBuf {
+        self.join(STATE_FOLDER)
+    }
+
+    /// Whether there is a key, and a state that was written without one.
+    pub(crate) async fn is_to_be_sealed(&self) -> Result<bool, CommandError> {
+        Ok(self.cipher.is_on() && self.any_store()?.is_plain().await?)
+    }
+
+    /// The store of the state. A remote one must hold a state: it is made by `plumb state init`.
+    pub(crate) fn store(&self) -> Result<Arc<dyn Store>, CommandError> {
+        let store = self.any_store()?;
+        let is_remote = state::open::is_remote(self.settings()?);
+        Ok(if is_remote { Arc::new(MustBe(store)) } else { store })
+    }
+
+    /// The same, whatever is in it.
+    pub(crate) fn any_store(&self) -> Result<Arc<dyn Store>, CommandError> {
+        place::open(self.settings()?, &self.plumb(), self.cipher.clone())
+    }
+
+    /// Another place for the state of this folder.
+    pub(crate) fn store_at(
+        &self,
+        settings: &StateSettings,
+    ) -> Result<Arc<dyn Store>, CommandError> {
+        place::open(settings, &self.plumb(), self.cipher.clone())
+    }
+
+    /// Where its spec says that the state is. Without a spec it is in files.
+    pub(crate) fn settings(&self) -> Result<&StateSettings, CommandError> {
+        if let Some(known) = self.settings.get() {
+            return Ok(known);
+        }
+        let text = spec_text::read(&self.path)?;
+        let settings = text.as_ref().map_or(Ok(StateSettings::file()), place::settings);
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        let settings = settings?;
+        Ok(self.settings.get_or_init(|| settings))
+    }
+
+    /// The text of its spec.
+    pub(crate) fn spec(&self) -> Result<SpecText, CommandError> {
+        self.spec_if_any()?.ok_or_else(|| {
+            let place = self.path.display();
+            CommandError::new(format!("there is no plumb.toml in {place}"))
+                .help("`plumb init` writes a small one; `-C DIR` works in another folder")
+        })
+    }
+
+    /// The same for what works without a spec, too.
+    pub(crate) fn spec_if_any(&self) -> Result<Option<SpecText>, CommandError> {
+        let kept = self.text.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if kept.is_some() { Ok(kept) } else { spec_text::read(&self.path) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_without_a_spec_says_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Folder::new(dir.path(), None).unwrap().spec().unwrap_err();
+        assert!(error.message.contains("there is no plumb.toml"), "{}", error.message);
+        assert!(error.help.unwrap().contains("plumb init"));
+        let error = Folder::new(Path::new("/nowhere/at/all"), None).unwrap_err();
+        assert_eq!(error.message, "there is no folder /nowhere/at/all");
+    }
+}

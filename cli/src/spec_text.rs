@@ -1,0 +1,199 @@
+//! The text of a spec: its files, read and parsed. What they mean is the engine's to say.
+
+use std::path::{Path, PathBuf};
+
+use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Sources, Span};
+use engine::spec::{self, BYTES_MAX, Document};
+
+use crate::error::CommandError;
+use crate::threads::Threads;
+
+/// The text of a spec, and what it says.
+#[derive(Debug, Default)]
+pub(crate) struct SpecText {
+    pub(crate) sources: Sources,
+    pub(crate) document: Document,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+/// Reads and parses `plumb.toml` and every `*.plumb.toml` of a folder; nothing where there are none.
+pub(crate) fn read(folder: &Path) -> Result<Option<SpecText>, CommandError> {
+    let paths = spec_files(folder)?;
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let mut text = SpecText::default();
+    let mut files = Vec::new();
+    let mut bytes = 0;
+    for path in paths {
+        refuse_outside(folder, &path)?;
+        bytes += add_file(&path, bytes, &mut text, &mut files)?;
+    }
+    let (document, diagnostics) = spec::parse::parse_with(&text.sources, &files, &Threads);
+    text.document = document;
+    text.diagnostics.extend(diagnostics);
+    Ok(Some(text))
+}
+
+/// One file, read as a spec.
+pub(crate) fn read_one(path: &Path) -> Result<SpecText, CommandError> {
+    let mut text = SpecText::default();
+    let mut files = Vec::new();
+    add_file(path, 0, &mut text, &mut files)?;
+    let (document, diagnostics) = spec::parse::parse(&text.sources, &files);
+    text.document = document;
+    text.diagnostics.extend(diagnostics);
+    Ok(text)
+}
+
+/// A path inside a folder, as the user would say it.
+pub(crate) fn inside(folder: &Path, name: impl AsRef<Path>) -> PathBuf {
+    let joined = folder.join(name);
+    joined.strip_prefix(".").map_or(joined.clone(), Path::to_owned)
+}
+
+/// The files of a spec: `plumb.toml` first, the others by name.
+fn spec_files(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let fail = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot read the folder {}", folder.display()), &error)
+    };
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let name = entry.map_err(fail)?.file_name();
+        // Nobody writes such a name into a message, but a file that is left out silently is one
+        // whose resources go.
+        let shown = name.to_string_lossy();
+        if shown != "plumb.toml" && !shown.ends_with(".plumb.toml") {
+            continue;
+        }
+        match name.to_str() {
+            Some(name) => names.push(name.to_owned()),
+            None => return Err(unreadable_name(folder, &shown)),
+        }
+    }
+    names.sort_by_key(|name| (name != "plumb.toml", name.clone()));
+    Ok(names.into_iter().map(|name| inside(folder, name)).collect())
+}
+
+fn unreadable_name(folder: &Path, shown: &str) -> CommandError {
+    let path = inside(folder, shown);
+    CommandError::new(format!("the name of the spec file {} is not UTF-8", path.display()))
+        .help("give the file another name; without it the spec would not be whole")
+}
+
+/// A spec may come from someone else, and what is wrong with a line of it is shown with the line: a
+/// link must not make that a line of some other file of this machine.
+fn refuse_outside(folder: &Path, path: &Path) -> Result<(), CommandError> {
+    let cannot = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot read {}", path.display()), &error)
+    };
+    let root = folder.canonicalize().map_err(cannot)?;
+    if path.canonicalize().map_err(cannot)?.starts_with(root) {
+        return Ok(());
+    }
+    let message = format!("{} is a link that leads outside of its folder", path.display());
+    Err(CommandError::new(message).help("put the file itself there"))
+}
+
+/// Adds one file, and says how many bytes it has. What is wrong with its text is a diagnostic.
+fn add_file(
+    path: &Path,
+    before: usize,
+    text: &mut SpecText,
+    files: &mut Vec<FileId>,
+) -> Result<usize, CommandError> {
+    let shown = path.display().to_string();
+    let fail =
+        |error: std::io::Error| CommandError::caused(format_args!("cannot read {shown}"), &error);
+    let found = std::fs::metadata(path).map_err(fail)?;
+    if !found.is_file() {
+        return Err(CommandError::new(format!("{shown} is not a file")));
+    }
+    let size = usize::try_from(found.len()).unwrap_or(usize::MAX);
+    if size.saturating_add(before) > BYTES_MAX {
+        text.document.torn = true;
+        text.diagnostics.push(
+            Diagnostic::error(format!("the spec is too large: {shown} makes it more than 32 MiB"))
+                .help("split it into several folders, each with a state of its own"),
+        );
+        return Ok(0);
+    }
+    let bytes = std::fs::read(path).map_err(fail)?;
+    match String::from_utf8(bytes) {
+        Ok(content) => files.push(text.sources.add(shown, content)),
+        Err(error) => not_utf8(shown, &error, text),
+    }
+    Ok(size)
+}
+
+fn not_utf8(shown: String, error: &std::string::FromUtf8Error, text: &mut SpecText) {
+    let valid = error.utf8_error().valid_up_to();
+    let summary = format!("{shown} is not UTF-8 text");
+    let good = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
+    let file = text.sources.add(shown, good);
+    let at = u32::try_from(valid).unwrap_or(u32::MAX);
+    text.diagnostics.push(
+        Diagnostic::error(summary)
+            .at(Span { file, start: at, end: at })
+            .label("the text is damaged after this")
+            .help("save the file as UTF-8"),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            std::fs::write(dir.path().join(name), bytes).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn plumb_toml_comes_first_and_others_by_name() {
+        let dir = folder(&[
+            ("b.plumb.toml", b""),
+            ("plumb.toml", b""),
+            ("a.plumb.toml", b""),
+            ("x.toml", b""),
+        ]);
+        let spec = read(dir.path()).unwrap().unwrap();
+        let names: Vec<_> =
+            spec.sources.iter().map(|s| s.path.rsplit('/').next().unwrap().to_owned()).collect();
+        assert_eq!(names, ["plumb.toml", "a.plumb.toml", "b.plumb.toml"]);
+    }
+
+    #[test]
+    fn a_spec_file_whose_name_cannot_be_read_is_not_left_out() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let dir = folder(&[("plumb.toml", b"")]);
+        let name = |bytes| dir.path().join(std::ffi::OsStr::from_bytes(bytes));
+        std::fs::write(name(b"z\xff.toml"), "").unwrap();
+        read(dir.path()).unwrap().unwrap();
+        std::fs::write(name(b"z\xff.plumb.toml"), "").unwrap();
+        let error = read(dir.path()).unwrap_err();
+        assert!(error.message.contains("z\u{fffd}.plumb.toml is not UTF-8"), "{}", error.message);
+    }
+
+    #[test]
+    fn damaged_text_is_shown_where_it_is_damaged() {
+        let dir = folder(&[("plumb.toml", b"[plumb]\nname = \"\xff\"\n")]);
+        let spec = read(dir.path()).unwrap().unwrap();
+        let text = render::diagnostics::text(&spec.diagnostics, &spec.sources, render::Colour::Off);
+        assert!(text.contains("is not UTF-8 text"), "{text}");
+        assert!(text.contains("plumb.toml:2:"), "{text}");
+    }
+
+    #[test]
+    fn a_spec_file_is_no_link_to_elsewhere() {
+        let dir = folder(&[("plumb.toml", b""), ("other.toml", b"")]);
+        std::os::unix::fs::symlink("other.toml", dir.path().join("in.plumb.toml")).unwrap();
+        read(dir.path()).unwrap().unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", dir.path().join("out.plumb.toml")).unwrap();
+        let error = read(dir.path()).unwrap_err();
+        assert!(error.message.contains("leads outside of its folder"), "{}", error.message);
+    }
+}

@@ -1,0 +1,49 @@
+//! What a run needs of the operating system: the time, randomness, and who this process is.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use state::Holder;
+
+/// The operating system, as a run needs it.
+#[derive(Debug)]
+pub(crate) struct System;
+
+impl System {
+    /// The time, in milliseconds since 1970.
+    pub(crate) fn now_ms() -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Random bytes.
+    pub(crate) fn random() -> [u8; 32] {
+        let mut bytes = [0; 32];
+        // Without randomness nonces and keys would repeat, and nothing that follows were safe.
+        getrandom::fill(&mut bytes).expect("the operating system has random bytes");
+        bytes
+    }
+
+    /// Who this process is, when it takes a lock for `command`.
+    pub(crate) fn holder(command: &str) -> Holder {
+        let variable = |name| std::env::var(name).unwrap_or_default();
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Holder {
+            run: apply::run_name(&Self),
+            command: command.to_owned(),
+            user: variable("USER"),
+            host: host.trim().to_owned(),
+            pid: std::process::id(),
+            since_ms: Self::now_ms(),
+        }
+    }
+}
+
+impl apply::Host for System {
+    fn now_ms(&self) -> u64 {
+        Self::now_ms()
+    }
+
+    fn random(&self) -> [u8; 32] {
+        Self::random()
+    }
+}
