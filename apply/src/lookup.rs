@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::journal::{Seen, Started};
+use engine::plan::live::stored_attributes;
 use engine::schema::{Identity, TypeSchema};
 use engine::state::{ObjectId, Snapshot};
 use engine::stored::{Stored, seal_attributes};
@@ -111,6 +112,16 @@ async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
         }
         Err(error) => Found::Unknown(error.to_string()),
     }
+}
+
+/// What the state knows of the call's object.
+pub(crate) fn known(snapshot: &Snapshot, started: &Started, schema: &TypeSchema) -> Attributes {
+    let entry = snapshot.entries.get(&started.address);
+    let object = started.object.as_ref().and_then(|id| entry?.object(id));
+    object
+        .filter(|_| started.phase.kind != ProgramKind::Create || started.phase.phase > 0)
+        .and_then(|object| stored_attributes(&object.attributes, schema).ok())
+        .unwrap_or_default()
 }
 
 /// An object as the journal keeps it: sealed, with what is known of attributes that the answer

@@ -7,14 +7,12 @@
 use std::sync::Arc;
 
 use engine::event::Event;
-use engine::journal::{CallId, Outcome, Pending, ProgramKind, Record, Resolution};
-use engine::plan::live::stored_attributes;
+use engine::journal::{CallId, Outcome, Pending, Record, Resolution};
 use engine::schema::TypeSchema;
 use engine::state::Snapshot;
-use engine::value::Attributes;
 use futures_util::{StreamExt, stream};
 
-use crate::lookup::{Found, Wanted, creates, look_up, seen, taken};
+use crate::lookup::{Found, Wanted, creates, known, look_up, seen, taken};
 use crate::{Host, Providers};
 
 /// How many calls are looked up at once.
@@ -76,20 +74,6 @@ async fn recover_one(
         }
     };
     Some(Record::Resolved { call, resolution })
-}
-
-/// What the state knows of the call's object.
-fn known(
-    snapshot: &Snapshot,
-    started: &engine::journal::Started,
-    schema: &TypeSchema,
-) -> Attributes {
-    let entry = snapshot.entries.get(&started.address);
-    let object = started.object.as_ref().and_then(|id| entry?.object(id));
-    object
-        .filter(|_| started.phase.kind != ProgramKind::Create || started.phase.phase > 0)
-        .and_then(|object| stored_attributes(&object.attributes, schema).ok())
-        .unwrap_or_default()
 }
 
 fn words(found: &Found, created: bool) -> String {

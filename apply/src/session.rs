@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use engine::digest::SealKey;
-use engine::journal::Record;
+use engine::journal::{IllegalRecord, Record};
 use engine::state::Snapshot;
 use state::{Held, Holder, Loaded, Store, Version};
 
@@ -28,15 +28,23 @@ pub struct Folded {
 
 /// Folds what was loaded. A first run gets a state with a lineage and a key of its own.
 pub fn fold(loaded: Loaded, host: &dyn Host) -> Result<Folded, ApplyError> {
-    let first_run = loaded.snapshot.is_none();
-    let mut snapshot = match loaded.snapshot {
-        Some(snapshot) => snapshot,
-        None => Snapshot::new(lineage(host), SealKey::from_random(host.random())),
-    };
-    for record in &loaded.records {
+    let Loaded { snapshot, records, holder, .. } = loaded;
+    let first_run = snapshot.is_none();
+    let new = || Snapshot::new(lineage(host), SealKey::from_random(host.random()));
+    let snapshot = folded(snapshot.unwrap_or_else(new), &records)?;
+    Ok(Folded { snapshot, first_run, holder })
+}
+
+/// The same for who makes no first state: none where nothing was ever saved.
+pub fn fold_if_any(loaded: &Loaded) -> Result<Option<Snapshot>, IllegalRecord> {
+    loaded.snapshot.clone().map(|snapshot| folded(snapshot, &loaded.records)).transpose()
+}
+
+fn folded(mut snapshot: Snapshot, records: &[Record]) -> Result<Snapshot, IllegalRecord> {
+    for record in records {
         snapshot.fold(record)?;
     }
-    Ok(Folded { snapshot, first_run, holder: loaded.holder })
+    Ok(snapshot)
 }
 
 /// A random lineage: 32 hexadecimal digits.

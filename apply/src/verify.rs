@@ -1,7 +1,7 @@
 //! Whether a saved plan still fits: checked before its first call, over everything that it touches
 //! or refers to, and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::address::{Address, Name};
 use engine::digest::Fingerprint;
@@ -11,12 +11,41 @@ use engine::plan::live::{overlay, stored_attributes};
 use engine::plan::{Action, Change, Plan, fitness_digest, is_stable};
 use engine::schema::TypeSchema;
 use engine::spec::variables::environment_name;
-use engine::state::Snapshot;
+use engine::state::{ObjectId, Snapshot};
 use engine::stored::seal_attributes;
 use engine::value::{Attributes, Datum, Value};
 
-use crate::observe::sensitive;
+use crate::observe::{observe_chosen, observe_imports, sensitive};
 use crate::{ApplyError, Providers};
+
+/// Looks at what is live, as far as a saved plan is about it, and verifies the plan against that.
+pub async fn look_and_verify(
+    plan: &Plan,
+    snapshot: &Snapshot,
+    providers: &Providers,
+) -> Result<(), ApplyError> {
+    let touched = touched(plan);
+    let is_chosen = |address: &Address| plan.complete || touched.contains(address);
+    let none = BTreeSet::new();
+    let (mut seen, question) = observe_chosen(snapshot, providers, &none, &is_chosen).await?;
+    if let Some(question) = question {
+        return Err(question);
+    }
+    observe_imports(snapshot, providers, imports(plan), &mut seen).await?;
+    verify(plan, snapshot, &seen, providers)
+}
+
+/// What a plan changes, and what that refers to.
+fn touched(plan: &Plan) -> BTreeSet<&Address> {
+    let changed = plan.changes.iter().filter(|change| change.action != Action::NoOp);
+    changed.map(|change| &change.address).chain(plan.base.objects.keys()).collect()
+}
+
+/// The objects that a plan takes over.
+fn imports(plan: &Plan) -> impl Iterator<Item = (&Address, &Name, &ObjectId)> {
+    let imports = plan.changes.iter().filter(|change| change.action == Action::Import);
+    imports.filter_map(|change| Some((&change.address, &change.provider, change.object.as_ref()?)))
+}
 
 /// Says what moved, if something did.
 pub fn verify(

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use apply::session::{Folded, Session, fold};
+use apply::ApplyError;
+use apply::session::{Folded, Session, fold, fold_if_any};
 use engine::journal::Record;
 use engine::state::Snapshot;
 use engine::stored::DamagedValue;
@@ -63,12 +64,8 @@ pub(crate) fn no_state() -> Snapshot {
 
 /// Folds the journal in.
 pub(crate) fn folded(loaded: Loaded) -> Result<Stored, CommandError> {
-    let Loaded { mut snapshot, records, holder, .. } = loaded;
-    if let Some(snapshot) = &mut snapshot {
-        for record in &records {
-            snapshot.fold(record).map_err(|error| suspicious(&error))?;
-        }
-    }
+    let snapshot = fold_if_any(&loaded).map_err(ApplyError::from)?;
+    let Loaded { records, holder, .. } = loaded;
     Ok(Stored { snapshot, records, holder })
 }
 

@@ -12,11 +12,11 @@ use engine::journal::Record;
 use engine::plan::input::{Observations, Options, Target};
 use engine::state::Snapshot;
 use engine::value::Value;
-use provider_port::{Call, Error, Lookup, Object, Provider, Reply};
 use state::memory::MemoryStore;
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
 use tokio_util::sync::CancellationToken;
 
+use crate::busy::Busy;
 use crate::cloud::Fault;
 use crate::world::World;
 
@@ -440,53 +440,6 @@ async fn what_waits_for_a_doubt_keeps_what_it_uses() {
     assert_eq!(world.cloud.names("image").len(), 2, "the old image is still used");
     converges(&world, &grown).await;
     assert_eq!(world.cloud.names("image"), ["base"]);
-}
-
-/// Waits its turn for long before it sends, or is stopped meanwhile, or mixes objects up.
-struct Busy {
-    cloud: crate::cloud::Cloud,
-    waits: Duration,
-    stop: Option<CancellationToken>,
-    /// Whatever is read, this object is shown.
-    shows: Option<engine::state::ObjectId>,
-    /// The run is stopped while it reads, and no answer comes.
-    hangs: bool,
-}
-
-impl Busy {
-    fn new(world: &World, waits: Duration) -> Self {
-        Self { cloud: world.cloud.clone(), waits, stop: None, shows: None, hangs: false }
-    }
-}
-
-#[async_trait]
-impl Provider for Busy {
-    fn schema(&self) -> Arc<engine::schema::ProviderSchema> {
-        self.cloud.schema()
-    }
-
-    async fn list(&self, ty: &str) -> Result<Vec<Object>, Error> {
-        self.cloud.list(ty).await
-    }
-
-    async fn read(&self, ty: &str, id: &engine::state::ObjectId) -> Result<Object, Error> {
-        if self.hangs {
-            self.stop.iter().for_each(CancellationToken::cancel);
-            std::future::pending::<()>().await;
-        }
-        self.cloud.read(ty, self.shows.as_ref().unwrap_or(id)).await
-    }
-
-    async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
-        self.cloud.find(ty, create).await
-    }
-
-    async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
-        tokio::time::sleep(self.waits).await;
-        self.stop.iter().for_each(CancellationToken::cancel);
-        call.leave.ask().await?;
-        self.cloud.perform(call).await
-    }
 }
 
 async fn apply_busy(world: &World, waits: Duration) -> Result<(), ApplyError> {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod busy;
 mod cloud;
 mod crashes;
 mod endings;
@@ -11,6 +12,7 @@ mod large;
 mod lives;
 mod names;
 mod replaces;
+mod resolve;
 #[path = "../support/shapes.rs"]
 mod shapes;
 mod triggers;

@@ -6,17 +6,14 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use apply::observe::{observe_chosen, observe_imports};
 use apply::planning::{Request, make};
 use apply::session::Session;
-use apply::verify::{verify, verify_secrets};
-use engine::address::{Address, Name};
+use apply::verify::{look_and_verify, verify_secrets};
 use engine::diagnostics::{Diagnostics, Sources};
+use engine::plan::Plan;
 use engine::plan::saved::SavedPlan;
-use engine::plan::{Action, Plan};
 use engine::spec::Config;
 use engine::spec::settings::provider_variables;
-use engine::state::ObjectId;
 use state::Holder;
 use tokio_util::sync::CancellationToken;
 
@@ -318,36 +315,11 @@ async fn open_checked(
     seal_plain(&mut session, folder, teller.output()).await?;
     recover_open(&mut session, &configured.providers, teller).await?;
     let snapshot = session.snapshot();
-    let touched = touched(&saved.plan);
-    let is_chosen = |address: &Address| saved.plan.complete || touched.contains(address);
-    let none = BTreeSet::new();
-    let seen = observe_chosen(snapshot, &configured.providers, &none, &is_chosen).await?;
-    let mut seen = match seen {
-        (seen, None) => seen,
-        (_, Some(question)) => {
-            session.close().await?;
-            return Err(question.into());
-        }
-    };
-    let imports = imports(&saved.plan);
-    observe_imports(snapshot, &configured.providers, imports, &mut seen).await?;
-    if let Err(error) = verify(&saved.plan, snapshot, &seen, &configured.providers) {
+    if let Err(error) = look_and_verify(&saved.plan, snapshot, &configured.providers).await {
         session.close().await?;
         return Err(error.into());
     }
     Ok((session, holder.run))
-}
-
-/// What a plan changes, and what that refers to.
-fn touched(plan: &Plan) -> BTreeSet<&Address> {
-    let changed = plan.changes.iter().filter(|change| change.action != Action::NoOp);
-    changed.map(|change| &change.address).chain(plan.base.objects.keys()).collect()
-}
-
-/// The objects that a plan takes over.
-fn imports(plan: &engine::plan::Plan) -> impl Iterator<Item = (&Address, &Name, &ObjectId)> {
-    let imports = plan.changes.iter().filter(|change| change.action == Action::Import);
-    imports.filter_map(|change| Some((&change.address, &change.provider, change.object.as_ref()?)))
 }
 
 /// A saved plan has its values: a variable that neither it asks for nor a provider block needs would

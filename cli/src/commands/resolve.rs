@@ -5,17 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apply::resolve::{Doubt, ResolveError};
 use apply::session::Session;
 use engine::address::Address;
-use engine::journal::{CallId, Pending, Record, Resolution, Seen};
+use engine::journal::{CallId, Pending, Record};
 use engine::state::Snapshot;
-use engine::stored::Stored;
-use engine::value::{Datum, Path as ValuePath, Value};
 
 use super::state::parse;
 use crate::args::{Resolve, VariableArgs};
 use crate::environment;
-use crate::error::{CommandError, Kind, Status};
+use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning;
@@ -93,10 +92,9 @@ async fn decide(
         return Err(CommandError::new("nothing was applied yet, so nothing is in doubt"));
     }
     let mut session = Session::open(&*store, &holder, Duration::ZERO, &System, None).await?;
-    let resolution = resolution(asked, session.snapshot(), address, output).await;
-    match resolution {
-        Ok((call, resolution)) => {
-            session.record(Record::Resolved { call, resolution })?;
+    match decision(asked, session.snapshot(), address, output).await {
+        Ok(record) => {
+            session.record(record)?;
             session.close().await?;
             output.talk(&format!(
                 "decided; the next `plumb plan` shows what follows for {address}\n"
@@ -110,64 +108,35 @@ async fn decide(
     }
 }
 
-async fn resolution(
+/// What the person says, as the record that decides it.
+async fn decision(
     asked: &Asked<'_>,
     snapshot: &Snapshot,
     address: &Address,
     output: &Output,
-) -> Result<(CallId, Resolution), CommandError> {
-    let found = snapshot.pending.iter().find(|(_, pending)| pending.started.address == *address);
-    let Some((call, pending)) = found else {
+) -> Result<Record, CommandError> {
+    let Some(doubt) = Doubt::about(snapshot, address) else {
         return Err(CommandError::new(format!("nothing is in doubt about {address}"))
             .help("`plumb resolve` lists what is"));
     };
-    let is_create = pending.started.object.is_none();
-    let resolution = match &asked.args.adopt {
-        Some(id) => adopt(asked, snapshot, pending, id, output).await?,
-        None if is_create => Resolution::Absent { at_ms: System::now_ms() },
-        None => Resolution::Gone,
-    };
-    Ok((*call, resolution))
-}
-
-/// Reads the object that a person says is the one, so that the state knows what it is.
-async fn adopt(
-    asked: &Asked<'_>,
-    snapshot: &Snapshot,
-    pending: &Pending,
-    id: &str,
-    output: &Output,
-) -> Result<Resolution, CommandError> {
-    let started = &pending.started;
+    let Some(id) = &asked.args.adopt else { return Ok(doubt.absent(System::now_ms())) };
     let id = super::import::id(id)?;
-    if started.object.as_ref().is_some_and(|own| *own != id) {
-        return Err(CommandError::new(format!("{} stands for another object", started.address)));
-    }
-    let owned = |entry: &engine::state::Entry| entry.object(&id).is_some();
-    let mut others = snapshot.entries.iter().filter(|(address, _)| **address != started.address);
-    if let Some((owner, _)) = others.find(|(_, entry)| owned(entry)) {
-        return Err(CommandError::new(format!("{owner} stands for this object already")));
-    }
-    let named = BTreeSet::from([started.provider.clone()]);
+    // Before anything is started or called for it.
+    doubt.check(&id)?;
+    let named = BTreeSet::from([doubt.provider().clone()]);
     let described = planning::named_providers(&named, asked.folder, asked.given(), output)?;
     let configured = described.connect(asked.folder, &environment::variable, output).await?;
-    let provider = configured
-        .providers
-        .get(&started.provider)
-        .ok_or_else(|| CommandError::new(format!("there is no provider `{}`", started.provider)))?;
-    let ty = &started.address.block.ty;
-    let object = provider.read(ty, &id).await.map_err(|error| {
-        let failed = CommandError::new(format!("cannot read the object: {error}"));
-        match error.kind {
-            provider_port::Kind::NotFound => failed.help("is the id right, and the account?"),
-            _ => failed.kind(Kind::Failed),
+    Ok(doubt.adopt(&id, &configured.providers).await?)
+}
+
+impl From<ResolveError> for CommandError {
+    fn from(error: ResolveError) -> Self {
+        let failed = Self::new(error.to_string());
+        match error {
+            ResolveError::Unread(error) if error.kind == provider_port::Kind::NotFound => {
+                failed.help("is the id right, and the account?")
+            }
+            _ => failed,
         }
-    })?;
-    let mut sensitive = started.sensitive.clone();
-    if let Some(schema) = provider.schema().types.get(ty) {
-        sensitive.extend_below(&ValuePath::root(), &schema.sensitive());
     }
-    let datum = Datum { value: Value::map(object.attributes), sensitive };
-    let attributes = Stored::new(&datum, &snapshot.seal_key);
-    Ok(Resolution::Found { object: Seen { id: object.id, attributes } })
 }

@@ -1,16 +1,10 @@
 //! `plumb state migrate`: the state moves to where `[state]` says, from where it was until now.
-//!
-//! Both places are locked. The state is copied, read back and compared, and only then is the old
-//! place marked as left; nothing of it is removed. Cut short anywhere, the command goes on when it
-//! is run again.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
+use apply::ApplyError;
+use apply::migrate::{MigrateError, Migrated, migrate};
 use engine::spec::settings::StateSettings;
-use engine::state::Snapshot;
-use state::{Holder, Store, StoreError};
 
 use crate::error::{CommandError, Kind};
 use crate::folder::Folder;
@@ -18,7 +12,6 @@ use crate::output::Output;
 use crate::place;
 use crate::runtime;
 use crate::spec_text;
-use crate::stored;
 use crate::system::System;
 
 pub(super) fn run(
@@ -37,13 +30,13 @@ pub(super) fn run(
         ));
     }
     let holder = System::holder("state migrate");
-    let moved = runtime::wait_for(async { migrate(&old, &new, &holder).await })?;
+    let moved = runtime::wait_for(async { Ok(migrate(&*old, &*new, &holder).await?) })?;
     output.talk(&match moved {
-        Some(count) => format!(
+        Migrated::Moved(count) => format!(
             "moved the state from {from} to {to}: {count} addresses\n\
              {from} is marked as left: whoever still uses it is told where the state is\n"
         ),
-        None => format!("the state was moved from {from} to {to} already\n"),
+        Migrated::Before => format!("the state was moved from {from} to {to} already\n"),
     });
     Ok(())
 }
@@ -63,61 +56,23 @@ fn settings(base: &Path, from: &str) -> Result<StateSettings, CommandError> {
     place::settings(&spec_text::read_one(&path)?)
 }
 
-/// Says how many addresses were moved; none if they were before.
-async fn migrate(
-    old: &Arc<dyn Store>,
-    new: &Arc<dyn Store>,
-    holder: &Holder,
-) -> Result<Option<usize>, CommandError> {
-    if was_moved(old, new).await? {
-        return Ok(None);
-    }
-    let mut source = old.lock(holder, Duration::ZERO).await?;
-    let snapshot = stored::folded(source.loaded().clone())?.snapshot;
-    let Some(snapshot) = snapshot else {
-        source.release().await?;
-        return Err(CommandError::new(format!("there is no state in {}", old.place()))
-            .help("nothing was changed; `plumb state init` makes a first one"));
-    };
-    let mut target = new.lock(holder, Duration::ZERO).await?;
-    match stored::folded(target.loaded().clone())?.snapshot {
-        None => drop(target.initialise(&snapshot).await?),
-        // An earlier attempt was cut short behind this.
-        Some(there) if there == snapshot => {}
-        Some(there) => return Err(taken(&there, &snapshot, &new.place())),
-    }
-    let back = stored::folded(new.load().await?)?.snapshot;
-    if back.as_ref() != Some(&snapshot) {
-        return Err(CommandError::new(format!(
-            "what was written to {} is not what is read from it",
-            new.place()
-        ))
-        .kind(Kind::StoreFailed)
-        .help("the state is where it was, and stays the one that counts"));
-    }
-    source.retire(&new.place()).await?;
-    target.release().await?;
-    source.release().await?;
-    Ok(Some(snapshot.entries.len()))
-}
-
-/// Whether the old place is marked as left for the new one, which has a state.
-async fn was_moved(old: &Arc<dyn Store>, new: &Arc<dyn Store>) -> Result<bool, CommandError> {
-    match old.load().await {
-        Err(StoreError::Moved { to, .. }) if to == new.place() => {
-            Ok(new.load().await?.snapshot.is_some())
+impl From<MigrateError> for CommandError {
+    fn from(error: MigrateError) -> Self {
+        let failed = Self::new(error.to_string());
+        match error {
+            MigrateError::Store(error) => error.into(),
+            MigrateError::Journal(error) => ApplyError::from(error).into(),
+            MigrateError::Nothing(_) => {
+                failed.help("nothing was changed; `plumb state init` makes a first one")
+            }
+            MigrateError::AnotherVersion { .. } | MigrateError::AnotherState { .. } => {
+                failed.kind(Kind::Suspicious).help(
+                    "nothing was changed; choose another place, or move what is there away first",
+                )
+            }
+            MigrateError::Changed(_) => failed
+                .kind(Kind::StoreFailed)
+                .help("the state is where it was, and stays the one that counts"),
         }
-        _ => Ok(false),
     }
-}
-
-fn taken(there: &Snapshot, snapshot: &Snapshot, place: &str) -> CommandError {
-    let why = if there.lineage == snapshot.lineage {
-        format!("there is another version of this state in {place}: serial {}", there.serial)
-    } else {
-        format!("there is another state in {place}: lineage {}", there.lineage)
-    };
-    CommandError::new(why)
-        .kind(Kind::Suspicious)
-        .help("nothing was changed; choose another place, or move what is there away first")
 }

@@ -1,0 +1,106 @@
+//! `resolve`: what a person says became of a call in doubt, as the record that decides it.
+//!
+//! An object that is named is read, so that the state knows what it is; nothing is changed but the
+//! journal.
+
+use engine::address::{Address, Name};
+use engine::journal::{CallId, Pending, Record, Resolution};
+use engine::schema::TypeSchema;
+use engine::state::{Entry, ObjectId, Snapshot};
+use provider_port::Provider;
+
+use crate::Providers;
+use crate::lookup::{creates, known, seen};
+
+/// A call in doubt that a person decides.
+#[derive(Clone, Copy)]
+pub struct Doubt<'a> {
+    snapshot: &'a Snapshot,
+    call: CallId,
+    pending: &'a Pending,
+}
+
+/// Why an object is not taken for a call's own.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// The call was about an object that is known, and this is another.
+    #[error("{0} stands for another object")]
+    AnotherObject(Address),
+    /// An address stands for it.
+    #[error("{0} stands for this object already")]
+    Taken(Address),
+    /// Nothing can read it.
+    #[error("there is no provider `{0}`")]
+    NoProvider(Name),
+    /// It cannot be read.
+    #[error("cannot read the object: {0}")]
+    Unread(provider_port::Error),
+    /// Something else was read.
+    #[error("reading {asked} shows {shown}")]
+    Mixed {
+        /// What was asked for.
+        asked: ObjectId,
+        /// What the answer shows.
+        shown: ObjectId,
+    },
+}
+
+impl<'a> Doubt<'a> {
+    /// The call in doubt about an address, if there is one.
+    pub fn about(snapshot: &'a Snapshot, address: &Address) -> Option<Self> {
+        let mut pending = snapshot.pending.iter();
+        let (call, pending) = pending.find(|(_, own)| own.started.address == *address)?;
+        Some(Self { snapshot, call: *call, pending })
+    }
+
+    /// The provider instance that was called.
+    pub fn provider(&self) -> &'a Name {
+        &self.pending.started.provider
+    }
+
+    /// Decides that no object is there: the call made none, or the one that it was about is gone.
+    pub fn absent(&self, at_ms: u64) -> Record {
+        let none = Resolution::Absent { at_ms };
+        self.record(if creates(&self.pending.started) { none } else { Resolution::Gone })
+    }
+
+    /// Refuses an object that cannot be the call's own, whatever it is like.
+    pub fn check(&self, id: &ObjectId) -> Result<(), ResolveError> {
+        let started = &self.pending.started;
+        if started.object.as_ref().is_some_and(|own| own != id) {
+            return Err(ResolveError::AnotherObject(started.address.clone()));
+        }
+        let has_it = |entry: &Entry| entry.object(id).is_some();
+        let mut others = self.snapshot.entries.iter().filter(|(own, _)| **own != started.address);
+        match others.find(|(_, entry)| has_it(entry)) {
+            Some((owner, _)) => Err(ResolveError::Taken(owner.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Decides that an object is the call's own, and reads it.
+    pub async fn adopt(
+        &self,
+        id: &ObjectId,
+        providers: &Providers,
+    ) -> Result<Record, ResolveError> {
+        self.check(id)?;
+        let (snapshot, started) = (self.snapshot, &self.pending.started);
+        let missing = || ResolveError::NoProvider(started.provider.clone());
+        let provider: &dyn Provider = &**providers.get(&started.provider).ok_or_else(missing)?;
+        let ty = &started.address.block.ty;
+        let object = provider.read(ty, id).await.map_err(ResolveError::Unread)?;
+        if object.id != *id {
+            return Err(ResolveError::Mixed { asked: id.clone(), shown: object.id });
+        }
+        let schema = provider.schema();
+        let schema: &TypeSchema = schema.types.get(ty).ok_or_else(missing)?;
+        let known = known(snapshot, started, schema);
+        let object = seen(&object, &known, schema, started, &snapshot.seal_key);
+        Ok(self.record(Resolution::Found { object }))
+    }
+
+    fn record(&self, resolution: Resolution) -> Record {
+        Record::Resolved { call: self.call, resolution }
+    }
+}

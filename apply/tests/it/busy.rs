@@ -1,0 +1,60 @@
+//! Another way to the cloud, on which calls take long and answers are mixed up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::schema::ProviderSchema;
+use engine::state::ObjectId;
+use provider_port::{Call, Error, Lookup, Object, Provider, Reply};
+use tokio_util::sync::CancellationToken;
+
+use crate::cloud::Cloud;
+use crate::world::World;
+
+/// Waits its turn for long before it sends, or is stopped meanwhile, or mixes objects up.
+pub(crate) struct Busy {
+    pub(crate) cloud: Cloud,
+    pub(crate) waits: Duration,
+    pub(crate) stop: Option<CancellationToken>,
+    /// Whatever is read, this object is shown.
+    pub(crate) shows: Option<ObjectId>,
+    /// The run is stopped while it reads, and no answer comes.
+    pub(crate) hangs: bool,
+}
+
+impl Busy {
+    pub(crate) fn new(world: &World, waits: Duration) -> Self {
+        Self { cloud: world.cloud.clone(), waits, stop: None, shows: None, hangs: false }
+    }
+}
+
+#[async_trait]
+impl Provider for Busy {
+    fn schema(&self) -> Arc<ProviderSchema> {
+        self.cloud.schema()
+    }
+
+    async fn list(&self, ty: &str) -> Result<Vec<Object>, Error> {
+        self.cloud.list(ty).await
+    }
+
+    async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error> {
+        if self.hangs {
+            self.stop.iter().for_each(CancellationToken::cancel);
+            std::future::pending::<()>().await;
+        }
+        self.cloud.read(ty, self.shows.as_ref().unwrap_or(id)).await
+    }
+
+    async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
+        self.cloud.find(ty, create).await
+    }
+
+    async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
+        tokio::time::sleep(self.waits).await;
+        self.stop.iter().for_each(CancellationToken::cancel);
+        call.leave.ask().await?;
+        self.cloud.perform(call).await
+    }
+}

@@ -1,0 +1,134 @@
+//! What a person says about a call in doubt.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apply::Providers;
+use apply::resolve::{Doubt, ResolveError};
+use apply::session::Session;
+use engine::state::ObjectId;
+use engine::value::Value;
+
+use crate::busy::Busy;
+use crate::cloud::Fault;
+use crate::world::{World, holder};
+
+const LOGIN: &str = r#"
+[variable.pw]
+type = "string"
+sensitive = true
+
+[resource.login.l]
+name = "l"
+password = "${var.pw}"
+"#;
+
+/// The next mutating call is lost after its effect, and so is the look-up of it.
+fn lose_next(world: &World) {
+    let mut shared = world.cloud.shared.lock().unwrap();
+    shared.calls = 0;
+    shared.faults.insert(0, Fault::LostAfter);
+    shared.reads_fail = 1;
+}
+
+async fn open(world: &World) -> Session {
+    Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap()
+}
+
+/// Says that the object of an address is the one with this id.
+async fn adopt(
+    world: &World,
+    providers: &Providers,
+    address: &str,
+    id: &str,
+) -> Result<(), ResolveError> {
+    let mut session = open(world).await;
+    let doubt = Doubt::about(session.snapshot(), &address.parse().unwrap()).unwrap();
+    let decided = doubt.adopt(&ObjectId(id.into()), providers).await;
+    let decided = decided.map(|record| session.record(record).unwrap());
+    session.close().await.unwrap();
+    decided
+}
+
+/// A login whose new name is there, and nobody knows.
+async fn renamed_in_doubt() -> (World, String) {
+    let mut world = World::new();
+    world.variables.insert("pw".to_owned(), "old".to_owned());
+    world.apply(LOGIN).await.unwrap();
+    lose_next(&world);
+    let renamed = LOGIN.replace("name = \"l\"", "name = \"m\"");
+    assert_eq!(world.apply(&renamed).await.unwrap().in_doubt.len(), 1);
+    (world, renamed)
+}
+
+/// No answer shows a password: what the state knows of it stands, as in a look-up.
+#[tokio::test(start_paused = true)]
+async fn what_is_adopted_keeps_what_no_answer_shows() {
+    let (world, renamed) = renamed_in_doubt().await;
+    adopt(&world, &world.providers(), "login.l", "login-1").await.unwrap();
+    assert_eq!(world.plan_text(&renamed).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_answer_shows_of_another_object_is_not_adopted() {
+    let (world, renamed) = renamed_in_doubt().await;
+    let shows = Some(world.cloud.put("login", &[("name", Value::string("other"))]));
+    let mixed = Busy { shows, ..Busy::new(&world, Duration::ZERO) };
+    let mixed = world.providers_with(Arc::new(mixed));
+    let error = adopt(&world, &mixed, "login.l", "login-1").await.unwrap_err();
+    assert_eq!(error.to_string(), "reading login-1 shows login-2");
+    world.apply(&renamed).await.unwrap();
+    assert_eq!(world.plan_text(&renamed).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_belongs_to_another_is_not_adopted() {
+    let (world, _) = renamed_in_doubt().await;
+    let providers = world.providers();
+    let error = adopt(&world, &providers, "login.l", "login-9").await.unwrap_err();
+    assert_eq!(error.to_string(), "login.l stands for another object");
+}
+
+fn disks(names: &[&str]) -> String {
+    let block = |name: &&str| {
+        format!("[resource.disk.{name}]\nname = \"{name}\"\nsize = 10\nzone = \"eu\"\n")
+    };
+    names.iter().map(block).collect()
+}
+
+/// A create is in doubt, and the object that it made is the second of its type.
+async fn created_in_doubt() -> World {
+    let world = World::new();
+    world.apply(&disks(&["a"])).await.unwrap();
+    world.store.fail_after(Some(1));
+    world.apply(&disks(&["a", "b"])).await.unwrap_err();
+    world.store.fail_after(None);
+    assert!(Doubt::about(open(&world).await.snapshot(), &"disk.b".parse().unwrap()).is_some());
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_create_made_is_adopted_unless_it_is_anothers() {
+    let world = created_in_doubt().await;
+    let providers = world.providers();
+    let error = adopt(&world, &providers, "disk.b", "disk-1").await.unwrap_err();
+    assert_eq!(error.to_string(), "disk.a stands for this object already");
+    let error = adopt(&world, &providers, "disk.b", "disk-9").await.unwrap_err();
+    assert!(matches!(error, ResolveError::Unread(_)), "{error}");
+    adopt(&world, &providers, "disk.b", "disk-2").await.unwrap();
+    world.apply(&disks(&["a", "b"])).await.unwrap();
+    assert_eq!(world.cloud.names("disk"), ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_to_be_absent_is_made_anew_and_its_twin_goes() {
+    let world = created_in_doubt().await;
+    let mut session = open(&world).await;
+    let about = "disk.b".parse().unwrap();
+    let record = Doubt::about(session.snapshot(), &about).unwrap().absent(1_000);
+    session.record(record).unwrap();
+    session.close().await.unwrap();
+    world.apply(&disks(&["a", "b"])).await.unwrap();
+    world.apply(&disks(&["a", "b"])).await.unwrap();
+    assert_eq!(world.cloud.names("disk"), ["a", "b"]);
+}
