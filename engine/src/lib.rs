@@ -10,6 +10,7 @@ pub mod address;
 pub mod constraint;
 pub mod diagnostics;
 pub mod digest;
+pub mod duration;
 pub mod event;
 pub mod expression;
 pub mod graph;

@@ -75,7 +75,7 @@ impl Reader {
 
     /// A duration such as `"250ms"`, `"10s"` or `"5m"`.
     pub(super) fn duration(&mut self, node: Node<'_>, key: &str) -> Option<Duration> {
-        let duration = node.get_ref().as_str().and_then(parse_duration);
+        let duration = node.get_ref().as_str().and_then(engine::duration::parse);
         if duration.is_none() {
             self.wrong(node, key, "a duration such as \"250ms\", \"10s\" or \"5m\"");
         }
@@ -214,19 +214,6 @@ pub(super) fn named<'t>(
     entries.into_iter().map(|(name, span, node)| (name, reader.span(span), node)).collect()
 }
 
-fn parse_duration(text: &str) -> Option<Duration> {
-    let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
-    let number: u64 = text[..digits].parse().ok()?;
-    let milliseconds = match &text[digits..] {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return None,
-    };
-    number.checked_mul(milliseconds).map(Duration::from_millis)
-}
-
 fn to_json(value: &DeValue<'_>) -> Option<Json> {
     Some(match value {
         DeValue::String(text) => text.as_ref().into(),
@@ -247,18 +234,4 @@ fn to_json(value: &DeValue<'_>) -> Option<Json> {
             .collect::<Option<serde_json::Map<_, _>>>()?
             .into(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations() {
-        assert_eq!(parse_duration("250ms"), Some(Duration::from_millis(250)));
-        assert_eq!(parse_duration("5m"), Some(Duration::from_mins(5)));
-        for text in ["", "5", "m", "-5s", "5 s", "99999999999999999999s", "18446744073709551615h"] {
-            assert_eq!(parse_duration(text), None, "{text}");
-        }
-    }
 }
