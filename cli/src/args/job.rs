@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::{VariableArgs, duration};
+use super::shared::{VariableArgs, duration};
 
 /// `plumb job`.
 #[derive(Debug, Subcommand)]

@@ -1,0 +1,220 @@
+//! What can be typed: the commands, their options, and their help. Each family of commands is a
+//! file.
+
+pub(crate) mod job;
+mod plans;
+mod serve;
+mod shared;
+mod state;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+
+pub(crate) use plans::{Apply, Check, Destroy, Drift, Import, Plan, Planning, Running, Validate};
+pub(crate) use serve::Serve;
+pub(crate) use shared::{FolderArg, Form, PlanFormat, VariableArgs, duration};
+pub(crate) use state::{OutputArgs, Resolve, Show, State, Unlock};
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "plumb",
+    version,
+    about = "Keeps infrastructure true to its spec",
+    long_about = "Keeps infrastructure true to its spec: a declarative spec is compared with the \
+                  state and with what is live, turned into a plan that people review, and applied \
+                  exactly as reviewed.",
+    after_help = "Begin with `plumb init`, then `plumb plan`, then `plumb apply`.",
+    propagate_version = false,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    /// The folder to work in, as if started there
+    #[arg(
+        short = 'C',
+        global = true,
+        value_name = "DIR",
+        default_value = ".",
+        hide_default_value = true,
+        help_heading = "Everywhere"
+    )]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) base: PathBuf,
+    /// When to colour; the variable `NO_COLOR` is respected
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "auto|always|never",
+        default_value_t = Color::Auto,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Everywhere"
+    )]
+    pub(crate) color: Color,
+    /// Say less: only errors, and data
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    pub(crate) quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Everywhere")]
+    pub(crate) verbose: u8,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write a small working spec
+    #[command(after_help = "Examples:\n  plumb init\n  plumb init environments/dev")]
+    Init(FolderArg),
+    /// Check the spec without calling anything
+    #[command(
+        after_help = "Examples:\n  plumb validate\n  plumb validate --var env=prod environments/prod"
+    )]
+    Validate(Validate),
+    /// Show what would be done, and why
+    #[command(
+        after_help = "Examples:\n  plumb plan\n  plumb plan --out plan.json --detailed-exitcode\n  plumb plan --format markdown > comment.md\n  plumb plan --target 'endpoint.chat[eu]'"
+    )]
+    Plan(Plan),
+    /// Do what a plan shows
+    #[command(
+        after_help = "Examples:\n  plumb apply\n  plumb apply --yes --var env=prod\n  plumb apply plan.json\n\nWith a plan file, exactly that plan is applied, or nothing, on the current folder (or the one\nof -C), which must be the one that it was made of."
+    )]
+    Apply(Apply),
+    /// Take everything away again
+    #[command(after_help = "Examples:\n  plumb destroy\n  plumb destroy --yes environments/dev")]
+    Destroy(Destroy),
+    /// Take an object that exists over into the state
+    #[command(
+        after_help = "Examples:\n  plumb import network_volume.models agv6w2qcg7\n  plumb import 'endpoint.chat[eu]' jpnw0v75y3qoql\n\nThe spec must have the resource. Nothing is called that changes anything; what the next plan\nwould change is shown. For review first, write an [[import]] block into the spec instead."
+    )]
+    Import(Import),
+    /// Show what changed outside
+    #[command(
+        after_help = "Examples:\n  plumb drift\n  plumb drift --json\n\nExit status 2 when something changed."
+    )]
+    Drift(Drift),
+    /// Show the state, or a saved plan
+    #[command(after_help = "Examples:\n  plumb show\n  plumb show plan.json\n  plumb show --json")]
+    Show(Show),
+    /// Print the outputs of the last apply
+    #[command(
+        after_help = "Examples:\n  plumb output\n  plumb output chat_url --raw\n  plumb output --json"
+    )]
+    Output(OutputArgs),
+    /// Look at the state, and edit it
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  plumb state list\n  plumb state show 'value.a[eu]'\n  plumb state mv value.a value.b\n  plumb state rm value.old"
+    )]
+    State(State),
+    /// Decide what is in doubt
+    #[command(
+        after_help = "Examples:\n  plumb resolve\n  plumb resolve endpoint.chat --adopt abc123\n  plumb resolve endpoint.chat --absent\n\nWithout an address, shows what is in doubt."
+    )]
+    Resolve(Resolve),
+    /// Take the lock from a run that stands still, or say when it ends
+    #[command(
+        after_help = "Examples:\n  plumb unlock 5f0c2a9be1d34c77\n\nNo lock has to be taken away: each ends by itself with the run that holds it, at once where the state is files\nor a database, and after some silence where it is objects. The next apply takes it then.\n\nIn a database a process that stands still keeps the lock. There this command drives the run out: what it still\nwrites is refused, it calls nothing more, and the next apply looks up what it had under way. Of a lock of\nanother kind it says who holds it, and when it ends."
+    )]
+    Unlock(Unlock),
+    /// Run the checks of the spec against what is live
+    #[command(
+        after_help = "Examples:\n  plumb check\n  plumb check --json environments/prod\n\nExit status 1 when a check fails. A check's job runs for real, for 90 seconds at most unless the\ncheck says otherwise."
+    )]
+    Check(Check),
+    /// Submit jobs to endpoints, and look after them
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  plumb job run endpoint.chat '{\"prompt\": \"hi\"}'\n  plumb job health endpoint.chat\n  plumb job status endpoint.chat 724907fe-0b3d-4f3c-u1\n\nENDPOINT is an address of the state, such as 'endpoint.chat[eu]', or an endpoint's id."
+    )]
+    Job(job::Job),
+    /// Run the serverless compute service on this machine
+    #[command(
+        after_help = "Examples:\n  plumb serve\n  plumb serve --listen 127.0.0.1:8080 --data /tmp/service\n\nThe first lines on stdout name the addresses and the key, as environment variables."
+    )]
+    Serve(Serve),
+    /// Describe the resource types
+    #[command(after_help = "Examples:\n  plumb schema\n  plumb schema --type value")]
+    Schema(Schema),
+    /// Print a completion script
+    #[command(
+        after_help = "Examples:\n  plumb completions bash > ~/.local/share/bash-completion/completions/plumb\n  plumb completions fish > ~/.config/fish/completions/plumb.fish"
+    )]
+    Completions {
+        /// For which shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the version
+    #[command(after_help = "Examples:\n  plumb version")]
+    Version,
+}
+
+/// `plumb schema`.
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// One resource type; without one, all are listed
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) ty: Option<String>,
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+/// Says whether arguments that could not be read ask for a plan as JSON: then a JSON object must
+/// be printed even so.
+pub(crate) fn wants_plan_json(args: impl Iterator<Item = OsString>) -> bool {
+    let args: Vec<OsString> = args.skip(1).collect();
+    let json = args.iter().any(|arg| arg == "--json" || arg == "--format=json")
+        || args.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json");
+    json && args.iter().any(|arg| arg == "plan")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_definition_is_sound_and_every_command_has_examples() {
+        let mut command = Cli::command();
+        command.build();
+        command.clone().debug_assert();
+        let mut open: Vec<clap::Command> = command.get_subcommands().cloned().collect();
+        while let Some(command) = open.pop() {
+            if command.get_name() == "help" || command.is_hide_set() {
+                continue;
+            }
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Examples:\n  plumb "), "{}", command.get_name());
+            open.extend(command.get_subcommands().cloned());
+        }
+    }
+
+    #[test]
+    fn a_plan_as_json_is_recognised_in_wrong_arguments() {
+        let wants = |text: &str| wants_plan_json(text.split(' ').map(OsString::from));
+        assert!(wants("plumb plan --json --nonsense"));
+        assert!(wants("plumb -C x plan --format json --nonsense"));
+        assert!(!wants("plumb plan --nonsense"));
+        assert!(!wants("plumb drift --json --nonsense"));
+    }
+}

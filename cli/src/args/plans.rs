@@ -1,0 +1,177 @@
+//! What can be typed after the commands that make a plan, or run one.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+
+use super::shared::{FolderArg, Form, Pace, PlanFormat, Selection, VariableArgs, duration};
+
+/// What every command takes that makes whatever plan is asked for.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Planning")]
+pub(crate) struct Planning {
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Replace this resource even if it is as it should be
+    #[arg(long, value_name = "ADDRESS", help_heading = "Planning")]
+    pub(crate) replace: Vec<String>,
+    /// Trust the state; look at nothing live
+    #[arg(long, help_heading = "Planning")]
+    pub(crate) no_refresh: bool,
+    /// Only take what changed outside into the state
+    #[arg(long, conflicts_with_all = ["no_refresh", "destroy", "replace"], help_heading = "Planning")]
+    pub(crate) refresh_only: bool,
+    /// Plan to take everything away
+    #[arg(long, conflicts_with = "replace", help_heading = "Planning")]
+    pub(crate) destroy: bool,
+    #[command(flatten)]
+    pub(crate) pace: Pace,
+}
+
+/// `plumb validate`.
+#[derive(Debug, Args)]
+pub(crate) struct Validate {
+    #[command(flatten)]
+    pub(crate) folder: FolderArg,
+    /// Print the diagnostics as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
+}
+
+/// `plumb plan`.
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    #[command(flatten)]
+    pub(crate) folder: FolderArg,
+    /// Save the plan, to apply exactly it later
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
+    pub(crate) format: PlanFormat,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// List the steps, too
+    #[arg(long)]
+    pub(crate) steps: bool,
+    /// Exit with 2 when there are changes
+    #[arg(long)]
+    pub(crate) detailed_exitcode: bool,
+    #[command(flatten)]
+    pub(crate) planning: Planning,
+}
+
+impl Plan {
+    /// How to print it, whichever way it was said.
+    pub(crate) fn format(&self) -> PlanFormat {
+        if self.json { PlanFormat::Json } else { self.format }
+    }
+}
+
+/// `plumb apply`.
+#[derive(Debug, Args)]
+pub(crate) struct Apply {
+    /// The folder of the spec, or a saved plan
+    #[arg(value_name = "DIR|PLANFILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) path: Option<PathBuf>,
+    /// Do not run the checks of the spec afterwards
+    #[arg(long)]
+    pub(crate) no_checks: bool,
+    #[command(flatten)]
+    pub(crate) running: Running,
+    #[command(flatten)]
+    pub(crate) planning: Planning,
+}
+
+/// How a run is confirmed and shown.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Running {
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Print events, one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// List the steps, too
+    #[arg(long)]
+    pub(crate) steps: bool,
+}
+
+/// `plumb destroy`. Its plan is to take everything away: there is nothing to choose, but what of
+/// it, so it does not know the options that would ask for another plan.
+#[derive(Debug, Args)]
+pub(crate) struct Destroy {
+    #[command(flatten)]
+    pub(crate) folder: FolderArg,
+    #[command(flatten)]
+    pub(crate) running: Running,
+    #[command(flatten)]
+    selection: Selection,
+    /// Trust the state; look at nothing live
+    #[arg(long, help_heading = "Planning")]
+    no_refresh: bool,
+    #[command(flatten)]
+    pace: Pace,
+}
+
+impl Destroy {
+    /// The plan that it asks for.
+    pub(crate) fn planning(&self) -> Planning {
+        Planning {
+            selection: self.selection.clone(),
+            no_refresh: self.no_refresh,
+            destroy: true,
+            pace: self.pace.clone(),
+            ..Planning::default()
+        }
+    }
+}
+
+/// `plumb drift`. It looks at what is live and changes nothing, so it has no options of another
+/// plan, nor of a run.
+#[derive(Debug, Args)]
+pub(crate) struct Drift {
+    #[command(flatten)]
+    pub(crate) folder: FolderArg,
+    #[command(flatten)]
+    pub(crate) form: Form,
+    #[command(flatten)]
+    selection: Selection,
+}
+
+impl Drift {
+    /// The plan that it asks for.
+    pub(crate) fn planning(&self) -> Planning {
+        Planning { selection: self.selection.clone(), refresh_only: true, ..Planning::default() }
+    }
+}
+
+/// `plumb import`.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// Which resource of the spec it becomes
+    pub(crate) address: String,
+    /// Its id, as the API shows it
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
+    /// How long to wait for another run to end, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", hide_default_value = true)]
+    pub(crate) lock_timeout: Duration,
+}
+
+/// `plumb check`.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) folder: FolderArg,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
+}

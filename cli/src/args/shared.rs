@@ -1,0 +1,135 @@
+//! What several commands take, and how it is read.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+/// Only a folder.
+#[derive(Debug, Args)]
+pub(crate) struct FolderArg {
+    /// The folder of the spec
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// Values for variables.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct VariableArgs {
+    /// Set a variable: text for a string variable, else a TOML value
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Variables")]
+    pub(crate) variables: Vec<(String, String)>,
+    /// Read variables from a TOML file
+    #[arg(long = "var-file", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Variables")]
+    pub(crate) variable_files: Vec<PathBuf>,
+}
+
+/// Which resources a plan is about, and with what values: what every command takes that compares
+/// a spec with what is live.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Selection {
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
+    /// Only this resource and what it depends on; in a destroy, what depends on it
+    #[arg(long, value_name = "ADDRESS", help_heading = "Planning")]
+    pub(crate) target: Vec<String>,
+    /// Not this resource, and not what depends on it
+    #[arg(long, value_name = "ADDRESS", help_heading = "Planning")]
+    pub(crate) exclude: Vec<String>,
+}
+
+impl Selection {
+    /// Whether it may leave something out.
+    pub(crate) fn is_narrowed(&self) -> bool {
+        !self.target.is_empty() || !self.exclude.is_empty()
+    }
+}
+
+/// How a run goes about it.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Pace {
+    /// How many calls may be under way at once
+    #[arg(long, value_name = "N", value_parser = parallelism, help_heading = "Planning")]
+    pub(crate) parallelism: Option<usize>,
+    /// How long to wait for another run to end, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", hide_default_value = true, help_heading = "Planning")]
+    pub(crate) lock_timeout: Duration,
+}
+
+/// How a plan is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlanFormat {
+    /// For people
+    Text,
+    /// For a comment on a pull request
+    Markdown,
+    /// For programs
+    Json,
+}
+
+/// Text or JSON.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Form {
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = FormName::Text)]
+    format: FormName,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl Form {
+    /// Whether to print JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json || self.format == FormName::Json
+    }
+}
+
+/// Text or JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormName {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
+    let (name, value) =
+        text.split_once('=').ok_or("there is no `=`: write NAME=VALUE, such as --var env=prod")?;
+    if name.trim().is_empty() {
+        return Err("there is no name before the `=`: write NAME=VALUE".to_owned());
+    }
+    Ok((name.trim().to_owned(), value.to_owned()))
+}
+
+pub(super) fn parallelism(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 1..=1024) => Ok(number),
+        _ => Err("write a number from 1 to 1024".to_owned()),
+    }
+}
+
+/// Reads `500ms`, `30s`, `5m`, `1h`, or a number of seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let is_number = text.chars().all(|c| c.is_ascii_digit());
+    let seconds = is_number.then(|| format!("{text}s"));
+    engine::duration::parse(seconds.as_deref().unwrap_or(text))
+        .ok_or_else(|| "write a time such as 30s, 5m or 1h".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(duration("5"), Ok(Duration::from_secs(5)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("2m"), Ok(Duration::from_mins(2)));
+        for wrong in ["", "s", "-1s", "5d", "99999999999999999999", "18446744073709551615h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

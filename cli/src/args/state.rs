@@ -1,0 +1,145 @@
+//! What can be typed after the commands that show or edit what Plumb keeps.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::shared::{Form, PlanFormat, VariableArgs};
+
+/// `plumb show`.
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// A saved plan; without one, the state is shown
+    #[arg(value_name = "PLANFILE", value_hint = ValueHint::FilePath)]
+    pub(crate) plan: Option<PathBuf>,
+    /// How to print it (markdown: plans only)
+    #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
+    pub(crate) format: PlanFormat,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// List the steps of a plan, too
+    #[arg(long)]
+    pub(crate) steps: bool,
+}
+
+impl Show {
+    /// How to print it, whichever way it was said.
+    pub(crate) fn format(&self) -> PlanFormat {
+        if self.json { PlanFormat::Json } else { self.format }
+    }
+}
+
+/// `plumb output`.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// One output; without a name, all
+    pub(crate) name: Option<String>,
+    /// Print JSON
+    #[arg(long, conflicts_with = "raw")]
+    pub(crate) json: bool,
+    /// Print the text itself: nothing quoted, no line end
+    #[arg(long, requires = "name")]
+    pub(crate) raw: bool,
+}
+
+/// `plumb state`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum State {
+    /// List the addresses, one a line
+    #[command(after_help = "Examples:\n  plumb state list")]
+    List,
+    /// Show what an address stands for
+    #[command(
+        after_help = "Examples:\n  plumb state show value.a\n  plumb state show 'value.a[eu]' --json"
+    )]
+    Show {
+        /// Which resource
+        address: String,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Make the state where `[state]` says, for a first run
+    #[command(
+        after_help = "Examples:\n  plumb state init\n\nFiles beside the spec need none: their state is made by the first apply."
+    )]
+    Init,
+    /// Move the state to where `[state]` says now
+    #[command(
+        after_help = "Examples:\n  plumb state migrate --from file\n  plumb state migrate --from old.toml\n\nChange `[state]` of the spec first; old.toml holds the block that was there before. The old place is\nmarked as left, and nothing of it is removed."
+    )]
+    Migrate {
+        /// Where it was: `file`, or a TOML file with the `[state]` block of before
+        #[arg(long, value_name = "PLACE", value_hint = ValueHint::FilePath)]
+        from: String,
+    },
+    /// Give an object another address
+    #[command(
+        after_help = "Examples:\n  plumb state mv value.a value.b\n  plumb state mv value.a 'value.a[eu]'"
+    )]
+    Mv {
+        /// The address that it has
+        from: String,
+        /// The address that it gets
+        to: String,
+    },
+    /// Forget objects; they stay where they are
+    #[command(after_help = "Examples:\n  plumb state rm value.a 'value.b[eu]'")]
+    Rm {
+        /// Which resources
+        #[arg(required = true)]
+        addresses: Vec<String>,
+    },
+    /// Print the state for a backup
+    #[command(
+        after_help = "Examples:\n  plumb state pull > state.json\n  plumb state pull --serial 41 > state.json\n\nThe state holds no secret in clear, but the key of its fingerprints: keep it to yourself."
+    )]
+    Pull {
+        /// An older one that is kept: `plumb state history` lists them
+        #[arg(long, value_name = "SERIAL")]
+        serial: Option<u64>,
+    },
+    /// Put a state in place of the one that is there
+    #[command(
+        after_help = "Examples:\n  plumb state push state.json\n  plumb state push - < state.json"
+    )]
+    Push {
+        /// The file that `plumb state pull` printed, or - for stdin
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// Even if it is older, of another lineage, or what is there cannot be read
+        #[arg(long)]
+        force: bool,
+    },
+    /// Show which runs the journal tells of, and which older states are kept
+    #[command(
+        after_help = "Examples:\n  plumb state history\n\nThe journal begins anew with each snapshot; the last 20 snapshots are kept."
+    )]
+    History(Form),
+    /// Show the records since the last snapshot
+    #[command(after_help = "Examples:\n  plumb state journal\n  plumb state journal --json")]
+    Journal(Form),
+}
+
+/// `plumb resolve`.
+#[derive(Debug, Args)]
+pub(crate) struct Resolve {
+    /// Which resource; without one, what is in doubt is shown
+    pub(crate) address: Option<String>,
+    /// The object with this id is the one
+    #[arg(long, value_name = "ID", requires = "address", conflicts_with = "absent")]
+    pub(crate) adopt: Option<String>,
+    /// There is no object
+    #[arg(long, requires = "address")]
+    pub(crate) absent: bool,
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
+}
+
+/// `plumb unlock`.
+#[derive(Debug, Args)]
+pub(crate) struct Unlock {
+    /// The run that holds the lock, as the message about it says
+    #[arg(value_name = "ID")]
+    pub(crate) run: String,
+}
