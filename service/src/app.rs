@@ -15,7 +15,7 @@ use crate::lease::Leases;
 use crate::options::{LogLine, Options};
 use crate::problem::Problem;
 use crate::quirks::{Quirk, Quirks};
-use crate::resources::endpoint::{self, Endpoint, Face, FlashBoot};
+use crate::resources::endpoint::{self, Api, Endpoint, FlashBoot};
 use crate::store::{Store, Tx};
 use crate::workers::fleet::Fleet;
 use crate::workers::logs;
@@ -70,7 +70,7 @@ impl App {
     /// Tells the autoscaler that endpoints or their templates have changed.
     pub(crate) fn endpoints_changed(&self) {
         self.fleet.endpoints_changed();
-        self.queue.board.scale.notify_one();
+        self.queue.projection.scale.notify_one();
     }
 
     /// Removes an endpoint with its jobs.
@@ -78,9 +78,9 @@ impl App {
         self: &Arc<Self>,
         tx: &Tx<'_>,
         id: &str,
-        face: Face,
+        api: Api,
     ) -> Result<(), Problem> {
-        endpoint::delete(tx, id, face)?;
+        endpoint::delete(tx, id, api)?;
         let mut workers = self.queue.forget(tx, id)?;
         let (app, id) = (Arc::clone(self), id.to_owned());
         tx.after(move || {

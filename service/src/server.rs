@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::auth::Key;
 use crate::faults::Faults;
 use crate::gate::Rate;
-use crate::jobs::board::Board;
+use crate::jobs::projection::Projection;
 use crate::jobs::queue::Queue;
 use crate::jobs::rates::Rates;
 use crate::jobs::{sweep, webhooks};
@@ -194,8 +194,8 @@ async fn watch(app: Arc<App>, stop: CancellationToken) {
 
 /// Counts the jobs, and puts those back into the queue whose workers went with the last service.
 async fn recover(store: &Store) -> Result<Queue, Problem> {
-    let board = store.read(Board::load).await?;
-    let queue = Queue { board: Arc::new(board) };
+    let projection = store.read(Projection::load).await?;
+    let queue = Queue { projection: Arc::new(projection) };
     let recovering = queue.clone();
     store.write(move |tx| recovering.recover(tx)).await?;
     Ok(queue)

@@ -24,9 +24,10 @@ use serde_json::{Value, json};
 
 use crate::access_log::Entry;
 use crate::app::App;
+use crate::body;
 use crate::gate::{self, guarded};
 use crate::problem::{Kind, Problem};
-use crate::rest::{answer, ask};
+use crate::rest::answer;
 use mutation::Mutation;
 use query::Query;
 
@@ -64,7 +65,7 @@ async fn checked(app: &App, request: Request) -> Result<GraphQLRequest, Problem>
     if request.method() != Method::POST {
         return Err(Problem::new(Kind::MethodNotAllowed, "GraphQL takes POST requests"));
     }
-    let body = ask::read(request.into_body(), ask::BODY_MAX).await?;
+    let body = body::read(request.into_body(), body::BODY_MAX).await?;
     serde_json::from_slice(&body).map_err(|error| {
         Problem::invalid(format!("the request body must be JSON with a query: {error}"))
     })

@@ -13,7 +13,7 @@ use super::inputs::{
 };
 use super::templates::TemplateView;
 use crate::problem::Problem;
-use crate::resources::endpoint::{self, EndpointInput as Endpoints, Face};
+use crate::resources::endpoint::{self, Api, EndpointInput as Endpoints};
 use crate::resources::template::{self, Template};
 use crate::resources::volume::VolumeInput;
 use crate::resources::{registry, volume};
@@ -31,7 +31,7 @@ fn noted(context: &Ctx, noun: &str, id: &str, what: &str) {
 /// Changes what is named and keeps the rest: the sparse mutations of endpoints.
 async fn sparse(context: &Ctx, id: String, input: Endpoints) -> FieldResult<Option<EndpointView>> {
     let quota = context.app.options.worker_quota;
-    let write = move |tx: &Tx<'_>| endpoint::update(tx, &id, input, Face::Rest, quota);
+    let write = move |tx: &Tx<'_>| endpoint::update(tx, &id, input, Api::Rest, quota);
     let (_, endpoint) = context.app.store.write(write).await?;
     context.app.endpoints_changed();
     noted(context, "endpoint", &endpoint.id, "changed");
@@ -67,8 +67,8 @@ impl Mutation {
         let what = if id.is_some() { "changed" } else { "made" };
         let (quota, input) = (context.app.options.worker_quota, input.into_resource());
         let write = move |tx: &Tx<'_>| match id {
-            Some(id) => endpoint::update(tx, &id, input, Face::GraphQl, quota).map(|(_, new)| new),
-            None => endpoint::create(tx, input, Face::GraphQl, quota),
+            Some(id) => endpoint::update(tx, &id, input, Api::GraphQl, quota).map(|(_, new)| new),
+            None => endpoint::create(tx, input, Api::GraphQl, quota),
         };
         let endpoint = context.app.store.write(write).await?;
         context.app.endpoints_changed();
@@ -80,7 +80,7 @@ impl Mutation {
     async fn delete_endpoint(context: &Ctx, id: String) -> FieldResult<Option<bool>> {
         context.entry.object(&id);
         let (app, removed) = (context.app.clone(), id.clone());
-        let write = move |tx: &Tx<'_>| app.delete_endpoint(tx, &id, Face::GraphQl);
+        let write = move |tx: &Tx<'_>| app.delete_endpoint(tx, &id, Api::GraphQl);
         context.app.store.write(write).await?;
         context.app.endpoints_changed();
         noted(context, "endpoint", &removed, "removed");

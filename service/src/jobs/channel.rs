@@ -19,9 +19,9 @@ use super::queue::{Outcome, Taker};
 use super::record::State as JobState;
 use crate::app::App;
 use crate::auth;
+use crate::body;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer::{json_response, json_text};
-use crate::rest::ask;
 use crate::workers::worker::Worker;
 
 /// What a worker says about a job: a result, progress, or a part of a stream.
@@ -83,7 +83,7 @@ async fn wait_for_jobs(
     count: i64,
 ) -> Result<Assignments, Problem> {
     let deadline = Instant::now() + app.options.timing.take_hold;
-    let lane = app.queue.board.lane(&worker.endpoint);
+    let queue = app.queue.projection.endpoint(&worker.endpoint);
     loop {
         let mut rung = std::pin::pin!(worker.bell.notified());
         rung.as_mut().enable();
@@ -92,14 +92,14 @@ async fn wait_for_jobs(
             sleep(LEAVING_PAUSE).await;
             return Ok(Vec::new());
         }
-        if lane.tally().in_queue > 0 {
+        if queue.tally().in_queue > 0 {
             let taken = claim(app, worker, count).await?;
             if !taken.is_empty() {
                 return Ok(taken);
             }
         }
         tokio::select! {
-            () = lane.queued.notified() => {}
+            () = queue.queued.notified() => {}
             () = rung => {}
             () = sleep_until(deadline) => return Ok(Vec::new()),
             () = app.draining.cancelled() => return Ok(Vec::new()),
@@ -180,7 +180,7 @@ pub(super) async fn done(
     request: Request,
 ) -> Answer {
     let worker = known(&app, &endpoint, &id, request.uri(), request.headers())?;
-    let body = match ask::read(request.into_body(), RESULT_MAX).await {
+    let body = match body::read(request.into_body(), RESULT_MAX).await {
         Ok(body) => body,
         Err(problem) if problem.kind == Kind::TooLarge => {
             let error = format!("the output is larger than {} MB", RESULT_MAX >> 20);
@@ -224,9 +224,9 @@ async fn finish(
     let write = move |tx: &crate::store::Tx<'_>| queue.finish(tx, &by, &job, &outcome);
     let finished = app.store.write(write).await?;
     worker.let_go(id);
-    app.queue.board.scale.notify_one();
+    app.queue.projection.scale.notify_one();
     let Some(job) = finished else { return Ok(()) };
-    app.fleet.well(&worker.endpoint);
+    app.fleet.forget_crashes(&worker.endpoint);
     let took = job.finished_at.unwrap_or(0) - job.started_at.unwrap_or(0);
     let what = if job.state == JobState::Completed { "completed" } else { "failed" };
     app.say(&format!("job {} {what} in {took} ms", job.id));
@@ -240,7 +240,7 @@ pub(super) async fn stream(
     request: Request,
 ) -> Answer {
     let worker = known(&app, &endpoint, &id, request.uri(), request.headers())?;
-    let body = ask::read(request.into_body(), RESULT_MAX).await?;
+    let body = body::read(request.into_body(), RESULT_MAX).await?;
     let message: Message = serde_json::from_slice(&body)
         .map_err(|_| Problem::invalid("a part of a stream must be JSON"))?;
     let chunks = split(&message);

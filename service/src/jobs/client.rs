@@ -19,11 +19,11 @@ use super::submission::{self, RUN_MAX, RUNSYNC_MAX, Submission};
 use crate::access_log::Entry;
 use crate::app::App;
 use crate::auth;
+use crate::body;
 use crate::options::StreamFormat;
 use crate::problem::{Kind, Problem};
 use crate::resources::endpoint::Endpoint;
 use crate::rest::answer::{json_response, json_text};
-use crate::rest::ask;
 use crate::store::objects;
 
 /// The most bytes of chunks that one answer of `/stream` holds.
@@ -111,9 +111,9 @@ pub(super) async fn stream(
     };
     hint(&app, &headers);
     let deadline = Instant::now() + hold;
-    let news = app.queue.board.news(&id);
+    let subscription = app.queue.projection.subscribe(&id);
     loop {
-        let mut bell = std::pin::pin!(news.bell().notified());
+        let mut bell = std::pin::pin!(subscription.notify().notified());
         bell.as_mut().enable();
         let (of, job) = (endpoint.clone(), id.clone());
         let drain = move |tx: &crate::store::Tx<'_>| Queue::drain(tx, &of, &job, STREAM_ANSWER_MAX);
@@ -179,7 +179,7 @@ pub(super) async fn purge(State(app): Running, Path(endpoint): Path<String>) -> 
 /// `GET /health`
 pub(super) async fn health(State(app): Running, Path(endpoint): Path<String>) -> Answer {
     check_endpoint(&app, &endpoint).await?;
-    let tally = app.queue.board.tally(&endpoint);
+    let tally = app.queue.projection.tally(&endpoint);
     let counts = app.fleet.counts(&endpoint);
     let shown = json!({
         "jobs": {
@@ -255,7 +255,7 @@ async fn keep(
 
 /// The body, within its limit. The document answers 400 where the management API answers 413.
 pub(super) async fn body(request: Request, limit: usize) -> Result<Bytes, Problem> {
-    ask::read(request.into_body(), limit).await.map_err(|problem| match problem.kind {
+    body::read(request.into_body(), limit).await.map_err(|problem| match problem.kind {
         Kind::TooLarge => Problem::invalid(problem.message),
         _ => problem,
     })
@@ -268,9 +268,9 @@ async fn settled(
     id: &str,
     deadline: Instant,
 ) -> Result<Job, Problem> {
-    let news = app.queue.board.news(id);
+    let subscription = app.queue.projection.subscribe(id);
     loop {
-        let mut bell = std::pin::pin!(news.bell().notified());
+        let mut bell = std::pin::pin!(subscription.notify().notified());
         bell.as_mut().enable();
         let job = read(app, endpoint, id).await?;
         if job.state.is_final() || Instant::now() >= deadline || app.draining.is_cancelled() {

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::board::{Board, Tally};
+use super::projection::{Projection, Tally};
 use super::queue::{self, Outcome, Queue, Taker};
 use super::record::State;
 use super::submission::Submission;
@@ -96,7 +96,7 @@ impl World {
         let endpoint = endpoint::blank();
         let id = endpoint.id.clone();
         store.write(move |tx| objects::insert::<Endpoint>(tx, &endpoint)).await.unwrap();
-        let queue = Queue { board: Arc::new(Board::default()) };
+        let queue = Queue { projection: Arc::new(Projection::default()) };
         let tally = Tally::default();
         World { folder, store, queue, endpoint: id, jobs: Vec::new(), positions: 0, tally }
     }
@@ -322,8 +322,8 @@ impl World {
     async fn restart(&mut self) {
         self.store.close();
         self.store = Store::open(self.folder.path(), &silent()).unwrap();
-        let board = self.store.read(Board::load).await.unwrap();
-        self.queue = Queue { board: Arc::new(board) };
+        let projection = self.store.read(Projection::load).await.unwrap();
+        self.queue = Queue { projection: Arc::new(projection) };
         self.write(|queue, tx, _| queue.recover(tx)).await.unwrap();
         for job in self.jobs.iter_mut().flatten() {
             if job.state == State::InProgress {
@@ -361,7 +361,7 @@ impl World {
         self.tally.in_queue = number(count(State::InQueue, true));
         self.tally.pressing = number(count(State::InQueue, false));
         self.tally.in_progress = number(count(State::InProgress, true));
-        assert_eq!(self.queue.board.tally(&self.endpoint), self.tally);
+        assert_eq!(self.queue.projection.tally(&self.endpoint), self.tally);
         let (endpoint, known) = (self.endpoint.clone(), self.jobs.clone());
         let compare = move |conn: &rusqlite::Connection| {
             let total: i64 = conn.query_row("select count(*) from jobs", [], |row| row.get(0))?;

@@ -119,9 +119,9 @@ fn call(body: &[u8]) -> Result<Box<RawValue>, Problem> {
 impl Reading {
     /// What came since the last time, and how the job is; waits until there is something.
     async fn next(&self) -> Result<News, Problem> {
-        let news = self.app.queue.board.news(&self.id);
+        let subscription = self.app.queue.projection.subscribe(&self.id);
         loop {
-            let mut bell = std::pin::pin!(news.bell().notified());
+            let mut bell = std::pin::pin!(subscription.notify().notified());
             bell.as_mut().enable();
             let (endpoint, id) = (self.endpoint.clone(), self.id.clone());
             let drain =

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
-use super::board::{Board, Move};
+use super::projection::{Move, Projection};
 use super::record::{COLUMN_COUNT, COLUMNS, Job, Request, State};
 use super::submission::Submission;
 use crate::clock::now_ms;
@@ -16,10 +16,10 @@ use crate::ids;
 use crate::problem::Problem;
 use crate::store::Tx;
 
-/// The queue with its board.
+/// The queue with its projection.
 #[derive(Clone)]
 pub(crate) struct Queue {
-    pub(crate) board: Arc<Board>,
+    pub(crate) projection: Arc<Projection>,
 }
 
 /// How a job ended, told by its worker.
@@ -290,8 +290,8 @@ impl Queue {
             let body = job.notice(&request);
             let given = params![job.endpoint, job.id, url, body, now_ms()];
             tx.conn.prepare_cached(sql)?.execute(given)?;
-            let board = Arc::clone(&self.board);
-            tx.after(move || board.webhook.notify_one());
+            let projection = Arc::clone(&self.projection);
+            tx.after(move || projection.webhook.notify_one());
         }
         self.follow(tx, job, Some(from), Some(job.state), false);
         Ok(())
@@ -322,13 +322,13 @@ impl Queue {
             to,
             retried,
         };
-        let board = Arc::clone(&self.board);
-        tx.after(move || board.moved(&[change]));
+        let projection = Arc::clone(&self.projection);
+        tx.after(move || projection.moved(&[change]));
     }
 
     fn wake(&self, tx: &Tx<'_>, id: &str) {
-        let (board, id) = (Arc::clone(&self.board), id.to_owned());
-        tx.after(move || board.wake(&id));
+        let (projection, id) = (Arc::clone(&self.projection), id.to_owned());
+        tx.after(move || projection.wake(&id));
     }
 }
 

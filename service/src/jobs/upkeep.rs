@@ -85,11 +85,11 @@ impl Queue {
         ] {
             tx.conn.prepare_cached(sql)?.execute([endpoint])?;
         }
-        let (board, endpoint) = (Arc::clone(&self.board), endpoint.to_owned());
+        let (projection, endpoint) = (Arc::clone(&self.projection), endpoint.to_owned());
         tx.after(move || {
-            board.forget(&endpoint);
+            projection.forget(&endpoint);
             for id in &ids {
-                board.wake(id);
+                projection.wake(id);
             }
         });
         Ok(workers)

@@ -40,7 +40,7 @@ pub(crate) async fn run(app: Arc<App>) {
     let mut under_way = JoinSet::new();
     let mut busy: Vec<i64> = Vec::new();
     loop {
-        let bell = app.queue.board.webhook.notified();
+        let bell = app.queue.projection.webhook.notified();
         for due in due(&app, &busy).await.unwrap_or_default() {
             busy.push(due.seq);
             under_way.spawn(deliver(Arc::clone(&app), client.clone(), due));

@@ -5,65 +5,64 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::answer;
-use super::ask::Ask;
 use super::fields::Fields;
+use super::request::RestRequest;
 use crate::app::App;
 use crate::catalog;
 use crate::clock::iso;
 use crate::problem::Problem;
 use crate::quirks::Quirk;
-use crate::resources::endpoint::{self, Endpoint, EndpointInput, Face, FlashBoot};
+use crate::resources::endpoint::{self, Api, Endpoint, EndpointInput, FlashBoot};
 use crate::resources::template::Template;
 use crate::store::objects;
 
-pub(super) async fn create(ask: Ask) -> Result<Response, Problem> {
-    let mut input = input(ask.fields()?)?;
-    if ask.app.quirks.has(Quirk::ServerDefaults) {
+pub(super) async fn create(request: RestRequest) -> Result<Response, Problem> {
+    let mut input = input(request.fields()?)?;
+    if request.app.quirks.has(Quirk::ServerDefaults) {
         fill(&mut input);
     }
-    let quota = ask.app.options.worker_quota;
-    let write = move |tx: &crate::store::Tx<'_>| endpoint::create(tx, input, Face::Rest, quota);
-    let endpoint = ask.app.store.write(write).await?;
-    ask.entry.object(&endpoint.id);
-    ask.app.endpoints_changed();
-    ask.app.say(&format!("endpoint {} made", endpoint.id));
-    Ok(answer::created(&ask.app, shape(&ask.app, &endpoint)))
+    let quota = request.app.options.worker_quota;
+    let write = move |tx: &crate::store::Tx<'_>| endpoint::create(tx, input, Api::Rest, quota);
+    let endpoint = request.app.store.write(write).await?;
+    request.entry.object(&endpoint.id);
+    request.app.endpoints_changed();
+    request.app.say(&format!("endpoint {} made", endpoint.id));
+    Ok(answer::created(&request.app, shape(&request.app, &endpoint)))
 }
 
-pub(super) async fn list(ask: Ask) -> Result<Response, Problem> {
-    let stale_ms = ask.stale_ms;
+pub(super) async fn list(request: RestRequest) -> Result<Response, Problem> {
+    let stale_ms = request.stale_ms;
     let read = move |conn: &Connection| objects::list::<Endpoint>(conn, stale_ms);
-    let endpoints = ask.app.store.read(read).await?;
+    let endpoints = request.app.store.read(read).await?;
     let mut shown = Vec::with_capacity(endpoints.len());
     for endpoint in &endpoints {
-        shown.push(expanded(&ask, endpoint).await?);
+        shown.push(expanded(&request, endpoint).await?);
     }
-    Ok(answer::listed(&ask.app, shown))
+    Ok(answer::listed(&request.app, shown))
 }
 
-pub(super) async fn read(ask: Ask) -> Result<Response, Problem> {
-    let id = ask.id.clone();
-    let endpoint = ask.app.store.read(move |conn| objects::get::<Endpoint>(conn, &id)).await?;
-    Ok(answer::shown(&ask.app, expanded(&ask, &endpoint).await?))
+pub(super) async fn read(request: RestRequest) -> Result<Response, Problem> {
+    let id = request.id.clone();
+    let endpoint = request.app.store.read(move |conn| objects::get::<Endpoint>(conn, &id)).await?;
+    Ok(answer::shown(&request.app, expanded(&request, &endpoint).await?))
 }
 
-pub(super) async fn update(ask: Ask) -> Result<Response, Problem> {
-    let (id, input) = (ask.id.clone(), input(ask.fields()?)?);
-    let quota = ask.app.options.worker_quota;
-    let write =
-        move |tx: &crate::store::Tx<'_>| endpoint::update(tx, &id, input, Face::Rest, quota);
-    let (_, endpoint) = ask.app.store.write(write).await?;
-    ask.app.endpoints_changed();
-    ask.app.say(&format!("endpoint {} changed", endpoint.id));
-    Ok(answer::updated(&ask.app, shape(&ask.app, &endpoint)))
+pub(super) async fn update(request: RestRequest) -> Result<Response, Problem> {
+    let (id, input) = (request.id.clone(), input(request.fields()?)?);
+    let quota = request.app.options.worker_quota;
+    let write = move |tx: &crate::store::Tx<'_>| endpoint::update(tx, &id, input, Api::Rest, quota);
+    let (_, endpoint) = request.app.store.write(write).await?;
+    request.app.endpoints_changed();
+    request.app.say(&format!("endpoint {} changed", endpoint.id));
+    Ok(answer::updated(&request.app, shape(&request.app, &endpoint)))
 }
 
-pub(super) async fn delete(ask: Ask) -> Result<Response, Problem> {
-    let id = ask.id.clone();
-    let app = ask.app.clone();
-    ask.app.store.write(move |tx| app.delete_endpoint(tx, &id, Face::Rest)).await?;
-    ask.app.endpoints_changed();
-    ask.app.say(&format!("endpoint {} removed", ask.id));
+pub(super) async fn delete(request: RestRequest) -> Result<Response, Problem> {
+    let id = request.id.clone();
+    let app = request.app.clone();
+    request.app.store.write(move |tx| app.delete_endpoint(tx, &id, Api::Rest)).await?;
+    request.app.endpoints_changed();
+    request.app.say(&format!("endpoint {} removed", request.id));
     Ok(answer::deleted())
 }
 
@@ -105,16 +104,16 @@ fn input(mut fields: Fields) -> Result<EndpointInput, Problem> {
 }
 
 /// The endpoint with the expansions that the client asked for.
-async fn expanded(ask: &Ask, endpoint: &Endpoint) -> Result<Value, Problem> {
-    let mut value = shape(&ask.app, endpoint);
-    if ask.wants("includeTemplate") {
+async fn expanded(request: &RestRequest, endpoint: &Endpoint) -> Result<Value, Problem> {
+    let mut value = shape(&request.app, endpoint);
+    if request.wants("includeTemplate") {
         let id = endpoint.template_id.clone();
         let read = move |conn: &Connection| objects::find::<Template>(conn, &id);
-        let template = ask.app.store.read(read).await?;
+        let template = request.app.store.read(read).await?;
         value["template"] = template.map_or(Value::Null, |template| template.to_rest());
     }
-    if ask.wants("includeWorkers") {
-        let pods = ask.app.pods(&endpoint.id);
+    if request.wants("includeWorkers") {
+        let pods = request.app.pods(&endpoint.id);
         let shown = pods.iter().map(|pod| {
             json!({ "id": pod.id, "desiredStatus": pod.desired_status, "endpointId": endpoint.id })
         });

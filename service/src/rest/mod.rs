@@ -1,10 +1,10 @@
 //! The REST management API: paths, bodies, answers. The rules stand with the resources.
 
 pub(crate) mod answer;
-pub(crate) mod ask;
 mod endpoints;
 pub(crate) mod fields;
 mod registries;
+mod request;
 mod templates;
 mod volumes;
 

@@ -4,41 +4,41 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::answer;
-use super::ask::Ask;
+use super::request::RestRequest;
 use crate::problem::Problem;
 use crate::resources::registry::{self, RegistryAuth, RegistryInput};
 use crate::store::objects;
 
-pub(super) async fn create(ask: Ask) -> Result<Response, Problem> {
-    let mut fields = ask.fields()?;
+pub(super) async fn create(request: RestRequest) -> Result<Response, Problem> {
+    let mut fields = request.fields()?;
     let input = RegistryInput {
         name: fields.text("name")?,
         username: fields.text("username")?,
         password: fields.text("password")?,
     };
-    let auth = ask.app.store.write(move |tx| registry::create(tx, input)).await?;
-    ask.entry.object(&auth.id);
-    ask.app.say(&format!("container registry auth {} made", auth.id));
-    Ok(answer::created(&ask.app, shape(&auth)))
+    let auth = request.app.store.write(move |tx| registry::create(tx, input)).await?;
+    request.entry.object(&auth.id);
+    request.app.say(&format!("container registry auth {} made", auth.id));
+    Ok(answer::created(&request.app, shape(&auth)))
 }
 
-pub(super) async fn list(ask: Ask) -> Result<Response, Problem> {
-    let stale_ms = ask.stale_ms;
+pub(super) async fn list(request: RestRequest) -> Result<Response, Problem> {
+    let stale_ms = request.stale_ms;
     let read = move |conn: &rusqlite::Connection| objects::list::<RegistryAuth>(conn, stale_ms);
-    let auths = ask.app.store.read(read).await?;
-    Ok(answer::listed(&ask.app, auths.iter().map(shape).collect()))
+    let auths = request.app.store.read(read).await?;
+    Ok(answer::listed(&request.app, auths.iter().map(shape).collect()))
 }
 
-pub(super) async fn read(ask: Ask) -> Result<Response, Problem> {
-    let id = ask.id.clone();
-    let auth = ask.app.store.read(move |conn| objects::get::<RegistryAuth>(conn, &id)).await?;
-    Ok(answer::shown(&ask.app, shape(&auth)))
+pub(super) async fn read(request: RestRequest) -> Result<Response, Problem> {
+    let id = request.id.clone();
+    let auth = request.app.store.read(move |conn| objects::get::<RegistryAuth>(conn, &id)).await?;
+    Ok(answer::shown(&request.app, shape(&auth)))
 }
 
-pub(super) async fn delete(ask: Ask) -> Result<Response, Problem> {
-    let id = ask.id.clone();
-    ask.app.store.write(move |tx| registry::delete(tx, &id)).await?;
-    ask.app.say(&format!("container registry auth {} removed", ask.id));
+pub(super) async fn delete(request: RestRequest) -> Result<Response, Problem> {
+    let id = request.id.clone();
+    request.app.store.write(move |tx| registry::delete(tx, &id)).await?;
+    request.app.say(&format!("container registry auth {} removed", request.id));
     Ok(answer::deleted())
 }
 

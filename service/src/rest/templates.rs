@@ -6,8 +6,8 @@ use axum::response::Response;
 use rusqlite::Connection;
 
 use super::answer;
-use super::ask::Ask;
 use super::fields::Fields;
+use super::request::RestRequest;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::quirks::Quirk;
@@ -18,37 +18,37 @@ use crate::store::objects;
 /// The parameter without which templates that belong to endpoints are hidden.
 const SHOW_BOUND: &str = "includeEndpointBoundTemplates";
 
-pub(super) async fn create(ask: Ask) -> Result<Response, Problem> {
-    let input = input(ask.fields()?)?;
-    let template = ask.app.store.write(move |tx| template::create(tx, input, None)).await?;
-    ask.entry.object(&template.id);
-    ask.app.say(&format!("template {} made", template.id));
-    Ok(answer::created(&ask.app, template.to_rest()))
+pub(super) async fn create(request: RestRequest) -> Result<Response, Problem> {
+    let input = input(request.fields()?)?;
+    let template = request.app.store.write(move |tx| template::create(tx, input, None)).await?;
+    request.entry.object(&template.id);
+    request.app.say(&format!("template {} made", template.id));
+    Ok(answer::created(&request.app, template.to_rest()))
 }
 
-pub(super) async fn list(ask: Ask) -> Result<Response, Problem> {
-    let (stale_ms, app, all) = (ask.stale_ms, ask.app.clone(), ask.wants(SHOW_BOUND));
+pub(super) async fn list(request: RestRequest) -> Result<Response, Problem> {
+    let (stale_ms, app, all) = (request.stale_ms, request.app.clone(), request.wants(SHOW_BOUND));
     let read = move |conn: &Connection| {
         let templates = objects::list::<Template>(conn, stale_ms)?;
         if all { Ok(templates) } else { without_bound(&app, conn, templates) }
     };
-    let templates = ask.app.store.read(read).await?;
-    Ok(answer::listed(&ask.app, templates.iter().map(Template::to_rest).collect()))
+    let templates = request.app.store.read(read).await?;
+    Ok(answer::listed(&request.app, templates.iter().map(Template::to_rest).collect()))
 }
 
-pub(super) async fn read(ask: Ask) -> Result<Response, Problem> {
-    let (id, app, all) = (ask.id.clone(), ask.app.clone(), ask.wants(SHOW_BOUND));
+pub(super) async fn read(request: RestRequest) -> Result<Response, Problem> {
+    let (id, app, all) = (request.id.clone(), request.app.clone(), request.wants(SHOW_BOUND));
     let read = move |conn: &Connection| {
         let template = vec![objects::get::<Template>(conn, &id)?];
         let shown = if all { template } else { without_bound(&app, conn, template)? };
         shown.into_iter().next().ok_or_else(|| Problem::not_found("template"))
     };
-    let template = ask.app.store.read(read).await?;
-    Ok(answer::shown(&ask.app, template.to_rest()))
+    let template = request.app.store.read(read).await?;
+    Ok(answer::shown(&request.app, template.to_rest()))
 }
 
-pub(super) async fn update(ask: Ask) -> Result<Response, Problem> {
-    let (id, input) = (ask.id.clone(), input(ask.fields()?)?);
+pub(super) async fn update(request: RestRequest) -> Result<Response, Problem> {
+    let (id, input) = (request.id.clone(), input(request.fields()?)?);
     let write = move |tx: &crate::store::Tx<'_>| {
         let (old, new) = template::update(tx, &id, input, true)?;
         if !new.runs_like(&old) {
@@ -56,16 +56,16 @@ pub(super) async fn update(ask: Ask) -> Result<Response, Problem> {
         }
         Ok(new)
     };
-    let template = ask.app.store.write(write).await?;
-    ask.app.endpoints_changed();
-    ask.app.say(&format!("template {} changed", template.id));
-    Ok(answer::updated(&ask.app, template.to_rest()))
+    let template = request.app.store.write(write).await?;
+    request.app.endpoints_changed();
+    request.app.say(&format!("template {} changed", template.id));
+    Ok(answer::updated(&request.app, template.to_rest()))
 }
 
-pub(super) async fn delete(ask: Ask) -> Result<Response, Problem> {
-    let (id, delay_ms) = (ask.id.clone(), ask.app.quirks.template_delay_ms());
-    ask.app.store.write(move |tx| template::delete(tx, &id, delay_ms)).await?;
-    ask.app.say(&format!("template {} removed", ask.id));
+pub(super) async fn delete(request: RestRequest) -> Result<Response, Problem> {
+    let (id, delay_ms) = (request.id.clone(), request.app.quirks.template_delay_ms());
+    request.app.store.write(move |tx| template::delete(tx, &id, delay_ms)).await?;
+    request.app.say(&format!("template {} removed", request.id));
     Ok(answer::deleted())
 }
 

@@ -4,44 +4,44 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::answer;
-use super::ask::Ask;
 use super::fields::Fields;
+use super::request::RestRequest;
 use crate::problem::Problem;
 use crate::resources::volume::{self, Volume, VolumeInput};
 use crate::store::objects;
 
-pub(super) async fn create(ask: Ask) -> Result<Response, Problem> {
-    let input = input(ask.fields()?)?;
-    let volume = ask.app.store.write(move |tx| volume::create(tx, input)).await?;
-    ask.entry.object(&volume.id);
-    ask.app.say(&format!("network volume {} made", volume.id));
-    Ok(answer::created(&ask.app, shape(&volume)))
+pub(super) async fn create(request: RestRequest) -> Result<Response, Problem> {
+    let input = input(request.fields()?)?;
+    let volume = request.app.store.write(move |tx| volume::create(tx, input)).await?;
+    request.entry.object(&volume.id);
+    request.app.say(&format!("network volume {} made", volume.id));
+    Ok(answer::created(&request.app, shape(&volume)))
 }
 
-pub(super) async fn list(ask: Ask) -> Result<Response, Problem> {
-    let stale_ms = ask.stale_ms;
+pub(super) async fn list(request: RestRequest) -> Result<Response, Problem> {
+    let stale_ms = request.stale_ms;
     let read = move |conn: &rusqlite::Connection| objects::list::<Volume>(conn, stale_ms);
-    let volumes = ask.app.store.read(read).await?;
-    Ok(answer::listed(&ask.app, volumes.iter().map(shape).collect()))
+    let volumes = request.app.store.read(read).await?;
+    Ok(answer::listed(&request.app, volumes.iter().map(shape).collect()))
 }
 
-pub(super) async fn read(ask: Ask) -> Result<Response, Problem> {
-    let id = ask.id.clone();
-    let volume = ask.app.store.read(move |conn| objects::get::<Volume>(conn, &id)).await?;
-    Ok(answer::shown(&ask.app, shape(&volume)))
+pub(super) async fn read(request: RestRequest) -> Result<Response, Problem> {
+    let id = request.id.clone();
+    let volume = request.app.store.read(move |conn| objects::get::<Volume>(conn, &id)).await?;
+    Ok(answer::shown(&request.app, shape(&volume)))
 }
 
-pub(super) async fn update(ask: Ask) -> Result<Response, Problem> {
-    let (id, input) = (ask.id.clone(), input(ask.fields()?)?);
-    let volume = ask.app.store.write(move |tx| volume::update(tx, &id, input)).await?;
-    ask.app.say(&format!("network volume {} changed", volume.id));
-    Ok(answer::updated(&ask.app, shape(&volume)))
+pub(super) async fn update(request: RestRequest) -> Result<Response, Problem> {
+    let (id, input) = (request.id.clone(), input(request.fields()?)?);
+    let volume = request.app.store.write(move |tx| volume::update(tx, &id, input)).await?;
+    request.app.say(&format!("network volume {} changed", volume.id));
+    Ok(answer::updated(&request.app, shape(&volume)))
 }
 
-pub(super) async fn delete(ask: Ask) -> Result<Response, Problem> {
-    let id = ask.id.clone();
-    ask.app.store.write(move |tx| volume::delete(tx, &id)).await?;
-    ask.app.volume_removed(&ask.id).await;
+pub(super) async fn delete(request: RestRequest) -> Result<Response, Problem> {
+    let id = request.id.clone();
+    request.app.store.write(move |tx| volume::delete(tx, &id)).await?;
+    request.app.volume_removed(&request.id).await;
     Ok(answer::deleted())
 }
 

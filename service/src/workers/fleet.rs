@@ -59,7 +59,7 @@ struct State {
     workers: BTreeMap<String, Arc<Worker>>,
     crashes: HashMap<String, Crashes>,
     /// The endpoints that always have workers.
-    manned: Vec<String>,
+    always_on: Vec<String>,
     /// The latest workers of each endpoint, those that are gone too: their logs remain.
     ever: HashMap<String, VecDeque<String>>,
 }
@@ -143,7 +143,7 @@ impl Fleet {
     }
 
     /// A job of a worker went well: earlier crashes count no more.
-    pub(crate) fn well(&self, endpoint: &str) {
+    pub(crate) fn forget_crashes(&self, endpoint: &str) {
         self.state().crashes.remove(endpoint);
     }
 
@@ -161,11 +161,11 @@ impl Fleet {
         }
         self.look_after(app).await?;
         let active: Vec<_> = {
-            let pressed = app.queue.board.pressed();
+            let pressed = app.queue.projection.pressed();
             let state = self.state();
             let staffed = state.workers.values().map(|worker| &worker.endpoint);
             // Most endpoints of a large account have neither workers nor jobs.
-            let ids: BTreeSet<&String> = staffed.chain(&state.manned).chain(&pressed).collect();
+            let ids: BTreeSet<&String> = staffed.chain(&state.always_on).chain(&pressed).collect();
             ids.into_iter().filter_map(|id| state.wanted.get(id)).map(Arc::clone).collect()
         };
         for wanted in active {
@@ -217,7 +217,7 @@ impl Fleet {
         let what = if crashed { "crashed" } else { "ended" };
         app.say(&format!("worker {} {what}: {how}", worker.id));
         self.gone.notify_waiters();
-        app.queue.board.scale.notify_one();
+        app.queue.projection.scale.notify_one();
     }
 
     /// Reads which endpoints there are.
@@ -237,7 +237,7 @@ impl Fleet {
         let wanted = app.store.read(read).await?;
         let mut state = self.state();
         state.crashes.retain(|endpoint, _| wanted.contains_key(endpoint));
-        state.manned = wanted
+        state.always_on = wanted
             .values()
             .filter(|wanted| wanted.endpoint.workers_min > 0)
             .map(|wanted| wanted.endpoint.id.clone())
@@ -320,7 +320,7 @@ impl Fleet {
     async fn scale(&self, app: &Arc<App>, wanted_here: Arc<Wanted>) -> Result<(), Problem> {
         let endpoint = &wanted_here.endpoint;
         let workers = self.of(&endpoint.id);
-        let tally = app.queue.board.tally(&endpoint.id);
+        let tally = app.queue.projection.tally(&endpoint.id);
         let stays = |worker: &&Arc<Worker>| !worker.is_leaving();
         for worker in workers.iter().filter(|worker| worker.version < endpoint.version) {
             worker.retire();
@@ -329,7 +329,7 @@ impl Fleet {
         let busy = live.iter().filter(|worker| !worker.state().jobs.is_empty()).count();
         if tally.in_queue > 0 {
             // A job whose taker vanished at the last moment has rung for nobody.
-            app.queue.board.lane(&endpoint.id).queued.notify_one();
+            app.queue.projection.endpoint(&endpoint.id).queued.notify_one();
         }
         let waits = if tally.pressing > 0 && endpoint.scaler_type == "QUEUE_DELAY" {
             let (id, count) = (endpoint.id.clone(), endpoint.workers_max.max(1));

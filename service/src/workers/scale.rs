@@ -1,6 +1,6 @@
 //! How many workers an endpoint should have. Pure: everything it looks at is an argument.
 
-use crate::jobs::board::Tally;
+use crate::jobs::projection::Tally;
 use crate::resources::endpoint::Endpoint;
 
 /// What the autoscaler looks at.

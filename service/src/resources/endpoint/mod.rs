@@ -154,7 +154,7 @@ pub(crate) struct EndpointInput {
 
 /// Which API a request came through: they differ in defaults and in what an omission means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Face {
+pub(crate) enum Api {
     /// An omission keeps the value.
     Rest,
     /// An omission resets the value, with few exceptions.
@@ -165,13 +165,13 @@ pub(crate) enum Face {
 pub(crate) fn create(
     tx: &Tx<'_>,
     mut input: EndpointInput,
-    face: Face,
+    api: Api,
     quota: Option<u32>,
 ) -> Result<Endpoint, Problem> {
-    let mut endpoint = unset(face);
+    let mut endpoint = unset(api);
     input.name.as_ref().ok_or_else(|| required("name"))?;
     let has_hardware = input.gpu_ids.is_some() || input.instance_ids.is_some();
-    if face == Face::GraphQl && !has_hardware {
+    if api == Api::GraphQl && !has_hardware {
         return Err(required("gpuIds"));
     }
     if let Some(inline) = take_template(&mut input)? {
@@ -179,7 +179,7 @@ pub(crate) fn create(
     }
     input.template_id.as_ref().ok_or_else(|| required("templateId"))?;
     apply(&mut endpoint, input);
-    check(tx, &endpoint, face, quota)?;
+    check(tx, &endpoint, api, quota)?;
     objects::insert(tx, &endpoint)?;
     Ok(endpoint)
 }
@@ -189,7 +189,7 @@ pub(crate) fn update(
     tx: &Tx<'_>,
     id: &str,
     mut input: EndpointInput,
-    face: Face,
+    api: Api,
     quota: Option<u32>,
 ) -> Result<(Endpoint, Endpoint), Problem> {
     let old: Endpoint = objects::get(tx.conn, id)?;
@@ -202,12 +202,12 @@ pub(crate) fn update(
     if let Some(inline) = take_template(&mut input)? {
         input.template_id = Some(save_bound(tx, &old, inline)?);
     }
-    let mut new = match face {
-        Face::Rest => old.clone(),
-        Face::GraphQl => reset(&old),
+    let mut new = match api {
+        Api::Rest => old.clone(),
+        Api::GraphQl => reset(&old),
     };
     apply(&mut new, input);
-    check(tx, &new, face, quota)?;
+    check(tx, &new, api, quota)?;
     new.version += i64::from(new.needs_new_workers(&old));
     objects::update(tx, &new)?;
     Ok((old, new))
@@ -227,10 +227,10 @@ pub(crate) fn roll_out(tx: &Tx<'_>, template_id: &str) -> Result<Vec<String>, Pr
 
 /// Removes an endpoint and the template that was made inside it. GraphQL demands that it has been
 /// scaled to nothing first.
-pub(crate) fn delete(tx: &Tx<'_>, id: &str, face: Face) -> Result<(), Problem> {
+pub(crate) fn delete(tx: &Tx<'_>, id: &str, api: Api) -> Result<(), Problem> {
     let endpoint: Endpoint = objects::get(tx.conn, id)?;
     let scaled_down = endpoint.workers_min == 0 && endpoint.workers_max == 0;
-    if face == Face::GraphQl && !scaled_down {
+    if api == Api::GraphQl && !scaled_down {
         return Err(Problem::invalid(
             "workersMin and workersMax must both be set to 0 before the endpoint can be deleted",
         ));
@@ -268,7 +268,7 @@ fn save_bound(tx: &Tx<'_>, old: &Endpoint, inline: TemplateInput) -> Result<Stri
 }
 
 /// An endpoint with the defaults of an API.
-fn unset(face: Face) -> Endpoint {
+fn unset(api: Api) -> Endpoint {
     Endpoint {
         id: ids::endpoint(),
         name: String::new(),
@@ -285,7 +285,7 @@ fn unset(face: Face) -> Endpoint {
         workers_max: 3,
         workers_standby: 1,
         workers_pfb_target: 0,
-        idle_timeout: if face == Face::Rest { 5 } else { 10 },
+        idle_timeout: if api == Api::Rest { 5 } else { 10 },
         scaler_type: "QUEUE_DELAY".to_owned(),
         scaler_value: 4,
         execution_timeout_ms: None,
@@ -308,13 +308,13 @@ fn unset(face: Face) -> Endpoint {
 /// An endpoint with nothing but defaults, for tests of what looks at endpoints.
 #[cfg(test)]
 pub(crate) fn blank() -> Endpoint {
-    unset(Face::GraphQl)
+    unset(Api::GraphQl)
 }
 
 /// What is left of an endpoint when `saveEndpoint` names nothing: the real service resets scaling
 /// and placement to the defaults, and keeps the rest.
 fn reset(old: &Endpoint) -> Endpoint {
-    let unset = unset(Face::GraphQl);
+    let unset = unset(Api::GraphQl);
     Endpoint {
         gpu_count: unset.gpu_count,
         workers_min: unset.workers_min,

@@ -3,7 +3,7 @@
 use super::super::template::Template;
 use super::super::volume::Volume;
 use super::super::{check_env, check_name, check_one_of, check_range, comma_list, gpu};
-use super::{Endpoint, Face};
+use super::{Api, Endpoint};
 use crate::catalog::{
     CPU_FLAVORS, CUDA_VERSIONS, DATA_CENTERS, ENDPOINT_TYPES, REGIONS, SCALER_TYPES,
 };
@@ -15,10 +15,10 @@ use crate::store::objects;
 pub(super) fn check(
     tx: &Tx<'_>,
     endpoint: &Endpoint,
-    face: Face,
+    api: Api,
     quota: Option<u32>,
 ) -> Result<(), Problem> {
-    check_values(endpoint, face)?;
+    check_values(endpoint, api)?;
     if objects::find::<Template>(tx.conn, &endpoint.template_id)?.is_none() {
         return Err(Problem::invalid(format!("template \"{}\" not found", endpoint.template_id)));
     }
@@ -39,10 +39,10 @@ pub(super) fn check(
     Ok(())
 }
 
-fn check_values(endpoint: &Endpoint, face: Face) -> Result<(), Problem> {
+fn check_values(endpoint: &Endpoint, api: Api) -> Result<(), Problem> {
     let any = i64::from(i32::MAX);
     check_name(&endpoint.name)?;
-    if face == Face::GraphQl && endpoint.name.chars().count() < 3 {
+    if api == Api::GraphQl && endpoint.name.chars().count() < 3 {
         return Err(Problem::invalid("name must have at least 3 characters"));
     }
     check_one_of("type", &endpoint.kind, ENDPOINT_TYPES)?;

@@ -1,7 +1,7 @@
 //! What others see of the jobs between two looks at the store: counts, and who waits for what.
 //!
-//! The board follows the store and never leads it: it changes in the effects of committed writes
-//! only, and is counted anew from the store at every start.
+//! The projection follows the store and never leads it: it changes in the effects of committed
+//! writes only, and is counted anew from the store at every start.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -24,7 +24,7 @@ pub(crate) struct Tally {
     pub(crate) retried: i64,
 }
 
-/// A change of one job, as the board sees it.
+/// A change of one job, as the projection sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct Move {
     pub(crate) endpoint: String,
@@ -36,10 +36,10 @@ pub(crate) struct Move {
     pub(crate) retried: bool,
 }
 
-/// The board.
+/// Counts and waiters of all endpoints.
 #[derive(Default)]
-pub(crate) struct Board {
-    endpoints: Mutex<HashMap<String, Arc<Lane>>>,
+pub(crate) struct Projection {
+    endpoints: Mutex<HashMap<String, Arc<EndpointQueue>>>,
     waiters: Mutex<HashMap<String, Weak<Notify>>>,
     /// Woken when the number of workers may have to change.
     pub(crate) scale: Notify,
@@ -47,31 +47,31 @@ pub(crate) struct Board {
     pub(crate) webhook: Notify,
 }
 
-/// One endpoint on the board.
+/// The queue of one endpoint.
 #[derive(Default)]
-pub(crate) struct Lane {
+pub(crate) struct EndpointQueue {
     tally: Mutex<Tally>,
     /// Woken once for each job that enters the queue.
     pub(crate) queued: Notify,
 }
 
-impl Lane {
+impl EndpointQueue {
     pub(crate) fn tally(&self) -> Tally {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Board {
+impl Projection {
     /// Counts everything from the store.
-    pub(crate) fn load(conn: &Connection) -> Result<Board, Problem> {
-        let board = Board::default();
+    pub(crate) fn load(conn: &Connection) -> Result<Projection, Problem> {
+        let projection = Projection::default();
         let sql = "select endpoint, state, low_priority, count(*) from jobs \
                    where state in ('IN_QUEUE', 'IN_PROGRESS') group by 1, 2, 3";
         let mut statement = conn.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let lane = board.lane(&row.get::<_, String>(0)?);
-            let mut tally = lane.tally.lock().unwrap_or_else(PoisonError::into_inner);
+            let queue = projection.endpoint(&row.get::<_, String>(0)?);
+            let mut tally = queue.tally.lock().unwrap_or_else(PoisonError::into_inner);
             let (queued, low): (bool, bool) = (row.get::<_, String>(1)? == "IN_QUEUE", row.get(2)?);
             let count: i64 = row.get(3)?;
             if queued {
@@ -85,33 +85,33 @@ impl Board {
             conn.prepare("select endpoint, completed, failed, retried from tallies")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let lane = board.lane(&row.get::<_, String>(0)?);
-            let mut tally = lane.tally.lock().unwrap_or_else(PoisonError::into_inner);
+            let queue = projection.endpoint(&row.get::<_, String>(0)?);
+            let mut tally = queue.tally.lock().unwrap_or_else(PoisonError::into_inner);
             (tally.completed, tally.failed, tally.retried) =
                 (row.get(1)?, row.get(2)?, row.get(3)?);
         }
-        Ok(board)
+        Ok(projection)
     }
 
-    /// The lane of an endpoint.
-    pub(crate) fn lane(&self, endpoint: &str) -> Arc<Lane> {
-        let mut lanes = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lane) = lanes.get(endpoint) {
-            return Arc::clone(lane);
+    /// The queue of an endpoint, made if there is none.
+    pub(crate) fn endpoint(&self, endpoint: &str) -> Arc<EndpointQueue> {
+        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = endpoints.get(endpoint) {
+            return Arc::clone(queue);
         }
-        Arc::clone(lanes.entry(endpoint.to_owned()).or_default())
+        Arc::clone(endpoints.entry(endpoint.to_owned()).or_default())
     }
 
-    /// The counts of an endpoint, without making a lane for an endpoint that has none.
+    /// The counts of an endpoint, without making a queue where there is none.
     pub(crate) fn tally(&self, endpoint: &str) -> Tally {
-        let lanes = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
-        lanes.get(endpoint).map(|lane| lane.tally()).unwrap_or_default()
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoints.get(endpoint).map(|queue| queue.tally()).unwrap_or_default()
     }
 
     /// The endpoints with queued jobs.
     pub(crate) fn pressed(&self) -> Vec<String> {
-        let lanes = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
-        let queued = lanes.iter().filter(|(_, lane)| lane.tally().in_queue > 0);
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        let queued = endpoints.iter().filter(|(_, queue)| queue.tally().in_queue > 0);
         queued.map(|(endpoint, _)| endpoint.clone()).collect()
     }
 
@@ -123,13 +123,13 @@ impl Board {
     /// Follows the store.
     pub(crate) fn moved(&self, moves: &[Move]) {
         for change in moves {
-            let lane = self.lane(&change.endpoint);
+            let queue = self.endpoint(&change.endpoint);
             {
-                let mut tally = lane.tally.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut tally = queue.tally.lock().unwrap_or_else(PoisonError::into_inner);
                 tally.count(change);
             }
             if change.to == Some(State::InQueue) {
-                lane.queued.notify_one();
+                queue.queued.notify_one();
             }
             self.wake(&change.job);
         }
@@ -144,8 +144,8 @@ impl Board {
         }
     }
 
-    /// News of one job. Prepare the wait before looking at the job, then nothing is missed.
-    pub(crate) fn news(self: &Arc<Self>, job: &str) -> News {
+    /// Subscription of one job. Prepare the wait before looking at the job, then nothing is missed.
+    pub(crate) fn subscribe(self: &Arc<Self>, job: &str) -> Subscription {
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         let known = waiters.get(job).and_then(Weak::upgrade);
         let notify = known.unwrap_or_else(|| {
@@ -153,7 +153,7 @@ impl Board {
             waiters.insert(job.to_owned(), Arc::downgrade(&notify));
             notify
         });
-        News { notify: Some(notify), job: job.to_owned(), board: Arc::clone(self) }
+        Subscription { notify: Some(notify), job: job.to_owned(), projection: Arc::clone(self) }
     }
 }
 
@@ -182,23 +182,23 @@ impl Tally {
     }
 }
 
-/// A subscription to one job; the board forgets it when it is dropped.
-pub(crate) struct News {
+/// A subscription to one job; the projection forgets it when it is dropped.
+pub(crate) struct Subscription {
     notify: Option<Arc<Notify>>,
     job: String,
-    board: Arc<Board>,
+    projection: Arc<Projection>,
 }
 
-impl News {
-    /// The bell of this job.
-    pub(crate) fn bell(&self) -> &Notify {
+impl Subscription {
+    /// What wakes at news of the job.
+    pub(crate) fn notify(&self) -> &Notify {
         self.notify.as_deref().expect("it is taken when dropped only")
     }
 }
 
-impl Drop for News {
+impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut waiters = self.board.waiters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiters = self.projection.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.notify.take());
         if waiters.get(&self.job).is_some_and(|waiter| waiter.strong_count() == 0) {
             waiters.remove(&self.job);
