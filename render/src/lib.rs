@@ -6,9 +6,12 @@
 
 mod changes;
 pub mod diagnostics;
+pub mod drift;
 pub mod events;
+pub mod journal;
 pub mod json;
 pub mod markdown;
+mod moment;
 pub mod paint;
 mod reason;
 pub mod safe;

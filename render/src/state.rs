@@ -1,28 +1,21 @@
-//! Views of the state: what `state list`, `state show`, `show`, `output`, `drift` and the journal
-//! commands print.
+//! Views of the state: what `state list`, `state show`, `show` and `output` print.
 //!
 //! A state holds no secret in clear, and its views none at all.
 
 use std::collections::BTreeMap;
 
-use engine::journal::Record;
 use engine::state::{Entry, Object as StateObject, Progress, Snapshot};
 use engine::stored::{DamagedValue, Stored};
 use engine::value::{Path, Paths};
 use serde::Serialize;
 
-use crate::json;
 use crate::paint::{Colour, Label, Line, Page};
 use crate::safe;
 use crate::shown::{self, Object, Shown};
-use crate::terminal;
 use crate::values::{self, Row};
-use crate::view::DriftView;
 
 /// The name of the format of [`StateView`].
 pub const STATE_FORMAT: &str = "plumb-show/1";
-/// The name of the format of [`DriftReport`].
-pub const DRIFT_FORMAT: &str = "plumb-drift/1";
 
 /// A state as it may be shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -271,104 +264,6 @@ pub fn output_text(value: &Shown) -> String {
     values::full(value) + "\n"
 }
 
-/// What changed outside, for `plumb drift`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DriftReport<'a> {
-    format: &'static str,
-    /// The objects that changed.
-    drift: &'a [DriftView],
-}
-
-impl<'a> DriftReport<'a> {
-    /// The report on a plan's drift.
-    pub fn new(drift: &'a [DriftView]) -> Self {
-        Self { format: DRIFT_FORMAT, drift }
-    }
-
-    /// As text.
-    pub fn text(&self, colour: Colour) -> String {
-        let mut page = Page::new();
-        terminal::drift(&mut page, self.drift);
-        let (objects, verb) =
-            if self.drift.len() == 1 { ("object", "is") } else { ("objects", "are") };
-        page.heading(
-            match self.drift.len() {
-                0 => "Nothing changed outside.".to_owned(),
-                count => format!("{count} {objects} {verb} out of plumb."),
-            },
-            Label::Strong,
-        );
-        page.text(colour)
-    }
-
-    /// As JSON.
-    pub fn json(&self) -> String {
-        json::pretty(self)
-    }
-}
-
-/// One record of the journal as a line of text.
-pub fn record_text(record: &Record) -> String {
-    let text = match record {
-        Record::RunOpened { run, serial, at_ms, .. } => {
-            format!("run {run} began at {at_ms} from serial {serial}")
-        }
-        Record::Started(started) => {
-            let (call, operation) = (started.call, started.operation.word());
-            format!("{call} {} began: {operation} {}", started.step, started.address)
-        }
-        Record::Finished { call, outcome } => match outcome {
-            engine::journal::Outcome::Done { object: Some(seen) } => {
-                format!("{call} done, object {}", seen.id)
-            }
-            engine::journal::Outcome::Done { object: None } => format!("{call} done"),
-            engine::journal::Outcome::NoEffect { reason } => {
-                format!("{call} had no effect: {reason}")
-            }
-        },
-        Record::Doubted { call, reason } => format!("{call} in doubt: {reason}"),
-        Record::Resolved { call, resolution } => match resolution {
-            engine::journal::Resolution::Found { object } => {
-                format!("{call} looked up: object {} exists", object.id)
-            }
-            engine::journal::Resolution::Absent { .. } => {
-                format!("{call} looked up: nothing there")
-            }
-            engine::journal::Resolution::Gone => format!("{call} looked up: the object is gone"),
-        },
-        Record::RunClosed { outcome } => format!("the run ended: {outcome}"),
-        other => other_record(other),
-    };
-    safe::text(&text) + "\n"
-}
-
-/// The records that name no call.
-fn other_record(record: &Record) -> String {
-    match record {
-        Record::Seen { address, object, .. } => {
-            format!("{address} seen as it is now, object {object}")
-        }
-        Record::Triggered { address, object, .. } => {
-            format!(
-                "{address} is to be replaced, object {object}: something that it was made for changes"
-            )
-        }
-        Record::Vanished { address, object } => format!("{address} is gone, object {object}"),
-        Record::Adopted { address, object, .. } => {
-            format!("{address} taken over, object {}", object.id)
-        }
-        Record::Forgot { address, object } => format!("{address} let go, object {object}"),
-        Record::Unwatched { nonce } => format!("{nonce} is watched no more"),
-        Record::Moved { from, to } => format!("{from} moved to {to}"),
-        Record::Outputs { outputs } => format!("{} outputs evaluated", outputs.len()),
-        // A record of a newer kind still has its name.
-        other => serde_json::to_value(other)
-            .ok()
-            .and_then(|json| Some(json.get("record")?.as_str()?.to_owned()))
-            .unwrap_or_default(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use engine::sorted::Set;
@@ -438,7 +333,7 @@ mod tests {
             secret  (sensitive)
             url     "http://x"
         "#);
-        let json = json::pretty(&view);
+        let json = crate::json::pretty(&view);
         assert!(!json.contains("hunter2"));
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["resources"][0]["id"], "o1");
@@ -454,21 +349,5 @@ mod tests {
         assert_eq!(raw(&outputs["url"]).unwrap(), "http://x");
         assert_eq!(raw(&outputs["secret"]), Err(NotRaw::Sensitive));
         assert_eq!(raw(&Shown::Null), Err(NotRaw::NotScalar));
-    }
-
-    #[test]
-    fn drift_as_text() {
-        assert_eq!(DriftReport::new(&[]).text(Colour::Off), "Nothing changed outside.\n");
-        let view = crate::terminal::tests::view();
-        insta::assert_snapshot!(DriftReport::new(&view.drift).text(Colour::Off), @r#"
-        Changed outside since the last run:
-          ~ disk.eu changed
-                name  "n" → "m"
-                size  100 → 300 GB
-                to keep it as it is, write: size = 300
-          - disk.gone is gone
-
-        2 objects are out of plumb.
-        "#);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use render::state::DriftReport;
+use render::drift::DriftReport;
 
 use crate::args::Drift;
 use crate::error::{CommandError, Status};

@@ -46,7 +46,7 @@ struct History {
 
 fn print(records: &[Record], form: &Form, output: &Output) {
     let line = |record| {
-        if form.is_json() { render::json::line(record) } else { render::state::record_text(record) }
+        if form.is_json() { render::json::line(record) } else { render::journal::text(record) }
     };
     if records.is_empty() {
         output.talk("the journal is empty: it begins anew with each snapshot of the state\n");
