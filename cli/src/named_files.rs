@@ -1,5 +1,5 @@
-//! The files that a spec names, with `file("…")` or as a descriptor: only what lies in its folder is
-//! read, for a spec may come from someone else.
+//! The files that a spec names, with `file("…")` or as a descriptor: only what lies in its folder
+//! is read, for a spec may come from someone else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

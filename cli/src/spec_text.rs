@@ -16,7 +16,8 @@ pub(crate) struct SpecText {
     pub(crate) diagnostics: Diagnostics,
 }
 
-/// Reads and parses `plumb.toml` and every `*.plumb.toml` of a folder; nothing where there are none.
+/// Reads and parses `plumb.toml` and every `*.plumb.toml` of a folder; nothing where there are
+/// none.
 pub(crate) fn read(folder: &Path) -> Result<Option<SpecText>, CommandError> {
     let paths = spec_files(folder)?;
     if paths.is_empty() {

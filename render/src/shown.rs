@@ -83,8 +83,8 @@ impl Shown {
             (Self::Integer(a), Self::Float(b)) | (Self::Float(b), Self::Integer(a)) => {
                 Value::Integer(*a).same(&Value::Float(*b))
             }
-            // Outputs are kept without their types, so a set of the last run comes back as a list in
-            // the set's own order.
+            // Outputs are kept without their types, so a set of the last run comes back as a list
+            // in the set's own order.
             (Self::List(a) | Self::Set(a), Self::List(b) | Self::Set(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
             }

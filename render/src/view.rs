@@ -311,7 +311,8 @@ impl<'a> PlanView<'a> {
     }
 
     /// Takes over from an earlier view what a plan at rest does not hold: what was asked for, the
-    /// places in the spec, and the units. `earlier` is that view's JSON; what does not fit is left out.
+    /// places in the spec, and the units. `earlier` is that view's JSON; what does not fit is left
+    /// out.
     pub fn restore(&mut self, earlier: &serde_json::Value) {
         if let Some(aim) = earlier.get("aim").and_then(|aim| Aim::deserialize(aim).ok()) {
             self.aim = aim;

@@ -8,7 +8,8 @@ fn alphanumeric(length: usize) -> String {
     let mut bytes = [0u8; 32];
     while text.len() < length {
         fill(&mut bytes);
-        // 252 is the largest multiple of 36 in a byte: above it the first letters would be favoured.
+        // 252 is the largest multiple of 36 in a byte: above it the first letters would be
+        // favoured.
         let usable = bytes.iter().filter(|byte| **byte < 252);
         for byte in usable.take(length - text.len()) {
             text.push(char::from(ALPHABET[usize::from(byte % 36)]));

@@ -1,9 +1,9 @@
 //! The examples: each one is valid, its plan is the text beside it, and it can be applied and taken
 //! away again.
 //!
-//! `plan.txt` is the plan without options, `plan-NAME.txt` the one with `--var-file NAME.vars.toml`.
-//! `UPDATE_EXAMPLES=1 cargo test` writes them anew. The example of a provider of one's own has a
-//! server, and a test, of its own.
+//! `plan.txt` is the plan without options, `plan-NAME.txt` the one with `--var-file
+//! NAME.vars.toml`. `UPDATE_EXAMPLES=1 cargo test` writes them anew. The example of a provider of
+//! one's own has a server, and a test, of its own.
 
 use std::path::{Path, PathBuf};
 

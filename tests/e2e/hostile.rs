@@ -1,5 +1,6 @@
 //! Hostile text and hostile specs: names that would steer a terminal, a CI system or a comment on a
-//! pull request, and specs that reach for what is not theirs. Shown harmless, refused, or impossible.
+//! pull request, and specs that reach for what is not theirs. Shown harmless, refused, or
+//! impossible.
 
 use std::io::Write as _;
 use std::path::Path;

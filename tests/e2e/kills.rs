@@ -1,5 +1,6 @@
 //! `kill -9` of a real run against a real service that loses answers, cuts connections, fails after
-//! the effect and throttles: what is begun again afterwards ends with every object live exactly once.
+//! the effect and throttles: what is begun again afterwards ends with every object live exactly
+//! once.
 //!
 //! `PLUMB_LONG_TESTS=1000 cargo test --release kills` does as many kills as one likes; without it
 //! there is a slice. `PLUMB_LONG_THREADS` says how many projects are killed at a time.
@@ -149,7 +150,8 @@ impl Round {
 
     fn kill_and_finish(&self, life: Duration, tally: &Tally) {
         let mut dice = Dice(self.seed);
-        // In some rounds the run that finishes what was begun is killed as well, and the one after it.
+        // In some rounds the run that finishes what was begun is killed as well, and the one after
+        // it.
         let kills = [1, 1, 2, 3][usize::try_from(dice.below(4)).unwrap()];
         let mut moments = Vec::new();
         for _ in 0..kills {

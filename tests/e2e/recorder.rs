@@ -1,4 +1,5 @@
-//! A relay before the service that writes down every byte that is sent, and answers badly on demand.
+//! A relay before the service that writes down every byte that is sent, and answers badly on
+//! demand.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,5 @@
-//! Answers: what a call brought back, what it proves, and what is looked up where it proves nothing.
+//! Answers: what a call brought back, what it proves, and what is looked up where it proves
+//! nothing.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
 //! Leave to send: no mutating request goes out whose record is older than a few seconds.
 //!
-//! A call may wait its turn, or be tried again for minutes, and meanwhile another run may have taken
-//! over. Whoever sends asks first; when too long has gone by since the run last wrote something, it
-//! writes another record, which fails if it was driven out, and a stopped run says no.
+//! A call may wait its turn, or be tried again for minutes, and meanwhile another run may have
+//! taken over. Whoever sends asks first; when too long has gone by since the run last wrote
+//! something, it writes another record, which fails if it was driven out, and a stopped run says
+//! no.
 
 use std::sync::Mutex;
 
@@ -14,7 +15,8 @@ use tokio::time::Instant as Moment;
 use super::{Run, SEND_WITHIN};
 use crate::ApplyError;
 
-/// A question to the run. The answer is a moment at which the run still had its place, if it goes on.
+/// A question to the run. The answer is a moment at which the run still had its place, if it goes
+/// on.
 type Question = oneshot::Sender<Option<Moment>>;
 
 /// Both ends of the way from calls to the run that they belong to.

@@ -20,7 +20,8 @@ pub(crate) struct Serve {
     /// The form of the answers of /stream
     #[arg(long, value_name = "FORM", default_value = "array", value_parser = ["array", "object"])]
     pub(crate) stream_format: String,
-    /// Departures of the real service from its documents to show, separated by commas: see docs/service.md
+    /// Departures of the real service from its documents to show, separated by commas: see
+    /// docs/service.md
     #[arg(long, value_name = "NAMES", default_value = "", hide_default_value = true)]
     pub(crate) quirks: String,
     /// A mishap to make, such as op=saveEndpoint,nth=2,kind=lost: see docs/service.md

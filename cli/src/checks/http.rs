@@ -1,4 +1,5 @@
-//! The request of a check: one GET, without a key, without redirects, with a bound on time and size.
+//! The request of a check: one GET, without a key, without redirects, with a bound on time and
+//! size.
 
 use engine::stored::from_json;
 use engine::value::{Attributes, Datum, Value};

@@ -322,8 +322,8 @@ async fn open_checked(
     Ok((session, holder.run))
 }
 
-/// A saved plan has its values: a variable that neither it asks for nor a provider block needs would
-/// change nothing, and who gives it means something.
+/// A saved plan has its values: a variable that neither it asks for nor a provider block needs
+/// would change nothing, and who gives it means something.
 fn refuse_variables(plan: &Plan, folder: &Folder, planning: &Planning) -> Result<(), CommandError> {
     let given = planning.selection.variables.variables.iter().map(|(name, _)| name.as_str());
     let mut open = given.filter(|name| !plan.base.secrets.contains_key(*name)).peekable();

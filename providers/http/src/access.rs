@@ -1,8 +1,8 @@
 //! Where calls go and with which key, decided once and before the first call.
 //!
 //! A key goes only to an address that the environment gave, to loopback, to a host that the user
-//! allows, or to the default of a descriptor that did not come with the spec: a spec from a stranger
-//! cannot send it elsewhere, nor can a descriptor that lies beside it.
+//! allows, or to the default of a descriptor that did not come with the spec: a spec from a
+//! stranger cannot send it elsewhere, nor can a descriptor that lies beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

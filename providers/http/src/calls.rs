@@ -2,8 +2,8 @@
 //!
 //! A read is tried again as long as that may help. A mutation is tried again only when the failure
 //! proves that nothing happened (it never left, or the API asked to slow down), or when it bears an
-//! idempotency key, which makes a repetition the same call. Each time it needs leave anew: in a pause
-//! another run may have taken over.
+//! idempotency key, which makes a repetition the same call. Each time it needs leave anew: in a
+//! pause another run may have taken over.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

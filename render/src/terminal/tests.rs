@@ -185,7 +185,8 @@ pub(crate) fn view() -> PlanView<'static> {
     view
 }
 
-/// Writes slots as expressions are printed, whatever the engine's printer does: it has its own tests.
+/// Writes slots as expressions are printed, whatever the engine's printer does: it has its own
+/// tests.
 fn name_slots(view: &mut PlanView<'_>) {
     let name = |from: &mut String| {
         for at in ["app.chat", r#"disk.a["x"]"#, "disk.eu"] {

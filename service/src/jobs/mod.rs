@@ -1,7 +1,7 @@
 //! The job API of queue-based endpoints, under `/v2/<endpoint>`, and the channel of their workers.
 //!
-//! [`queue`] and [`upkeep`] are the life of a job in the store, [`projection`] what others see of it
-//! between two looks at the store; [`client`] and [`openai`] answer those who submit jobs,
+//! [`queue`] and [`upkeep`] are the life of a job in the store, [`projection`] what others see of
+//! it between two looks at the store; [`client`] and [`openai`] answer those who submit jobs,
 //! [`channel`] those who do them; [`sweep`] ends what has lived too long, and [`webhooks`] tells
 //! those who wanted to be told.
 

@@ -172,7 +172,8 @@ impl Worker {
                 state.phase = Phase::Retiring;
                 state.retiring_since = Some(Instant::now());
             }
-            // A job that is over keeps no worker: whether it stops in time does not matter any more.
+            // A job that is over keeps no worker: whether it stops in time does not matter any
+            // more.
             let is_free = state.jobs.values().all(|held| held.stopped.is_some());
             if state.phase == Phase::Retiring && is_free {
                 state.phase = Phase::Ending;
