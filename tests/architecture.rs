@@ -119,6 +119,24 @@ fn only_the_serverless_crates_know_its_types_by_name() {
     }
 }
 
+/// A reason is what people are told: only `render` may ask which one it is.
+#[test]
+fn nothing_branches_on_a_reason() {
+    let asks = |line: &str| {
+        let pattern =
+            line.split_once("=>").is_some_and(|(pattern, _)| pattern.contains("Reason::"));
+        let compared = line.contains("== Reason::") || line.contains("!= Reason::");
+        pattern || compared || (line.contains("matches!(") && line.contains("Reason::"))
+    };
+    for folder in ["engine/src", "apply/src", "cli/src"] {
+        for path in sources(&root().join(folder)) {
+            let code = code(&path);
+            let found = code.lines().find(|line| asks(line));
+            assert_eq!(found, None, "{} branches on a reason", path.display());
+        }
+    }
+}
+
 #[test]
 fn every_module_says_what_it_is() {
     for folder in FOLDERS {

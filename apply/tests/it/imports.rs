@@ -10,7 +10,7 @@ use engine::value::Value;
 use engine::work::InTurn;
 use state::Store as _;
 
-use crate::world::{World, holder, show};
+use crate::world::{DISK, World, holder, show};
 
 const SPEC: &str = r#"
 [resource.disk.d]
@@ -190,4 +190,30 @@ async fn what_the_spec_calls_secret_is_sealed_when_it_is_taken_over() {
     assert!(!text.contains("canary-zone"), "{text}");
     let (plan, diagnostics, sources) = world.plan(spec).await;
     assert_eq!(show(&plan, &diagnostics, &sources), "");
+}
+
+/// A block that did its work stays in the spec, whatever becomes of the object.
+#[tokio::test(start_paused = true)]
+async fn an_import_block_that_stays_is_in_nobodys_way() {
+    let world = World::new();
+    let attributes =
+        [("name", "d"), ("zone", "eu")].map(|(name, text)| (name, Value::string(text)));
+    let id = world.cloud.put("disk", &[&attributes[..], &[("size", Value::Integer(10))]].concat());
+    let moving = format!("{DISK}lifecycle = {{ allow_data_loss = true }}\n");
+    let taken = format!("{moving}[[import]]\nto = 'disk.d'\nid = '{id}'\n");
+    world.apply(&taken).await.unwrap();
+    // Replaced, as the spec asks; and then deleted by somebody.
+    let moved = taken.replace("eu", "us");
+    world.apply(&moved).await.unwrap();
+    assert_eq!(
+        world.plan_text(&moved).await,
+        format!("warning:8: the import of {id} does nothing\n")
+    );
+    world.cloud.shared.lock().unwrap().objects.clear();
+    world.apply(&moved).await.unwrap();
+    assert_eq!(
+        world.plan_text(&moved).await,
+        format!("warning:8: the import of {id} does nothing\n")
+    );
+    assert_eq!(world.cloud.names("disk"), ["d"]);
 }

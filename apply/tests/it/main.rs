@@ -5,14 +5,19 @@
 mod busy;
 mod cloud;
 mod crashes;
+mod creates;
+mod deletes;
+mod doubts;
 mod endings;
-mod found;
 mod imports;
 mod large;
 mod lives;
 mod names;
+mod passwords;
+mod pauses;
 mod replaces;
 mod resolve;
+mod saved_plans;
 #[path = "../support/shapes.rs"]
 mod shapes;
 mod triggers;

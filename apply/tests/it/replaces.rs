@@ -5,7 +5,7 @@ use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 
 use crate::cloud::Fault;
-use crate::world::World;
+use crate::world::{SERVED, World, converges};
 
 const FAULTS: [Fault; 3] = [Fault::Refused, Fault::LostBefore, Fault::LostAfter];
 
@@ -356,4 +356,17 @@ s3 = update unit.u (unit-2) after s2
     other.apply(&image("a")).await.unwrap();
     let text = other.plan_text(&image("b")).await;
     assert!(text.contains("error:2: the old image.i keeps the name \"i\""), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replace_that_stopped_after_its_create_goes_on() {
+    let world = World::new();
+    world.apply(SERVED).await.unwrap();
+    let other = SERVED.replace("thin", "full");
+    // The new image is made, and its user does not follow.
+    world.cloud.shared.lock().unwrap().calls = 0;
+    world.cloud.shared.lock().unwrap().faults.insert(1, Fault::Refused);
+    world.apply(&other).await.unwrap();
+    converges(&world, &other).await;
+    assert_eq!(world.cloud.names("image"), ["base"]);
 }

@@ -11,17 +11,8 @@ use engine::value::Value;
 
 use crate::busy::Busy;
 use crate::cloud::Fault;
+use crate::passwords::LOGIN;
 use crate::world::{World, holder};
-
-const LOGIN: &str = r#"
-[variable.pw]
-type = "string"
-sensitive = true
-
-[resource.login.l]
-name = "l"
-password = "${var.pw}"
-"#;
 
 /// The next mutating call is lost after its effect, and so is the look-up of it.
 fn lose_next(world: &World) {

@@ -24,6 +24,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cloud::Cloud;
 
+/// One object.
+pub(crate) const DISK: &str = "[resource.disk.d]\nname = \"d\"\nsize = 10\nzone = \"eu\"\n";
+
+/// One object that uses another, which can only be replaced.
+pub(crate) const SERVED: &str = r#"
+[resource.image.base]
+name = "base"
+kind = "thin"
+
+[resource.unit.chat]
+name = "chat"
+image_id = "${image.base.id}"
+"#;
+
 /// Time that stands still and randomness that counts.
 #[derive(Default)]
 pub(crate) struct TestHost {
@@ -217,6 +231,12 @@ impl World {
         session.close().await?;
         Ok(report)
     }
+}
+
+/// Applies until there is nothing to do, which one apply must reach.
+pub(crate) async fn converges(world: &World, spec: &str) {
+    world.apply(spec).await.unwrap();
+    assert_eq!(world.plan_text(spec).await, "");
 }
 
 pub(crate) fn holder() -> Holder {

@@ -1,0 +1,107 @@
+//! Deletes that were stopped, come late, or never were ours.
+
+use apply::ApplyError;
+use engine::value::Value;
+
+use crate::cloud::Fault;
+use crate::world::{SERVED, World, converges};
+
+#[tokio::test(start_paused = true)]
+async fn what_was_drained_and_works_again_is_drained_again() {
+    let world = World::new();
+    let spec = "[resource.unit.chat]\nname = \"chat\"\nworkers = 2\n";
+    world.apply(spec).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(1, Fault::Refused);
+    }
+    // It is drained, and not deleted; then somebody, or a late call, gives it workers again.
+    world.apply("[local]\n").await.unwrap();
+    for attributes in world.cloud.shared.lock().unwrap().objects.values_mut() {
+        attributes.insert("workers".into(), Value::Integer(2));
+    }
+    converges(&world, "[local]\n").await;
+    assert!(world.cloud.names("unit").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_used_again_is_let_go_of_before_it_goes() {
+    let world = World::new();
+    world.apply(SERVED).await.unwrap();
+    // Left out of the spec the reference stays as it is, and the state no longer knows of it.
+    world.apply(&SERVED.replace("image_id = \"${image.base.id}\"", "")).await.unwrap();
+    world.cloud.take_log();
+    world.apply(&SERVED.replace("thin", "full")).await.unwrap();
+    let log = world.cloud.take_log();
+    let place = |what: &str| log.iter().position(|line| line.starts_with(what)).unwrap();
+    assert!(place("update unit") < place("delete image"), "{log:?}");
+}
+
+/// Five disks, of which four go together.
+fn disks(count: usize) -> String {
+    let disk = |n| format!("[resource.disk.d{n}]\nname = \"d{n}\"\nsize = 10\nzone = \"eu\"\n");
+    (0..count).map(disk).collect()
+}
+
+/// Takes four disks away, as deletes do that arrive at last.
+fn deletes_arrive(world: &World) {
+    let mut shared = world.cloud.shared.lock().unwrap();
+    shared.objects.retain(|_, object| object["name"].as_str() == Some("d0"));
+}
+
+/// Removes four of five disks, and loses all answers; so many reads fail after that.
+async fn lose_deletes(world: &World, reads_fail: u64) {
+    world.apply(&disks(5)).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.extend((0..12).map(|call| (call, Fault::LostBefore)));
+        shared.reads_fail = reads_fail;
+    }
+    world.apply(&disks(1)).await.unwrap();
+    world.cloud.shared.lock().unwrap().faults.clear();
+    assert_eq!(world.cloud.names("disk").len(), 5, "nothing has happened yet");
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletes_that_come_late_are_no_question() {
+    // The same run believes that nothing happened.
+    let world = World::new();
+    lose_deletes(&world, 0).await;
+    deletes_arrive(&world);
+    converges(&world, &disks(5)).await;
+    assert_eq!(world.cloud.names("disk").len(), 5);
+
+    // The next one does, and keeps them.
+    let world = World::new();
+    lose_deletes(&world, 4).await;
+    world.apply(&disks(5)).await.unwrap();
+    deletes_arrive(&world);
+    converges(&world, &disks(5)).await;
+
+    // Nobody knows yet when they are gone.
+    let world = World::new();
+    lose_deletes(&world, 4).await;
+    deletes_arrive(&world);
+    world.cloud.shared.lock().unwrap().reads_fail = 4;
+    world.apply(&disks(1)).await.unwrap();
+    converges(&world, &disks(1)).await;
+    assert_eq!(world.cloud.names("disk"), ["d0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_goes_without_a_delete_of_ours_is_a_question() {
+    let world = World::new();
+    world.apply(&disks(5)).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        // Refused is not in doubt.
+        shared.faults.extend((0..12).map(|call| (call, Fault::Refused)));
+    }
+    world.apply(&disks(1)).await.unwrap();
+    deletes_arrive(&world);
+    let error = world.apply(&disks(5)).await.unwrap_err();
+    assert!(matches!(error, ApplyError::Vanished { gone: 4, all: 5, .. }), "{error:?}");
+}

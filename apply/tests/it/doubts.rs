@@ -1,0 +1,200 @@
+//! What nobody knows yet: what waits for it, and what it keeps.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apply::ApplyError;
+use engine::plan::input::{Options, Target};
+use engine::value::Value;
+
+use crate::busy::Busy;
+use crate::cloud::Fault;
+use crate::world::{DISK, SERVED, World, converges};
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_goes_while_its_delete_is_in_doubt() {
+    let world = World::new();
+    world.apply(DISK).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostAfter);
+        shared.reads_fail = 2;
+    }
+    let report = world.apply("[local]\n").await.unwrap();
+    assert_eq!(report.in_doubt.len(), 1);
+    // The next look-up fails as well, while the refresh sees that the object is gone.
+    world.apply("[local]\n").await.unwrap();
+    converges(&world, "[local]\n").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_doubt_may_still_use_is_not_deleted() {
+    let world = World::new();
+    let used = format!("{DISK}[resource.unit.u]\nname = \"u\"\ndisk_id = \"${{disk.d.id}}\"\n");
+    world.apply(&used).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostBefore);
+        shared.reads_fail = 2;
+    }
+    world.apply("[local]\n").await.unwrap();
+    // The delete of the unit is in doubt still, so the disk stays.
+    world.apply("[local]\n").await.unwrap();
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+    converges(&world, "[local]\n").await;
+    assert!(world.cloud.names("disk").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_doubt_may_still_use_is_not_replaced() {
+    let world = World::new();
+    world.apply(SERVED).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostBefore);
+        shared.reads_fail = 2;
+    }
+    let alone = &SERVED[..SERVED.find("[resource.unit").unwrap()];
+    world.apply(alone).await.unwrap();
+    // The delete of the unit is in doubt still; the image stays as it is, and so does its name.
+    let other = alone.replace("thin", "full");
+    world.apply(&other).await.unwrap();
+    assert_eq!(world.cloud.names("image"), ["base"]);
+    assert_eq!(kinds(&world), ["thin"]);
+    converges(&world, &other).await;
+    assert_eq!(kinds(&world), ["full"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_doubt_may_use_by_now_is_not_replaced_either() {
+    let world = World::new();
+    world.apply(SERVED).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        // The new image is made, and nobody knows whether the unit follows.
+        shared.faults.insert(1, Fault::LostAfter);
+        shared.reads_fail = 2;
+    }
+    world.apply(&SERVED.replace("thin", "full")).await.unwrap();
+    let third = SERVED.replace("thin", "other");
+    world.apply(&third).await.unwrap();
+    assert_eq!(kinds(&world), ["full", "thin"], "the unit may use either");
+    converges(&world, &third).await;
+    assert_eq!(kinds(&world), ["other"]);
+    assert_eq!(world.cloud.names("image"), ["base"]);
+}
+
+/// A change that was looked up and not fulfilled may have happened: what it was to use is used.
+#[tokio::test(start_paused = true)]
+async fn what_an_unfulfilled_change_may_use_is_not_deleted() {
+    let world = World::new();
+    let unit = "[resource.unit.u]\nname = \"u\"\nworkers = 0\n";
+    world.apply(&format!("{DISK}{unit}")).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::StillWaiting);
+    }
+    let used = format!("{DISK}{unit}disk_id = \"${{disk.d.id}}\"\n");
+    let report = world.apply(&used).await.unwrap();
+    assert_eq!(report.failures.len(), 1, "{report:?}");
+    // The disk's replacement would take it from the unit, which the plan leaves out.
+    let named = "name = \"d\"\n";
+    let lossy = format!("{named}lifecycle = {{ allow_data_loss = true }}\n");
+    let elsewhere = used.replace(named, &lossy).replace("\"eu\"", "\"us\"");
+    let unit = Target::Block("unit.u".parse().unwrap());
+    let options = Options { excludes: vec![unit], ..Options::default() };
+    let (_, diagnostics, _) = world.plan_with(&elsewhere, &options).await;
+    let said: Vec<_> = diagnostics.iter().map(|said| said.summary.clone()).collect();
+    assert_eq!(said, ["disk.d cannot be replaced while it is used"]);
+    converges(&world, &elsewhere).await;
+}
+
+/// The kinds of the images that are there, in order.
+fn kinds(world: &World) -> Vec<String> {
+    let shared = world.cloud.shared.lock().unwrap();
+    let images = shared.objects.iter().filter(|((ty, _), _)| &**ty == "image");
+    let kinds = images.filter_map(|(_, object)| Some(object.get("kind")?.as_str()?.to_owned()));
+    let mut kinds: Vec<String> = kinds.collect();
+    kinds.sort();
+    kinds
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_doubt_keeps_what_it_uses() {
+    let world = World::new();
+    let spec = |kind: &str| {
+        format!("{DISK}{}disk_id = \"${{disk.d.id}}\"\n", SERVED.replace("thin", kind))
+    };
+    world.apply(&spec("thin")).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        // The new image is there, and the unit does not follow it yet.
+        shared.faults.insert(1, Fault::Refused);
+    }
+    world.apply(&spec("full")).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostBefore);
+        shared.reads_fail = 2;
+    }
+    // Nobody knows about the disk now, so the unit waits, and goes on using the old image.
+    let grown = spec("full").replace("size = 10", "size = 20");
+    let report = world.apply(&grown).await.unwrap();
+    assert!(!report.in_doubt.is_empty(), "{report:?}");
+    world.cloud.shared.lock().unwrap().reads_fail = 1;
+    world.apply(&grown).await.unwrap();
+    assert_eq!(world.cloud.names("image").len(), 2, "the old image is still used");
+    converges(&world, &grown).await;
+    assert_eq!(world.cloud.names("image"), ["base"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_panics_is_like_a_lost_answer() {
+    for call in 0..4 {
+        let world = World::new();
+        world.cloud.shared.lock().unwrap().faults.insert(call, Fault::Panic);
+        match world.apply(SERVED).await {
+            Ok(report) => {
+                let whole = report.failures.is_empty() && report.summary.in_doubt == 0;
+                assert!(!whole, "{call}: nobody can know: {report:?}");
+                assert!(!format!("{report:?}").contains("canary-panic"), "{report:?}");
+            }
+            Err(error) => assert!(!error.to_string().contains("canary-panic"), "{error}"),
+        }
+        converges(&world, SERVED).await;
+        assert_eq!(world.cloud.names("image"), ["base"], "{call}");
+        assert_eq!(world.cloud.names("unit"), ["chat"], "{call}");
+    }
+}
+
+/// An answer about another object says nothing about this one: neither a refresh nor a look-up
+/// takes it.
+#[tokio::test(start_paused = true)]
+async fn an_answer_about_another_object_is_believed_by_nobody() {
+    let world = World::new();
+    world.apply(DISK).await.unwrap();
+    let shows = Some(world.cloud.put("disk", &[("name", Value::string("other"))]));
+    let mixed = Busy { shows, ..Busy::new(&world, Duration::ZERO) };
+    let providers = world.providers_with(Arc::new(mixed));
+    let options = Options::default();
+    let grown = DISK.replace("size = 10", "size = 20");
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(0, Fault::LostAfter);
+    }
+    let report = world.apply_through(&world.store, &providers, &grown, &options).await.unwrap();
+    assert_eq!((report.in_doubt.len(), report.summary.updated), (1, 0), "{report:?}");
+    converges(&world, &grown).await;
+    world.cloud.shared.lock().unwrap().objects.retain(|(_, id), _| *id.0 != *"disk-1");
+    let result = world.apply_through(&world.store, &providers, &grown, &options).await;
+    let error = result.unwrap_err();
+    assert!(matches!(error, ApplyError::Refresh { .. }), "{error:?}");
+}

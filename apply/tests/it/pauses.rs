@@ -1,0 +1,157 @@
+//! Runs that stand still, wait their turn, or are stopped while they wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apply::ApplyError;
+use async_trait::async_trait;
+use engine::journal::Record;
+use engine::plan::input::Options;
+use engine::state::Snapshot;
+use engine::value::Value;
+use state::memory::MemoryStore;
+use state::{Held, Holder, Loaded, Store, StoreError, Version};
+use tokio_util::sync::CancellationToken;
+
+use crate::busy::Busy;
+use crate::cloud::Fault;
+use crate::world::{DISK, World, converges};
+
+/// A store under a process that stands still for a minute after its first append, while another
+/// run takes its place.
+struct Stopped(MemoryStore);
+
+#[async_trait]
+impl Store for Stopped {
+    async fn load(&self) -> Result<Loaded, StoreError> {
+        self.0.load().await
+    }
+
+    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+        let held = self.0.lock(holder, wait).await?;
+        Ok(Box::new(StoppedHeld { held, store: self.0.clone() }))
+    }
+
+    async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        self.0.restore(holder, snapshot).await
+    }
+
+    fn place(&self) -> String {
+        self.0.place()
+    }
+}
+
+struct StoppedHeld {
+    held: Box<dyn Held>,
+    store: MemoryStore,
+}
+
+#[async_trait]
+impl Held for StoppedHeld {
+    fn loaded(&self) -> &Loaded {
+        self.held.loaded()
+    }
+
+    async fn initialise(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        self.held.initialise(snapshot).await
+    }
+
+    async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        self.held.append(records).await?;
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        self.store.drive_out();
+        Ok(())
+    }
+
+    async fn save(&mut self, snapshot: &Snapshot, at: &Version) -> Result<Version, StoreError> {
+        self.held.save(snapshot, at).await
+    }
+
+    fn journal_bytes(&self) -> u64 {
+        self.held.journal_bytes()
+    }
+
+    async fn release(self: Box<Self>) -> Result<(), StoreError> {
+        self.held.release().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stood_still_before_its_call_calls_nothing() {
+    let world = World::new();
+    let store = Stopped(world.store.clone());
+    let error = world.apply_on(&store, DISK, &Options::default()).await.unwrap_err();
+    assert!(error.to_string().contains("lost its place"), "{error}");
+    assert!(world.cloud.take_log().is_empty());
+    converges(&world, DISK).await;
+}
+
+async fn apply_busy(world: &World, waits: Duration) -> Result<(), ApplyError> {
+    let providers = world.providers_with(Arc::new(Busy::new(world, waits)));
+    world.apply_through(&world.store, &providers, DISK, &Options::default()).await.map(drop)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waited_its_turn_too_long_asks_again() {
+    let world = World::new();
+    apply_busy(&world, Duration::from_mins(2)).await.unwrap();
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+
+    let world = World::new();
+    let (run, other) = tokio::join!(apply_busy(&world, Duration::from_mins(2)), async {
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        world.store.drive_out();
+    });
+    let ((), error) = (other, run.unwrap_err());
+    assert!(matches!(error, ApplyError::Store(StoreError::Fenced(_))), "{error:?}");
+    assert!(world.cloud.names("disk").is_empty(), "it had lost its place, and sent nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_another_try_remains_when_the_run_is_stopped() {
+    let mut world = World::new();
+    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::LostBefore);
+    let used = format!("{DISK}[resource.unit.u]\nname = \"u\"\ndisk_id = \"${{disk.d.id}}\"\n");
+    let stop = Some(world.stop.clone());
+    let busy = Busy { stop, ..Busy::new(&world, Duration::ZERO) };
+    let providers = world.providers_with(Arc::new(busy));
+    let options = Options::default();
+    let report = world.apply_through(&world.store, &providers, &used, &options).await.unwrap();
+    assert!(report.summary.cancelled && report.failures.is_empty(), "{report:?}");
+    let remaining: Vec<String> = report
+        .remaining
+        .iter()
+        .map(|step| format!("{} {}", step.operation.word(), step.address))
+        .collect();
+    let all = ["create disk.d", "activate disk.d", "create unit.u", "activate unit.u"];
+    assert_eq!((remaining, report.summary.skipped), (all.map(str::to_owned).to_vec(), 0));
+    world.stop = CancellationToken::new();
+    converges(&world, &used).await;
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+}
+
+/// A secret that is read while steps begin is waited for no longer than the run goes on.
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_does_not_come_holds_up_no_stop() {
+    let mut world = World::new();
+    let secret = ("secret", Value::string("s3cret"));
+    let attributes = [("name", Value::string("u")), ("workers", Value::Integer(0)), secret];
+    let id = world.cloud.put("unit", &attributes);
+    let unit = "[resource.unit.u]\nname = \"u\"\n";
+    let imported = format!("{unit}[[import]]\nto = 'unit.u'\nid = '{id}'\n");
+    world.apply(&imported).await.unwrap();
+    let used = format!("{unit}[resource.unit.v]\nname = \"v\"\nsecret = \"${{unit.u.secret}}\"\n");
+    let stop = Some(world.stop.clone());
+    let busy = Busy { stop, hangs: true, ..Busy::new(&world, Duration::ZERO) };
+    let providers = world.providers_with(Arc::new(busy));
+    let options = Options::default();
+    let run = world.apply_through(&world.store, &providers, &used, &options);
+    let report = tokio::time::timeout(Duration::from_mins(5), run).await.unwrap().unwrap();
+    assert!(report.summary.cancelled && report.failures.is_empty(), "{report:?}");
+    assert_eq!(report.remaining.len(), 2, "{report:?}");
+    world.stop = CancellationToken::new();
+    converges(&world, &used).await;
+    let shared = world.cloud.shared.lock().unwrap();
+    let made = shared.objects.values().find(|unit| unit["name"] == Value::string("v")).unwrap();
+    assert_eq!(made["secret"], Value::string("s3cret"));
+}
