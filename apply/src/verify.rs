@@ -2,9 +2,10 @@
 //! or refers to, and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use engine::address::{Address, Name};
-use engine::digest::Fingerprint;
+use engine::digest::{Digest, Fingerprint};
 use engine::journal::Record;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
@@ -54,151 +55,175 @@ pub fn verify(
     observations: &Observations,
     providers: &Providers,
 ) -> Result<(), ApplyError> {
-    let stale = |why: String| Err(ApplyError::Stale(why));
-    if plan.base.lineage != snapshot.lineage {
-        return stale("it was made for another state (the lineage differs)".to_owned());
-    }
-    if let Some(pending) = snapshot.pending.values().next() {
-        let address = &pending.started.address;
-        return stale(format!("a call for {address} is in doubt since the plan was made"));
+    let fit = Fit { plan, snapshot, observations, providers };
+    fit.check_state()?;
+    for change in &plan.changes {
+        fit.check_provider(change)?;
     }
     for change in &plan.changes {
-        let used = change.action != Action::NoOp;
-        let Some(provider) = providers.get(&change.provider) else {
-            return stale(format!("the provider `{}` is not configured", change.provider));
-        };
-        if used && plan.base.providers.get(&change.provider) != Some(&provider.schema().digest) {
-            return stale(format!("the descriptor of provider `{}` changed", change.provider));
-        }
-        let account = || {
-            let account = provider.account()?;
-            Some(Fingerprint::of_digest(&account, &snapshot.seal_key))
-        };
-        let planned = plan.base.accounts.get(&change.provider);
-        if used && planned.is_some() && planned != account().as_ref() {
-            return stale(format!("provider `{}` acts for another account", change.provider));
-        }
+        fit.check_change(change)?;
     }
-    for change in &plan.changes {
-        verify_change(plan, change, snapshot, observations, providers)?;
-    }
-    verify_seen(plan, snapshot, observations)
+    fit.check_seen()
 }
 
-/// What the plan takes into the state without a call must still be so, and what it deletes beside
-/// an address's own object must still stand there.
-fn verify_seen(
-    plan: &Plan,
-    snapshot: &Snapshot,
-    observations: &Observations,
-) -> Result<(), ApplyError> {
-    let mut after = snapshot.clone();
-    for record in &plan.seen {
-        if let Record::Vanished { address, object } = record
-            && !is_gone(observations, address, object)
-        {
-            return Err(ApplyError::Stale(format!("{address} is not what it was, {object}")));
-        }
-        if let Err(error) = after.fold(record) {
-            return Err(ApplyError::Stale(format!("the state changed since then: {error}")));
-        }
-    }
-    for change in plan.changes.iter().filter(|c| c.deposed && c.action != Action::NoOp) {
-        let entry = after.entries.get(&change.address);
-        let mut beside = entry.iter().flat_map(|entry| &entry.deposed);
-        if !beside.any(|object| Some(&object.id) == change.object.as_ref()) {
-            let address = &change.address;
-            let what = format!("what stood beside {address} is gone since then");
-            return Err(ApplyError::Stale(what));
-        }
-    }
-    Ok(())
+fn stale(why: impl Into<String>) -> Result<(), ApplyError> {
+    Err(ApplyError::Stale(why.into()))
 }
 
-fn verify_change(
-    plan: &Plan,
-    change: &Change,
-    snapshot: &Snapshot,
-    observations: &Observations,
-    providers: &Providers,
-) -> Result<(), ApplyError> {
-    let address = &change.address;
-    let stale = |why: String| Err(ApplyError::Stale(why));
-    let entry = snapshot.entries.get(address);
-    let current = entry.and_then(|entry| entry.current.as_ref());
-    if change.action == Action::Import {
-        return verify_import(plan, change, snapshot, observations, providers);
+/// A plan, and what there is now.
+struct Fit<'a> {
+    plan: &'a Plan,
+    snapshot: &'a Snapshot,
+    observations: &'a Observations,
+    providers: &'a Providers,
+}
+
+impl Fit<'_> {
+    fn check_state(&self) -> Result<(), ApplyError> {
+        if self.plan.base.lineage != self.snapshot.lineage {
+            return stale("it was made for another state (the lineage differs)");
+        }
+        match self.snapshot.pending.values().next() {
+            Some(pending) => stale(format!(
+                "a call for {} is in doubt since the plan was made",
+                pending.started.address
+            )),
+            None => Ok(()),
+        }
     }
-    if change.object.is_none() {
-        let vanished = current.is_some_and(|object| is_gone(observations, address, &object.id));
-        return match current {
-            Some(object) if change.action == Action::Create && !vanished => {
-                stale(format!("{address} exists since then, as {}", object.id))
+
+    fn check_provider(&self, change: &Change) -> Result<(), ApplyError> {
+        let (base, name) = (&self.plan.base, &change.provider);
+        let Some(provider) = self.providers.get(name) else {
+            return stale(format!("the provider `{name}` is not configured"));
+        };
+        if change.action == Action::NoOp {
+            return Ok(());
+        }
+        if base.providers.get(name) != Some(&provider.schema().digest) {
+            return stale(format!("the descriptor of provider `{name}` changed"));
+        }
+        let Some(planned) = base.accounts.get(name) else { return Ok(()) };
+        let account = provider.account();
+        let account = account.map(|own| Fingerprint::of_digest(&own, &self.snapshot.seal_key));
+        if account.as_ref() != Some(planned) {
+            return stale(format!("provider `{name}` acts for another account"));
+        }
+        Ok(())
+    }
+
+    /// What the plan takes into the state without a call must still be so, and what it deletes
+    /// beside an address's own object must still stand there.
+    fn check_seen(&self) -> Result<(), ApplyError> {
+        let mut after = self.snapshot.clone();
+        for record in &self.plan.seen {
+            if let Record::Vanished { address, object } = record
+                && !self.is_gone(address, object)
+            {
+                return stale(format!("{address} is not what it was, {object}"));
             }
-            _ => Ok(()),
-        };
-    }
-    let Some(expected) = plan.base.objects.get(address).filter(|_| !change.deposed) else {
-        return Ok(());
-    };
-    let Some(object) = current.filter(|object| Some(&object.id) == change.object.as_ref()) else {
-        return stale(format!("{address} is another object since then"));
-    };
-    let Some(schema) = type_schema(providers, change) else { return Ok(()) };
-    let live = match observations.objects.get(&(address.clone(), object.id.clone())) {
-        Some(Observed::Gone) => return stale(format!("{address} is gone since then")),
-        Some(Observed::Live(seen)) => {
-            overlay(&stored_attributes(&object.attributes, &schema).unwrap_or_default(), seen)
+            if let Err(error) = after.fold(record) {
+                return stale(format!("the state changed since then: {error}"));
+            }
         }
-        None => stored_attributes(&object.attributes, &schema).unwrap_or_default(),
-    };
-    if fitness_digest(&schema, &live) == *expected {
-        return Ok(());
+        for change in self.plan.changes.iter().filter(|c| c.deposed && c.action != Action::NoOp) {
+            let entry = after.entries.get(&change.address);
+            let mut beside = entry.iter().flat_map(|entry| &entry.deposed);
+            if !beside.any(|object| Some(&object.id) == change.object.as_ref()) {
+                return stale(format!("what stood beside {} is gone since then", change.address));
+            }
+        }
+        Ok(())
     }
-    let moved = moved(change.before.as_deref(), &live, &schema);
-    stale(format!("{address} changed since then: {moved}"))
+
+    fn check_change(&self, change: &Change) -> Result<(), ApplyError> {
+        let address = &change.address;
+        let entry = self.snapshot.entries.get(address);
+        let current = entry.and_then(|entry| entry.current.as_ref());
+        if change.action == Action::Import {
+            return self.check_import(change);
+        }
+        if change.object.is_none() {
+            let vanished = current.is_some_and(|object| self.is_gone(address, &object.id));
+            return match current {
+                Some(object) if change.action == Action::Create && !vanished => {
+                    stale(format!("{address} exists since then, as {}", object.id))
+                }
+                _ => Ok(()),
+            };
+        }
+        let Some(expected) = self.plan.base.objects.get(address).filter(|_| !change.deposed) else {
+            return Ok(());
+        };
+        let Some(object) = current.filter(|object| Some(&object.id) == change.object.as_ref())
+        else {
+            return stale(format!("{address} is another object since then"));
+        };
+        let Some(schema) = self.schema(change) else { return Ok(()) };
+        let stored = || stored_attributes(&object.attributes, &schema).unwrap_or_default();
+        let live = match self.observed(address, &object.id) {
+            Some(Observed::Gone) => return stale(format!("{address} is gone since then")),
+            Some(Observed::Live(seen)) => overlay(&stored(), seen),
+            None => stored(),
+        };
+        as_planned(change, &live, &schema, expected)
+    }
+
+    /// What is to be taken over belongs to nobody, and is as it was.
+    fn check_import(&self, change: &Change) -> Result<(), ApplyError> {
+        let Change { address, object: Some(id), .. } = change else { return Ok(()) };
+        let entries = &self.snapshot.entries;
+        if entries.get(address).is_some_and(|entry| entry.current.is_some()) {
+            return stale(format!("{address} exists since then"));
+        }
+        let owner = entries.iter().find(|(other, entry)| {
+            other.block.ty == address.block.ty
+                && entry.provider == change.provider
+                && entry.object(id).is_some()
+        });
+        if let Some((owner, _)) = owner {
+            return stale(format!("{owner} stands for {id} since then"));
+        }
+        let Some(schema) = self.schema(change) else { return Ok(()) };
+        let Some(Observed::Live(seen)) = self.observed(address, id) else {
+            return stale(format!("{id} is gone since then"));
+        };
+        let sensitive = sensitive(&schema, &change.sensitive);
+        let live = seal_attributes(seen, &sensitive, &self.snapshot.seal_key);
+        match self.plan.base.objects.get(address) {
+            Some(expected) => as_planned(change, &live, &schema, expected),
+            None => stale(changed(change, &live, &schema)),
+        }
+    }
+
+    fn observed(&self, address: &Address, id: &ObjectId) -> Option<&Observed> {
+        self.observations.objects.get(&(address.clone(), id.clone()))
+    }
+
+    fn is_gone(&self, address: &Address, id: &ObjectId) -> bool {
+        self.observed(address, id) == Some(&Observed::Gone)
+    }
+
+    fn schema(&self, change: &Change) -> Option<Arc<TypeSchema>> {
+        let provider = self.providers.get(&change.provider)?;
+        provider.schema().types.get(&change.address.block.ty).cloned()
+    }
 }
 
-/// What is to be taken over belongs to nobody, and is as it was.
-fn verify_import(
-    plan: &Plan,
+/// Whether an object is the one that the plan was made for.
+fn as_planned(
     change: &Change,
-    snapshot: &Snapshot,
-    observations: &Observations,
-    providers: &Providers,
+    live: &Attributes,
+    schema: &TypeSchema,
+    expected: &Digest,
 ) -> Result<(), ApplyError> {
-    let Change { address, object: Some(id), .. } = change else { return Ok(()) };
-    let stale = |why: String| Err(ApplyError::Stale(why));
-    if snapshot.entries.get(address).is_some_and(|entry| entry.current.is_some()) {
-        return stale(format!("{address} exists since then"));
-    }
-    let owner = snapshot.entries.iter().find(|(other, entry)| {
-        other.block.ty == address.block.ty
-            && entry.provider == change.provider
-            && entry.object(id).is_some()
-    });
-    if let Some((owner, _)) = owner {
-        return stale(format!("{owner} stands for {id} since then"));
-    }
-    let Some(schema) = type_schema(providers, change) else { return Ok(()) };
-    let seen = observations.objects.get(&(address.clone(), id.clone()));
-    let Some(Observed::Live(seen)) = seen else {
-        return stale(format!("{id} is gone since then"));
-    };
-    let live = seal_attributes(seen, &sensitive(&schema, &change.sensitive), &snapshot.seal_key);
-    if plan.base.objects.get(address) == Some(&fitness_digest(&schema, &live)) {
-        return Ok(());
-    }
-    let moved = moved(change.before.as_deref(), &live, &schema);
-    stale(format!("{address} changed since then: {moved}"))
+    let fits = fitness_digest(schema, live) == *expected;
+    if fits { Ok(()) } else { stale(changed(change, live, schema)) }
 }
 
-fn is_gone(observations: &Observations, address: &Address, id: &engine::state::ObjectId) -> bool {
-    observations.objects.get(&(address.clone(), id.clone())) == Some(&Observed::Gone)
-}
-
-fn type_schema(providers: &Providers, change: &Change) -> Option<std::sync::Arc<TypeSchema>> {
-    providers.get(&change.provider)?.schema().types.get(&change.address.block.ty).cloned()
+fn changed(change: &Change, live: &Attributes, schema: &TypeSchema) -> String {
+    let moved = moved(change.before.as_deref(), live, schema);
+    format!("{} changed since then: {moved}", change.address)
 }
 
 /// The attributes that moved, with their values where they may be shown.
@@ -207,7 +232,7 @@ fn moved(before: Option<&Attributes>, live: &Attributes, schema: &TypeSchema) ->
     let before = before.unwrap_or(&empty);
     let names = before.keys().chain(live.keys()).filter(|name| is_stable(schema, name));
     let mut texts: Vec<String> = Vec::new();
-    for name in names.collect::<std::collections::BTreeSet<_>>() {
+    for name in names.collect::<BTreeSet<_>>() {
         // A plan that comes from a file has lists where the schema says sets.
         let was = before.get(name).map_or(Value::Null, |was| in_type(was, schema, name));
         let was = &was;
@@ -251,7 +276,7 @@ pub fn verify_secrets(
                 environment_name(name)
             )));
         };
-        let given = engine::digest::Fingerprint::of(&datum.value, &snapshot.seal_key);
+        let given = Fingerprint::of(&datum.value, &snapshot.seal_key);
         if given != *fingerprint {
             return Err(ApplyError::Stale(format!(
                 "the sensitive variable `{name}` has another value than when the plan was made"
