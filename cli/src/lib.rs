@@ -21,6 +21,7 @@ mod output;
 mod place;
 mod planning;
 mod providers;
+mod resolved;
 mod running;
 mod runtime;
 mod shell;

@@ -26,13 +26,13 @@ use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning::{self, Made};
 use crate::providers::Configured;
+use crate::resolved;
 use crate::running::{
     self, Run, Teller, confirm, recover_open, seal_plain, stop_on_signal, unless_stopped,
 };
 use crate::runtime;
 use crate::stored;
 use crate::system::System;
-use crate::threads::Threads;
 use crate::variables;
 
 const QUESTION: &str = "Apply this plan? Only `yes` is taken for a yes: ";
@@ -117,21 +117,13 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     let options = planning::options(planning)?;
     let folded = stored::load_if_told(folder).await?;
     let mut resolved =
-        planning::read(folder, base, &planning.selection.variables, &folded.snapshot)?;
+        resolved::read(folder, base, &planning.selection.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), &teller, output));
     }
     let variables = resolved.variables();
     let configured = unless_stopped(&stop, resolved.connect(folder, output)).await?;
-    let request = Request {
-        config: &resolved.config,
-        graph: &resolved.graph,
-        providers: &configured.providers,
-        options: &options,
-        refresh: !planning.no_refresh,
-        running: false,
-        workers: &Threads,
-    };
+    let request = resolved.request(&configured, &options, !planning.no_refresh);
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
         let made = Made::refused_for(resolved, diagnostics);
         return Ok(refuse(&made, &teller, output));
@@ -260,7 +252,7 @@ async fn of_file(
     let mut names: BTreeSet<_> = saved.plan.base.providers.keys().cloned().collect();
     names.extend(crate::providers::names(&folded.snapshot));
     let given = (base, &args.planning.selection.variables);
-    let described = planning::named_providers(&names, &folder, given, output)?;
+    let described = resolved::named_providers(&names, &folder, given, output)?;
     let connecting = described.connect(&folder, &environment::variable, output);
     let configured = unless_stopped(&stop, connecting).await?;
     if configured.missing.has_errors() {

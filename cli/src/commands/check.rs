@@ -10,7 +10,7 @@ use crate::checks::{self, Outcome, Turns, World};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::planning;
+use crate::resolved;
 use crate::running::{stop_on_signal, unless_stopped};
 use crate::runtime;
 use crate::stored;
@@ -28,7 +28,7 @@ async fn check(
 ) -> Result<Status, CommandError> {
     let stop = stop_on_signal(output)?;
     let folded = stored::load(folder).await?;
-    let mut resolved = planning::read(folder, base, &args.variables, &folded.snapshot)?;
+    let mut resolved = resolved::read(folder, base, &args.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         output.diagnostics(&resolved.diagnostics, &resolved.sources);
         return Ok(Status::Failed);

@@ -15,12 +15,12 @@ use crate::args::{Import, PlanFormat};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::planning::{self, Made, Resolved};
+use crate::planning::{self, Made};
+use crate::resolved::{self, Resolved};
 use crate::running::{Teller, recover_open, seal_plain};
 use crate::runtime;
 use crate::stored;
 use crate::system::System;
-use crate::threads::Threads;
 
 pub(crate) fn run(
     base: &Path,
@@ -48,22 +48,14 @@ async fn import(
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
     let folded = stored::load(folder).await?;
-    let mut resolved = planning::read(folder, base, &args.variables, &folded.snapshot)?;
+    let mut resolved = resolved::read(folder, base, &args.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), output));
     }
     check_in_spec(&resolved, address)?;
     let configured = resolved.connect(folder, output).await?;
     let options = Options::default();
-    let request = Request {
-        config: &resolved.config,
-        graph: &resolved.graph,
-        providers: &configured.providers,
-        options: &options,
-        refresh: true,
-        running: false,
-        workers: &Threads,
-    };
+    let request = resolved.request(&configured, &options, true);
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
         return Ok(refuse(&Made::refused_for(resolved, diagnostics), output));
     }

@@ -17,7 +17,7 @@ use crate::environment;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::planning;
+use crate::resolved;
 use crate::runtime;
 use crate::stored;
 use crate::system::System;
@@ -124,7 +124,7 @@ async fn decision(
     // Before anything is started or called for it.
     doubt.check(&id)?;
     let named = BTreeSet::from([doubt.provider().clone()]);
-    let described = planning::named_providers(&named, asked.folder, asked.given(), output)?;
+    let described = resolved::named_providers(&named, asked.folder, asked.given(), output)?;
     let configured = described.connect(asked.folder, &environment::variable, output).await?;
     Ok(doubt.adopt(&id, &configured.providers).await?)
 }

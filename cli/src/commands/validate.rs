@@ -8,15 +8,15 @@ use crate::args::Validate;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::planning;
+use crate::resolved::{self, Resolved};
 use crate::runtime;
 use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &Validate, output: &Output) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
-    let resolved = planning::read(&folder, base, &args.variables, &stored::no_state())?;
-    let found = runtime::wait_for(planning::check_rules(&resolved))?;
-    let planning::Resolved { sources, mut diagnostics, config, .. } = resolved;
+    let resolved = resolved::read(&folder, base, &args.variables, &stored::no_state())?;
+    let found = runtime::wait_for(resolved::check_rules(&resolved))?;
+    let Resolved { sources, mut diagnostics, config, .. } = resolved;
     diagnostics.extend(found);
     diagnostics.sort();
     let valid = !diagnostics.has_errors();

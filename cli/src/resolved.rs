@@ -1,0 +1,193 @@
+//! From a folder to a resolved spec: its text, the values of its variables, and the providers that
+//! it names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use apply::planning::{Request, make, schemas};
+use engine::address::Name;
+use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
+use engine::graph::Graph;
+use engine::plan::input::Options;
+use engine::spec::resolve::{Files, Given, ResolveInput, resolve, resolve_with};
+use engine::spec::settings::provider_settings;
+use engine::spec::{Config, Document};
+use engine::state::Snapshot;
+use engine::value::Datum;
+
+use crate::args::VariableArgs;
+use crate::checks;
+use crate::environment;
+use crate::error::CommandError;
+use crate::folder::Folder;
+use crate::named_files;
+use crate::output::Output;
+use crate::providers::{Configured, Described};
+use crate::spec_text::SpecText;
+use crate::stored;
+use crate::threads::Threads;
+use crate::variables;
+
+/// A spec that was read and resolved, as far as that could be done.
+pub(crate) struct Resolved {
+    pub(crate) sources: Sources,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) config: Config,
+    pub(crate) graph: Graph,
+    pub(crate) described: Described,
+    document: Document,
+    input: ResolveInput,
+}
+
+impl Resolved {
+    /// Makes the providers callable. Their schemas may now hold what follows from their addresses,
+    /// so the spec is resolved again, with the same result but for that.
+    pub(crate) async fn connect(
+        &mut self,
+        folder: &Folder,
+        output: &Output,
+    ) -> Result<Configured, CommandError> {
+        let configured = self.described.connect(folder, &environment::variable, output).await?;
+        if !self.described.is_empty() {
+            self.input.providers = schemas(&configured.providers);
+            (self.config, _) = resolve(&self.document, &self.input);
+        }
+        Ok(configured)
+    }
+
+    /// What is to be planned of it; with `refresh`, what is live is looked at.
+    pub(crate) fn request<'a>(
+        &'a self,
+        configured: &'a Configured,
+        options: &'a Options,
+        refresh: bool,
+    ) -> Request<'a> {
+        let Self { config, graph, .. } = self;
+        let providers = &configured.providers;
+        let (running, workers) = (false, &Threads);
+        Request { config, graph, providers, options, refresh, running, workers }
+    }
+
+    /// The values of the variables.
+    pub(crate) fn variables(&self) -> BTreeMap<Name, Datum> {
+        let variables = self.config.variables.iter();
+        variables.map(|(name, variable)| (name.clone(), variable.value.clone())).collect()
+    }
+}
+
+/// Reads and resolves the spec of a folder. Calls nothing.
+pub(crate) fn read(
+    folder: &Folder,
+    base: &Path,
+    variables: &VariableArgs,
+    state: &Snapshot,
+) -> Result<Resolved, CommandError> {
+    let declared = declare(folder.spec()?, folder, base, variables, state)?;
+    let Declared { mut text, described, mut diagnostics, given, files } = declared;
+    let providers = schemas(&described.configure(&environment::variable)?.providers);
+    let input = ResolveInput { variables: given, providers, files };
+    // The document is needed again only where connecting may change the schemas.
+    let document = if described.is_empty() {
+        std::mem::take(&mut text.document)
+    } else {
+        text.document.clone()
+    };
+    let (config, mut found) = resolve_with(document, &input, &Threads);
+    let (graph, cycles) = Graph::new_with(&config, &Threads);
+    found.extend(cycles);
+    found.extend(checks::shape::check(&config));
+    if described.is_broken() {
+        // Every resource of a provider that cannot be used would be of an unknown type.
+        found = Diagnostics::from_iter([unchecked()]);
+    }
+    diagnostics.extend(found);
+    if diagnostics.has_errors() && !described.is_broken() {
+        diagnostics.push(no_rules());
+    }
+    diagnostics.sort();
+    let (sources, document) = (text.sources, text.document);
+    Ok(Resolved { sources, diagnostics, config, graph, described, document, input })
+}
+
+/// A spec of which only variables and providers were looked at.
+struct Declared {
+    text: SpecText,
+    described: Described,
+    diagnostics: Diagnostics,
+    given: BTreeMap<Name, Given>,
+    files: Files,
+}
+
+fn declare(
+    mut text: SpecText,
+    folder: &Folder,
+    base: &Path,
+    variables: &VariableArgs,
+    state: &Snapshot,
+) -> Result<Declared, CommandError> {
+    let environment = environment::variable;
+    let declared = text.document.variables.keys();
+    let given = variables::given(declared, variables, base, &environment)?;
+    let files = named_files::read_all(folder, &text.document);
+    let (settings, found) = provider_settings(&text.document, &given, &files);
+    let mut diagnostics = std::mem::take(&mut text.diagnostics);
+    diagnostics.extend(found);
+    let say = (&mut text.sources, &mut diagnostics);
+    let mut described = Described::of(folder, &text.document, &settings, state, say)?;
+    described.check(&environment, &mut diagnostics);
+    Ok(Declared { text, described, diagnostics, given, files })
+}
+
+/// The providers of these names, for commands that go by a state or a saved plan and not by the
+/// spec. How they are described and where they are stands in the provider blocks of the spec, if
+/// there is one; nothing else of it counts.
+///
+/// What is wrong with the spec is said only where one of them cannot be called because of it.
+pub(crate) fn named_providers(
+    names: &BTreeSet<Name>,
+    folder: &Folder,
+    (base, variables): (&Path, &VariableArgs),
+    output: &Output,
+) -> Result<Described, CommandError> {
+    let Some(text) = folder.spec_if_any()? else {
+        return Described::named(names, Described::default());
+    };
+    let torn = text.document.torn;
+    let declared = declare(text, folder, base, variables, &stored::no_state())?;
+    let Declared { text, described, mut diagnostics, .. } = declared;
+    let named = if torn {
+        let message = "the spec cannot be read, so where its providers are is not known";
+        Err(CommandError::new(message).help("mend the spec first"))
+    } else {
+        Described::named(names, described)
+    };
+    if named.is_err() {
+        diagnostics.sort();
+        output.diagnostics(&diagnostics, &text.sources);
+    }
+    named
+}
+
+fn unchecked() -> Diagnostic {
+    Diagnostic::note("the resources of the spec were not checked")
+        .detail("Which types there are is not known while a provider cannot be used.")
+        .help("mend the provider first")
+}
+
+/// Rules see what references come to, which a mistake anywhere may change.
+fn no_rules() -> Diagnostic {
+    Diagnostic::note("the rules of the resource types were not checked")
+        .help("mend the errors first: a rule may have more to say")
+}
+
+/// Runs the rules that need neither what is there nor a call: as if everything were to be made.
+pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, CommandError> {
+    if resolved.diagnostics.has_errors() {
+        return Ok(Diagnostics::new());
+    }
+    let configured = resolved.described.configure(&environment::variable)?;
+    let options = Options { validating: true, ..Options::default() };
+    let request = resolved.request(&configured, &options, false);
+    let (_, found) = make(&stored::no_state(), &request).await?;
+    Ok(found)
+}
