@@ -91,6 +91,7 @@ fn run(spec: &Spec, crash_at: Option<u64>) -> RunPlan {
         saved_for_ms: None,
         other: None,
         meddling: None,
+        deletes: 1,
         offers: Vec::new(),
         withdraws: None,
         by_command: false,

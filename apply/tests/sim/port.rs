@@ -13,7 +13,7 @@ use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 use crate::audit::Asking;
 use crate::runner::Runner;
 use crate::shapes;
-use crate::sky::{LATE_MS, Live, Request, SETTLE_MS, STALE_MS, Sky, lock};
+use crate::sky::{LATE_MS, Live, Request, SETTLE_MS, Sky, lock};
 
 impl Runner {
     fn doubt(why: &str) -> Error {
@@ -42,8 +42,7 @@ impl Runner {
 
     /// What a list shows, which may be old or incomplete.
     fn listed(&self, ty: &str) -> Vec<Object> {
-        let stale = self.chance(self.rates.stale);
-        let ago = if stale { self.with_rng(|rng| rng.below(STALE_MS)) } else { 0 };
+        let ago = self.behind_ms();
         let objects = lock(&self.sky).ago(ago);
         let own = objects.iter().filter(|(_, live)| &*live.ty == ty);
         own.filter(|_| !self.chance(self.rates.incomplete))
@@ -102,7 +101,8 @@ impl Provider for Cloud {
 
     async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error> {
         self.0.look("read").await?;
-        let live = lock(&self.0.sky).objects.get(id).cloned();
+        let ago = self.0.behind_ms();
+        let live = lock(&self.0.sky).seen(id, ago);
         match live {
             Some(live) => Ok(self.0.object(id, &live)),
             None => Err(Error::new(Kind::NotFound, format!("{ty} {id} does not exist"))),

@@ -15,7 +15,7 @@ use crate::dialect::Room;
 use crate::faults::Rates;
 use crate::rng::Rng;
 use crate::schedule::{Narrow, Spec};
-use crate::sky::{Shared, lock};
+use crate::sky::{STALE_MS, Shared, lock};
 
 /// A process.
 pub(crate) struct Runner {
@@ -153,6 +153,12 @@ impl Runner {
 
     pub(crate) fn note(&self, what: impl std::fmt::Display) {
         lock(&self.sky).note(format_args!("r{} {what}", self.number));
+    }
+
+    /// How far behind a look is.
+    pub(crate) fn behind_ms(&self) -> u64 {
+        let stale = self.chance(self.rates.stale);
+        if stale { self.with_rng(|rng| rng.below(STALE_MS)) } else { 0 }
     }
 
     pub(crate) async fn latency(&self) {

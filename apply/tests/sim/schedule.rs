@@ -347,6 +347,8 @@ pub(crate) struct RunPlan {
     pub(crate) other: Option<Other>,
     /// What a stranger does before it.
     pub(crate) meddling: Option<Meddling>,
+    /// How many objects a stranger deletes at once.
+    pub(crate) deletes: usize,
     /// What strangers have made by then, for whoever wants it.
     pub(crate) offers: Vec<Offer>,
     /// A stranger deletes something that was on offer, so long after the run began.
@@ -417,7 +419,6 @@ impl Schedule {
             }
             let mut run = RunPlan::draw(&mut rng, spec.clone(), &swarm);
             if matches!(run.meddling, Some(Meddling::Deletes)) {
-                // More at once is a question that a person must answer.
                 if deletions_left == 0 {
                     run.meddling = None;
                 } else {
@@ -427,6 +428,13 @@ impl Schedule {
             runs.push(run);
         }
         imports::draw(seed, &mut runs);
+        // More than three objects that are gone at once are a question that a person must answer.
+        if runs.iter().all(|run| run.withdraws.is_none()) {
+            let mut own = Rng::new(Rng::new(seed ^ 0xde1).next());
+            for run in &mut runs {
+                run.deletes = 1 + own.index(3);
+            }
+        }
         let room = if seed % 6 == 5 { Room::Http } else { Room::Port };
         let store = if seed % 14 == 9 { StoreKind::File } else { StoreKind::Memory };
         Self { room, store, runs }
@@ -487,6 +495,7 @@ impl RunPlan {
             saved_for_ms: rng.per_mille(150).then(|| *rng.pick(&[0, 5_000, 60_000])),
             other,
             meddling,
+            deletes: 1,
             offers: Vec::new(),
             withdraws: None,
             by_command: false,

@@ -60,6 +60,9 @@ fn candidates(schedule: &Schedule) -> Vec<Schedule> {
         if !run.offers.is_empty() {
             push(&|schedule| drop(schedule.runs[number].offers.pop()));
         }
+        if run.deletes > 1 {
+            push(&|schedule| schedule.runs[number].deletes = 1);
+        }
         if run.withdraws.is_some() {
             push(&|schedule| schedule.runs[number].withdraws = None);
         }

@@ -214,17 +214,22 @@ impl Simulation {
         if ours.is_empty() {
             return;
         }
-        let (id, _) = rng.pick(&ours).clone();
         sky.count("meddling");
         sky.disordered = true;
-        sky.note(format_args!("stranger meddles with {id}: {meddling:?}"));
-        sky.edit(|objects| {
-            if let Meddling::Deletes = meddling {
-                objects.remove(&id);
-                return;
+        if let Meddling::Deletes = meddling {
+            for _ in 0..run.deletes {
+                let (id, _) = rng.pick(&ours);
+                sky.note(format_args!("a stranger deletes {id}"));
+                sky.edit(|objects| drop(objects.remove(id)));
             }
+            return;
+        }
+        let (id, _) = rng.pick(&ours).clone();
+        sky.note(format_args!("stranger meddles with {id}: {meddling:?}"));
+        let works = rng.per_mille(600);
+        sky.edit(|objects| {
             let Some(live) = objects.get_mut(&id).map(Arc::make_mut) else { return };
-            if &*live.ty == "unit" {
+            if &*live.ty == "unit" && works {
                 live.attributes.insert("workers".into(), engine::value::Value::Integer(2));
             } else {
                 let name = engine::value::Value::string("meddled");

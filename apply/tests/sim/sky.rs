@@ -225,6 +225,12 @@ impl Sky {
         past.map_or_else(Objects::new, |(_, objects)| objects.clone())
     }
 
+    /// An object as a read shows it that is so far behind. It denies nothing that is there.
+    pub(crate) fn seen(&self, id: &ObjectId, ago_ms: u64) -> Option<Arc<Live>> {
+        let old = if ago_ms == 0 { None } else { self.ago(ago_ms).remove(id) };
+        old.or_else(|| self.objects.get(id).cloned())
+    }
+
     fn new_id(&mut self, ty: &str) -> ObjectId {
         self.next_id += 1;
         ObjectId(format!("{ty}-{:04}", self.next_id).into())

@@ -23,7 +23,7 @@ use crate::dialect::descriptor;
 use crate::port::Wire as OnTheWire;
 use crate::runner::Runner;
 use crate::service::{self, Asked, Understood, body, empty, page};
-use crate::sky::{LATE_MS, STALE_MS, Sky, lock};
+use crate::sky::{LATE_MS, Sky, lock};
 
 /// How long a template is taken for used after its last use.
 const USED_MS: u64 = 20_000;
@@ -219,9 +219,10 @@ impl Line {
         Ok(match &asked.asked {
             Asked::List(ty) => asked.shows(&self.listed(ty, asked)),
             Asked::Read(_, id) => {
+                let ago = runner.behind_ms();
                 let sky = lock(&runner.sky);
-                match sky.objects.get(id).filter(|live| *live.ty == *asked.ty()) {
-                    Some(live) => asked.shows(&asked.object(&sky, id, live)),
+                match sky.seen(id, ago).filter(|live| *live.ty == *asked.ty()) {
+                    Some(live) => asked.shows(&asked.object(&sky, id, &live)),
                     None => asked.misses(),
                 }
             }
@@ -232,8 +233,7 @@ impl Line {
     /// What a list shows, which may be old, incomplete, or show something twice.
     fn listed(&self, ty: &str, asked: &Understood) -> Json {
         let runner = &*self.0;
-        let stale = runner.chance(runner.rates.stale);
-        let ago = if stale { runner.with_rng(|rng| rng.below(STALE_MS)) } else { 0 };
+        let ago = runner.behind_ms();
         let sky = lock(&runner.sky);
         let objects = sky.ago(ago);
         let own = objects.iter().filter(|(_, live)| &*live.ty == ty);
