@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{Files, LARGEST, file_failed};
+use super::{Files, LARGEST, file_failed, identity_at};
 use engine::state::Snapshot;
 
 use crate::StoreError;
@@ -21,28 +21,62 @@ const ASIDE: &str = "replaced-after-";
 /// Gives the current snapshot its name among the backups.
 pub(super) fn keep(files: &Files, serial: u64) -> Result<(), StoreError> {
     let (state, backup) = (files.state(), files.backup(serial));
-    match files.disk.link(&state, &backup) {
-        Ok(()) => Ok(()),
-        // A save that was cut short has made it.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if is_unsupported(&error) => copy(files, serial),
-        Err(error) => Err(file_failed("make", &backup, error)),
+    match second_name(files, &state, &backup) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => make_way(files, serial),
+        result => result.map_err(|error| file_failed("make", &backup, error)),
     }
 }
 
-/// File systems without second names say so in one of two ways.
-fn is_unsupported(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied)
+/// A save that was cut short has made the backup of this serial; or it is of another history, which
+/// counts the same serials. That one is put aside.
+fn make_way(files: &Files, serial: u64) -> Result<(), StoreError> {
+    let (state, backup) = (files.state(), files.backup(serial));
+    let failed = |error| file_failed("make", &backup, error);
+    if is_same(files, &state, &backup).map_err(failed)? {
+        return Ok(());
+    }
+    let aside = aside(files, serial, "backup.json");
+    files.disk.rename(&backup, &aside).map_err(failed)?;
+    second_name(files, &state, &backup).map_err(failed)
 }
 
-/// For file systems without second names.
-fn copy(files: &Files, serial: u64) -> Result<(), StoreError> {
-    let (state, backup) = (files.state(), files.backup(serial));
-    let copied = files.disk.read(&state, LARGEST).and_then(|bytes| {
-        let file = files.disk.create(&backup)?;
-        files.disk.write(&file, &bytes.unwrap_or_default())
-    });
-    copied.map_err(|error| file_failed("make", &backup, error))
+fn is_same(files: &Files, one: &Path, other: &Path) -> std::io::Result<bool> {
+    if identity_at(one).is_some_and(|identity| identity_at(other) == Some(identity)) {
+        return Ok(true);
+    }
+    Ok(files.disk.read(one, LARGEST)? == files.disk.read(other, LARGEST)?)
+}
+
+/// Gives a file a second name; where that cannot be, makes a copy of it.
+fn second_name(files: &Files, from: &Path, to: &Path) -> std::io::Result<()> {
+    match files.disk.link(from, to) {
+        Err(error) if has_no_second_names(&error) => copy(files, from, to),
+        result => result,
+    }
+}
+
+/// File systems without second names say so in one of two ways. Others have too many of a file
+/// already, or have the two folders on two devices.
+fn has_no_second_names(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Unsupported
+            | ErrorKind::PermissionDenied
+            | ErrorKind::TooManyLinks
+            | ErrorKind::CrossesDevices
+    )
+}
+
+/// Whole or not at all: a part of a copy would be taken for another history later.
+fn copy(files: &Files, from: &Path, to: &Path) -> std::io::Result<()> {
+    if to.exists() {
+        return Err(ErrorKind::AlreadyExists.into());
+    }
+    let bytes = files.disk.read(from, LARGEST)?.ok_or(ErrorKind::NotFound)?;
+    let staged = to.with_added_extension("tmp");
+    let file = files.disk.create(&staged)?;
+    files.disk.write(&file, &bytes)?;
+    files.disk.rename(&staged, to)
 }
 
 /// Seals what was kept before there was a key. Each file is replaced as a whole, so a crash leaves
@@ -97,8 +131,7 @@ pub(super) fn prune(files: &Files) {
 pub(super) fn set_aside(files: &Files, serial: u64) {
     for path in [files.state(), files.journal()] {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let aside = files.backups().join(format!("{ASIDE}{serial}-{name}"));
-        files.disk.link(&path, &aside).ok();
+        second_name(files, &path, &aside(files, serial, &name)).ok();
     }
     prune_aside(files);
 }
@@ -117,4 +150,9 @@ fn prune_aside(files: &Files) {
     for (_, path) in found.iter().filter(|(serial, _)| serial < oldest) {
         std::fs::remove_file(path).ok();
     }
+}
+
+/// The name of what was replaced after a serial.
+fn aside(files: &Files, serial: u64, name: &str) -> PathBuf {
+    files.backups().join(format!("{ASIDE}{serial}-{name}"))
 }

@@ -16,16 +16,18 @@ use engine::state::Snapshot;
 
 use super::lock::{Lock, Seen};
 use super::read::{self, Found, FoundJournal};
-use super::{Files, GRACE, LARGEST, backups, blocking, file_failed, identity_at, identity_of};
-use crate::format::{self, Header};
+use super::{
+    Files, GRACE, LARGEST, backups, blocking, file_failed, home, identity_at, identity_of,
+};
+use crate::format::Header;
 use crate::frame::{self, Base, End};
 use crate::standing::Standing;
 use crate::{Held, Holder, Loaded, StoreError, Version, write};
 
 /// See the module.
 pub(super) struct FileHeld {
-    files: Files,
-    lock: Lock,
+    pub(super) files: Files,
+    pub(super) lock: Lock,
     epoch: u64,
     loaded: Loaded,
     /// None until a first run has made its state.
@@ -42,16 +44,21 @@ struct At {
 }
 
 /// The journal that is written to.
-struct Journal {
+pub(super) struct Journal {
     file: File,
-    end: End,
+    pub(super) end: End,
     bytes: u64,
 }
 
 impl FileHeld {
-    fn new(files: Files, lock: Lock, epoch: u64) -> Self {
+    /// Holds the lock of a folder of which nothing is believed yet.
+    pub(super) fn new(files: Files, lock: Lock, epoch: u64) -> Self {
         let (loaded, standing) = (Loaded::nothing(), Standing::default());
         Self { files, lock, epoch, loaded, at: None, standing }
+    }
+
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// Reads the folder under the lock, and cleans up behind a run that was killed.
@@ -61,14 +68,16 @@ impl FileHeld {
         let epoch = known.max(lock.note.epoch) + 1;
         let mut held = Self::new(files, lock, epoch);
         let Some(Found { loaded, header, journal }) = found else {
+            home::probe(&held.files)?;
             held.lock.sign_on(holder, epoch)?;
             return Ok(held);
         };
         held.sync_names()?;
         let journal = match journal {
             Some(found) => held.continue_journal(found)?,
-            None => held.start_journal(&header)?,
+            None => held.start_journal(&follow(&header), header.checkpoint)?,
         };
+        home::probe(&held.files)?;
         held.lock.sign_on(holder, epoch)?;
         held.saw(&header);
         let path = held.files.state();
@@ -81,10 +90,10 @@ impl FileHeld {
     /// Goes on behind the whole frames that were found.
     ///
     /// Frames behind the base are of a run that did not end. Nobody knows whether they are durable:
-    /// it may have been killed before its sync, or its sync failed, after which the kernel calls the
-    /// next one a success though the bytes are lost. A snapshot that is saved next counts on them,
-    /// so they are written anew. What is torn stays behind with the old file.
-    fn continue_journal(&self, found: FoundJournal) -> Result<Journal, StoreError> {
+    /// it may have been killed before its sync, or its sync failed, after which the kernel calls
+    /// the next one a success though the bytes are lost. A snapshot that is saved next counts on
+    /// them, so they are written anew. What is torn stays behind with the old file.
+    pub(super) fn continue_journal(&self, found: FoundJournal) -> Result<Journal, StoreError> {
         let FoundJournal { bytes: read, whole, end, bare } = found;
         let path = self.files.journal();
         let disk = &self.files.disk;
@@ -106,17 +115,11 @@ impl FileHeld {
         Ok(Journal { file, end, bytes })
     }
 
-    /// Starts the journal that follows a snapshot, in place of what was there.
-    fn start_journal(&self, header: &Header) -> Result<Journal, StoreError> {
+    /// Starts a journal behind `after`, in place of what was there.
+    pub(super) fn start_journal(&self, base: &Base, after: End) -> Result<Journal, StoreError> {
         let path = self.files.journal();
-        let base = Base {
-            lineage: header.lineage.clone(),
-            serial: header.serial,
-            digest: header.digest.clone(),
-        };
-        let (bytes, end) =
-            frame::seal_base(&base, header.checkpoint, self.epoch, &self.files.cipher)
-                .map_err(|error| StoreError::failed("cannot write the journal", error))?;
+        let (bytes, end) = frame::seal_base(base, after, self.epoch, &self.files.cipher)
+            .map_err(|error| StoreError::failed("cannot write the journal", error))?;
         let staged = self.files.stage(&path, &bytes)?;
         lock_journal(&staged.file, &self.files)?;
         let file = self.files.publish(staged)?;
@@ -161,7 +164,7 @@ impl FileHeld {
     fn write_first(&mut self, header: Header, bytes: &[u8]) -> Result<Version, StoreError> {
         self.sync_parent()?;
         // The journal first: alone it says nothing, while a state without one has lost something.
-        let journal = self.start_journal(&header)?;
+        let journal = self.start_journal(&follow(&header), header.checkpoint)?;
         let staged = self.files.stage(&self.files.state(), bytes)?;
         let file = self.files.publish(staged)?;
         Ok(self.stand_at(header, file, journal))
@@ -177,7 +180,7 @@ impl FileHeld {
 
     /// Makes the names durable that were found. A run that was killed between a rename and its sync
     /// left names that the next power cut would take away, and all that is written under them.
-    fn sync_names(&self) -> Result<(), StoreError> {
+    pub(super) fn sync_names(&self) -> Result<(), StoreError> {
         self.sync_parent()?;
         let folder = &self.files.folder;
         self.files.disk.sync_folder(folder).map_err(|error| file_failed("sync", folder, error))
@@ -224,8 +227,9 @@ impl FileHeld {
         self.standing.keep(result)
     }
 
-    /// Puts a snapshot and its journal in place of what is there.
-    fn replace(
+    /// Puts a snapshot and its journal in place of what is there. The snapshot says which end of
+    /// that journal is folded in, so a crash in between leaves the new state.
+    pub(super) fn replace(
         &mut self,
         old: Option<u64>,
         header: Header,
@@ -236,7 +240,7 @@ impl FileHeld {
             backups::keep(&self.files, serial)?;
         }
         let file = self.files.publish(staged)?;
-        let journal = self.start_journal(&header)?;
+        let journal = self.start_journal(&follow(&header), header.checkpoint)?;
         backups::prune(&self.files);
         backups::seal(&self.files);
         Ok(self.stand_at(header, file, journal))
@@ -250,64 +254,23 @@ impl FileHeld {
     }
 }
 
+/// The base of the journal that follows a snapshot.
+fn follow(header: &Header) -> Base {
+    let Header { lineage, serial, digest, .. } = header.clone();
+    Base { lineage, serial, digest }
+}
+
 /// The newest epoch in which somebody wrote.
 fn newest_epoch(found: &Found) -> u64 {
     let journal = found.journal.as_ref().map_or(0, |journal| journal.end.epoch);
     found.header.epoch.max(journal)
 }
 
-/// Puts a snapshot in place of whatever is there. See [`crate::Store::restore`].
-pub(super) fn restore(
-    files: Files,
-    mut lock: Lock,
-    holder: &Holder,
-    snapshot: &Snapshot,
-) -> Result<Version, StoreError> {
-    let state = files.disk.read(&files.state(), LARGEST).ok().flatten();
-    let journal = files.disk.read(&files.journal(), LARGEST).ok().flatten();
-    if let Ok(file) = files.disk.open(&files.journal()) {
-        // Whoever deleted the lock file has not ended the run that writes the journal.
-        lock_journal(&file, &files)?;
-    }
-    let state = state.as_deref().and_then(|bytes| files.open_state(bytes).ok());
-    let header = state.as_deref().and_then(|bytes| format::peek(bytes).ok());
-    let journal = journal.as_deref().and_then(|bytes| frame::open(bytes, &files.cipher).ok());
-    let serials = [
-        header.as_ref().map(|header| header.serial),
-        journal.as_ref().map(|journal| journal.base.serial),
-        lock.note.seen.as_ref().map(|seen| seen.serial),
-        files.backup_serials().last().copied(),
-        Some(snapshot.serial),
-    ];
-    let serial = serials.into_iter().flatten().max().unwrap_or(0) + 1;
-    let epochs = [header.map_or(0, |h| h.epoch), journal.map_or(0, |j| j.end.epoch)];
-    let epoch = epochs.into_iter().max().unwrap_or(0).max(lock.note.epoch) + 1;
-    lock.sign_on(holder, epoch)?;
-    backups::set_aside(&files, serial - 1);
-    // What can be read is a backup like every other: the newest, and listed as one.
-    if let Some((replaced, _)) = state.as_deref().and_then(|bytes| format::decode(bytes).ok()) {
-        backups::keep(&files, replaced.serial).ok();
-    }
-    let snapshot = Snapshot { serial, ..snapshot.clone() };
-    let (header, bytes) = write::encode(&files.cipher, &snapshot, epoch, End::default())?;
-    let mut held = FileHeld::new(files, lock, epoch);
-    held.sync_parent()?;
-    let version = held.replace(None, header, &bytes)?;
-    let moved = held.files.moved();
-    match std::fs::remove_file(&moved) {
-        // A mark that a power cut brings back would send everybody to the place that was left for
-        // this one.
-        Ok(()) => held.sync_names().map(|()| version),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(version),
-        Err(error) => Err(file_failed("remove", &moved, error)),
-    }
-}
-
 /// Locks the journal as well as the lock file: that one may be deleted by hand.
 ///
 /// Tries for a moment, because a process that a holder started has its files for an instant after
 /// the holder's end.
-fn lock_journal(file: &File, files: &Files) -> Result<(), StoreError> {
+pub(super) fn lock_journal(file: &File, files: &Files) -> Result<(), StoreError> {
     let until = Instant::now() + GRACE;
     loop {
         match file.try_lock() {
@@ -315,6 +278,7 @@ fn lock_journal(file: &File, files: &Files) -> Result<(), StoreError> {
             Err(TryLockError::WouldBlock) if Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(5));
             }
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Interrupted => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(Box::default())),
             Err(TryLockError::Error(error)) => {
                 return Err(file_failed("lock", &files.journal(), error));

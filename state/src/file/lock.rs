@@ -5,6 +5,7 @@
 //! bound, which shows that an older state was put back, and the holder is for messages.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -81,6 +82,7 @@ pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
             Err(TryLockError::WouldBlock) => {
                 return Ok(Attempt::Held(Box::new(read_holder(&file).unwrap_or_default())));
             }
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Interrupted => continue,
             Err(TryLockError::Error(error)) => return Err(file_failed("lock", &path, error)),
         }
         let identity = identity_of(&file).map_err(failed)?;
@@ -172,6 +174,19 @@ impl Lock {
     pub(super) fn saw(&mut self, seen: Seen) {
         self.note.seen = Some(seen);
         self.write_note().ok();
+    }
+
+    /// Whether the note is about another lineage.
+    pub(super) fn knows_other_than(&self, lineage: &str) -> bool {
+        self.note.seen.as_ref().is_some_and(|seen| seen.lineage != lineage)
+    }
+
+    /// Forgets what was seen, durably: a state of another lineage is about to take its place.
+    pub(super) fn forget(&mut self) -> Result<(), StoreError> {
+        self.note.seen = None;
+        self.write_note()
+            .and_then(|()| self.file.sync_data())
+            .map_err(|error| file_failed("write", &self.path, error))
     }
 
     fn write_note(&self) -> std::io::Result<()> {

@@ -18,8 +18,10 @@
 
 mod backups;
 mod held;
+mod home;
 mod lock;
 mod read;
+mod restore;
 #[cfg(test)]
 mod tests;
 
@@ -74,7 +76,7 @@ impl FileStore {
 
     /// Polls for the lock until it is taken, or `wait` is over.
     async fn take(&self, wait: Duration) -> Result<Lock, StoreError> {
-        blocking(|| prepare(&self.files))?;
+        blocking(|| home::prepare(&self.files))?;
         let until = tokio::time::Instant::now() + wait.max(GRACE);
         loop {
             match blocking(|| lock::attempt(&self.files))? {
@@ -100,6 +102,7 @@ impl Store for FileStore {
     }
 
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+        blocking(|| home::refuse_hollow(&self.files))?;
         let lock = self.take(wait).await?;
         let held = blocking(|| FileHeld::open(self.files.clone(), lock, holder))?;
         Ok(Box::new(held))
@@ -107,7 +110,7 @@ impl Store for FileStore {
 
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
         let lock = self.take(Duration::ZERO).await?;
-        blocking(|| held::restore(self.files.clone(), lock, holder, snapshot))
+        blocking(|| restore::restore(self.files.clone(), lock, holder, snapshot))
     }
 
     async fn serials(&self) -> Result<Vec<u64>, StoreError> {
@@ -261,44 +264,6 @@ fn file_failed(what: &str, path: &Path, error: std::io::Error) -> StoreError {
         ),
         _ => StoreError::failed(what, error),
     }
-}
-
-/// Makes the folder ready to be locked.
-fn prepare(files: &Files) -> Result<(), StoreError> {
-    let Files { folder, disk, .. } = files;
-    disk.make_folder(folder).map_err(|error| file_failed("make the folder", folder, error))?;
-    refuse_foreign_folder(folder)?;
-    let backups = files.backups();
-    disk.make_folder(&backups).map_err(|error| file_failed("make the folder", &backups, error))?;
-    let ignore = folder.join(".gitignore");
-    if !ignore.exists() {
-        let failed = |error| file_failed("write", &ignore, error);
-        let file = disk.create(&ignore).map_err(failed)?;
-        disk.write(&file, b"*\n").map_err(failed)?;
-    }
-    Ok(())
-}
-
-/// Who can write the folder can make Plumb delete things.
-fn refuse_foreign_folder(folder: &Path) -> Result<(), StoreError> {
-    let metadata =
-        folder.metadata().map_err(|error| file_failed("look at the folder", folder, error))?;
-    if metadata.mode() & 0o002 != 0 {
-        return Err(StoreError::suspicious(
-            format!("everybody on this machine may write to {}", folder.display()),
-            format!("check what stands there, then `chmod 700 {}`", folder.display()),
-        ));
-    }
-    let user = rustix::process::geteuid();
-    if metadata.uid() != user.as_raw() && !user.is_root() {
-        let owner = metadata.uid();
-        return Err(StoreError::refused(format!(
-            "{} belongs to another user (uid {owner}), and this is uid {}",
-            folder.display(),
-            user.as_raw()
-        )));
-    }
-    Ok(())
 }
 
 /// What a file is, under whatever name.

@@ -9,9 +9,9 @@
 use engine::state::Snapshot;
 
 use super::lock::{self, Note};
-use super::{Files, LARGEST, file_failed, identity_at};
+use super::{Files, LARGEST, file_failed, home, identity_at};
 use crate::format::{self, Header, Unreadable};
-use crate::frame::{self, End, Journal};
+use crate::frame::{self, Damage, End, Journal};
 use crate::{Loaded, StoreError, write};
 
 /// How often files that change while they are read are read again.
@@ -42,16 +42,24 @@ pub(super) fn read(files: &Files) -> Result<Option<Found>, StoreError> {
     for _ in 0..ATTEMPTS {
         // The note is read first, so that it is not of a later snapshot than the one that is read.
         let note = lock::note(&files.lock())?.unwrap_or_default();
+        // So are the backups: each was the state before the one that is read.
+        let past = Past { note, newest_backup: files.backup_serials().last().copied() };
         let before = identity_at(&state);
         let read =
             |path| files.disk.read(path, LARGEST).map_err(|error| file_failed("read", path, error));
         let (state_bytes, journal_bytes) = (read(&state)?, read(&journal)?);
         if identity_at(&state) == before {
-            return judge(files, &note, state_bytes.as_deref(), journal_bytes);
+            return judge(files, &past, state_bytes.as_deref(), journal_bytes);
         }
     }
     let what = format!("{} changed each time it was read", state.display());
     Err(StoreError::Failed { what, source: None })
+}
+
+/// What the folder says of states before this one.
+struct Past {
+    note: Note,
+    newest_backup: Option<u64>,
 }
 
 /// A state that was moved away is to be used where it is now.
@@ -65,17 +73,14 @@ fn refuse_moved(files: &Files) -> Result<(), StoreError> {
 
 fn judge(
     files: &Files,
-    note: &Note,
+    past: &Past,
     state: Option<&[u8]>,
     journal: Option<Vec<u8>>,
 ) -> Result<Option<Found>, StoreError> {
     let path = files.state();
     let path = path.display();
     let Some(state) = state else {
-        return match earlier_state(files, note, journal.as_deref()) {
-            None => Ok(None),
-            Some(proof) => Err(files.missing(format!("{path} is missing, but {proof}"))),
-        };
+        return judge_missing(files, past, journal.as_deref()).map(|()| None);
     };
     let state = files.open_state(state)?;
     let (header, snapshot) = format::decode(&state).map_err(|error| match error {
@@ -85,7 +90,7 @@ fn judge(
         ),
         error => files.suspicious(format!("{path} cannot be read: {error}")),
     })?;
-    check_note(files, note, &header)?;
+    check_past(files, past, &header)?;
     let name = files.journal();
     let Some(journal) = journal else {
         let what = format!("{} is missing, and {path} is there", name.display());
@@ -97,31 +102,60 @@ fn judge(
     fit(files, header, snapshot, read, journal).map(Some)
 }
 
+/// Whether a folder without a state never had one.
+fn judge_missing(files: &Files, past: &Past, journal: Option<&[u8]>) -> Result<(), StoreError> {
+    let (state, journal_path) = (files.state(), files.journal());
+    let (state, journal_path) = (state.display(), journal_path.display());
+    let journal = journal.map(|bytes| frame::open(bytes, &files.cipher));
+    if let Some(Ok(Journal { records, .. })) = &journal
+        && !records.is_empty()
+    {
+        // They may be all that is known of objects, and nothing but force puts them away.
+        let count = records.len();
+        return Err(files.suspicious(format!(
+            "{state} is missing, but {journal_path} says what happened since ({count} records)"
+        )));
+    }
+    match earlier_state(files, past, journal.as_ref()) {
+        None => home::refuse_hollow(files),
+        Some(proof) => Err(files.missing(format!("{state} is missing, but {proof}"))),
+    }
+}
+
 /// What says that there was a state once.
-fn earlier_state(files: &Files, note: &Note, journal: Option<&[u8]>) -> Option<String> {
-    let journal_path = files.journal();
-    // A first run that was killed at once leaves a journal without a record behind, and no more.
-    let unborn = |bytes| {
-        frame::open(bytes, &files.cipher)
-            .is_ok_and(|journal| journal.base.serial == 0 && journal.end.lsn == 1)
-    };
-    if let Some(seen) = &note.seen {
+fn earlier_state(
+    files: &Files,
+    past: &Past,
+    journal: Option<&Result<Journal, Damage>>,
+) -> Option<String> {
+    if let Some(seen) = &past.note.seen {
         return Some(format!("{} knows serial {}", files.lock().display(), seen.serial));
     }
-    if let Some(serial) = files.backup_serials().last() {
+    if let Some(serial) = past.newest_backup {
         return Some(format!("there is a backup of serial {serial}"));
     }
+    // A first run that was killed at once leaves a journal without a record behind, and no more.
+    let unborn = |journal: &Result<Journal, Damage>| {
+        journal.as_ref().is_ok_and(|journal| journal.base.serial == 0 && journal.end.lsn == 1)
+    };
     journal
-        .is_some_and(|bytes| !unborn(bytes))
-        .then(|| format!("there is {}", journal_path.display()))
+        .is_some_and(|journal| !unborn(journal))
+        .then(|| format!("there is {}", files.journal().display()))
 }
 
 /// Refuses a state that is older than one that was seen, or another one.
-fn check_note(files: &Files, note: &Note, header: &Header) -> Result<(), StoreError> {
-    let Some(seen) = &note.seen else { return Ok(()) };
+fn check_past(files: &Files, past: &Past, header: &Header) -> Result<(), StoreError> {
     let path = files.state();
     let path = path.display();
     let (serial, lineage) = (header.serial, &header.lineage);
+    // A crash in the middle of a save leaves a backup of the same serial, and none of a later one.
+    if let Some(newest) = past.newest_backup.filter(|newest| *newest > serial) {
+        return Err(files.suspicious(format!(
+            "{path} is older than it should be: it has serial {serial}, and there is a backup of serial \
+             {newest}"
+        )));
+    }
+    let Some(seen) = &past.note.seen else { return Ok(()) };
     let what = if seen.lineage != *lineage {
         format!("{path} is of lineage {lineage}, and here belongs {}", seen.lineage)
     } else if seen.serial > serial {
@@ -148,9 +182,9 @@ fn fit(
         && base.serial == header.serial
         && base.digest == header.digest
         && (start.lsn, start.chain) == (checkpoint.lsn, checkpoint.chain);
-    let folded = same_lineage
-        && base.serial < header.serial
-        && (end.lsn, end.chain) == (checkpoint.lsn, checkpoint.chain);
+    // Also of another lineage, where a person put this one in its place: the chain proves it.
+    let folded =
+        base.serial < header.serial && (end.lsn, end.chain) == (checkpoint.lsn, checkpoint.chain);
     if !follows && !folded {
         return Err(files.suspicious(misfit(files, &header, &base)));
     }

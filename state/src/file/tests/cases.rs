@@ -35,6 +35,11 @@ async fn other_things_in_the_folder_are_no_state() {
 async fn a_missing_state_is_never_a_first_run() {
     let folder = Folder::lived().await;
     folder.remove("state.json");
+    check(
+        &folder.refused().await,
+        ".plumb/state.json is missing, but .plumb/journal says what happened since (2 records)",
+    );
+    folder.remove("journal");
     let what = ".plumb/state.json is missing, but .plumb/lock knows serial 2";
     check_missing(&folder.refused().await, what);
     folder.remove("lock");
@@ -43,10 +48,71 @@ async fn a_missing_state_is_never_a_first_run() {
         ".plumb/state.json is missing, but there is a backup of serial 1",
     );
     std::fs::remove_dir_all(folder.file("backups")).unwrap();
+    folder.write("journal", "garbage, more than a header has, so that it is no torn one");
     let text = folder.refused().await;
     let what = ".plumb/state.json is missing, but there is .plumb/journal\n";
     assert!(text.starts_with(what), "{text}");
     assert!(text.contains("there is no backup in .plumb/backups"), "{text}");
+}
+
+#[tokio::test]
+async fn a_folder_with_nothing_in_it_is_no_first_run() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path()).unwrap();
+    let text = folder.refused().await;
+    assert!(text.starts_with(".plumb is there and empty\nnothing was changed; "), "{text}");
+    assert!(text.ends_with("or, if it cannot be removed, make .plumb/backups"), "{text}");
+    assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "a look changes nothing");
+    // Either way out is one.
+    std::fs::create_dir(folder.file("backups")).unwrap();
+    folder.lock().await.initialise(&snapshot(0)).await.unwrap();
+    std::fs::remove_dir_all(folder.path()).unwrap();
+    folder.lock().await.initialise(&snapshot(0)).await.unwrap();
+    std::fs::remove_dir_all(folder.path()).unwrap();
+    std::fs::create_dir(folder.path()).unwrap();
+    folder.store().restore(&holder(), &snapshot(1)).await.unwrap();
+    assert!(folder.load().await.snapshot.is_some());
+}
+
+#[tokio::test]
+async fn a_link_that_leads_nowhere_is_no_first_run() {
+    let folder = Folder::new();
+    std::os::unix::fs::symlink("nowhere", folder.path()).unwrap();
+    let text = folder.refused().await;
+    assert!(text.starts_with(".plumb is a link to nowhere, which is not there\n"), "{text}");
+    let error = folder.store().restore(&holder(), &snapshot(1)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Missing { .. }), "{error:?}");
+    // And one that leads to a state is as good as it.
+    let lived = Folder::lived().await;
+    std::fs::remove_file(folder.path()).unwrap();
+    std::os::unix::fs::symlink(lived.path(), folder.path()).unwrap();
+    assert_eq!(folder.lock().await.loaded().records, records(3..5));
+}
+
+#[tokio::test]
+async fn a_first_lock_leaves_no_folder_without_content() {
+    let folder = Folder::new();
+    // As another run leaves it that is killed on the way.
+    std::fs::create_dir(folder.path().with_added_extension("tmp")).unwrap();
+    drop(folder.lock().await);
+    assert!(folder.file("backups").is_dir());
+    let names = std::fs::read_dir(folder.root.path()).unwrap().map(|entry| entry.unwrap());
+    assert_eq!(names.map(|entry| entry.file_name()).collect::<Vec<_>>(), [".plumb"]);
+}
+
+#[tokio::test]
+async fn what_a_save_could_not_write_is_refused_before_a_call() {
+    for name in ["state.json.tmp", "journal.tmp", "backups/probe.tmp"] {
+        for lived in [false, true] {
+            let folder = if lived { Folder::lived().await } else { Folder::new() };
+            std::fs::create_dir_all(folder.file(name)).unwrap();
+            let error = folder.store().lock(&holder(), Duration::ZERO).await.map(drop).unwrap_err();
+            assert!(matches!(error, StoreError::Failed { .. }), "{name}: {error:?}");
+            std::fs::remove_dir(folder.file(name)).unwrap();
+            drop(folder.lock().await);
+            assert!(!folder.file(name).exists(), "what is tried leaves nothing");
+        }
+    }
 }
 
 #[tokio::test]
@@ -105,6 +171,58 @@ async fn an_older_state_put_back_is_refused() {
     let text = older.refused().await;
     assert!(text.contains("it has serial 2, after 3"), "{text}");
     folder.write("lock", &lock);
+}
+
+#[tokio::test]
+async fn an_older_state_beside_newer_backups_is_refused() {
+    let folder = Folder::lived().await;
+    let old = ["state.json", "journal", "lock"].map(|name| (name, folder.read(name)));
+    let mut held = folder.lock().await;
+    let mut version = held.loaded().version.clone();
+    for serial in 3..6 {
+        version = held.save(&snapshot(serial), &version).await.unwrap();
+    }
+    drop(held);
+    for without_lock in [false, true] {
+        for (name, bytes) in &old {
+            folder.write(name, bytes);
+        }
+        if without_lock {
+            folder.remove("lock");
+        }
+        let text = folder.refused().await;
+        let what = ".plumb/state.json is older than it should be: it has serial 2, and there is a backup of serial 4\n";
+        assert!(text.starts_with(what), "{text}");
+        assert!(text.contains(".plumb/backups/4.json"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_backup_of_another_history_is_not_taken_for_ours() {
+    for has_links in [true, false] {
+        let folder = Folder::lived().await;
+        folder.write("backups/2.json", "of another history");
+        let disk: Arc<dyn Disk> = if has_links { Arc::new(RealDisk) } else { Arc::new(NoLinks) };
+        let store = FileStore::on(disk, folder.path());
+        let mut held = store.lock(&holder(), Duration::ZERO).await.unwrap();
+        let version = held.loaded().version.clone();
+        held.save(&snapshot(3), &version).await.unwrap();
+        drop(held);
+        assert_eq!(folder.store().past(2).await.unwrap(), Some(snapshot(2)));
+        assert_eq!(folder.read("backups/replaced-after-2-backup.json"), b"of another history");
+    }
+}
+
+#[tokio::test]
+async fn what_was_replaced_by_hand_is_kept_with_and_without_second_names() {
+    for has_links in [true, false] {
+        let folder = Folder::lived().await;
+        folder.write("state.json", "garbage");
+        let disk: Arc<dyn Disk> = if has_links { Arc::new(RealDisk) } else { Arc::new(NoLinks) };
+        let store = FileStore::on(disk, folder.path());
+        store.restore(&holder(), &snapshot(1)).await.unwrap();
+        assert_eq!(folder.read("backups/replaced-after-2-state.json"), b"garbage");
+    }
 }
 
 #[tokio::test]

@@ -146,6 +146,26 @@ struct Model {
 }
 
 impl Model {
+    /// A disk on which everything in a folder is durable.
+    fn of(folder: &Folder) -> Self {
+        let mut model = Self { folder: folder.path(), ..Self::default() };
+        model.folder_is_durable = folder.path().exists();
+        for place in [folder.path(), folder.file("backups")] {
+            for entry in std::fs::read_dir(place).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                if path.is_dir() || path.file_name().is_some_and(|name| name == "lock") {
+                    continue;
+                }
+                let bytes = std::fs::read(&path).unwrap();
+                let node = Node { durable: bytes.clone(), latest: bytes, forgotten: false };
+                model.nodes.push(node);
+                model.durable_names.insert(path, model.nodes.len() - 1);
+            }
+        }
+        model.latest_names.clone_from(&model.durable_names);
+        model
+    }
+
     fn name(&mut self, op: NameOp) {
         apply(&mut self.latest_names, &op);
         self.pending.push(op);
@@ -258,6 +278,47 @@ async fn a_power_cut_at_any_moment_leaves_the_old_or_the_new() {
         }
     }
     assert!(states > 300, "only {states} states were tried");
+}
+
+#[tokio::test]
+async fn a_power_cut_while_a_state_is_put_in_place_leaves_the_old_or_the_new() {
+    let mut states = 0;
+    for before in BEFORE {
+        let (folder, new) = (before.folder().await, before.restored());
+        let old = outcome(&folder).await;
+        let mut model = Model::of(&folder);
+        let disk = Arc::new(Tracing { lock: folder.file("lock"), ..Tracing::default() });
+        FileStore::on(disk.clone(), folder.path()).restore(&holder(), &new).await.unwrap();
+        let ops = disk.ops.lock().unwrap().clone();
+        for (index, (op, lock)) in ops.iter().enumerate() {
+            model.act(op);
+            for names in 0..=model.pending.len() {
+                for luck in [Luck::All, Luck::Nothing, Luck::Half, Luck::Zeros] {
+                    let cut = Folder::new();
+                    model.build(&cut, luck, names, lock);
+                    let case = format!("{before:?}, {index} {op:.80?}, {luck:?}, {names} names");
+                    let found = outcome(&cut).await;
+                    assert!(
+                        is_old_or_new(found.as_ref(), old.as_ref(), &new),
+                        "{case}: {found:#?}"
+                    );
+                    // And from there a person gets where they wanted to.
+                    if matches!(luck, Luck::Half) {
+                        cut.store().restore(&holder(), &new).await.unwrap();
+                        let after = outcome(&cut).await;
+                        assert!(
+                            after.is_some() && is_old_or_new(after.as_ref(), None, &new),
+                            "{case}"
+                        );
+                    }
+                    states += 1;
+                }
+            }
+        }
+        let found = outcome(&folder).await;
+        assert!(found.is_some() && is_old_or_new(found.as_ref(), None, &new), "{before:?}");
+    }
+    assert!(states > 500, "only {states} states were tried");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ enum When {
 }
 
 /// Fails at the `at`-th operation; `forever` as if the machine had stopped there.
-struct Faulty {
+pub(super) struct Faulty {
     at: u64,
     when: When,
     forever: bool,
@@ -28,6 +28,10 @@ struct Faulty {
 impl Faulty {
     fn new(at: u64, when: When, forever: bool) -> Arc<Self> {
         Arc::new(Self { at, when, forever, count: AtomicU64::new(0) })
+    }
+
+    pub(super) fn never() -> Arc<Self> {
+        Self::new(u64::MAX, When::Before, false)
     }
 
     fn was_reached(&self) -> bool {
@@ -170,6 +174,43 @@ async fn whatever_fails_when_a_killed_run_is_cleaned_up_nothing_is_lost() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn whatever_fails_while_a_state_is_put_in_place_the_old_or_the_new_is_there() {
+    let ways = [
+        (When::Before, false),
+        (When::Within, false),
+        (When::After, false),
+        (When::Before, true),
+        (When::After, true),
+    ];
+    for before in BEFORE {
+        let template = before.folder().await;
+        for (when, forever) in ways {
+            let mut at = 1;
+            while check_restore(before, &template, (at, when, forever)).await {
+                at += 1;
+            }
+            assert!(at > 10, "only {at} operations were counted");
+        }
+    }
+}
+
+async fn check_restore(before: Before, template: &Folder, fault: (u64, When, bool)) -> bool {
+    let (folder, new) = (template.copied(), before.restored());
+    let old = outcome(&folder).await;
+    let disk = Faulty::new(fault.0, fault.1, fault.2);
+    let store = FileStore::on(disk.clone(), folder.path());
+    let done = store.restore(&holder(), &new).await;
+    let case = format!("{before:?}, {fault:?}: {done:?}");
+    let found = outcome(&folder).await;
+    assert!(is_old_or_new(found.as_ref(), old.as_ref(), &new), "{case}: {found:#?}");
+    assert!(done.is_err() || is_old_or_new(found.as_ref(), None, &new), "{case}: {found:#?}");
+    // And from there a person gets where they wanted to.
+    folder.store().restore(&holder(), &new).await.unwrap();
+    folder.lock().await.append(&records(0..1)).await.unwrap();
+    disk.was_reached()
 }
 
 async fn after_a_kill(unfolded: bool) -> Folder {

@@ -39,8 +39,23 @@ impl Folder {
         std::fs::remove_file(self.file(name)).unwrap();
     }
 
+    /// A store that does not wait for the disk: what is not synced is lost by power cuts only.
     fn store(&self) -> FileStore {
-        FileStore::new(self.path())
+        FileStore::on(faults::Faulty::never(), self.path())
+    }
+
+    /// Another folder with the same in it.
+    fn copied(&self) -> Self {
+        let copy = Self::new();
+        for place in [self.path(), self.file("backups")].into_iter().filter(|path| path.exists()) {
+            let to = copy.path().join(place.strip_prefix(self.path()).unwrap());
+            std::fs::create_dir(&to).unwrap();
+            let entries = std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap());
+            for file in entries.filter(|entry| entry.path().is_file()) {
+                std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+            }
+        }
+        copy
     }
 
     async fn lock(&self) -> Box<dyn Held> {
@@ -134,6 +149,82 @@ impl Act {
         }
         Ok(())
     }
+}
+
+/// What stands in a folder before somebody puts a state in place by hand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Before {
+    Nothing,
+    Lived,
+    OtherLineage,
+    Torn,
+    Without(&'static str),
+    Garbage(&'static str),
+    GarbageAlone,
+}
+
+const BEFORE: [Before; 9] = [
+    Before::Nothing,
+    Before::Lived,
+    Before::OtherLineage,
+    Before::Torn,
+    Before::Without("state.json"),
+    Before::Without("journal"),
+    Before::Garbage("state.json"),
+    Before::Garbage("journal"),
+    Before::GarbageAlone,
+];
+
+impl Before {
+    async fn folder(self) -> Folder {
+        let garbage = "garbage, more than a header has, so that it is no torn one";
+        if self == Self::Nothing {
+            return Folder::new();
+        }
+        let folder = Folder::lived().await;
+        match self {
+            Self::Nothing | Self::Lived | Self::OtherLineage => {}
+            Self::Torn => {
+                let journal = folder.read("journal");
+                folder.write("journal", &journal[..journal.len() - 3]);
+            }
+            Self::Without(name) => folder.remove(name),
+            Self::Garbage(name) => folder.write(name, garbage),
+            Self::GarbageAlone => {
+                std::fs::remove_dir_all(folder.path()).unwrap();
+                std::fs::create_dir(folder.path()).unwrap();
+                folder.write("journal", garbage);
+            }
+        }
+        folder
+    }
+
+    /// What is put in its place.
+    fn restored(self) -> Snapshot {
+        match self {
+            Self::OtherLineage => Snapshot { lineage: "lineage-2".to_owned(), ..snapshot(1) },
+            _ => snapshot(1),
+        }
+    }
+}
+
+/// What a folder is taken for: its content, or that it is refused.
+async fn outcome(folder: &Folder) -> Option<Content> {
+    match folder.store().load().await {
+        Ok(loaded) => Some(content(loaded)),
+        Err(StoreError::Suspicious { .. } | StoreError::Missing { .. }) => None,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// Says whether a folder is as it was, or what was put in its place.
+fn is_old_or_new(found: Option<&Content>, old: Option<&Content>, new: &Snapshot) -> bool {
+    let is_new = |(state, records): &Content| {
+        let state = state.as_ref();
+        records.is_empty()
+            && state.is_some_and(|it| *it == Snapshot { serial: it.serial, ..new.clone() })
+    };
+    found == old || found.is_some_and(is_new)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

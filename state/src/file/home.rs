@@ -1,0 +1,125 @@
+//! The folder itself: made so that it is never there without content, refused where it is nobody's
+//! or everybody's, and tried before a run counts on it.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use super::{Files, file_failed};
+use crate::StoreError;
+
+/// Makes the folder ready to be locked.
+pub(super) fn prepare(files: &Files) -> Result<(), StoreError> {
+    let Files { folder, disk, .. } = files;
+    refuse_dangling(folder)?;
+    if folder.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        make(folder).map_err(|error| file_failed("make the folder", folder, error))?;
+    }
+    disk.make_folder(folder).map_err(|error| file_failed("make the folder", folder, error))?;
+    refuse_foreign(folder)?;
+    let backups = files.backups();
+    disk.make_folder(&backups).map_err(|error| file_failed("make the folder", &backups, error))?;
+    let ignore = folder.join(".gitignore");
+    if !ignore.exists() {
+        let failed = |error| file_failed("write", &ignore, error);
+        let file = disk.create(&ignore).map_err(failed)?;
+        disk.write(&file, b"*\n").map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Makes the folder with one for backups in it, in one step: a folder that holds nothing is never
+/// one that a run has left, wherever that was cut short.
+fn make(folder: &Path) -> std::io::Result<()> {
+    let staged = folder.with_added_extension("tmp");
+    let make = |path: &Path| match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        result => result,
+    };
+    let made = make(&staged)
+        .and_then(|()| make(&staged.join("backups")))
+        .and_then(|()| File::open(&staged)?.sync_all())
+        .and_then(|()| std::fs::rename(&staged, folder));
+    match made {
+        // Another run was faster, and perhaps gave its name to what both have made.
+        Err(_) if folder.is_dir() => {
+            std::fs::remove_dir(staged.join("backups")).ok();
+            std::fs::remove_dir(&staged).ok();
+            Ok(())
+        }
+        made => made,
+    }
+}
+
+/// Refuses a folder in which nothing at all stands, and a link that leads nowhere: both are what is
+/// left where a state was that is not mounted, or not copied, and neither is a first run.
+pub(super) fn refuse_hollow(files: &Files) -> Result<(), StoreError> {
+    let folder = &files.folder;
+    refuse_dangling(folder)?;
+    let is_empty = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
+    if !is_empty {
+        return Ok(());
+    }
+    let help = format!(
+        "nothing was changed; bring back what was in it (is something not mounted?), or put a copy of \
+         the state in place with `plumb state push FILE`; where nothing was ever applied, remove the \
+         folder or, if it cannot be removed, make {}",
+        files.backups().display()
+    );
+    Err(StoreError::Missing { what: format!("{} is there and empty", folder.display()), help })
+}
+
+fn refuse_dangling(folder: &Path) -> Result<(), StoreError> {
+    let is_link = folder.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+    if !is_link || folder.exists() {
+        return Ok(());
+    }
+    let to = std::fs::read_link(folder).unwrap_or_default();
+    let what = format!("{} is a link to {}, which is not there", folder.display(), to.display());
+    let help = "nothing was changed; bring back what it leads to (is something not mounted?); where \
+                nothing was ever applied, or a copy of the state is to be put in place, remove the link";
+    Err(StoreError::Missing { what, help: help.to_owned() })
+}
+
+/// Tries, under the lock, what a save will do: a run that can make objects and cannot save that it
+/// did is refused before it makes any.
+pub(super) fn probe(files: &Files) -> Result<(), StoreError> {
+    let probes = [files.state(), files.journal(), files.backups().join("probe")];
+    for probe in probes.map(|path| path.with_added_extension("tmp")) {
+        try_out(&probe).map_err(|error| file_failed("write", &probe, error))?;
+    }
+    Ok(())
+}
+
+/// Makes a file and removes it. A left-over of that name goes as well.
+fn try_out(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    std::fs::remove_file(path)
+}
+
+/// Who can write the folder can make Plumb delete things.
+fn refuse_foreign(folder: &Path) -> Result<(), StoreError> {
+    let metadata =
+        folder.metadata().map_err(|error| file_failed("look at the folder", folder, error))?;
+    if metadata.mode() & 0o002 != 0 {
+        return Err(StoreError::suspicious(
+            format!("everybody on this machine may write to {}", folder.display()),
+            format!("check what stands there, then `chmod 700 {}`", folder.display()),
+        ));
+    }
+    let user = rustix::process::geteuid();
+    if metadata.uid() != user.as_raw() && !user.is_root() {
+        let owner = metadata.uid();
+        return Err(StoreError::refused(format!(
+            "{} belongs to another user (uid {owner}), and this is uid {}",
+            folder.display(),
+            user.as_raw()
+        )));
+    }
+    Ok(())
+}

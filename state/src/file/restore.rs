@@ -1,0 +1,137 @@
+//! A snapshot put in place by hand, over whatever is there: see [`crate::Store::restore`].
+//!
+//! It is written as a save is: the new snapshot names the end of the journal that is there, so that
+//! a crash between the two leaves the one or the other. Where no journal is there that can be read,
+//! one without records is put there first: beside what was there it is as wrong as what it
+//! replaces, and beside nothing it is nothing.
+
+use std::io::ErrorKind;
+
+use engine::state::Snapshot;
+
+use super::held::{FileHeld, Journal, lock_journal};
+use super::lock::Lock;
+use super::read::FoundJournal;
+use super::{Files, LARGEST, backups, file_failed, home};
+use crate::format::{self, Header};
+use crate::frame::{self, Base, End};
+use crate::{Holder, StoreError, Version, write};
+
+/// What is there, as far as it can be read.
+struct There {
+    header: Option<Header>,
+    snapshot: Option<Snapshot>,
+    journal: Option<(Base, FoundJournal)>,
+    /// Whether there is nothing and, by all that can be seen, never was.
+    is_nothing: bool,
+    highest_serial: u64,
+    highest_epoch: u64,
+}
+
+impl There {
+    fn look(files: &Files, lock: &Lock) -> Self {
+        let state = files.disk.read(&files.state(), LARGEST);
+        let journal = files.disk.read(&files.journal(), LARGEST);
+        let newest_backup = files.backup_serials().last().copied();
+        let seen = lock.note.seen.as_ref().map(|seen| seen.serial);
+        let is_nothing =
+            matches!((&state, &journal), (Ok(None), Ok(None))) && newest_backup.or(seen).is_none();
+        let state = state.ok().flatten();
+        let state = state.as_deref().and_then(|bytes| files.open_state(bytes).ok());
+        let header = state.as_deref().and_then(|bytes| format::peek(bytes).ok());
+        let snapshot = state.as_deref().and_then(|bytes| format::decode(bytes).ok());
+        let journal = journal.ok().flatten().and_then(|bytes| read_journal(files, bytes));
+        let of_header = header.as_ref().map(|header| header.serial);
+        let of_journal = journal.as_ref().map(|(base, _)| base.serial);
+        let serials = [of_header, of_journal, seen, newest_backup];
+        let epochs = [
+            header.as_ref().map_or(0, |header| header.epoch),
+            journal.as_ref().map_or(0, |(_, journal)| journal.end.epoch),
+            lock.note.epoch,
+        ];
+        Self {
+            snapshot: snapshot.map(|(_, snapshot)| snapshot),
+            is_nothing,
+            highest_serial: serials.into_iter().flatten().max().unwrap_or(0),
+            highest_epoch: epochs.into_iter().max().unwrap_or(0),
+            header,
+            journal,
+        }
+    }
+}
+
+fn read_journal(files: &Files, bytes: Vec<u8>) -> Option<(Base, FoundJournal)> {
+    let frame::Journal { base, start, end, whole, .. } = frame::open(&bytes, &files.cipher).ok()?;
+    let bare = end.lsn == start.lsn + 1 && whole == bytes.len();
+    Some((base, FoundJournal { bytes, whole, end, bare }))
+}
+
+/// Puts a snapshot in place of whatever is there.
+pub(super) fn restore(
+    files: Files,
+    lock: Lock,
+    holder: &Holder,
+    snapshot: &Snapshot,
+) -> Result<Version, StoreError> {
+    let there = There::look(&files, &lock);
+    // Serial 0 is for states that were never saved: a journal that follows it can stand alone.
+    let least = if there.is_nothing { 1 } else { 2 };
+    let serial = (there.highest_serial.max(snapshot.serial) + 1).max(least);
+    let snapshot = Snapshot { serial, ..snapshot.clone() };
+    let mut held = FileHeld::new(files, lock, there.highest_epoch + 1);
+    held.sync_names()?;
+    let is_other = there.header.as_ref().is_some_and(|header| header.lineage != snapshot.lineage);
+    let journal = stand_behind(&mut held, holder, there, &snapshot)?;
+    home::probe(&held.files)?;
+    if is_other || held.lock.knows_other_than(&snapshot.lineage) {
+        held.lock.forget()?;
+    }
+    let (header, bytes) = write::encode(&held.files.cipher, &snapshot, held.epoch(), journal.end)?;
+    let version = held.replace(None, header, &bytes)?;
+    remove_mark(&held.files)?;
+    Ok(version)
+}
+
+/// Keeps what is there, and says behind which journal the snapshot is to stand. That is locked
+/// until it is let go: whoever deleted the lock file has not ended the run that writes the journal.
+fn stand_behind(
+    held: &mut FileHeld,
+    holder: &Holder,
+    there: There,
+    snapshot: &Snapshot,
+) -> Result<Journal, StoreError> {
+    let There { snapshot: replaced, journal, is_nothing, .. } = there;
+    let (readable, damaged) = match journal {
+        Some((_, found)) => (Some(held.continue_journal(found)?), None),
+        None => (None, held.files.disk.open(&held.files.journal()).ok()),
+    };
+    if let Some(file) = &damaged {
+        lock_journal(file, &held.files)?;
+    }
+    held.lock.sign_on(holder, held.epoch())?;
+    backups::set_aside(&held.files, snapshot.serial - 1);
+    // What can be read is a backup like every other: the newest, and listed as one.
+    if let Some(replaced) = replaced {
+        backups::keep(&held.files, replaced.serial).ok();
+    }
+    if let Some(journal) = readable {
+        return Ok(journal);
+    }
+    let serial = if is_nothing { 0 } else { snapshot.serial - 1 };
+    let base = Base { lineage: snapshot.lineage.clone(), serial, digest: String::new() };
+    held.start_journal(&base, End::default())
+}
+
+/// The place is one again that is used. A mark that a power cut brings back would send everybody to
+/// the place that was left for this one.
+fn remove_mark(files: &Files) -> Result<(), StoreError> {
+    let moved = files.moved();
+    match std::fs::remove_file(&moved) {
+        Ok(()) => files
+            .disk
+            .sync_folder(&files.folder)
+            .map_err(|error| file_failed("sync", &files.folder, error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(file_failed("remove", &moved, error)),
+    }
+}
