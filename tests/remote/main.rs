@@ -78,7 +78,13 @@ fn s3() -> Option<Place> {
         next(),
         server.port
     );
-    let variables = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", SECRET)];
+    // Nobody listens at that proxy: none of the environment is used.
+    let variables = [
+        ("AWS_ACCESS_KEY_ID", "id"),
+        ("AWS_SECRET_ACCESS_KEY", SECRET),
+        ("http_proxy", "http://127.0.0.1:1"),
+        ("ALL_PROXY", "http://127.0.0.1:1"),
+    ];
     let environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     Some(Place { block, environment, at_once: false })
 }
@@ -186,7 +192,7 @@ fn a_killed_run_is_gone_on_from_elsewhere() {
 fn two_runs_at_once() {
     each(|place| {
         let folder = data();
-        let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:400"]);
+        let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:1500"]);
         let project = place.project(&service);
         quiet(project.run(&["state", "init"]), 0);
         let mut first = project.spawn(&["apply", "--yes"]);

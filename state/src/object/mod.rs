@@ -11,9 +11,11 @@
 //! can append nothing, and so starts no call. A save counts when the journal names its snapshot.
 
 mod held;
+mod http;
 mod lock;
 mod log;
 mod objects;
+mod parts;
 mod service;
 
 use std::sync::Arc;

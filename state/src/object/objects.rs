@@ -223,7 +223,15 @@ fn is_final(error: &Error) -> bool {
             | Error::PermissionDenied { .. }
             | Error::Unauthenticated { .. }
             | Error::UnknownConfigurationKey { .. }
-    )
+    ) || is_elsewhere(error)
+}
+
+/// A redirect: it is not followed, because credentials would go where nobody said.
+fn is_elsewhere(error: &Error) -> bool {
+    let whole = whole(error);
+    let is_redirect = status(&whole).is_some_and(|status| status.starts_with('3'));
+    (is_redirect && !matches!(error, Error::NotModified { .. }))
+        || whole.contains("redirect without LOCATION")
 }
 
 /// What went wrong, in words of ours: the client's own may hold an address with a signature, or
@@ -239,6 +247,10 @@ fn said(error: &Error) -> String {
         Error::NotSupported { .. } | Error::NotImplemented { .. } => {
             "the service cannot do what is needed"
         }
+        _ if is_elsewhere(error) => {
+            "the service sends requests elsewhere, which is not followed: the region or the address \
+             of `[state]` may be wrong"
+        }
         _ => "the service does not answer as it should",
     };
     let details = details(error);
@@ -247,18 +259,8 @@ fn said(error: &Error) -> String {
 
 /// Status and code of an answer, whether it lacks what a condition needs, and whether there was one.
 fn details(error: &Error) -> String {
-    let mut whole = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        whole = format!("{whole} {cause}");
-        source = cause.source();
-    }
-    let number = |mark: &str| {
-        let (_, rest) = whole.split_once(mark)?;
-        let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
-        (digits.len() == 3).then_some(digits)
-    };
-    let status = number("status code:").or_else(|| number("status:"));
+    let whole = whole(error);
+    let status = status(&whole);
     let code = whole.split_once("<Code>").and_then(|(_, rest)| {
         let code = rest.split('<').next()?;
         let is_word = code.len() <= 60 && code.chars().all(|c| c.is_ascii_alphanumeric());
@@ -270,26 +272,51 @@ fn details(error: &Error) -> String {
     if whole.contains("ETag") {
         found.push("no ETag".to_owned());
     }
-    if found.is_empty() && ["onnect", "dns"].iter().any(|word| whole.contains(word)) {
+    if found.is_empty() && whole.contains("timed out") {
+        found.push("no answer in time".to_owned());
+    } else if found.is_empty() && ["onnect", "dns"].iter().any(|word| whole.contains(word)) {
         found.push("no connection".to_owned());
     }
     found.join(", ")
 }
 
-/// How long something is tried.
+/// An error with its causes, in the words of the client: to be looked into, not to be shown.
+fn whole(error: &Error) -> String {
+    let mut whole = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        whole = format!("{whole} {cause}");
+        source = cause.source();
+    }
+    whole
+}
+
+/// The status of an answer, in the words of the client.
+fn status(whole: &str) -> Option<String> {
+    let number = |mark: &str| {
+        let (_, rest) = whole.split_once(mark)?;
+        let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
+        (digits.len() == 3).then_some(digits)
+    };
+    number("status code:").or_else(|| number("status:"))
+}
+
+/// How long something is tried, from when it failed first.
 struct Attempts {
-    until: Instant,
+    patience: Duration,
+    until: Option<Instant>,
     pause: Duration,
 }
 
 impl Attempts {
     fn new(patience: Duration) -> Self {
-        Self { until: Instant::now() + patience, pause: PAUSES.0 }
+        Self { patience, until: None, pause: PAUSES.0 }
     }
 
     /// Waits before the next attempt; false when there is none.
     async fn pause(&mut self) -> bool {
-        if Instant::now() >= self.until {
+        let now = Instant::now();
+        if now >= *self.until.get_or_insert(now + self.patience) {
             return false;
         }
         tokio::time::sleep(self.pause).await;

@@ -2,7 +2,8 @@
 //!
 //! Credentials come from the environment only, under the names that the services' own tools use. An
 //! address that the spec names is used only where credentials may go: this machine, or a host in
-//! `PLUMB_ALLOWED_HOSTS`.
+//! `PLUMB_ALLOWED_HOSTS`. What else of a spec becomes a part of an address (`parts`) has no sign in it
+//! with which it could lead elsewhere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,8 @@ use engine::hosts::is_loopback;
 use engine::spec::settings::StateSettings;
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
 
+use super::http::Connector;
+use super::parts;
 use crate::open::{Environment, Refusal};
 
 /// A service that can be asked, and its place in words.
@@ -60,17 +63,17 @@ fn s3(settings: &StateSettings, env: &Environment<'_>) -> Result<Service, Refusa
         "AWS_SERVER_SIDE_ENCRYPTION",
         "AWS_SSE_KMS_KEY_ID",
     ];
-    let bucket = settings.text("bucket").unwrap_or_default();
+    let bucket = parts::bucket(settings)?;
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(bucket)
-        .with_client_options(options())
+        .with_http_connector(Connector)
         .with_retry(retries());
-    let mut is_plain = env.get("AWS_ALLOW_HTTP").is_some();
-    if let Some(region) = settings.text("region") {
+    let mut is_local = false;
+    if let Some(region) = parts::region(settings)? {
         builder = builder.with_region(region);
     }
     if let Some(url) = url(settings, env)? {
-        is_plain |= url.is_local;
+        is_local = url.is_local;
         builder = builder.with_config(key::<AmazonS3ConfigKey>("AWS_ENDPOINT_URL")?, url.text);
     }
     for (name, value) in given(env, NAMES) {
@@ -79,9 +82,8 @@ fn s3(settings: &StateSettings, env: &Environment<'_>) -> Result<Service, Refusa
     if let Some(is_set) = settings.is_set("path_style") {
         builder = builder.with_virtual_hosted_style_request(!is_set);
     }
-    let mut at =
-        ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"].iter().filter_map(|name| env.get(name));
-    is_plain |= at.next_back().is_some_and(|text| is_local(&text));
+    let at = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"];
+    let is_plain = env.get("AWS_ALLOW_HTTP").is_some() || stays_here(env, &at, is_local);
     let store = builder.with_allow_http(is_plain).build().map_err(|_| unusable("AWS_*"))?;
     Ok(Service { store: Arc::new(store), place: format!("s3://{bucket}") })
 }
@@ -97,19 +99,21 @@ fn gcs(settings: &StateSettings, env: &Environment<'_>) -> Result<Service, Refus
         "GOOGLE_BASE_URL",
         "GOOGLE_SKIP_SIGNATURE",
     ];
-    let bucket = settings.text("bucket").unwrap_or_default();
-    let mut is_plain = false;
-    let mut builder = GoogleCloudStorageBuilder::new().with_retry(retries());
-    builder = builder.with_bucket_name(bucket);
+    let bucket = parts::bucket(settings)?;
+    let mut is_local = false;
+    let mut builder = GoogleCloudStorageBuilder::new()
+        .with_bucket_name(bucket)
+        .with_http_connector(Connector)
+        .with_retry(retries());
     if let Some(url) = url(settings, env)? {
-        is_plain = url.is_local;
+        is_local = url.is_local;
         builder = builder.with_config(key::<GoogleConfigKey>("GOOGLE_BASE_URL")?, url.text);
     }
     for (name, value) in given(env, NAMES) {
         builder = builder.with_config(key::<GoogleConfigKey>(name)?, value);
     }
-    is_plain |= env.get("GOOGLE_BASE_URL").is_some_and(|text| is_local(&text));
-    let builder = builder.with_client_options(options().with_allow_http(is_plain));
+    let is_plain = stays_here(env, &["GOOGLE_BASE_URL"], is_local);
+    let builder = builder.with_client_options(ClientOptions::new().with_allow_http(is_plain));
     let store = builder.build().map_err(|_| unusable("GOOGLE_*"))?;
     Ok(Service { store: Arc::new(store), place: format!("gs://{bucket}") })
 }
@@ -133,22 +137,24 @@ fn azure(settings: &StateSettings, env: &Environment<'_>) -> Result<Service, Ref
         "AZURE_MSI_RESOURCE_ID",
         "AZURE_USE_AZURE_CLI",
     ];
-    let container = settings.text("container").unwrap_or_default();
-    let mut is_plain = false;
-    let mut builder = MicrosoftAzureBuilder::new().with_retry(retries());
-    builder = builder.with_container_name(container);
-    if let Some(account) = settings.text("account") {
+    let container = parts::container(settings)?;
+    let mut is_local = false;
+    let mut builder = MicrosoftAzureBuilder::new()
+        .with_container_name(container)
+        .with_http_connector(Connector)
+        .with_retry(retries());
+    if let Some(account) = parts::account(settings)? {
         builder = builder.with_account(account);
     }
     if let Some(url) = url(settings, env)? {
-        is_plain = url.is_local;
+        is_local = url.is_local;
         builder = builder.with_config(key::<AzureConfigKey>("AZURE_STORAGE_ENDPOINT")?, url.text);
     }
     for (name, value) in given(env, NAMES) {
         builder = builder.with_config(key::<AzureConfigKey>(name)?, value);
     }
-    is_plain |= env.get("AZURE_STORAGE_ENDPOINT").is_some_and(|text| is_local(&text));
-    let builder = builder.with_client_options(options().with_allow_http(is_plain));
+    let is_plain = stays_here(env, &["AZURE_STORAGE_ENDPOINT"], is_local);
+    let builder = builder.with_client_options(ClientOptions::new().with_allow_http(is_plain));
     let store = builder.build().map_err(|_| unusable("AZURE_*"))?;
     Ok(Service { store: Arc::new(store), place: format!("az://{container}") })
 }
@@ -196,11 +202,14 @@ fn url(settings: &StateSettings, env: &Environment<'_>) -> Result<Option<Url>, R
     Ok(Some(Url { text, is_local }))
 }
 
-fn is_local(url: &str) -> bool {
-    host(url).is_some_and(is_loopback)
+/// Whether requests stay on this machine, so that they need no TLS: by the last of `names` that is
+/// set, and by the spec only where none is. The spec takes TLS from no address but its own.
+fn stays_here(env: &Environment<'_>, names: &[&str], in_spec: bool) -> bool {
+    let given = names.iter().rev().find_map(|name| env.get(name));
+    given.map_or(in_spec, |url| host(&url).is_some_and(is_loopback))
 }
 
-/// The host of an address, without its port.
+/// The host of an address, without its port, where the client sees the same one as a reader does.
 fn host(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -208,14 +217,11 @@ fn host(url: &str) -> Option<&str> {
         Some(rest) => rest.split(']').next()?,
         None => authority.split(':').next()?,
     };
+    let parsed = reqwest::Url::parse(url).ok()?;
+    let asked = parsed.host_str()?.trim_matches(['[', ']']);
     // Whatever stands before an @ is no host, and a host behind one is not what a reader sees.
-    (!host.is_empty() && !authority.contains('@')).then_some(host)
-}
-
-fn options() -> ClientOptions {
-    ClientOptions::new()
-        .with_connect_timeout(Duration::from_secs(5))
-        .with_timeout(Duration::from_mins(2))
+    let is_seen = host.eq_ignore_ascii_case(asked) && !authority.contains('@');
+    (!host.is_empty() && is_seen).then_some(host)
 }
 
 /// Few and short: what is not known after that is looked up, and then tried again, by us.
@@ -236,6 +242,10 @@ mod tests {
             ("https://localhost@evil.example", None),
             ("a.example", None),
             ("https:///x", None),
+            ("https://127.0.0.1\\.evil.example", None),
+            ("https://evil.example\\.127.0.0.1/", None),
+            ("https://localhost\t.evil.example/", None),
+            ("https://A.example/x", Some("A.example")),
         ];
         for (url, expected) in cases {
             assert_eq!(host(url), expected, "{url}");

@@ -1,7 +1,8 @@
 //! Which database is meant, and how it is reached: from the environment first, then the spec.
 //!
 //! The password comes from the environment only. A host that the spec names is used only where a
-//! password may go there: this machine, or a host in `PLUMB_ALLOWED_HOSTS`.
+//! password may go there: this machine, or a host in `PLUMB_ALLOWED_HOSTS`. A spec takes TLS from no
+//! connection that leaves this machine, whoever named the host.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,12 +23,17 @@ pub(crate) const URL: &str = "PLUMB_STATE_URL";
 /// Where PostgreSQL's own clients look first.
 const SOCKETS: &str = "/var/run/postgresql";
 
+/// How long a server may be silent.
+const ANSWER: Duration = Duration::from_secs(15);
+
 /// How to connect.
 #[derive(Clone)]
 pub(super) struct Address {
     pub(super) config: Config,
     /// None where nothing but this machine is involved, or the user said so.
     pub(super) tls: Option<MakeRustlsConnect>,
+    /// How long an answer, or the next part of one, is waited for.
+    pub(super) answer: Duration,
 }
 
 /// How far a connection is to be trusted, in the words of PostgreSQL's clients.
@@ -44,11 +50,12 @@ impl Address {
         let (url, in_url) = url(env)?;
         let mut config = url.unwrap_or_default();
         fill(&mut config, settings, env)?;
-        let words =
-            [in_url.mode, env.get("PGSSLMODE"), settings.text("sslmode").map(str::to_owned)];
-        let mode =
-            words.into_iter().flatten().next().map_or(Ok(Mode::Default), |word| mode(&word))?;
-        let is_local = config.get_hosts().iter().all(is_local);
+        refuse_at(&config)?;
+        let is_local = stays_here(&config);
+        let mode = match in_url.mode.or_else(|| env.get("PGSSLMODE")) {
+            Some(word) => mode(&word)?,
+            None => mode_of_spec(settings, is_local)?,
+        };
         let is_plain = mode == Mode::Disable || (mode == Mode::Default && is_local);
         config.ssl_mode(if is_plain { SslMode::Disable } else { SslMode::Require });
         config.connect_timeout(Duration::from_secs(10));
@@ -58,7 +65,7 @@ impl Address {
         config.tcp_user_timeout(Duration::from_secs(25));
         let roots = in_url.roots.or_else(|| env.get("PGSSLROOTCERT"));
         let tls = if is_plain { None } else { Some(tls(roots.as_deref())?) };
-        Ok(Self { config, tls })
+        Ok(Self { config, tls, answer: ANSWER })
     }
 
     /// Host and database, for people.
@@ -82,6 +89,10 @@ struct InUrl {
 
 fn url(env: &Environment<'_>) -> Result<(Option<Config>, InUrl), Refusal> {
     let Some(text) = env.get(URL) else { return Ok((None, InUrl::default())) };
+    // The driver takes the first one for the end of the password, and the rest of it for a host.
+    if text.contains("://") && text.matches('@').count() > 1 {
+        return Err(Refusal::new(format!("{URL} has more than one `@`")).help(AT));
+    }
     let (text, in_url) = take_out(&text);
     // What the driver says of a text that it cannot read may show a part of it.
     let config = text.parse().map_err(|_| {
@@ -167,6 +178,17 @@ fn host(settings: &StateSettings, env: &Environment<'_>) -> Result<String, Refus
     Err(untrusted("the password of the database", host, "PGHOST or PLUMB_STATE_URL"))
 }
 
+/// What is behind a password's own `@` would be taken for a host, looked up and shown.
+fn refuse_at(config: &Config) -> Result<(), Refusal> {
+    let has_at = |host: &Host| matches!(host, Host::Tcp(host) if host.contains('@'));
+    if config.get_hosts().iter().any(has_at) {
+        return Err(Refusal::new("the host of the database has an `@` in it").help(AT));
+    }
+    Ok(())
+}
+
+const AT: &str = "write %40 for an `@` in a user's name, a password or a database's name";
+
 /// A host of the spec that nobody vouches for.
 fn untrusted(what: &str, host: &str, variables: &str) -> Refusal {
     Refusal::new(format!("{what} is not sent to {host}")).help(format!(
@@ -180,6 +202,24 @@ fn is_local(host: &Host) -> bool {
         Host::Unix(_) => true,
         Host::Tcp(host) => engine::hosts::is_loopback(host),
     }
+}
+
+/// Whether nothing but this machine is involved.
+fn stays_here(config: &Config) -> bool {
+    config.get_hosts().iter().all(is_local)
+        && config.get_hostaddrs().iter().all(std::net::IpAddr::is_loopback)
+}
+
+/// What the spec may say about TLS: it can ask for it, and take it from this machine only.
+fn mode_of_spec(settings: &StateSettings, is_local: bool) -> Result<Mode, Refusal> {
+    let mode = settings.text("sslmode").map_or(Ok(Mode::Default), mode)?;
+    if mode != Mode::Disable || is_local {
+        return Ok(mode);
+    }
+    Err(Refusal::new("`sslmode` of `[state]` would send the password and the state in clear").help(
+        "a spec may come from someone else: leave `sslmode` out, or set PGSSLMODE=disable if you \
+         mean it",
+    ))
 }
 
 fn mode(word: &str) -> Result<Mode, Refusal> {
@@ -265,6 +305,42 @@ mod tests {
         assert!(of(&[], &plain).unwrap().tls.is_none(), "the user said so");
         let error = of(&[], &[("PGSSLMODE", "hunter2")]).err().unwrap();
         assert!(!format!("{error:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_spec_takes_tls_from_no_host_elsewhere() {
+        let plain = [("sslmode", "disable")];
+        for env in [
+            [("PGHOST", "db.example"), ("PGPASSWORD", "hunter2")],
+            [("PLUMB_STATE_URL", "postgres://u:hunter2@db.example/x"), ("PGUSER", "u")],
+            [("PLUMB_STATE_URL", "host=localhost hostaddr=10.0.0.1"), ("PGUSER", "u")],
+            [("PLUMB_STATE_URL", "postgres://localhost,db.example/x"), ("PGUSER", "u")],
+        ] {
+            let error = of(&plain, &env).err().unwrap();
+            assert!(error.message.contains("in clear"), "{error:?}");
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+            assert!(of(&[("sslmode", "prefer")], &env).unwrap().tls.is_some());
+            assert!(of(&[("sslmode", "verify-full")], &env).unwrap().tls.is_some());
+        }
+        assert!(of(&plain, &[("PGHOST", "127.0.0.1")]).unwrap().tls.is_none());
+        let said = [("PGHOST", "db.example"), ("PGSSLMODE", "require")];
+        assert!(of(&plain, &said).unwrap().tls.is_some(), "the environment goes first");
+    }
+
+    #[test]
+    fn a_password_with_an_at_is_not_taken_for_a_host() {
+        for url in [
+            "postgres://u:pass@hunter2@127.0.0.1:1/db",
+            "postgres://u:p@ss/hunter2@h/db",
+            "postgres://u:p@s?hunter2@h/db",
+            "host=u:hunter2@h",
+        ] {
+            let error = of(&[], &[("PLUMB_STATE_URL", url)]).err().unwrap();
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+            assert!(error.help.unwrap().contains("%40"), "{url}");
+        }
+        let right = [("PLUMB_STATE_URL", "postgres://u:p%40ss@127.0.0.1:1/d%40b")];
+        assert_eq!(of(&[], &right).unwrap().shown(), "127.0.0.1:1/d@b");
     }
 
     #[test]

@@ -5,12 +5,11 @@
 //! say whether it happened.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::journal::Record;
 use engine::state::Snapshot;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
 use super::link::{Link, Trouble, batch, connect, execute, query};
@@ -21,9 +20,6 @@ use crate::format::Header;
 use crate::frame::{self, Base, End};
 use crate::standing::Standing;
 use crate::{Held, Loaded, StoreError, Version, write};
-
-/// How long an answer is waited for.
-const ANSWER: Duration = Duration::from_mins(5);
 
 /// See the module.
 pub(super) struct PostgresHeld {
@@ -75,17 +71,19 @@ impl PostgresHeld {
     }
 
     async fn persist_now(&mut self, change: &Change) -> Result<(), StoreError> {
-        let until = Instant::now() + self.shared.patience;
-        let mut is_known = true;
+        // Patience begins when something is lost: to find that out may have taken its time.
+        let mut lost: Option<Instant> = None;
         loop {
-            if !is_known {
-                self.come_back(until).await?;
+            if let Some(lost) = lost {
+                self.come_back(lost + self.shared.patience).await?;
             }
-            match timeout(ANSWER, self.attempt(change, is_known)).await {
-                Ok(Ok(true)) => return Ok(()),
-                Ok(Ok(false)) => return Err(fenced()),
-                Ok(Err(Trouble::Lost)) | Err(_) => is_known = false,
-                Ok(Err(trouble)) => return Err(trouble.into_store_error(&self.shared.place)),
+            match self.attempt(change, lost.is_none()).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => return Err(fenced()),
+                Err(trouble) if trouble.is_in_doubt() => {
+                    lost.get_or_insert_with(Instant::now);
+                }
+                Err(trouble) => return Err(trouble.into_store_error(&self.shared.place)),
             }
         }
     }
@@ -359,8 +357,9 @@ impl Held for PostgresHeld {
 
     async fn release(self: Box<Self>) -> Result<(), StoreError> {
         match self.sign_off().await {
+            Ok(()) => Ok(()),
             // The lock ends with the connection.
-            Ok(()) | Err(Trouble::Lost) => Ok(()),
+            Err(trouble) if trouble.is_in_doubt() => Ok(()),
             Err(trouble) => Err(trouble.into_store_error(&self.shared.place)),
         }
     }

@@ -1,6 +1,14 @@
 //! A connection, and what is wrong with one. A message here says what the server said in short:
 //! neither its details, which may quote rows, nor an address with a password.
+//!
+//! Nothing is waited for without a bound: a connection that a box on the way forgot stays silent for
+//! ever, and so does a server that stands still.
 
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use tokio::time::timeout;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, NoTls, Row};
 
@@ -10,9 +18,29 @@ use crate::StoreError;
 
 /// A connection with a session of its own.
 pub(super) struct Link {
-    pub(super) client: Client,
+    pub(super) client: Session,
     /// The server's process.
     pub(super) pid: i32,
+}
+
+/// What statements are sent through.
+pub(super) struct Session {
+    client: Client,
+    /// How long it may be silent.
+    answer: Duration,
+}
+
+impl Session {
+    /// Waits for an answer, or for the next part of one.
+    async fn within<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Trouble> {
+        match timeout(self.answer, answer).await {
+            Ok(answer) => answer.map_err(|error| Trouble::of(&self.client, &error)),
+            Err(_) => Err(Trouble::Silent(self.answer)),
+        }
+    }
 }
 
 /// A statement that failed.
@@ -21,6 +49,9 @@ pub(super) enum Trouble {
     /// The connection was lost, and with it the answer: what was asked for may have happened.
     #[error("the connection was lost")]
     Lost,
+    /// There was no answer for so long. What was asked for may have happened.
+    #[error("it did not answer within {} seconds", .0.as_secs_f32().ceil())]
+    Silent(Duration),
     /// The server said no.
     #[error("{0}")]
     Said(String),
@@ -44,6 +75,11 @@ impl Trouble {
         if is_lost || client.is_closed() { Self::Lost } else { Self::Said(said(error)) }
     }
 
+    /// Whether what was asked for may have happened nevertheless.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        matches!(self, Self::Lost | Self::Silent(_))
+    }
+
     pub(super) fn into_store_error(self, place: &str) -> StoreError {
         match self {
             Self::Unfit { what, help } => StoreError::Unfit { what, help },
@@ -64,22 +100,28 @@ fn said(error: &Error) -> String {
 
 /// Connects, and refuses a server on which a commit is no promise.
 pub(super) async fn connect(address: &Address) -> Result<Link, Trouble> {
-    let client = match &address.tls {
-        Some(tls) => address.config.connect(tls.clone()).await.map(|(client, connection)| {
-            tokio::spawn(connection);
-            client
-        }),
-        None => address.config.connect(NoTls).await.map(|(client, connection)| {
-            tokio::spawn(connection);
-            client
-        }),
-    };
+    let answer = address.answer;
+    let client = timeout(answer, open(address)).await.map_err(|_| Trouble::Silent(answer))?;
     let client = client.map_err(|error| Trouble::Said(said(&error)))?;
+    let client = Session { client, answer };
     query(&client, sql::SETTINGS, &[]).await?;
     let nature = one(&client, sql::NATURE, &[]).await?;
     let pid = nature.get(3);
     refuse_unfit(nature.get(0), nature.get(1), nature.get(2))?;
     Ok(Link { client, pid })
+}
+
+async fn open(address: &Address) -> Result<Client, Error> {
+    let Address { config, tls, .. } = address;
+    if let Some(tls) = tls {
+        let (client, connection) = config.connect(tls.clone()).await?;
+        tokio::spawn(connection);
+        Ok(client)
+    } else {
+        let (client, connection) = config.connect(NoTls).await?;
+        tokio::spawn(connection);
+        Ok(client)
+    }
 }
 
 fn refuse_unfit(commit: &str, is_copy: bool, read_only: &str) -> Result<(), Trouble> {
@@ -105,31 +147,39 @@ fn refuse_unfit(commit: &str, is_copy: bool, read_only: &str) -> Result<(), Trou
 pub(super) type Given<'a> = (&'a (dyn tokio_postgres::types::ToSql + Sync), Type);
 
 pub(super) async fn query(
-    client: &Client,
+    session: &Session,
     statement: &str,
     given: &[Given<'_>],
 ) -> Result<Vec<Row>, Trouble> {
-    client.query_typed(statement, given).await.map_err(|error| Trouble::of(client, &error))
+    let given = given.iter().map(|(value, kind)| (*value, kind.clone()));
+    let rows = session.client.query_typed_raw(statement, given);
+    // A large answer takes its time: what may not be is a pause in it.
+    let mut rows = pin!(session.within(rows).await?);
+    let mut read = Vec::new();
+    while let Some(row) = session.within(rows.try_next()).await? {
+        read.push(row);
+    }
+    Ok(read)
 }
 
 pub(super) async fn one(
-    client: &Client,
+    session: &Session,
     statement: &str,
     given: &[Given<'_>],
 ) -> Result<Row, Trouble> {
-    let rows = query(client, statement, given).await?;
+    let rows = query(session, statement, given).await?;
     rows.into_iter().next().ok_or_else(|| Trouble::Said("a row was expected".to_owned()))
 }
 
 /// Says how many rows were written.
 pub(super) async fn execute(
-    client: &Client,
+    session: &Session,
     statement: &str,
     given: &[Given<'_>],
 ) -> Result<u64, Trouble> {
-    client.execute_typed(statement, given).await.map_err(|error| Trouble::of(client, &error))
+    session.within(session.client.execute_typed(statement, given)).await
 }
 
-pub(super) async fn batch(client: &Client, statements: &str) -> Result<(), Trouble> {
-    client.batch_execute(statements).await.map_err(|error| Trouble::of(client, &error))
+pub(super) async fn batch(session: &Session, statements: &str) -> Result<(), Trouble> {
+    session.within(session.client.batch_execute(statements)).await
 }

@@ -91,6 +91,14 @@ impl PostgresStore {
         Self { shared: Arc::new(Shared { patience, ..(*self.shared).clone() }) }
     }
 
+    /// With another bound on how long an answer is waited for.
+    #[must_use]
+    pub fn answer(self, answer: Duration) -> Self {
+        let mut shared = (*self.shared).clone();
+        shared.address.answer = answer;
+        Self { shared: Arc::new(shared) }
+    }
+
     async fn connect(&self) -> Result<Link, StoreError> {
         let Shared { address, place, .. } = &*self.shared;
         connect(address).await.map_err(|trouble| match trouble {

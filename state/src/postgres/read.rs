@@ -2,11 +2,10 @@
 //! neither. [`judge`] decides that from rows alone.
 
 use engine::state::Snapshot;
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use super::Names;
-use super::link::{Trouble, batch, query};
+use super::link::{Session, Trouble, batch, query};
 use crate::cipher::{Cipher, STATE};
 use crate::format::{self, Header};
 use crate::frame::End;
@@ -43,7 +42,7 @@ pub(super) struct Found {
 }
 
 /// Reads everything as of one moment. Tables that are not there have no rows.
-pub(super) async fn rows(client: &Client, names: &Names) -> Result<Rows, Trouble> {
+pub(super) async fn rows(client: &Session, names: &Names) -> Result<Rows, Trouble> {
     let tables: i32 = match query(client, &names.sql.tables(), &[]).await?.first() {
         Some(row) => row.get(0),
         None => 0,
@@ -60,16 +59,19 @@ pub(super) async fn rows(client: &Client, names: &Names) -> Result<Rows, Trouble
 }
 
 /// The row of the table `store`.
-pub(super) async fn row(client: &Client, names: &Names) -> Result<Option<Row>, Trouble> {
+pub(super) async fn row(client: &Session, names: &Names) -> Result<Option<Row>, Trouble> {
     row_by(client, names, &names.sql.row()).await
 }
 
 /// The same, kept from changing until the transaction ends.
-pub(super) async fn row_for_update(client: &Client, names: &Names) -> Result<Option<Row>, Trouble> {
+pub(super) async fn row_for_update(
+    client: &Session,
+    names: &Names,
+) -> Result<Option<Row>, Trouble> {
     row_by(client, names, &(names.sql.row() + " FOR UPDATE")).await
 }
 
-async fn row_by(client: &Client, names: &Names, statement: &str) -> Result<Option<Row>, Trouble> {
+async fn row_by(client: &Session, names: &Names, statement: &str) -> Result<Option<Row>, Trouble> {
     let rows = query(client, statement, &[(&names.name as _, Type::TEXT)]).await?;
     let row = rows.first().map(|row| {
         let saved = match (row.get(2), row.get(3), row.get(4)) {
@@ -83,7 +85,7 @@ async fn row_by(client: &Client, names: &Names, statement: &str) -> Result<Optio
 }
 
 /// The highest serial and the highest number of a frame that are there.
-pub(super) async fn highest(client: &Client, names: &Names) -> Result<(i64, i64), Trouble> {
+pub(super) async fn highest(client: &Session, names: &Names) -> Result<(i64, i64), Trouble> {
     let name = (&names.name as _, Type::TEXT);
     let serials = query(client, &names.sql.serials(), std::slice::from_ref(&name)).await?;
     let lsns = query(client, &names.sql.last_frame(), &[name]).await?;
@@ -91,7 +93,7 @@ pub(super) async fn highest(client: &Client, names: &Names) -> Result<(i64, i64)
     Ok((serials.last().map_or(0, |row| row.get(0)), lsn.unwrap_or(0)))
 }
 
-async fn read(client: &Client, names: &Names) -> Result<Rows, Trouble> {
+async fn read(client: &Session, names: &Names) -> Result<Rows, Trouble> {
     let name = (&names.name as _, Type::TEXT);
     let mut rows = Rows { row: row(client, names).await?, ..Rows::default() };
     let found = query(client, &names.sql.serials(), std::slice::from_ref(&name)).await?;
@@ -105,7 +107,7 @@ async fn read(client: &Client, names: &Names) -> Result<Rows, Trouble> {
 }
 
 /// The bytes of a snapshot; none if there is none of that serial.
-pub(super) async fn body(client: &Client, names: &Names, serial: i64) -> Result<Vec<u8>, Trouble> {
+pub(super) async fn body(client: &Session, names: &Names, serial: i64) -> Result<Vec<u8>, Trouble> {
     let given = [(&names.name as _, Type::TEXT), (&serial as _, Type::INT8)];
     let parts = query(client, &names.sql.parts(), &given).await?;
     Ok(parts.iter().flat_map(|part| part.get::<_, &[u8]>(0)).copied().collect())

@@ -10,7 +10,7 @@
 use crate::open::Refusal;
 
 /// The largest part of a snapshot, in bytes: a row has a limit, and a statement's memory a price.
-pub(super) const PART: usize = 16 << 20;
+pub(super) const PART: usize = 1 << 20;
 /// How many older snapshots are kept.
 pub(super) const KEPT: i64 = 20;
 

@@ -2,39 +2,12 @@
 //! cost nobody anything.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use state::conformance::snapshot;
-use state::{Holder, Store, StoreError};
+use state::{Store, StoreError};
 
 use super::faulty::{TTL, drive_out, faulty, initialised, locked, names};
-use super::holder;
-
-/// Where machines are made alike (containers), a process of the same number on a machine of the same
-/// name says nothing about a holder that is gone.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_dead_holder_is_waited_out_although_its_process_number_is_another_ones() {
-    let (service, store) = faulty();
-    initialised(&store).await;
-    let here =
-        |run: &str| Holder { host: "runner".to_owned(), pid: std::process::id(), ..holder(run) };
-    let dead = store.lock(&here("dead"), Duration::ZERO).await.unwrap();
-    // It ended without a word, and its last one is long gone.
-    service.still.store(true, Ordering::SeqCst);
-    std::mem::forget(dead);
-    tokio::time::sleep(TTL).await;
-    let begun = Instant::now();
-    let waiting = store.clone();
-    let next = here("next");
-    let next = tokio::spawn(async move { waiting.lock(&next, Duration::ZERO).await.map(drop) });
-    tokio::time::sleep(TTL + TTL / 4).await;
-    assert!(!next.is_finished(), "nobody waited: {:?}", next.await);
-    service.still.store(false, Ordering::SeqCst);
-    // In this process the dead holder's task lives on, and may have spoken again.
-    let result = next.await.unwrap();
-    assert!(matches!(result, Ok(()) | Err(StoreError::Locked(_))), "{result:?}");
-    assert!(begun.elapsed() >= TTL);
-}
 
 /// A word of life that is on its way when a holder lets go may not be its last.
 #[tokio::test(flavor = "multi_thread")]

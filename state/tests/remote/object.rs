@@ -1,6 +1,6 @@
 //! Object stores: in memory, with faults in between, and the services themselves.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use state::cipher::Cipher;
 use state::conformance::{self, Place, records, snapshot};
 use state::object::BucketStore;
 use state::open::Environment;
-use state::{Store, StoreError};
+use state::{Holder, Store, StoreError};
 
 use super::faulty::{TTL, drive_out, faulty, initialised, is_fenced, locked, names, on};
 use super::servers::{Server, azurite, http, moto, s3rver};
@@ -191,26 +191,27 @@ async fn azure_conforms() {
     .await;
 }
 
+/// The holder's tasks end with it. Its container is started again: the next run has the same host's
+/// name and the same process number, and a process of that number is there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_holders_lock_is_free_after_its_time() {
-    let (service, store) = faulty();
+    let (_, store) = faulty();
     initialised(&store).await;
-    let held = locked(&store, "killed").await;
-    service.still.store(true, Ordering::SeqCst);
-    std::mem::forget(held);
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    let waiting = store.clone();
+    let at =
+        |run: &str| Holder { host: "container".to_owned(), pid: std::process::id(), ..holder(run) };
+    let (killed, wanted) = (store.clone(), at("killed"));
+    let process = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        std::mem::forget(runtime.block_on(killed.lock(&wanted, Duration::ZERO)).unwrap());
+        runtime.shutdown_background();
+    });
+    process.join().unwrap();
+    assert_eq!(store.load().await.unwrap().holder, Some(at("killed")));
     let begun = Instant::now();
-    let next =
-        tokio::spawn(async move { waiting.lock(&holder("next"), Duration::ZERO).await.map(drop) });
-    // The dead holder says no more; the living one's words go through.
-    tokio::time::sleep(TTL + TTL / 4).await;
-    assert!(!next.is_finished(), "it was not waited out");
-    service.still.store(false, Ordering::SeqCst);
-    let result = next.await.unwrap();
-    // In this process the killed holder's task lives on: either it spoke again, or it is driven out.
-    assert!(begun.elapsed() >= TTL + TTL / 4);
-    assert!(matches!(result, Ok(()) | Err(StoreError::Locked(_))), "{result:?}");
+    let mut held = store.lock(&at("next"), Duration::ZERO).await.unwrap();
+    assert!(begun.elapsed() >= TTL + TTL / 2, "it was not waited out");
+    assert!(begun.elapsed() < TTL * 4, "{:?}", begun.elapsed());
+    held.append(&records(0..1)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -481,6 +482,116 @@ async fn an_error_shows_no_address() {
     let error = store.lock(&holder("a"), Duration::ZERO).await.map(drop).unwrap_err();
     let text = format!("{error} {error:?}");
     assert!(!text.contains("canary"), "{text}");
+}
+
+/// A service that answers everything with a redirect to another one, and what that one was asked.
+#[cfg(feature = "s3")]
+fn redirecting() -> (u16, Arc<AtomicU32>) {
+    let (front, back) = (listener(), listener());
+    let (port, to) = (front.local_addr().unwrap().port(), back.local_addr().unwrap().port());
+    let asked = Arc::new(AtomicU32::new(0));
+    let counted = asked.clone();
+    let answer = format!(
+        "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:{to}/elsewhere\r\n\
+         Content-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    std::thread::spawn(move || {
+        for client in front.incoming().flatten() {
+            answer_with(client, &answer);
+        }
+    });
+    std::thread::spawn(move || {
+        for client in back.incoming().flatten() {
+            counted.fetch_add(1, Ordering::SeqCst);
+            answer_with(client, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    (port, asked)
+}
+
+#[cfg(feature = "s3")]
+fn listener() -> std::net::TcpListener {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap()
+}
+
+#[cfg(feature = "s3")]
+fn answer_with(mut client: std::net::TcpStream, answer: &str) {
+    use std::io::{Read as _, Write as _};
+    let mut bytes = [0; 4096];
+    if client.read(&mut bytes).is_ok_and(|count| count > 0) {
+        client.write_all(answer.as_bytes()).ok();
+    }
+    client.shutdown(std::net::Shutdown::Both).ok();
+}
+
+/// The signature and the token of a session would go where nobody said.
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread")]
+async fn no_redirect_is_followed() {
+    let (port, elsewhere) = redirecting();
+    let store = s3(port, "x");
+    for result in [
+        store.load().await.map(drop),
+        store.lock(&holder("a"), Duration::ZERO).await.map(drop),
+        store.restore(&holder("a"), &snapshot(1)).await.map(drop),
+    ] {
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("sends requests elsewhere, which is not followed"), "{error}");
+        assert!(error.contains("(status 307)"), "{error}");
+    }
+    assert_eq!(elsewhere.load(Ordering::SeqCst), 0);
+}
+
+/// A service that takes a connection and says nothing is given up in time, and said to be silent.
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_service_is_an_error_in_time() {
+    let listener = listener();
+    let store = s3(listener.local_addr().unwrap().port(), "x");
+    let begun = Instant::now();
+    let error = store.load().await.map(drop).unwrap_err().to_string();
+    assert!(error.contains("(no answer in time)"), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(45), "{:?}", begun.elapsed());
+}
+
+/// What a spec says becomes a part of a host's name.
+#[test]
+fn no_part_of_a_host_leads_elsewhere() {
+    let right = [
+        ("s3", [("bucket", "bucket"), ("prefix", "x"), ("region", "eu-west-1")]),
+        ("azure", [("container", "container"), ("prefix", "x"), ("account", "account1")]),
+        ("gcs", [("bucket", "bucket"), ("prefix", "x"), ("lock_ttl", "15")]),
+    ];
+    for (backend, values) in right {
+        let open = |values: &[(&str, &str)]| {
+            let look = |name: &str| match name {
+                "AZURE_STORAGE_SAS_TOKEN" => Some("sig=canary".to_owned()),
+                name if name.starts_with("AWS_") && name.contains("KEY") => {
+                    (!name.contains("SSE")).then(|| "canary".to_owned())
+                }
+                "GOOGLE_SKIP_SIGNATURE" => Some("true".to_owned()),
+                _ => None,
+            };
+            BucketStore::open(&settings(backend, values), &Environment::new(&look), Cipher::off())
+                .map(|store| store.is_some())
+        };
+        match open(&values) {
+            Ok(false) => continue,
+            result => assert_eq!(result, Ok(true), "{backend}"),
+        }
+        for (index, (name, _)) in values.iter().enumerate() {
+            if ["prefix", "lock_ttl"].contains(name) {
+                continue;
+            }
+            for evil in ["evil.example/", "x@evil.example/", "evil.example#", "a:1@evil.example"] {
+                let mut values = values;
+                values[index].1 = evil;
+                let refused = open(&values).unwrap_err();
+                let expected = format!("the `{name}` of `[state]` is not the name of one");
+                assert_eq!(refused.message, expected, "{backend}");
+            }
+        }
+    }
 }
 
 /// A container in the emulator, with its own tool's signature: a request that anybody may send

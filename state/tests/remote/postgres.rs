@@ -1,7 +1,7 @@
 //! PostgreSQL.
 
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -301,6 +301,85 @@ async fn a_database_that_is_gone_is_an_error_in_time() {
     wire.deaf.store(true, Ordering::SeqCst);
     assert!(is_fenced(&held.append(&records(0..1)).await));
     assert!(is_fenced(&held.append(&records(0..1)).await), "it stays so");
+}
+
+/// Stands between client and server like a box that forgets: connections of before it forgot stay
+/// open and say nothing more, new ones work.
+fn forgetful(port: u16) -> (u16, Arc<AtomicU32>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let front = listener.local_addr().unwrap().port();
+    let age = Arc::new(AtomicU32::new(0));
+    let now = age.clone();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            let born = now.load(Ordering::SeqCst);
+            for (mut from, mut to) in [
+                (client.try_clone().unwrap(), server.try_clone().unwrap()),
+                (server.try_clone().unwrap(), client.try_clone().unwrap()),
+            ] {
+                let now = now.clone();
+                std::thread::spawn(move || {
+                    use std::io::{Read as _, Write as _};
+                    let mut bytes = vec![0; 65536];
+                    while let Ok(count @ 1..) = from.read(&mut bytes) {
+                        if now.load(Ordering::SeqCst) == born {
+                            to.write_all(&bytes[..count]).ok();
+                        }
+                    }
+                    if now.load(Ordering::SeqCst) == born {
+                        to.shutdown(std::net::Shutdown::Both).ok();
+                    }
+                });
+            }
+        }
+    });
+    (front, age)
+}
+
+/// A connection that was forgotten on the way is made again, and the run goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_went_silent_is_made_again() {
+    let Some((server, _, name)) = place() else { return };
+    let (port, age) = forgetful(server.server.port);
+    let url = format!("postgres://plumb:{PASSWORD}@127.0.0.1:{port}/postgres");
+    // Patience is counted from when silence was noticed: it is less than that took.
+    let store = store_at(&url, &name).answer(Duration::from_secs(3));
+    let store = store.patience(Duration::from_secs(2));
+    let first = initialised(&store).await;
+    let mut held = store.lock(&holder("a"), Duration::ZERO).await.unwrap();
+    held.append(&records(0..1)).await.unwrap();
+    age.fetch_add(1, Ordering::SeqCst);
+    let begun = Instant::now();
+    held.append(&records(1..2)).await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    age.fetch_add(1, Ordering::SeqCst);
+    held.save(&snapshot(1), &first).await.unwrap();
+    held.append(&records(2..3)).await.unwrap();
+    age.fetch_add(1, Ordering::SeqCst);
+    held.release().await.unwrap();
+    let loaded = store.load().await.unwrap();
+    assert_eq!((loaded.snapshot, loaded.records), (Some(snapshot(1)), records(2..3)));
+}
+
+/// A server that takes connections and stands still: whoever only reads is told so, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_says_nothing_is_an_error_in_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let store = store_at(&format!("postgres://plumb:{PASSWORD}@127.0.0.1:{port}/postgres"), "x");
+    let store = store.answer(Duration::from_millis(1500));
+    let begun = Instant::now();
+    for result in [
+        store.load().await.map(drop),
+        store.lock(&holder("a"), Duration::ZERO).await.map(drop),
+        store.past(1).await.map(drop),
+    ] {
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("it did not answer within 2 seconds"), "{error}");
+        assert!(!error.contains("canary"), "{error}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -73,14 +73,30 @@ fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
-/// Says that a test is skipped, and that it must not be where everything was to be installed.
+/// Says that a test is skipped, and that it must not be where its server was to be installed: by
+/// `PLUMB_TEST_SERVERS_REQUIRED`, the first words of those servers, or `all`.
 fn skipped<T>(what: &str) -> Option<T> {
+    let required = std::env::var("PLUMB_TEST_SERVERS_REQUIRED").unwrap_or_default();
     assert!(
-        std::env::var_os("PLUMB_TEST_SERVERS_REQUIRED").is_none(),
-        "no {what} here, and PLUMB_TEST_SERVERS_REQUIRED is set"
+        !is_required(what, &required),
+        "no {what} here, and PLUMB_TEST_SERVERS_REQUIRED is `{required}`"
     );
     eprintln!("skipped: no {what} here");
     None
+}
+
+fn is_required(what: &str, required: &str) -> bool {
+    let name = what.split(' ').next().unwrap_or_default();
+    required.split_whitespace().any(|word| word == "all" || word.eq_ignore_ascii_case(name))
+}
+
+#[test]
+fn a_server_that_was_installed_is_required() {
+    assert!(is_required("PostgreSQL", " postgresql moto"));
+    assert!(is_required("moto (S3)", " postgresql moto"));
+    assert!(is_required("s3rver (S3)", "all"));
+    assert!(!is_required("s3rver (S3)", " postgresql moto"));
+    assert!(!is_required("PgBouncer", ""));
 }
 
 /// What `.ci/servers` installed.

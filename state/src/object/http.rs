@@ -1,0 +1,79 @@
+//! The HTTP client under the object stores' clients: what carries credentials goes to the host that
+//! was asked for, and nowhere else. It follows no redirect, sends no referer and uses no proxy of the
+//! environment, as the provider does (`docs/state.md`). And it does not wait for ever: a connection
+//! that went silent is given up, and another one made.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use object_store::client::{
+    ClientConfigKey, HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService,
+};
+use object_store::{ClientOptions, Error};
+
+/// How long a service may be silent that was sent little.
+const SILENCE: Duration = Duration::from_secs(10);
+/// How long a request may take in all.
+const TOTAL: Duration = Duration::from_mins(2);
+/// What is longer takes its time to be sent, and that is no silence of the service.
+const LITTLE: usize = 256 * 1024;
+
+/// Makes the clients. See the module.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Connector;
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let allows_http = options.get_config_value(&ClientConfigKey::AllowHttp);
+        let is_plain = allows_http.as_deref() == Some("true");
+        let connect = connect_timeout(options);
+        let client = |silence| build(is_plain, connect, silence);
+        Ok(HttpClient::new(Clients { quick: client(SILENCE)?, patient: client(TOTAL)? }))
+    }
+}
+
+/// Five seconds, or fewer where the client asks for that: whether a machine has an account of its own
+/// is asked of an address at which nobody else answers.
+fn connect_timeout(options: &ClientOptions) -> Duration {
+    let given = options.get_config_value(&ClientConfigKey::ConnectTimeout);
+    let seconds = given.and_then(|text| text.strip_suffix('s')?.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(5)).min(Duration::from_secs(5))
+}
+
+fn build(
+    is_plain: bool,
+    connect: Duration,
+    silence: Duration,
+) -> object_store::Result<reqwest::Client> {
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .no_proxy()
+        // What is sent again, and when, the store's client decides.
+        .retry(reqwest::retry::never())
+        .https_only(!is_plain)
+        .user_agent(concat!("plumb/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(connect)
+        .timeout(TOTAL)
+        .read_timeout(silence)
+        // Below the idle time of common servers: fewer requests meet a closing connection.
+        .pool_idle_timeout(Duration::from_secs(20))
+        .tcp_nodelay(true)
+        .build()
+        .map_err(|source| Error::Generic { store: "HTTP", source: Box::new(source) })
+}
+
+#[derive(Debug)]
+struct Clients {
+    quick: reqwest::Client,
+    patient: reqwest::Client,
+}
+
+#[async_trait]
+impl HttpService for Clients {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let is_little = request.body().content_length() <= LITTLE;
+        let client = if is_little { &self.quick } else { &self.patient };
+        client.call(request).await
+    }
+}
