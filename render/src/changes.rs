@@ -96,7 +96,11 @@ impl<'a> Changes<'a> {
             return views.iter().filter_map(lost).collect();
         }
         let changes = self.of_plan.iter().flat_map(OfPlan::changes);
-        let lost = |change: &Change| Some((change.address.to_string(), change.loss.clone()?));
+        // Few lose something, so the address is written out only then.
+        let lost = |change: &Change| {
+            let loss = change.loss.clone()?;
+            Some((change.address.to_string(), loss))
+        };
         changes.filter_map(lost).collect()
     }
 

@@ -37,7 +37,7 @@ pub(super) fn look_around(planner: &mut Planner<'_>) {
         }
         for instance in instances.unwrap_or_default() {
             let object = as_it_is(planner, resource, &instance);
-            planner.planned.insert(&instance.address, object);
+            planner.planned.insert(&resource.block, instance.address.key.as_ref(), object);
         }
     }
 }

@@ -78,7 +78,7 @@ const OPEN_MAX: usize = 8_192;
 pub(super) struct Planner<'a> {
     pub(super) input: &'a PlanInput<'a>,
     pub(super) diagnostics: Diagnostics,
-    pub(super) planned: Planned,
+    pub(super) planned: Planned<'a>,
     pub(super) locals: LocalCache,
     pub(super) drafts: Vec<Draft>,
     pub(super) handled: FxHashSet<Address>,
@@ -203,7 +203,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The instances of a block.
-    fn expand(&mut self, resource: &ResourceConfig) -> Vec<Instance> {
+    fn expand(&mut self, resource: &'a ResourceConfig) -> Vec<Instance> {
         let scope = SpecScope::new(self.input.config, &self.planned, &self.locals);
         let instances = wanted::expand(resource, &scope, &mut self.diagnostics);
         if resource.for_each.is_some() {
@@ -217,7 +217,7 @@ impl<'a> Planner<'a> {
         if open.len() < PART * 2 {
             for (resource, instance) in open.drain(..) {
                 let outcome = instance::decide(self, resource, &instance);
-                self.take(instance.address, outcome);
+                self.take(resource, instance.address, outcome);
             }
             return;
         }
@@ -228,17 +228,16 @@ impl<'a> Planner<'a> {
             let decide = instances.map(|(resource, it)| instance::decide(planner, resource, it));
             decide.collect::<Vec<_>>()
         });
-        let instances = open.drain(..).map(|(_, instance)| instance);
-        for (instance, outcome) in instances.zip(decided.into_iter().flatten()) {
-            self.take(instance.address, outcome);
+        for ((resource, instance), outcome) in open.drain(..).zip(decided.into_iter().flatten()) {
+            self.take(resource, instance.address, outcome);
         }
     }
 
     /// Takes over what came of an instance.
-    fn take(&mut self, address: Address, outcome: Outcome) {
+    fn take(&mut self, resource: &'a ResourceConfig, address: Address, outcome: Outcome) {
         let Outcome { object, draft, is_enabled, notes } = outcome;
         self.note(notes);
-        self.planned.insert(&address, object);
+        self.planned.insert(&resource.block, address.key.as_ref(), object);
         if let Some(draft) = draft {
             if draft.held == Some(Hold::InDoubt) {
                 self.held.insert(address.clone());

@@ -17,8 +17,8 @@ use crate::value::{Attributes, Datum, Path, Paths, Value};
 
 /// The planned objects so far, by block.
 #[derive(Default)]
-pub(super) struct Planned {
-    blocks: FxHashMap<Block, Instances>,
+pub(super) struct Planned<'a> {
+    blocks: FxHashMap<&'a Block, Instances>,
 }
 
 /// The instances of one block.
@@ -29,15 +29,15 @@ enum Instances {
     Many(BTreeMap<Name, Datum>),
 }
 
-impl Planned {
+impl<'a> Planned<'a> {
     /// Makes room for some blocks more: growing step by step would look at each of them often.
     pub(super) fn reserve(&mut self, blocks: usize) {
         self.blocks.reserve(blocks);
     }
 
     /// Declares a block with `for_each`, so that it is known even when it has no instance.
-    pub(super) fn declare_many(&mut self, block: &Block) {
-        self.blocks.insert(block.clone(), Instances::Many(BTreeMap::new()));
+    pub(super) fn declare_many(&mut self, block: &'a Block) {
+        self.blocks.insert(block, Instances::Many(BTreeMap::new()));
     }
 
     /// Says whether an instance was planned.
@@ -49,17 +49,15 @@ impl Planned {
         }
     }
 
-    /// Adds the object of an instance.
-    pub(super) fn insert(&mut self, address: &Address, object: Datum) {
-        match &address.key {
+    /// Adds the object of an instance of a block.
+    pub(super) fn insert(&mut self, block: &'a Block, key: Option<&Name>, object: Datum) {
+        match key {
             None => {
-                self.blocks.insert(address.block.clone(), Instances::One(object));
+                self.blocks.insert(block, Instances::One(object));
             }
             Some(key) => {
-                let instances = self
-                    .blocks
-                    .entry(address.block.clone())
-                    .or_insert_with(|| Instances::Many(BTreeMap::new()));
+                let instances =
+                    self.blocks.entry(block).or_insert_with(|| Instances::Many(BTreeMap::new()));
                 if let Instances::Many(objects) = instances {
                     objects.insert(key.clone(), object);
                 }
@@ -76,7 +74,7 @@ pub(super) fn object(attributes: impl Into<Arc<Attributes>>, sensitive: Paths) -
 /// The scope of one spec. It remembers which resources were looked at.
 pub(super) struct SpecScope<'a> {
     config: &'a Config,
-    planned: &'a Planned,
+    planned: &'a Planned<'a>,
     locals: &'a LocalCache,
     each: Option<&'a Each>,
     touched: RefCell<Vec<Address>>,
@@ -108,7 +106,11 @@ impl LocalCache {
 
 impl<'a> SpecScope<'a> {
     /// The scope outside any instance.
-    pub(super) fn new(config: &'a Config, planned: &'a Planned, locals: &'a LocalCache) -> Self {
+    pub(super) fn new(
+        config: &'a Config,
+        planned: &'a Planned<'a>,
+        locals: &'a LocalCache,
+    ) -> Self {
         Self { config, planned, locals, each: None, touched: RefCell::default() }
     }
 

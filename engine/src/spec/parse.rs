@@ -60,7 +60,10 @@ fn read(
 ) -> Option<(Document, Diagnostics)> {
     let mut found = Found::default();
     let pieces = pieces(texts, in_pieces, &mut found);
-    for part in work::map(workers, pieces.len(), |at| pieces[at].read()) {
+    let parts = work::map(workers, pieces.len(), |at| pieces[at].read());
+    // Growing step by step would copy a large list often.
+    found.resources.reserve(parts.iter().flatten().map(|part| part.resources.len()).sum());
+    for part in parts {
         found.join(part?);
     }
     let (document, diagnostics, repeated) = found.into_document();

@@ -70,13 +70,14 @@ pub fn resolve_with(
     let (mut config, resources, diagnostics) = check(&document, input, workers);
     let expressions = document.locals.into_iter().map(|(name, item)| (name, item.value));
     config.locals = expressions.collect();
-    let resources = document.resources.into_iter().zip(resources);
     let plain = Arc::default();
-    config.resources = resources
-        .filter_map(|((block, raw), (managed, checked))| {
-            Some((block.clone(), checked.into_config((block, raw), managed?, &plain)))
-        })
-        .collect();
+    // Growing step by step would copy a large list often.
+    let mut configs = Vec::with_capacity(resources.len());
+    let resources = document.resources.into_iter().zip(resources);
+    configs.extend(resources.filter_map(|((block, raw), (managed, checked))| {
+        Some((block.clone(), checked.into_config((block, raw), managed?, &plain)))
+    }));
+    config.resources = configs.into_iter().collect();
     (config, diagnostics)
 }
 
@@ -133,7 +134,11 @@ fn resources(
     let comparisons = names.comparisons_left();
     let checked = work::map(workers, parts.len(), |part| check(parts[part]));
     if checked.iter().all(|(_, found)| found.is_empty()) {
-        return checked.into_iter().flat_map(|(checked, _)| checked).collect();
+        let mut all = Vec::with_capacity(blocks.len());
+        for (checked, _) in checked {
+            all.extend(checked);
+        }
+        return all;
     }
     // Suggestions end with the comparisons that are left: one block after the other, then.
     names.limit_comparisons(comparisons);
