@@ -30,9 +30,9 @@ impl DeskHeld {
     /// Whether a write fails, and if so whether it was written all the same.
     fn fails(&mut self, what: &str) -> Option<bool> {
         let rates = &self.runner.rates;
-        let written = if self.runner.chance(rates.write_fails) {
+        let written = if self.runner.strikes("write_fails", rates.write_fails) {
             false
-        } else if self.runner.chance(rates.write_lies) {
+        } else if self.runner.strikes("write_lies", rates.write_lies) {
             true
         } else {
             return None;

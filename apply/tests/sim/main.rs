@@ -142,7 +142,22 @@ fn schedules_hold() {
     let first = total.failed.first().map(|(seed, _)| report(*seed, None)).unwrap_or_default();
     assert!(total.failed.is_empty(), "{:#?}\n{first}", total.failed);
     // A generator that never makes what it is for proves nothing.
-    for what in ["crashes", "takeovers", "late effects", "doubled", "meddling", "failed writes"] {
+    let events = [
+        "crashes",
+        "takeovers",
+        "power cuts",
+        "late effects",
+        "meddling",
+        "failed writes",
+        "narrowed runs",
+        "saved plans",
+        "stale plans",
+        "disk before",
+        "disk within",
+        "disk after",
+    ];
+    let faults = faults::Rates::default().classes().map(|(class, _)| class);
+    for what in events.into_iter().chain(faults) {
         let count = total.counts.get(what).copied().unwrap_or(0);
         assert!(count >= schedules / 200, "{what}: {count} in {schedules} schedules");
     }

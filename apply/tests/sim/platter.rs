@@ -157,11 +157,11 @@ impl Spindle {
             return no_space();
         }
         let rate = runner.rates.write_fails / 2;
-        if runner.chance(rate) {
+        if runner.strikes("disk before", rate) {
             return no_space();
         }
         let value = work()?;
-        if runner.chance(rate) { no_space() } else { Ok(value) }
+        if runner.strikes("disk after", rate) { no_space() } else { Ok(value) }
     }
 }
 
@@ -212,7 +212,8 @@ impl Disk for Spindle {
             Ok(())
         };
         let runner = &self.runner;
-        if runner.dies_now("a write") || runner.chance(runner.rates.write_fails / 2) {
+        if runner.dies_now("a write") || runner.strikes("disk within", runner.rates.write_fails / 2)
+        {
             let part = runner.with_rng(|rng| rng.index(bytes.len() + 1));
             put(&bytes[..part])?;
             return if self.bug == Some(Bug::ShortWritesAreWrites) { Ok(()) } else { no_space() };

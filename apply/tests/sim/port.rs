@@ -26,7 +26,7 @@ impl Runner {
         self.latency().await;
         lock(&self.sky).catch_up();
         self.boundary(what).await;
-        if self.chance(self.rates.looks_fail) {
+        if self.strikes("looks_fail", self.rates.looks_fail) {
             self.note(format_args!("{what} fails"));
             return Err(Self::doubt("the look failed"));
         }
@@ -45,7 +45,7 @@ impl Runner {
         let ago = self.behind_ms();
         let objects = lock(&self.sky).ago(ago);
         let own = objects.iter().filter(|(_, live)| &*live.ty == ty);
-        own.filter(|_| !self.chance(self.rates.incomplete))
+        own.filter(|_| !self.strikes("incomplete", self.rates.incomplete))
             .map(|(id, live)| self.object(id, live))
             .collect()
     }
@@ -130,13 +130,13 @@ impl Provider for Cloud {
         };
         let id = call.id.map_or("", |id| &id.0);
         runner.note(format_args!("{words} {} {id} for {address}", call.ty));
-        for (rate, kind) in [
-            (rates.not_sent, Kind::NotSent),
-            (rates.throttled, Kind::Throttled { after: None }),
-            (rates.refused, Kind::Rejected),
-            (rates.unauthenticated, Kind::Unauthenticated),
+        for (class, rate, kind) in [
+            ("not_sent", rates.not_sent, Kind::NotSent),
+            ("throttled", rates.throttled, Kind::Throttled { after: None }),
+            ("refused", rates.refused, Kind::Rejected),
+            ("unauthenticated", rates.unauthenticated, Kind::Unauthenticated),
         ] {
-            if runner.chance(rate) {
+            if runner.strikes(class, rate) {
                 runner.note(format_args!("  {kind:?}"));
                 return Err(Error::new(kind, "a fault"));
             }
@@ -158,17 +158,16 @@ impl Provider for Cloud {
 
 impl Runner {
     async fn send(&self, request: Request) -> Result<Reply, Error> {
-        let rates = &self.rates;
         let mut wire = Wire { runner: self, request: Some(request) };
         self.latency().await;
         self.die_at("on the wire").await;
         let request = wire.request.take().unwrap();
         drop(wire);
-        if self.chance(rates.lost_before) {
+        if self.strikes("lost_before", self.rates.lost_before) {
             self.note("  lost before");
             return Err(Self::doubt("no answer"));
         }
-        if self.chance(rates.late) {
+        if self.strikes("late", self.rates.late) {
             let after = self.with_rng(|rng| rng.below(LATE_MS));
             self.note("  late");
             let mut sky = lock(&self.sky);
@@ -180,7 +179,7 @@ impl Runner {
             let mut sky = lock(&self.sky);
             sky.catch_up();
             let first = self.reply(&mut sky, &request);
-            if self.chance(rates.doubled) {
+            if self.strikes("doubled", self.rates.doubled) {
                 sky.doubles(&request);
                 let second = self.reply(&mut sky, &request);
                 if self.with_rng(|rng| rng.per_mille(500)) { second } else { first }
@@ -190,17 +189,17 @@ impl Runner {
         };
         self.latency().await;
         self.boundary("answer").await;
-        if self.chance(rates.lost_after) {
+        if self.strikes("lost_after", self.rates.lost_after) {
             self.note("  lost after");
             return Err(Self::doubt("no answer"));
         }
         let reply = done?;
-        if self.chance(rates.still_waiting) {
+        if self.strikes("still_waiting", self.rates.still_waiting) {
             self.note("  still waiting");
             return Err(Error::new(Kind::StillWaiting, "it is not ready"));
         }
         // Some answers do not show what was made.
-        if self.chance(rates.bare) {
+        if self.strikes("bare", self.rates.bare) {
             self.note("  bare");
             return Ok(Reply { object: None });
         }

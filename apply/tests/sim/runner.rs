@@ -32,6 +32,8 @@ pub(crate) struct Runner {
     pub(crate) narrow: Option<(Narrow, String)>,
     pub(crate) rates: Rates,
     rng: Mutex<Rng>,
+    /// How often a fault of each class struck.
+    pub(crate) struck: Mutex<BTreeMap<&'static str, u64>>,
     boundaries: AtomicU64,
     crash_at: Option<u64>,
     pause: Option<(u64, u64)>,
@@ -59,6 +61,7 @@ impl Runner {
             narrow: None,
             rates: Rates::default(),
             rng: Mutex::new(Rng::new(seed)),
+            struck: Mutex::default(),
             boundaries: AtomicU64::new(0),
             crash_at: None,
             pause: None,
@@ -88,6 +91,15 @@ impl Runner {
 
     pub(crate) fn chance(&self, rate: u64) -> bool {
         self.with_rng(|rng| rng.per_mille(rate))
+    }
+
+    /// Whether a fault strikes, counted by its class: what never strikes proves nothing.
+    pub(crate) fn strikes(&self, class: &'static str, rate: u64) -> bool {
+        let strikes = self.chance(rate);
+        if strikes {
+            *self.struck.lock().unwrap().entry(class).or_default() += 1;
+        }
+        strikes
     }
 
     pub(crate) fn random(&self) -> [u8; 32] {
@@ -157,12 +169,12 @@ impl Runner {
 
     /// How far behind a look is.
     pub(crate) fn behind_ms(&self) -> u64 {
-        let stale = self.chance(self.rates.stale);
+        let stale = self.strikes("stale", self.rates.stale);
         if stale { self.with_rng(|rng| rng.below(STALE_MS)) } else { 0 }
     }
 
     pub(crate) async fn latency(&self) {
-        let slow = self.chance(self.rates.slow);
+        let slow = self.strikes("slow", self.rates.slow);
         let ms = self.with_rng(|rng| rng.below(if slow { 60_000 } else { 400 }));
         sleep(Duration::from_millis(ms)).await;
     }

@@ -350,6 +350,9 @@ impl Simulation {
         if let End::Failed(ApplyError::Vanished { .. }) = &end {
             sky.count("vanished");
         }
+        for (class, count) in &*runner.struck.lock().unwrap() {
+            *sky.counts.entry(class).or_default() += count;
+        }
         drop(sky);
         runner.out.notify_one();
         end

@@ -347,7 +347,6 @@ impl Sky {
 
     /// A request is executed twice.
     pub(crate) fn doubles(&mut self, request: &Request) {
-        self.count("doubled");
         self.note("  doubled");
         self.doubled.extend(request.nonce.clone());
     }

@@ -207,7 +207,7 @@ impl Line {
         runner.latency().await;
         lock(&runner.sky).catch_up();
         runner.boundary("look").await;
-        if runner.chance(runner.rates.looks_fail) {
+        if runner.strikes("looks_fail", runner.rates.looks_fail) {
             let (noise, kind) = (self.noise(), runner.with_rng(|rng| rng.below(4)));
             runner.note(format_args!("{words} fails: {noise:?} {kind}"));
             return match kind {
@@ -237,9 +237,9 @@ impl Line {
         let sky = lock(&runner.sky);
         let objects = sky.ago(ago);
         let own = objects.iter().filter(|(_, live)| &*live.ty == ty);
-        let own = own.filter(|_| !runner.chance(runner.rates.incomplete));
+        let own = own.filter(|_| !runner.strikes("incomplete", runner.rates.incomplete));
         let mut shown: Vec<Json> = own.map(|(id, live)| asked.object(&sky, id, live)).collect();
-        if runner.chance(runner.rates.stale)
+        if runner.strikes("stale", runner.rates.stale)
             && let Some(twice) = shown.first().cloned()
         {
             shown.push(twice);
@@ -269,14 +269,13 @@ impl Line {
         runner.die_at("on the wire").await;
         let request = wire.request.take().unwrap();
         drop(wire);
-        let rates = &runner.rates;
-        if runner.chance(rates.lost_before) {
+        if runner.strikes("lost_before", runner.rates.lost_before) {
             made.arrived.store(true, Ordering::Relaxed);
             let noise = self.noise();
             runner.note(format_args!("  lost before: {noise:?}"));
             return noise.answer(asked);
         }
-        if runner.chance(rates.late) {
+        if runner.strikes("late", runner.rates.late) {
             made.arrived.store(true, Ordering::Relaxed);
             let after = runner.with_rng(|rng| rng.below(LATE_MS));
             runner.note("  late");
@@ -289,7 +288,7 @@ impl Line {
             let mut sky = lock(&runner.sky);
             sky.catch_up();
             let first = self.effect(&mut sky, asked, &request, &made);
-            if runner.chance(rates.doubled) {
+            if runner.strikes("doubled", runner.rates.doubled) {
                 sky.doubles(&request);
                 let second = self.effect(&mut sky, asked, &request, &made);
                 if runner.with_rng(|rng| rng.per_mille(500)) { second } else { first }
@@ -299,14 +298,15 @@ impl Line {
         };
         runner.latency().await;
         runner.boundary("answer").await;
-        if runner.chance(rates.lost_after) {
+        if runner.strikes("lost_after", runner.rates.lost_after) {
             let noise = self.noise();
             runner.note(format_args!("  lost after: {noise:?}"));
             made.arrived.store(true, Ordering::Relaxed);
             return noise.answer(asked);
         }
         // Some answers do not show what was made.
-        if answer.status < 300 && asked.alias.is_none() && runner.chance(rates.bare) {
+        if answer.status < 300 && asked.alias.is_none() && runner.strikes("bare", runner.rates.bare)
+        {
             runner.note("  bare");
             let status = runner.with_rng(|rng| *rng.pick(&[200, 201, 202, 204]));
             return Ok(empty(status));
@@ -342,12 +342,12 @@ impl Line {
 
     /// What goes wrong before anything can have happened.
     fn refused_before(&self, asked: &Understood) -> Option<Result<Response, Broken>> {
-        let (runner, rates) = (&*self.0, &self.0.rates);
-        if runner.chance(rates.not_sent) {
+        let runner = &*self.0;
+        if runner.strikes("not_sent", runner.rates.not_sent) {
             runner.note("  not sent");
             return Some(Err(Broken::NotSent("connection refused".to_owned())));
         }
-        if runner.chance(rates.throttled) {
+        if runner.strikes("throttled", runner.rates.throttled) {
             let in_words = asked.alias.is_some() && runner.with_rng(|rng| rng.per_mille(300));
             runner.note("  throttled");
             return Some(Ok(if in_words {
@@ -356,12 +356,12 @@ impl Line {
                 self.throttle()
             }));
         }
-        if runner.chance(rates.refused) {
+        if runner.strikes("refused", runner.rates.refused) {
             let status = runner.with_rng(|rng| *rng.pick(&[400, 405, 409, 410, 413, 422]));
             runner.note(format_args!("  refused {status}"));
             return Some(Ok(asked.refuses(status, "something must be otherwise")));
         }
-        if runner.chance(rates.unauthenticated) {
+        if runner.strikes("unauthenticated", runner.rates.unauthenticated) {
             runner.note("  unauthenticated");
             return Some(Ok(asked.refuses(401, "unauthorized")));
         }
@@ -402,7 +402,7 @@ impl Line {
             return;
         }
         let after = sky.objects.get(id).cloned();
-        let stuck = self.0.chance(self.0.rates.still_waiting);
+        let stuck = self.0.strikes("still_waiting", self.0.rates.still_waiting);
         let drained = after.as_ref().is_some_and(|live| live.number("workers") == Some(0));
         if before.number("workers") > Some(0) && drained {
             let ms = if stuck { 900_000 } else { self.0.with_rng(|rng| rng.below(3_000)) };
