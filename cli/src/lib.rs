@@ -27,6 +27,7 @@ mod runtime;
 mod shell;
 mod signals;
 mod spec_text;
+mod stopping;
 mod stored;
 mod system;
 mod threads;

@@ -16,13 +16,12 @@ use engine::value::{Datum, Paths};
 use render::events::{Progress, json_line};
 use render::shown::Shown;
 use render::view::PlanView;
-use tokio_util::sync::CancellationToken;
 
 use crate::checks::{self, Outcome};
 use crate::error::{CommandError, Kind, Status};
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::signals;
+use crate::stopping::Stopping;
 use crate::stored;
 use crate::system::System;
 
@@ -137,44 +136,15 @@ impl Teller {
     }
 }
 
-/// A token that fires at the first Ctrl-C or SIGTERM. The second ends the process at once, which
-/// the journal is made for.
-pub(crate) fn stop_on_signal(output: &Arc<Output>) -> Result<CancellationToken, CommandError> {
-    let output = Arc::clone(output);
-    signals::stop_or_end(move || {
-        output.talk("stopped at once; the next `plumb apply` looks up what was under way\n");
-        #[expect(clippy::exit, reason = "the user asked twice")]
-        std::process::exit(i32::from(stopped_at_once(&output).code()));
-    })
-}
-
-/// How a run ends that is stopped at once: what was under way is in doubt.
-fn stopped_at_once(output: &Output) -> Status {
-    if output.under_way().is_empty() { Status::Cancelled } else { Status::InDoubt }
-}
-
-/// Waits for `work`, unless it is stopped before anything was begun.
-pub(crate) async fn unless_stopped<T>(
-    stop: &CancellationToken,
-    work: impl Future<Output = Result<T, CommandError>>,
-) -> Result<T, CommandError> {
-    tokio::select! {
-        done = work => done,
-        () = stop.cancelled() => {
-            Err(CommandError::new("stopped before anything was begun").kind(Kind::Cancelled))
-        }
-    }
-}
-
 /// Asks whether to go on.
 pub(crate) async fn confirm(
     question: &'static str,
-    stop: &CancellationToken,
+    stop: &Stopping,
     output: &Arc<Output>,
 ) -> Result<bool, CommandError> {
     let asking = Arc::clone(output);
     let asked = tokio::task::spawn_blocking(move || asking.ask(question));
-    let answer = unless_stopped(stop, async { Ok(asked.await.unwrap_or_default()) }).await?;
+    let answer = stop.unless(async { Ok(asked.await.unwrap_or_default()) }).await?;
     Ok(answer.is_some_and(|answer| matches!(answer.as_str(), "yes" | "y")))
 }
 
@@ -221,8 +191,12 @@ pub(crate) async fn run(
     mut session: Session,
     run: Run<'_>,
     teller: &Teller,
-    stop: &CancellationToken,
+    stop: &Stopping,
 ) -> Result<Status, CommandError> {
+    if let Err(stopped) = stop.begin() {
+        session.close().await?;
+        return Err(stopped);
+    }
     let telling = teller.clone();
     let execution = Execution {
         plan: run.plan,
@@ -231,7 +205,7 @@ pub(crate) async fn run(
         variables: run.variables,
         parallelism: run.parallelism,
         emit: Arc::new(move |event| telling.tell(&event)),
-        stop,
+        stop: stop.token(),
         run: run.name,
     };
     let report = execute(&mut session, &execution).await?;

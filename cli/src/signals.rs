@@ -1,49 +1,134 @@
-//! What the process does when it is asked to stop, by Ctrl-C or by SIGTERM.
+//! The signals that ask the process to stop: Ctrl-C, SIGTERM, and SIGHUP, which comes when the
+//! terminal is gone.
+//!
+//! A thread of its own listens, so that nothing that the process is busy with, be it a large plan or
+//! a pipe that nobody reads, keeps a signal from being noticed. What is done about it is said by
+//! whoever listens; [`crate::stopping`] is how commands do that plan and apply.
+
+use std::sync::mpsc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::CommandError;
+use crate::error::{CommandError, Status};
 
 /// The signals that ask a process to stop.
 struct Stops {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Option<Signal>,
 }
 
 impl Stops {
     /// From here on they no longer end the process by themselves.
-    fn listen() -> Result<Self, CommandError> {
-        let listen = |kind| {
-            signal(kind).map_err(|error| CommandError::caused("cannot listen for signals", &error))
-        };
+    fn listen() -> std::io::Result<Self> {
+        // Who started the process with `nohup` wants it to outlive the terminal.
+        let hangup = (!is_hangup_ignored()).then(|| signal(SignalKind::hangup())).transpose()?;
         let (interrupt, terminate) =
-            (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-        Ok(Self { interrupt, terminate })
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, hangup })
     }
 
     async fn next(&mut self) {
-        tokio::select! { _ = self.interrupt.recv() => {}, _ = self.terminate.recv() => {} }
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => {},
+            _ = self.terminate.recv() => {},
+            _ = hangup => {},
+        }
     }
 }
 
-/// A token that fires at the first of them.
-pub(crate) fn stop_on_signal() -> Result<CancellationToken, CommandError> {
-    stop_or_end(|| {})
+/// Whether the process was started with SIGHUP ignored. Where the system does not say so, it is
+/// left as it is.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    is_ignored(&status, SignalKind::hangup().as_raw_value()).unwrap_or(true)
 }
 
-/// The same; at the second of them `end` is called, which may end the process.
-pub(crate) fn stop_or_end(
-    end: impl FnOnce() + Send + 'static,
-) -> Result<CancellationToken, CommandError> {
-    let mut stops = Stops::listen()?;
+/// Whether a signal is ignored, by what the system says of a process.
+fn is_ignored(status: &str, number: i32) -> Option<bool> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+    Some((mask >> (u32::try_from(number).ok()?.checked_sub(1)?)) & 1 == 1)
+}
+
+/// Calls `asked` each time that the process is asked to stop, from a thread of its own.
+pub(crate) fn listen(asked: impl FnMut() + Send + 'static) -> Result<(), CommandError> {
+    let cannot = |error: &std::io::Error| CommandError::caused("cannot listen for signals", error);
+    let (ready, listening) = mpsc::channel();
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || listener(&ready, asked))
+        .map_err(|error| cannot(&error))?;
+    match listening.recv() {
+        Ok(None) => Ok(()),
+        Ok(Some(error)) => Err(cannot(&error)),
+        Err(_) => Err(CommandError::new("cannot listen for signals")),
+    }
+}
+
+fn listener(ready: &mpsc::Sender<Option<std::io::Error>>, mut asked: impl FnMut()) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    let listened = runtime.and_then(|runtime| {
+        let stops = runtime.block_on(async { Stops::listen() })?;
+        Ok((runtime, stops))
+    });
+    match listened {
+        Ok((runtime, mut stops)) => {
+            // Nobody waits for it who has gone.
+            ready.send(None).ok();
+            loop {
+                runtime.block_on(stops.next());
+                asked();
+            }
+        }
+        Err(error) => drop(ready.send(Some(error))),
+    }
+}
+
+/// A token that fires when the process is asked to stop.
+pub(crate) fn stop_on_signal() -> Result<CancellationToken, CommandError> {
     let stop = CancellationToken::new();
     let fired = stop.clone();
-    tokio::spawn(async move {
-        stops.next().await;
-        fired.cancel();
-        stops.next().await;
-        end();
-    });
+    listen(move || fired.cancel())?;
     Ok(stop)
+}
+
+/// The same; asked twice, the process ends at once, whatever it is at.
+pub(crate) fn stop_or_end() -> Result<CancellationToken, CommandError> {
+    let stop = CancellationToken::new();
+    let fired = stop.clone();
+    listen(move || {
+        if fired.is_cancelled() {
+            end(Status::Cancelled);
+        }
+        fired.cancel();
+    })?;
+    Ok(stop)
+}
+
+/// Ends the process at once.
+#[expect(clippy::exit, reason = "it was asked to, and whoever is busy cannot be told")]
+pub(crate) fn end(status: Status) -> ! {
+    std::process::exit(i32::from(status.code()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ignored_signal_is_known() {
+        let status = "Name:\tplumb\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n";
+        assert_eq!(is_ignored(status, 1), Some(true));
+        assert_eq!(is_ignored(status, 2), Some(false));
+        assert_eq!(is_ignored(status, 13), Some(true));
+        assert_eq!(is_ignored("Name:\tplumb\n", 1), None);
+    }
 }

@@ -53,6 +53,11 @@ pub(crate) fn inside(folder: &Path, name: impl AsRef<Path>) -> PathBuf {
     joined.strip_prefix(".").map_or(joined.clone(), Path::to_owned)
 }
 
+/// Whether a file of this name is part of the spec of its folder.
+pub(crate) fn is_spec_file(name: &str) -> bool {
+    name == "plumb.toml" || name.ends_with(".plumb.toml")
+}
+
 /// The files of a spec: `plumb.toml` first, the others by name.
 fn spec_files(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let fail = |error: std::io::Error| {
@@ -64,7 +69,7 @@ fn spec_files(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
         // Nobody writes such a name into a message, but a file that is left out silently is one
         // whose resources go.
         let shown = name.to_string_lossy();
-        if shown != "plumb.toml" && !shown.ends_with(".plumb.toml") {
+        if !is_spec_file(&shown) {
             continue;
         }
         match name.to_str() {

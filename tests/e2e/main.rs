@@ -24,5 +24,6 @@ mod scale;
 mod sealed;
 mod secrets;
 mod state;
+mod stopping;
 mod sweep;
 mod two_runs;

@@ -111,3 +111,42 @@ fn a_damaged_plan_is_refused() {
     }
     assert!(service.mutations().is_empty());
 }
+
+#[test]
+fn a_plan_is_saved_over_nothing_but_a_plan() {
+    let project = Project::new("[resource.value.a]\ninput = 1\n");
+    project.run(&["apply", "--yes"]).expect(0);
+    project.write("notes.txt", "of somebody");
+    std::os::unix::fs::symlink("notes.txt", project.path("link")).unwrap();
+    let read = |name: &str| std::fs::read_to_string(project.path(name)).unwrap();
+    let kept = ["plumb.toml", ".plumb/state.json", "notes.txt", "link"];
+    let before = kept.map(read);
+    for name in kept.into_iter().chain(["other.plumb.toml", ".plumb/plan.json", "."]) {
+        let said = project.run(&["plan", "--out", name]).expect(1).said();
+        assert!(said.contains("the plan is not saved"), "{name}: {said}");
+    }
+    assert_eq!(kept.map(read), before);
+    assert!(!project.path("other.plumb.toml").exists());
+    for _ in 0..2 {
+        project.run(&["plan", "--out", "plan.json"]).expect(0);
+    }
+    project.run(&["apply", "--yes", "plan.json"]).expect(0);
+}
+
+#[test]
+fn a_pipe_that_a_plan_is_saved_to_stays_one() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let project = Project::new("[resource.value.a]\ninput = 1\n");
+    let pipe = project.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reading = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).unwrap()
+    });
+    project.run(&["plan", "--out", "pipe"]).expect(0);
+    let saved = reading.join().unwrap();
+    assert!(saved.contains("plumb-plan-file/"), "{saved}");
+    assert!(std::fs::symlink_metadata(pipe).unwrap().file_type().is_fifo());
+    project.write("plan.json", saved);
+    project.run(&["apply", "--yes", "plan.json"]).expect(0);
+}

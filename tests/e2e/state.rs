@@ -112,13 +112,13 @@ fn a_plan_file_is_its_owners_only_whatever_was_left_there() {
         assert!(metadata.is_file());
         metadata.permissions().mode() & 0o777
     };
-    project.write("plan.json.new", "left over");
+    project.write(".plan.json.unfinished", "left over");
     let readable = std::fs::Permissions::from_mode(0o644);
-    std::fs::set_permissions(project.path("plan.json.new"), readable).expect("a mode");
+    std::fs::set_permissions(project.path(".plan.json.unfinished"), readable).expect("a mode");
     project.run(&["plan", "--out", "plan.json"]).expect(0);
     assert_eq!(mode(), 0o600);
     project.write("other.txt", "of somebody");
-    std::os::unix::fs::symlink("other.txt", project.path("plan.json.new")).expect("a link");
+    std::os::unix::fs::symlink("other.txt", project.path(".plan.json.unfinished")).expect("a link");
     project.run(&["plan", "--out", "plan.json"]).expect(0);
     assert_eq!(mode(), 0o600);
     let other = std::fs::read_to_string(project.path("other.txt")).expect("it is there");

@@ -15,7 +15,6 @@ use engine::plan::saved::SavedPlan;
 use engine::spec::Config;
 use engine::spec::settings::provider_variables;
 use state::Holder;
-use tokio_util::sync::CancellationToken;
 
 use super::{plan, saved_plan};
 use crate::args::{Apply, Destroy, PlanFormat, Planning, Running};
@@ -27,10 +26,9 @@ use crate::output::Output;
 use crate::planning::{self, Made};
 use crate::providers::Configured;
 use crate::resolved;
-use crate::running::{
-    self, Run, Teller, confirm, recover_open, seal_plain, stop_on_signal, unless_stopped,
-};
+use crate::running::{self, Run, Teller, confirm, recover_open, seal_plain};
 use crate::runtime;
+use crate::stopping::Stopping;
 use crate::stored;
 use crate::system::System;
 use crate::variables;
@@ -111,18 +109,18 @@ impl Asked<'_> {
 /// Plans under the lock, shows, asks, runs.
 async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandError> {
     let Asked { folder, base, running, planning, .. } = *asked;
-    let stop = stop_on_signal(output)?;
+    let stop = Stopping::listen(output)?;
     let teller = Teller::new(output, running.json);
     refuse_unasked(running)?;
     let options = planning::options(planning)?;
-    let folded = stored::load_if_told(folder).await?;
+    let folded = stop.unless(stored::load_if_told(folder)).await?;
     let mut resolved =
         resolved::read(folder, base, &planning.selection.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), &teller, output));
     }
     let variables = resolved.variables();
-    let configured = unless_stopped(&stop, resolved.connect(folder, output)).await?;
+    let configured = stop.unless(resolved.connect(folder, output)).await?;
     let request = resolved.request(&configured, &options, !planning.no_refresh);
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
         let made = Made::refused_for(resolved, diagnostics);
@@ -130,7 +128,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     }
     let holder = System::holder(if planning.destroy { "destroy" } else { "apply" });
     let opening = asked.open(&holder, &request, &teller);
-    let (session, plan, found) = unless_stopped(&stop, opening).await?;
+    let (session, plan, found) = stop.unless(opening).await?;
     let checks = asked.checks(&resolved.config, output);
     let mut made = planning::finish(resolved, &configured, plan, found)
         .asked_for(&options, !planning.no_refresh);
@@ -161,7 +159,9 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
         Some(config) if ended == Status::Done => {
             let (config, sources, configured) = (&config, &made.sources, &configured);
             let turns = Turns::default();
-            let world = World { config, sources, configured, output, stop: &stop, turns };
+            stop.begin()?;
+            let stop = stop.token();
+            let world = World { config, sources, configured, output, stop, turns };
             check(&world, folder, &teller).await
         }
         _ => Ok(ended),
@@ -199,7 +199,7 @@ struct Shown<'a> {
     made: &'a Made,
     running: &'a Running,
     teller: &'a Teller,
-    stop: &'a CancellationToken,
+    stop: &'a Stopping,
     output: &'a Arc<Output>,
 }
 
@@ -241,20 +241,20 @@ async fn of_file(
     args: &Apply,
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
-    let stop = stop_on_signal(output)?;
+    let stop = Stopping::listen(output)?;
     let teller = Teller::new(output, args.running.json);
     refuse_planning(&args.planning)?;
     let saved = saved_plan::read(file)?;
     refuse_variables(&saved.plan, &Folder::new(base, None)?, &args.planning)?;
     saved_plan::refuse_elsewhere(&saved, base, args.path.as_deref().unwrap_or(file))?;
     let folder = Folder::new(base, None)?;
-    let folded = stored::load(&folder).await?;
+    let folded = stop.unless(stored::load(&folder)).await?;
     let mut names: BTreeSet<_> = saved.plan.base.providers.keys().cloned().collect();
     names.extend(crate::providers::names(&folded.snapshot));
     let given = (base, &args.planning.selection.variables);
     let described = resolved::named_providers(&names, &folder, given, output)?;
     let connecting = described.connect(&folder, &environment::variable, output);
-    let configured = unless_stopped(&stop, connecting).await?;
+    let configured = stop.unless(connecting).await?;
     if configured.missing.has_errors() {
         output.diagnostics(&configured.missing, &Sources::default());
         return Ok(Status::Failed);
@@ -266,7 +266,7 @@ async fn of_file(
         let steps = args.running.steps || output.verbose();
         plan::data(&view, PlanFormat::Text, steps, output);
     }
-    let checked = unless_stopped(&stop, open_checked(&folder, &saved, args, &configured, &teller));
+    let checked = stop.unless(open_checked(&folder, &saved, args, &configured, &teller));
     let (session, holder) = checked.await?;
     let plan = &saved.plan;
     let given = variables::given(

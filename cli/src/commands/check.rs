@@ -11,8 +11,8 @@ use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::resolved;
-use crate::running::{stop_on_signal, unless_stopped};
 use crate::runtime;
+use crate::stopping::Stopping;
 use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &Check, output: &Arc<Output>) -> Result<Status, CommandError> {
@@ -26,8 +26,8 @@ async fn check(
     args: &Check,
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
-    let stop = stop_on_signal(output)?;
-    let folded = stored::load(folder).await?;
+    let stop = Stopping::listen(output)?;
+    let folded = stop.unless(stored::load(folder)).await?;
     let mut resolved = resolved::read(folder, base, &args.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         output.diagnostics(&resolved.diagnostics, &resolved.sources);
@@ -40,7 +40,7 @@ async fn check(
         }
         return Ok(Status::Done);
     }
-    let configured = unless_stopped(&stop, resolved.connect(folder, output)).await?;
+    let configured = stop.unless(resolved.connect(folder, output)).await?;
     if configured.missing.has_errors() {
         output.diagnostics(&configured.missing, &resolved.sources);
         return Ok(Status::Failed);
@@ -50,7 +50,7 @@ async fn check(
         sources: &resolved.sources,
         configured: &configured,
         output,
-        stop: &stop,
+        stop: stop.token(),
         turns: Turns::default(),
     };
     let mut told = |outcome: &Outcome| {
@@ -58,6 +58,7 @@ async fn check(
             output.data(&checks::text(outcome));
         }
     };
+    stop.begin()?;
     let outcomes = world.run(folded.snapshot, &mut told).await?;
     show(&outcomes, args.json, output);
     Ok(checks::status(&outcomes))

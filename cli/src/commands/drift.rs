@@ -10,15 +10,15 @@ use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning;
-use crate::running::{stop_on_signal, unless_stopped};
 use crate::runtime;
+use crate::stopping::Stopping;
 
 pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
     let planning = args.planning();
+    let stop = Stopping::listen(output)?;
     let (made, question) = runtime::wait_for(async {
-        let stop = stop_on_signal(output)?;
-        unless_stopped(&stop, planning::plan_anyway(&folder, base, &planning, output)).await
+        stop.unless(planning::plan_anyway(&folder, base, &planning, output)).await
     })?;
     output.diagnostics(&made.diagnostics, &made.sources);
     if made.plan.is_none() {

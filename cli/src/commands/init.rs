@@ -8,6 +8,7 @@ use crate::args::FolderArg;
 use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::shell;
+use crate::spec_text;
 
 /// The spec that is written: the quickstart of the examples.
 const SPEC: &str = include_str!("../../../examples/quickstart/plumb.toml");
@@ -21,7 +22,7 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
     for entry in std::fs::read_dir(&folder).map_err(fail)? {
         let name = entry.map_err(fail)?.file_name();
         let name = name.to_string_lossy();
-        if name == "plumb.toml" || name.ends_with(".plumb.toml") {
+        if spec_text::is_spec_file(&name) {
             let found = folder.join(&*name);
             return Err(CommandError::new(format!("there is a spec already: {}", found.display()))
                 .help("give another folder: `plumb init DIR`"));

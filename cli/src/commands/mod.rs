@@ -9,6 +9,7 @@ mod init;
 mod job;
 mod output;
 pub(crate) mod plan;
+mod plan_file;
 mod resolve;
 mod saved_plan;
 mod schema;

@@ -75,6 +75,14 @@ pub enum UnreadablePlan {
     Changed,
 }
 
+/// Whether a text that begins so is a plan file, of whatever version and however damaged.
+pub fn is_plan<'a>(head: &'a [u8]) -> bool {
+    let name = FORMAT.split('/').next().unwrap_or_default();
+    let tokens = [b"{".as_slice(), b"\"format\"", b":", b"\"", name.as_bytes(), b"/"];
+    let after = |left: &'a [u8], token: &&[u8]| left.trim_ascii_start().strip_prefix(*token);
+    tokens.iter().try_fold(head, after).is_some()
+}
+
 /// Reads a plan.
 pub fn read(text: &str) -> Result<SavedPlan, UnreadablePlan> {
     let not_a_plan = |error: &dyn std::fmt::Display| UnreadablePlan::NotAPlan(error.to_string());

@@ -12,7 +12,7 @@ use crate::args::job::Run;
 use crate::error::{CommandError, Kind, Status};
 use crate::jobs::{self, Connected, Ended, Telling};
 use crate::output::Output;
-use crate::signals::stop_on_signal;
+use crate::signals::stop_or_end;
 
 /// How long the service is asked to hold back the answer of `/runsync`.
 const SYNC_WAIT: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ pub(super) async fn run(
 ) -> Result<Status, CommandError> {
     let submission = input::submission(base, &args.submit.input, args.sync)?;
     let until = args.timeout.map(|timeout| Instant::now() + timeout);
-    let stop = stop_on_signal()?;
+    let stop = stop_or_end()?;
     let connected = tokio::select! {
         connected = jobs::connect(base, &args.submit.target, output) => connected?,
         () = stop.cancelled() => return Err(nothing_sent()),

@@ -13,7 +13,7 @@ use crate::args::job;
 use crate::error::{CommandError, Status};
 use crate::jobs;
 use crate::output::Output;
-use crate::signals::stop_on_signal;
+use crate::signals::stop_or_end;
 
 pub(super) async fn run(
     base: &Path,
@@ -27,7 +27,7 @@ pub(super) async fn run(
     let endpoint = connected.endpoint(&progress)?;
     let job = endpoint.status(&one.job).await.map_err(jobs::failed)?;
     if args.wait {
-        let stop = stop_on_signal()?;
+        let stop = stop_or_end()?;
         let waiting = Waiting { connected: &connected, until, stop, json: one.json };
         return waiting.finish(&endpoint, job, output).await;
     }

@@ -11,14 +11,14 @@ use crate::args::job::One;
 use crate::error::{CommandError, Status};
 use crate::jobs;
 use crate::output::Output;
-use crate::signals::stop_on_signal;
+use crate::signals::stop_or_end;
 
 pub(super) async fn run(
     base: &Path,
     args: &One,
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
-    let stop = stop_on_signal()?;
+    let stop = stop_or_end()?;
     let connected = jobs::connect(base, &args.target, output).await?;
     let progress = jobs::teller(output);
     let endpoint = connected.endpoint(&progress)?;

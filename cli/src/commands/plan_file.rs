@@ -1,0 +1,244 @@
+//! Where `plumb plan --out` saves a plan: what may stand there before, and how it is written.
+//!
+//! Nothing is replaced but a plan file or an empty file. A link is followed; into a device, a pipe
+//! or a stream of the process is written as it is. What Plumb goes by, the spec and what lies in
+//! `.plumb`, is refused whatever it holds. Reading plan files is `saved_plan`'s.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use engine::plan::{Plan, saved};
+use render::view::PlanView;
+use state::disk::{Disk as _, RealDisk};
+
+use super::saved_plan;
+use crate::environment;
+use crate::error::CommandError;
+use crate::folder::STATE_FOLDER;
+use crate::spec_text;
+
+/// How much of a file is looked at to know a plan file.
+const HEAD: u64 = 64;
+
+/// A place that a plan may be saved to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A regular file of this path, which is there or not.
+    File(PathBuf),
+    /// Something that bytes go into.
+    Stream(PathBuf),
+}
+
+/// Looks whether a plan may be saved to `path`.
+pub(super) fn place(path: &Path) -> Result<Place, CommandError> {
+    let shown = path.display();
+    let refuse = |why: &str| {
+        Err(CommandError::new(format!("the plan is not saved: {shown} {why}"))
+            .help("give the name of a file that is not there yet, or of a plan file"))
+    };
+    let fail = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot save the plan to {shown}"), &error)
+    };
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
+            return refuse("is a link to what is not there");
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => return new_file(path),
+        Err(error) => return Err(fail(error)),
+    };
+    if found.is_dir() {
+        return refuse("is a folder");
+    }
+    // What is open already is no file that could be replaced: who opened it would not see it.
+    let is_open = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
+    if !found.is_file() || is_open.iter().any(|place| path.starts_with(place)) {
+        return Ok(Place::Stream(path.to_owned()));
+    }
+    let real = path.canonicalize().map_err(fail)?;
+    if let Some(why) = is_plumbs_own(&real) {
+        return refuse(why);
+    }
+    if found.len() > 0 && !is_plan(&real).map_err(fail)? {
+        return refuse("is there already, and is no plan file");
+    }
+    Ok(Place::File(real))
+}
+
+/// Where there is nothing yet, what is there counts for the folder only.
+fn new_file(path: &Path) -> Result<Place, CommandError> {
+    let fail = |error: &dyn std::error::Error| {
+        CommandError::caused(format_args!("cannot save the plan to {}", path.display()), error)
+    };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(fail(&std::io::Error::from(ErrorKind::InvalidFilename)));
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let real = folder.canonicalize().map_err(|error| fail(&error))?.join(name);
+    match is_plumbs_own(&real) {
+        None => Ok(Place::File(path.to_owned())),
+        Some(why) => {
+            let message = format!("the plan is not saved: {} {why}", path.display());
+            Err(CommandError::new(message).help("give another name"))
+        }
+    }
+}
+
+/// Why nothing is ever saved there.
+fn is_plumbs_own(real: &Path) -> Option<&'static str> {
+    if real.components().any(|part| part.as_os_str() == STATE_FOLDER) {
+        return Some("lies in .plumb, which is Plumb's own");
+    }
+    let name = real.file_name().unwrap_or_default().to_string_lossy();
+    spec_text::is_spec_file(&name).then_some("would be a file of a spec")
+}
+
+fn is_plan(path: &Path) -> std::io::Result<bool> {
+    let mut head = Vec::new();
+    let mut file = File::open(path)?;
+    (&mut file).take(HEAD).read_to_end(&mut head)?;
+    if !state::cipher::is_sealed(&head) {
+        return Ok(saved::is_plan(&head));
+    }
+    file.read_to_end(&mut head)?;
+    let cipher = environment::cipher().ok();
+    Ok(cipher.is_some_and(|cipher| cipher.open(saved_plan::CONTEXT, &head).is_ok()))
+}
+
+/// Writes a plan file: all of it or nothing, and for its owner only.
+pub(super) fn save(
+    path: &Path,
+    plan: &Plan,
+    view: &PlanView<'_>,
+    folder: Option<&str>,
+) -> Result<(), CommandError> {
+    refuse_exposed(plan)?;
+    let view = serde_json::to_value(view)
+        .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
+    let text = saved::write_of(plan, &view, folder);
+    let bytes = environment::cipher()?
+        .seal(saved_plan::CONTEXT, text.as_bytes())
+        .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
+    // Looked at again: planning takes its time.
+    let written = match place(path)? {
+        Place::File(path) => write_private(&path, &bytes),
+        Place::Stream(path) => write_into(&path, &bytes),
+    };
+    written.map_err(|error| {
+        CommandError::caused(format_args!("cannot write the plan to {}", path.display()), &error)
+    })
+}
+
+/// Writes a file that only its owner can read, all of it or nothing.
+fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".unfinished");
+    let unfinished = path.with_file_name(name);
+    let disk = RealDisk;
+    let write = || {
+        // It is made anew: a left-over, or a link, of that name has a mode and a place of its own.
+        let file = disk.create(&unfinished)?;
+        disk.write(&file, bytes)?;
+        disk.sync(&file)?;
+        disk.rename(&unfinished, path)
+    };
+    if let Err(error) = write() {
+        // What made the write fail may keep it there, too; the next one removes it.
+        drop(std::fs::remove_file(&unfinished));
+        return Err(error);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    disk.sync_folder(folder.unwrap_or(Path::new(".")))
+}
+
+/// Writes to what is there, and stays there.
+fn write_into(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut stream = OpenOptions::new().append(true).open(path)?;
+    stream.write_all(bytes)?;
+    stream.flush()
+}
+
+/// A plan file in clear holds no secret: one that would is not written.
+fn refuse_exposed(plan: &Plan) -> Result<(), CommandError> {
+    if environment::cipher()?.is_on() {
+        return Ok(());
+    }
+    let places = engine::plan::exposed(plan);
+    let Some(first) = places.first() else { return Ok(()) };
+    let more = match places.len() {
+        1 => String::new(),
+        more => format!(", and {} more", more - 1),
+    };
+    Err(CommandError::new(format!(
+        "the plan is not saved: the file would hold a secret in clear, {first}{more}"
+    ))
+    .help(format!(
+        "give the secret as a variable with `sensitive = true`, or set {}, with which plan files \
+         are encrypted",
+        state::cipher::VARIABLE
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(path: &Path) -> String {
+        place(path).unwrap_err().message
+    }
+
+    #[test]
+    fn only_a_plan_or_an_empty_file_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let real = |name: &str| Place::File(path(name).canonicalize().unwrap());
+        assert_eq!(place(&path("new")).unwrap(), Place::File(path("new")));
+        std::fs::write(path("empty"), "").unwrap();
+        assert_eq!(place(&path("empty")).unwrap(), real("empty"));
+        std::fs::write(path("plan"), "{\n  \"format\": \"plumb-plan-file/1\",\n torn").unwrap();
+        assert_eq!(place(&path("plan")).unwrap(), real("plan"));
+        std::fs::write(path("notes"), "of somebody").unwrap();
+        assert!(said(&path("notes")).ends_with("is there already, and is no plan file"));
+        std::fs::write(path("other"), "{\n  \"format\": \"plumb-state/1\"").unwrap();
+        assert!(said(&path("other")).ends_with("and is no plan file"));
+        assert!(said(dir.path()).ends_with("is a folder"));
+        assert!(place(&path("nowhere/plan")).is_err());
+    }
+
+    #[test]
+    fn what_plumb_goes_by_is_never_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::create_dir(path(".plumb")).unwrap();
+        for name in [".plumb/state.json", ".plumb/new"] {
+            assert!(said(&path(name)).contains("lies in .plumb"), "{name}");
+        }
+        for name in ["plumb.toml", "more.plumb.toml"] {
+            assert!(said(&path(name)).contains("a file of a spec"), "{name}");
+            // Nor when it is empty, or there is a plan in it by mistake.
+            std::fs::write(path(name), "").unwrap();
+            assert!(said(&path(name)).contains("a file of a spec"), "{name}");
+        }
+        std::os::unix::fs::symlink(".plumb", path("link")).unwrap();
+        assert!(said(&path("link/new")).contains("lies in .plumb"));
+    }
+
+    #[test]
+    fn links_are_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("empty"), "").unwrap();
+        for (to, name) in [("empty", "a"), ("plumb.toml", "b"), ("nothing", "c")] {
+            std::os::unix::fs::symlink(to, path(name)).unwrap();
+        }
+        let Place::File(file) = place(&path("a")).unwrap() else { panic!("no file") };
+        write_private(&file, b"plan").unwrap();
+        assert_eq!(std::fs::read(path("empty")).unwrap(), b"plan");
+        assert!(path("a").is_symlink());
+        assert!(said(&path("c")).ends_with("is a link to what is not there"));
+        std::fs::write(path("plumb.toml"), "").unwrap();
+        assert!(said(&path("b")).contains("a file of a spec"));
+    }
+}

@@ -1,0 +1,113 @@
+//! Asked to stop: while nothing was begun a command ends soon, whatever it is at; what was begun
+//! comes to its end.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::crashes::{expect_exactly, spec};
+use crate::harness::{Project, Service, data, wait_for};
+
+/// So much text that no pipe takes it.
+fn long() -> String {
+    let keys: Vec<String> = (0..3_000).map(|i| format!("\"k{i:05}\"")).collect();
+    format!("[resource.value.v]\nfor_each = [{}]\ninput = \"${{each.key}}\"\n", keys.join(", "))
+}
+
+/// So much to compute that it takes a while.
+fn slow() -> String {
+    let keys: Vec<String> = (0..3_000).map(|i| format!("\"k{i:05}\"")).collect();
+    format!(
+        "[resource.value.v]\nfor_each = [{}]\n\
+         input = '${{length([for i in range(2000) : i * 2])}} ${{each.key}}'\n",
+        keys.join(", ")
+    )
+}
+
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    let sent = std::process::Command::new("kill").args([name, &pid]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// The exit status of a process that ends soon.
+fn ends(mut child: Child) -> Option<i32> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if begin.elapsed() > Duration::from_secs(6) {
+            child.kill().unwrap();
+            panic!("it is still there");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_plan_that_is_being_computed_can_be_stopped() {
+    let project = Project::new(&slow());
+    for (command, name) in [("plan", "-INT"), ("apply", "-TERM"), ("drift", "-HUP")] {
+        let arguments = if command == "apply" { vec![command, "--yes"] } else { vec![command] };
+        let child = project.spawn(&arguments);
+        std::thread::sleep(Duration::from_millis(700));
+        signal(&child, name);
+        assert_eq!(ends(child), Some(130), "{command}");
+    }
+    assert_eq!(project.run(&["state", "list"]).expect(0).stdout, "");
+}
+
+#[test]
+fn a_plan_that_nobody_reads_can_be_stopped() {
+    let project = Project::new(&long());
+    for (arguments, name) in [(vec!["plan"], "-TERM"), (vec!["apply", "--yes"], "-INT")] {
+        let child = project
+            .command(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // The pipe is full by then, or the plan is still being made: both are to be left.
+        std::thread::sleep(Duration::from_millis(1_500));
+        signal(&child, name);
+        assert_eq!(ends(child), Some(130), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_lost_terminal_lets_what_runs_end() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:40"]);
+    let project = Project::with(&spec(20), &service);
+    let out = std::fs::File::create(project.path("stderr.txt")).unwrap();
+    let mut command = project.command(&["apply", "--yes"]);
+    let child = command.stdout(Stdio::null()).stderr(out).spawn().unwrap();
+    wait_for("the first calls", || service.mutations().len() > 5);
+    signal(&child, "-HUP");
+    assert_eq!(ends(child), Some(130));
+    let said = std::fs::read_to_string(project.path("stderr.txt")).unwrap();
+    assert!(said.contains("remain"), "{said}");
+    project.run(&["apply", "--yes"]).expect(0);
+    expect_exactly(|it| service.names(it), 20, "after a hangup");
+}
+
+#[test]
+fn who_is_to_outlive_the_terminal_does() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:40"]);
+    let project = Project::with(&spec(10), &service);
+    let plumb = env!("CARGO_BIN_EXE_plumb");
+    let mut command = std::process::Command::new("nohup");
+    command
+        .args([plumb, "apply", "--yes"])
+        .current_dir(project.path(""))
+        .envs(&service.environment)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let child = command.spawn().unwrap();
+    wait_for("the first calls", || service.mutations().len() > 5);
+    signal(&child, "-HUP");
+    assert_eq!(ends(child), Some(0));
+    expect_exactly(|it| service.names(it), 10, "without a terminal");
+}
