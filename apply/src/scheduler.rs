@@ -83,6 +83,11 @@ impl<'p> Scheduler<'p> {
         self.status[id.0 as usize] = Status::Ready;
     }
 
+    /// Nobody can rely on how the step ended. What waited for it goes on waiting.
+    pub(crate) fn doubt(&mut self, id: StepId) {
+        self.status[id.0 as usize] = Status::Doubted;
+    }
+
     /// The step is done: those that only waited for it are ready.
     pub(crate) fn done(&mut self, id: StepId) {
         self.status[id.0 as usize] = Status::Done;

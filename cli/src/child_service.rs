@@ -8,7 +8,7 @@
 //! itself.
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
+use state::disk::{Disk as _, RealDisk};
 
 use crate::error::{CommandError, chain};
 
@@ -23,6 +24,9 @@ use crate::error::{CommandError, chain};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(25);
+/// More than these bytes are neither addresses nor a port.
+const ADDRESSES_MAX: u64 = 64 * 1024;
+const PORT_MAX: u64 = 16;
 /// How much of the log an error shows, in bytes and in lines.
 const TAIL_BYTES: u64 = 4_096;
 const TAIL_LINES: usize = 5;
@@ -132,12 +136,13 @@ fn client() -> Result<reqwest::Client, CommandError> {
 
 fn read_addresses(data: &Path) -> Result<Option<Addresses>, CommandError> {
     let path = data.join("serve.json");
-    match std::fs::read(&path) {
-        // It is replaced as a whole; what cannot be read is no service, and a start replaces it.
-        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok().filter(on_loopback)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+    // It is replaced as a whole; what cannot be read is no service, and a start replaces it.
+    let addresses = |bytes: Vec<u8>| serde_json::from_slice(&bytes).ok().filter(on_loopback);
+    match RealDisk.read(&path, ADDRESSES_MAX) {
+        Ok(found) => Ok(found.and_then(addresses)),
         Err(error) => {
-            Err(CommandError::caused(format_args!("cannot read {}", path.display()), &error))
+            Err(CommandError::caused(format_args!("cannot read {}", path.display()), &error)
+                .help("remove it: the service writes it anew"))
         }
     }
 }
@@ -201,8 +206,8 @@ fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
 /// The port of the last time, so that addresses that outputs and other programs know stay as they
 /// are; 0 when there was none.
 pub(crate) fn usual_port(data: &Path) -> u16 {
-    let kept = std::fs::read_to_string(port_file(data)).unwrap_or_default();
-    kept.trim().parse().unwrap_or(0)
+    let kept = RealDisk.read(&port_file(data), PORT_MAX).ok().flatten().unwrap_or_default();
+    String::from_utf8(kept).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Keeps the port of a service for the next time.
@@ -240,6 +245,10 @@ fn failure(data: &Path, reason: &str) -> CommandError {
 /// The last lines of the log.
 fn tail(log: &Path) -> Vec<String> {
     let read = || -> std::io::Result<Vec<u8>> {
+        // To open a pipe is to wait for its other end.
+        if !std::fs::metadata(log)?.is_file() {
+            return Ok(Vec::new());
+        }
         let mut file = std::fs::File::open(log)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
@@ -282,6 +291,21 @@ mod tests {
         assert!(read_addresses(dir.path()).unwrap().is_none());
         std::fs::write(dir.path().join("serve.json"), "{ torn").unwrap();
         assert!(read_addresses(dir.path()).unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn what_is_no_file_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["serve.json", "port"] {
+            let made = Command::new("mkfifo").arg(dir.path().join(name)).status().unwrap();
+            assert!(made.success());
+        }
+        let error = read_addresses(dir.path()).err().unwrap();
+        assert!(error.message.contains("no regular file"), "{}", error.message);
+        assert_eq!(usual_port(dir.path()), 0);
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("serve.json")).unwrap();
+        assert!(read_addresses(dir.path()).is_err());
     }
 
     #[tokio::test]

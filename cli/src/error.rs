@@ -163,9 +163,10 @@ impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Locked(holder) => locked(&holder),
-            StoreError::Fenced(_) => Self::new(error.to_string())
-                .kind(Kind::LostLock)
-                .help("another run took over: run the command again once it has ended"),
+            StoreError::Fenced(_) => Self::new(error.to_string()).kind(Kind::LostLock).help(
+                "nothing was begun after that; run the command again, once no other run is at \
+                     it: it goes on from what was written down",
+            ),
             StoreError::Suspicious { what, help } | StoreError::Missing { what, help } => {
                 Self::new(what).kind(Kind::Suspicious).help(help)
             }

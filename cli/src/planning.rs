@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use apply::planning::{Request, make_anyway, recover_in_memory, schemas};
+use apply::session::Folded;
 use engine::address::{Address, Name};
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::digest::Digest;
@@ -13,6 +14,7 @@ use engine::plan::input::{Mode, Options, Target};
 use engine::plan::{Plan, saved};
 use engine::schema::Attribute;
 use render::view::{Aim, PlanView, Units};
+use state::StoreError;
 
 use crate::args::Planning;
 use crate::error::CommandError;
@@ -22,6 +24,9 @@ use crate::providers::Configured;
 use crate::resolved::{self, Resolved};
 use crate::stored;
 use crate::system::System;
+
+/// How often what is live is looked at while another run takes it away.
+const LOOKS_MAX: usize = 10;
 
 /// After how long without an answer the user is told that one is awaited.
 const SLOW: Duration = Duration::from_secs(5);
@@ -106,21 +111,57 @@ pub(crate) async fn plan_anyway(
         return Ok((Made::refused(resolved), None));
     }
     let configured = resolved.connect(folder, output).await?;
-    let mut snapshot = folded.snapshot;
     let request = resolved.request(&configured, &options, !planning.no_refresh);
-    let request = Request { running: folded.holder.is_some(), ..request };
     if let Some(diagnostics) = refuse_unreachable(&request, &configured) {
         return Ok((Made::refused_for(resolved, diagnostics), None));
     }
-    let emit = |_: Event| {};
-    recover_in_memory(&mut snapshot, &request, &System, &emit).await?;
-    let making = make_anyway(&snapshot, &request);
-    let (plan, found, question) = patiently(output, making).await?;
+    let (plan, found, question) = look(folder, folded, &request, output).await?;
     let made =
         made_of(&mut resolved, &configured, plan, found).asked_for(&options, !planning.no_refresh);
     // The process ends soon: taking a large state and spec apart would only take time.
-    std::mem::forget((snapshot, resolved));
-    Ok((made, question.map(CommandError::from)))
+    std::mem::forget(resolved);
+    Ok((made, question))
+}
+
+/// Looks up what is in doubt, observes and decides. What is gone may be what another run took away
+/// since the state was read, so before that is a question, all of it is looked at again.
+async fn look(
+    folder: &Folder,
+    mut folded: Folded,
+    request: &Request<'_>,
+    output: &Output,
+) -> Result<(Plan, Diagnostics, Option<CommandError>), CommandError> {
+    let mut left = LOOKS_MAX;
+    loop {
+        let request = Request { running: folded.holder.is_some(), ..*request };
+        let mut snapshot = folded.snapshot;
+        recover_in_memory(&mut snapshot, &request, &System, &|_: Event| {}).await?;
+        let (plan, found, question) = patiently(output, make_anyway(&snapshot, &request)).await?;
+        let Some(question) = question else {
+            // The process ends soon: taking a large state apart would only take time.
+            std::mem::forget(snapshot);
+            return Ok((plan, found, None));
+        };
+        let was_held = folded.holder.is_some();
+        folded = stored::load(folder).await?;
+        left -= 1;
+        match &folded.holder {
+            // Nobody was at it while it was looked at.
+            None if !was_held && left < LOOKS_MAX - 1 => {
+                return Ok((plan, found, Some(question.into())));
+            }
+            Some(holder) if left == 0 => {
+                let busy = StoreError::Locked(Box::new(holder.clone()));
+                let busy = CommandError::from(busy).help(
+                    "it takes objects away faster than they can be looked at: run the command \
+                     again once it has ended",
+                );
+                return Ok((plan, found, Some(busy)));
+            }
+            _ if left == 0 => return Ok((plan, found, Some(question.into()))),
+            _ => {}
+        }
+    }
 }
 
 /// Waits for a service to be read, and says so when it takes long: silence looks like a hang.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use apply::execute::{Execution, Report, execute};
+use apply::execute::{Execution, Report, execute_anyway};
 use apply::recover::recover;
 use apply::session::Session;
 use apply::{ApplyError, Providers};
@@ -208,7 +208,12 @@ pub(crate) async fn run(
         stop: stop.token(),
         run: run.name,
     };
-    let report = execute(&mut session, &execution).await?;
+    let (report, failure) = execute_anyway(&mut session, &execution).await;
+    if let Some(failure) = failure {
+        teller.close(&kept(session.snapshot())?, false);
+        teller.remaining(&report);
+        return Err(failure.into());
+    }
     // A plan that computes no outputs leaves those that the state has.
     let outputs =
         if run.plan.outputs.is_empty() { kept(session.snapshot()) } else { Ok(outputs(&report)) };

@@ -115,3 +115,66 @@ fn a_stopped_holder_keeps_the_lock_and_loses_nothing() {
     nothing_is_left_to_do(&project, &service);
     assert_eq!(service.mutations().len(), 16);
 }
+
+#[test]
+fn what_another_run_takes_away_is_no_question_of_the_account() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:250"]);
+    let keys: Vec<String> = (0..12).map(|i| format!("\"k{i:02}\"")).collect();
+    let project = Project::with(
+        &format!(
+            "[resource.network_volume.v]\nfor_each = [{}]\nname = \"v-${{each.key}}\"\nsize = 10\n\
+             data_center_id = \"EU-RO-1\"\n",
+            keys.join(", ")
+        ),
+        &service,
+    );
+    project.run(&["apply", "--yes"]).expect(0);
+    let mut child = project.spawn(&["destroy", "--yes"]);
+    let mut looks = 0;
+    while child.try_wait().unwrap().is_none() {
+        for command in ["plan", "drift"] {
+            let ran = project.run(&[command]);
+            // The service may be as quick as the looks: then it is the run that is named.
+            assert!(matches!(ran.code, Some(0 | 2 | 5)), "{:?} {}", ran.code, ran.said());
+            assert!(!ran.said().contains("right account"), "{}", ran.said());
+            looks += 1;
+        }
+    }
+    assert!(looks > 2, "{looks}");
+}
+
+#[test]
+fn what_another_run_is_at_is_a_change() {
+    let folder = data();
+    let service = slow(folder.path());
+    let project = Project::with(&spec(), &service);
+    let mut child = begin(&project, &service);
+    project.run(&["plan", "--detailed-exitcode"]).expect(2);
+    assert!(child.wait().unwrap().success());
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+}
+
+#[test]
+fn a_run_that_lost_its_state_says_how_far_it_came() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:300"]);
+    let project = Project::with(&spec(), &service);
+    let out = |name: &str| std::fs::File::create(project.path(name)).unwrap();
+    let mut command = project.command(&["apply", "--yes", "--json"]);
+    let mut child = command.stdout(out("stdout.txt")).stderr(out("stderr.txt")).spawn().unwrap();
+    crate::harness::wait_for("a call", || !service.mutations().is_empty());
+    std::fs::rename(project.path(".plumb"), project.path("away")).unwrap();
+    let code = child.wait().unwrap().code();
+    let read = |name: &str| std::fs::read_to_string(project.path(name)).unwrap();
+    let (told, said) = (read("stdout.txt"), read("stderr.txt"));
+    assert_eq!(code, Some(6), "{said}");
+    assert!(!said.contains("another run took over"), "{said}");
+    let last: Vec<&str> = told.lines().rev().take(2).collect();
+    assert!(last[0].contains("\"outputs\"") && last[1].contains("\"run_finished\""), "{told}");
+    assert!(!last[1].contains("\"in_doubt\":0"), "{told}");
+    assert!(told.contains("\"step_doubted\""), "{told}");
+    std::fs::rename(project.path("away"), project.path(".plumb")).unwrap();
+    project.run(&["apply", "--yes"]).expect(0);
+    nothing_is_left_to_do(&project, &service);
+}

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::address::Name;
-use engine::event::Event;
+use engine::event::{Event, Summary};
 use engine::journal::Record;
-use engine::plan::Action;
+use engine::plan::{Action, StepId};
 use engine::state::OutputValue;
 use engine::stored::{Stored, seal};
 use engine::value::Paths;
 
-use super::{Report, Run};
+use super::Run;
 use crate::ApplyError;
 use crate::fill::known;
 use crate::scheduler::Status;
 
 impl Run<'_> {
-    pub(super) async fn close(mut self) -> Result<Report, ApplyError> {
+    pub(super) async fn close(&mut self) -> Result<(), ApplyError> {
         self.report.remaining = self.scheduler.not_begun().cloned().collect();
         // A call whose task ended without an answer is in doubt, as after a crash.
         for flight in std::mem::take(&mut self.in_flight).into_values() {
@@ -38,7 +38,49 @@ impl Run<'_> {
             (self.input.emit)(event);
         }
         (self.input.emit)(Event::RunFinished(self.report.summary.clone()));
-        Ok(self.report)
+        Ok(())
+    }
+
+    /// Steps whose intents could not be written down: nothing was called, so they remain.
+    pub(super) fn not_sent(&mut self, steps: Vec<StepId>) {
+        for step in steps {
+            self.land(step);
+            self.scheduler.give_back(step);
+        }
+    }
+
+    /// The end of a run that the store ended: what it was about to write down is in doubt, like the
+    /// calls whose answers it did not wait for.
+    pub(super) fn cut_short(&mut self) {
+        let told = std::mem::take(&mut self.events);
+        let unwritten = told.iter().filter_map(|event| match event {
+            Event::StepFinished { step, .. } | Event::StepFailed { step, .. } => Some(step.clone()),
+            _ => None,
+        });
+        let mut open: BTreeSet<String> = unwritten.collect();
+        open.extend(std::mem::take(&mut self.in_flight).into_keys().map(|step| step.to_string()));
+        let plan = self.input.plan;
+        for step in plan.steps.iter().filter(|step| open.contains(&step.id.to_string())) {
+            self.scheduler.doubt(step.id);
+            let address = step.address.clone();
+            self.report.failures.retain(|failure| {
+                failure.address != address || failure.operation != step.operation
+            });
+            if !self.report.in_doubt.contains(&address) {
+                self.report.in_doubt.push(address.clone());
+            }
+            (self.input.emit)(Event::StepDoubted {
+                step: step.id.to_string(),
+                address,
+                operation: step.operation,
+                reason: "how it ended could not be written down".to_owned(),
+            });
+        }
+        self.report.remaining = self.scheduler.not_begun().cloned().collect();
+        let Summary { skipped, cancelled, .. } = self.report.summary;
+        self.report.summary = Summary { skipped, cancelled, ..Summary::default() };
+        self.count();
+        (self.input.emit)(Event::RunFinished(self.report.summary.clone()));
     }
 
     pub(super) fn count(&mut self) {

@@ -97,13 +97,22 @@ pub struct Failure {
 
 /// Runs a plan to its end, to a stop, or to a failure of the store.
 pub async fn execute(session: &mut Session, input: &Execution<'_>) -> Result<Report, ApplyError> {
+    let (report, failure) = execute_anyway(session, input).await;
+    failure.map_or(Ok(report), Err)
+}
+
+/// The same for who tells how it went: of a run that the store ended, too, there is a report. What
+/// could not be written down is in doubt in it, as it is for the next run.
+pub async fn execute_anyway(
+    session: &mut Session,
+    input: &Execution<'_>,
+) -> (Report, Option<ApplyError>) {
     let mut run = Run::new(session, input);
-    run.open()?;
-    let ended = run.steps().await;
-    // Calls that still run when the store fails have durable intents: the next run looks them up.
-    run.calls.shutdown().await;
-    ended?;
-    run.close().await
+    let failure = run.to_its_end().await.err();
+    if failure.is_some() {
+        run.cut_short();
+    }
+    (run.report, failure)
 }
 
 /// What a task beside the run brought back.
@@ -167,6 +176,16 @@ impl<'a> Run<'a> {
         }
     }
 
+    async fn to_its_end(&mut self) -> Result<(), ApplyError> {
+        self.open()?;
+        let ended = self.steps().await;
+        // Calls that still run when the store fails have durable intents: the next run looks them
+        // up.
+        self.calls.shutdown().await;
+        ended?;
+        self.close().await
+    }
+
     fn open(&mut self) -> Result<(), ApplyError> {
         let plan = self.input.plan;
         let run = self.input.run.to_owned();
@@ -197,13 +216,13 @@ impl<'a> Run<'a> {
     async fn steps(&mut self) -> Result<(), ApplyError> {
         loop {
             let begun = self.begin().await?;
-            // Taken before the write: what came in between counts as well.
-            let mut since = Moment::now();
-            self.session.flush().await?;
-            while !begun.is_empty() && since.elapsed() > SEND_WITHIN {
-                since = Moment::now();
-                self.session.confirm().await?;
-            }
+            let since = match self.write_down(!begun.is_empty()).await {
+                Ok(since) => since,
+                Err(error) => {
+                    self.not_sent(begun);
+                    return Err(error);
+                }
+            };
             for event in self.events.drain(..) {
                 (self.input.emit)(event);
             }
@@ -219,6 +238,19 @@ impl<'a> Run<'a> {
             }
             self.take_answers().await?;
         }
+    }
+
+    /// Makes the records of a turn durable, and says at which moment the run still had its place:
+    /// one at which calls may begin, if any are to.
+    async fn write_down(&mut self, calls: bool) -> Result<Moment, ApplyError> {
+        // Taken before the write: what came in between counts as well.
+        let mut since = Moment::now();
+        self.session.flush().await?;
+        while calls && since.elapsed() > SEND_WITHIN {
+            since = Moment::now();
+            self.session.confirm().await?;
+        }
+        Ok(since)
     }
 
     async fn take_answers(&mut self) -> Result<(), ApplyError> {

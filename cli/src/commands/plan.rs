@@ -82,7 +82,10 @@ pub(super) fn status(made: &Made, detailed: bool) -> Status {
     let Some(plan) = &made.plan else { return Status::Failed };
     let doubt = plan.doubts.iter().any(|doubt| !doubt.running);
     let doubt = if doubt { Status::InDoubt } else { Status::Done };
-    let changes = if detailed && !plan.is_empty() { Status::Changes } else { Status::Done };
+    // What another run is at is not yet what the spec says.
+    let is_running = plan.doubts.iter().any(|doubt| doubt.running);
+    let changes = detailed && (is_running || !plan.is_empty());
+    let changes = if changes { Status::Changes } else { Status::Done };
     doubt.or(changes)
 }
 
