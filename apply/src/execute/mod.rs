@@ -108,7 +108,7 @@ pub async fn execute_anyway(
     input: &Execution<'_>,
 ) -> (Report, Option<ApplyError>) {
     let mut run = Run::new(session, input);
-    let failure = run.to_its_end().await.err();
+    let failure = run.all_of_it().await.err();
     if failure.is_some() {
         run.cut_short();
     }
@@ -176,7 +176,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn to_its_end(&mut self) -> Result<(), ApplyError> {
+    async fn all_of_it(&mut self) -> Result<(), ApplyError> {
         self.open()?;
         let ended = self.steps().await;
         // Calls that still run when the store fails have durable intents: the next run looks them
