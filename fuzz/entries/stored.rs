@@ -4,7 +4,8 @@ use engine::digest::SealKey;
 use engine::journal::Record;
 use engine::state::Snapshot;
 use render::Colour;
-use render::state::{StateView, list, record_text, text};
+use render::journal;
+use render::state::{StateView, list, text};
 use serde_json::Value;
 use state::cipher::Cipher;
 use state::format::{decode, encode};
@@ -77,7 +78,7 @@ pub(crate) fn journal(data: &[u8]) {
     let mut records = Vec::new();
     for line in data.split(|byte| *byte == b'\n') {
         let Ok(record) = serde_json::from_slice::<Record>(line) else { continue };
-        harmless(&record_text(&record));
+        harmless(&journal::text(&record));
         if snapshot.fold(&record).is_err() {
             break;
         }
