@@ -17,6 +17,7 @@ pub mod migrate;
 pub mod observe;
 pub mod planning;
 mod prepare;
+pub mod push;
 pub mod recover;
 pub mod resolve;
 mod scheduler;

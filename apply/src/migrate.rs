@@ -91,16 +91,34 @@ async fn copy(
     holder: &Holder,
 ) -> Result<Box<dyn Held>, MigrateError> {
     let mut target = new.lock(holder, Duration::ZERO).await?;
-    match fold_if_any(target.loaded())? {
-        None => drop(target.initialise(snapshot).await?),
+    let copied = match fold_if_any(target.loaded())? {
+        None => {
+            target.initialise(snapshot).await?;
+            snapshot.clone()
+        }
         // An earlier attempt was cut short behind this.
-        Some(there) if there == *snapshot => {}
+        Some(there) if there == *snapshot => there,
+        // And somebody has gone on there since, from this very state.
+        Some(there) if is_since(new, &there, snapshot).await? => there,
         Some(there) => return Err(taken(there, snapshot, new.place())),
-    }
+    };
     match fold_if_any(&new.load().await?)? {
-        Some(back) if back == *snapshot => Ok(target),
+        Some(back) if back == copied => Ok(target),
         _ => Err(MigrateError::Changed(new.place())),
     }
+}
+
+/// Whether a state of the new place was made from the one of the old place. Where that went on as
+/// well, it was not, and neither may be given up for the other.
+async fn is_since(
+    new: &dyn Store,
+    there: &Snapshot,
+    snapshot: &Snapshot,
+) -> Result<bool, StoreError> {
+    if there.lineage != snapshot.lineage || there.serial <= snapshot.serial {
+        return Ok(false);
+    }
+    Ok(new.past(snapshot.serial).await?.as_ref() == Some(snapshot))
 }
 
 fn taken(there: Snapshot, snapshot: &Snapshot, place: String) -> MigrateError {

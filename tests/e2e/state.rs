@@ -60,6 +60,24 @@ fn a_missing_state_is_put_in_place_without_force() {
 }
 
 #[test]
+fn what_would_be_lost_by_a_push_takes_force_and_is_named() {
+    let project = applied(&[1]);
+    project.write("state.json", project.run(&["state", "pull"]).expect(0).stdout);
+    project.write("plumb.toml", "[resource.value.v]\ninput = 1\n[resource.value.w]\ninput = 1\n");
+    project.run(&["apply", "--yes"]).expect(0);
+    // The lock notes who had it; the state is as it was.
+    let state = || std::fs::read(project.path(".plumb/state.json")).expect("it is there");
+    let before = state();
+    let said = project.run(&["state", "push", "state.json"]).expect(8).said();
+    assert!(said.contains("it is older") && said.contains("--force"), "{said}");
+    assert!(state() == before, "the state was replaced");
+    let said = project.run(&["state", "push", "--force", "state.json"]).expect(0).said();
+    assert!(said.contains("nobody knows of these any more, if they exist:\n  value.w ("), "{said}");
+    let said = project.run(&["state", "push", "/dev/zero"]).expect(1).said();
+    assert!(said.contains("/dev/zero is a device"), "{said}");
+}
+
+#[test]
 fn what_a_push_replaces_is_the_newest_backup() {
     let project = applied(&[1, 2]);
     let pulled = project.run(&["state", "pull"]).expect(0);

@@ -1,10 +1,12 @@
 //! `plumb state pull` and `plumb state push`: the state as a whole.
 
 use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
+use apply::ApplyError;
+use apply::push::{self, PushError};
 use engine::state::Snapshot;
-use state::StoreError;
 
 use crate::environment;
 use crate::error::{CommandError, Kind};
@@ -49,20 +51,20 @@ pub(super) fn push(
     let snapshot = parse(&read(base, file)?, file)?;
     let store = folder.store()?;
     let holder = System::holder("state push");
-    runtime::wait_for(async {
-        if !force {
-            match store.load().await {
-                Ok(loaded) => fits(&snapshot, loaded.snapshot.as_ref())?,
-                // Nothing is there: putting something there is what push is for.
-                Err(StoreError::Missing { .. }) => {}
-                Err(error) => return Err(unreadable(error)),
-            }
-        }
-        store.restore(&holder, &snapshot).await?;
-        Ok::<(), CommandError>(())
+    let pushed = runtime::wait_for(async {
+        let pushed = push::push(&*store, &holder, &snapshot, force).await;
+        pushed.map_err(|error| if force { error.into() } else { refused(error) })
     })?;
     output.talk(&format!("put the state in place: {} addresses\n", snapshot.entries.len()));
+    tell(output, "the file did not know of these, and they are kept:", &pushed.carried);
+    tell(output, "nobody knows of these any more, if they exist:", &pushed.lost);
     Ok(())
+}
+
+fn tell(output: &Output, title: &str, lines: &[String]) {
+    if !lines.is_empty() {
+        output.talk(&format!("{title}\n  {}\n", lines.join("\n  ")));
+    }
 }
 
 /// Reads what `plumb state pull` printed, or a file of the state's own, such as a backup.
@@ -88,39 +90,31 @@ fn parse(bytes: &[u8], file: &Path) -> Result<Snapshot, CommandError> {
     Ok(snapshot)
 }
 
-/// What is there cannot be read, so nobody knows what would be lost, or put away in clear.
-fn unreadable(error: StoreError) -> CommandError {
+impl From<PushError> for CommandError {
+    fn from(error: PushError) -> Self {
+        match error {
+            PushError::Store(error) => error.into(),
+            PushError::Journal(error) => ApplyError::from(error).into(),
+            PushError::WouldLose(why) => Self::new(why).kind(Kind::Suspicious).help(
+                "nothing was changed; `plumb apply` finishes what was begun, and `plumb state pull` \
+                 has all of it; or give `--force` if you are sure: the state that is there is kept as \
+                 a backup",
+            ),
+        }
+    }
+}
+
+/// Where what is there cannot be read, nobody knows what would be lost, or put away in clear.
+fn refused(error: PushError) -> CommandError {
+    let would_lose = matches!(error, PushError::WouldLose(_));
     let error = CommandError::from(error);
-    if error.kind != Kind::Suspicious {
+    if would_lose || error.kind != Kind::Suspicious {
         return error;
     }
     error.help(
         "nothing was changed; mend that first, or give `--force` if you are sure: what is there is \
          then kept aside where that is possible",
     )
-}
-
-/// Whether a state may replace another without being forced to.
-fn fits(new: &Snapshot, old: Option<&Snapshot>) -> Result<(), CommandError> {
-    let Some(old) = old else { return Ok(()) };
-    let refuse = |why: String| {
-        Err(CommandError::new(why)
-            .kind(Kind::Suspicious)
-            .help("give `--force` if you are sure; the state that is there is kept as a backup"))
-    };
-    if new.lineage != old.lineage {
-        return refuse(format!(
-            "the file is of lineage {}, and the state here of lineage {}",
-            new.lineage, old.lineage
-        ));
-    }
-    if new.serial < old.serial {
-        return refuse(format!(
-            "the file has serial {}, and the state here serial {}: it is older",
-            new.serial, old.serial
-        ));
-    }
-    Ok(())
 }
 
 fn read(base: &Path, file: &Path) -> Result<Vec<u8>, CommandError> {
@@ -133,6 +127,12 @@ fn read(base: &Path, file: &Path) -> Result<Vec<u8>, CommandError> {
         return Ok(bytes);
     }
     let opened = std::fs::File::open(base.join(file)).map_err(fail)?;
+    let kind = opened.metadata().map_err(fail)?.file_type();
+    if kind.is_char_device() || kind.is_block_device() {
+        // Some of them never end.
+        return Err(CommandError::new(format!("{} is a device", file.display()))
+            .help("give a file that `plumb state pull` printed, or a backup"));
+    }
     opened.take(BYTES_MAX).read_to_end(&mut bytes).map_err(fail)?;
     Ok(bytes)
 }

@@ -1,0 +1,232 @@
+//! `push`: a state is put in place of another by hand, under the lock.
+//!
+//! What is there may be all that is known of objects: records of a run that was killed, calls whose
+//! end nobody knows, one-time names that are watched. Without force nothing of that is put away;
+//! with force it is carried over where it fits, and what is lost is named. Both are saves of a
+//! state that is locked and was read, so a run in between is never lost. Only what cannot be read,
+//! or is another state, is replaced without that.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use engine::address::Address;
+use engine::journal::{CallId, IllegalRecord, Pending, Record};
+use engine::state::{Nonce, ObjectId, Snapshot, Watched};
+use state::{Held, Holder, Loaded, Store, StoreError, Version};
+
+use crate::session::fold_if_any;
+
+/// What became of what was there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pushed {
+    /// What the pushed state did not know and knows now, for people.
+    pub carried: Vec<String>,
+    /// What nobody knows any more, for people.
+    pub lost: Vec<String>,
+}
+
+/// Why a state was not put in place. What was there is there.
+#[derive(Debug, thiserror::Error)]
+pub enum PushError {
+    /// The store failed, is locked, or holds what it should not.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The journal that is there contradicts itself.
+    #[error(transparent)]
+    Journal(#[from] IllegalRecord),
+    /// What is there would be lost.
+    #[error("{0}")]
+    WouldLose(String),
+}
+
+/// Puts `new` in place of what a store holds.
+pub async fn push(
+    store: &dyn Store,
+    holder: &Holder,
+    new: &Snapshot,
+    force: bool,
+) -> Result<Pushed, PushError> {
+    let held = match store.lock(holder, Duration::ZERO).await {
+        Ok(held) => held,
+        // Nothing is there: putting something there is what a push is for.
+        Err(StoreError::Missing { .. }) => return restore(store, holder, new).await,
+        Err(StoreError::Suspicious { .. } | StoreError::Moved { .. }) if force => {
+            return restore(store, holder, new).await;
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match there(held.loaded()) {
+        Ok(Some(there)) if there.saved.lineage == new.lineage => {
+            replace(held, &there, new, force).await
+        }
+        Ok(None) => first(held, new).await,
+        Err(error) if !force => Err(error.into()),
+        Ok(Some(there)) if !force => Err(PushError::WouldLose(format!(
+            "the file is of lineage {}, and the state here of lineage {}",
+            new.lineage, there.saved.lineage
+        ))),
+        found => {
+            held.release().await?;
+            let lost = found.ok().flatten().map_or_else(Vec::new, |there| all_objects(&there.now));
+            Ok(Pushed { lost, ..restore(store, holder, new).await? })
+        }
+    }
+}
+
+/// What a store holds.
+struct There {
+    saved: Snapshot,
+    version: Version,
+    /// With the journal folded in.
+    now: Snapshot,
+    records: usize,
+}
+
+fn there(loaded: &Loaded) -> Result<Option<There>, IllegalRecord> {
+    let Some(saved) = loaded.snapshot.clone() else { return Ok(None) };
+    let now = fold_if_any(loaded)?.unwrap_or_else(|| saved.clone());
+    Ok(Some(There { saved, version: loaded.version.clone(), now, records: loaded.records.len() }))
+}
+
+async fn restore(store: &dyn Store, holder: &Holder, new: &Snapshot) -> Result<Pushed, PushError> {
+    store.restore(holder, new).await?;
+    Ok(Pushed::default())
+}
+
+/// Where nothing was ever saved, a state without content is made first, as by a first run.
+async fn first(mut held: Box<dyn Held>, new: &Snapshot) -> Result<Pushed, PushError> {
+    let empty = Snapshot::new(new.lineage.clone(), new.seal_key.clone());
+    let version = held.initialise(&empty).await?;
+    held.save(&Snapshot { serial: new.serial + 1, ..new.clone() }, &version).await?;
+    held.release().await?;
+    Ok(Pushed::default())
+}
+
+/// Another version of the state that is there.
+async fn replace(
+    mut held: Box<dyn Held>,
+    there: &There,
+    new: &Snapshot,
+    force: bool,
+) -> Result<Pushed, PushError> {
+    if !force {
+        fits(there, new)?;
+    }
+    let mut new = new.clone();
+    let pushed = carry_over(&there.now, &mut new);
+    let (mut version, mut serial) = (there.version.clone(), there.saved.serial);
+    if there.records > 0 {
+        // A backup has no journal beside it, so what is there is saved whole before it is one.
+        serial += 1;
+        version = held.save(&Snapshot { serial, ..there.now.clone() }, &version).await?;
+    }
+    new.serial = serial.max(new.serial) + 1;
+    held.save(&new, &version).await?;
+    held.release().await?;
+    Ok(pushed)
+}
+
+/// Whether a state may replace another version of itself without being forced to.
+fn fits(there: &There, new: &Snapshot) -> Result<(), PushError> {
+    let There { saved, now, records, .. } = there;
+    let refuse = |why: String| Err(PushError::WouldLose(why));
+    if new.serial < saved.serial {
+        return refuse(format!(
+            "the file has serial {}, and the state here serial {}: it is older",
+            new.serial, saved.serial
+        ));
+    }
+    if now != saved && new != now {
+        return refuse(format!(
+            "a run that did not end has left {records} records in the journal, and the file does not \
+             know them"
+        ));
+    }
+    if let Some((call, pending)) = unknown_calls(now, new).next() {
+        let address = &pending.started.address;
+        return refuse(format!(
+            "nobody knows how call {call} about {address} ended, and the file does not know of it"
+        ));
+    }
+    if new.serial == saved.serial
+        && let Some(watched) = unknown_names(now, new).next()
+    {
+        return refuse(format!(
+            "the one-time name {} of {} is still watched, and the file does not know it",
+            watched.nonce, watched.address
+        ));
+    }
+    Ok(())
+}
+
+fn unknown_calls<'a>(
+    now: &'a Snapshot,
+    new: &'a Snapshot,
+) -> impl Iterator<Item = (CallId, &'a Pending)> {
+    // A state of a later serial that has counted further knows what became of a call.
+    let is_known = |call: &CallId| {
+        new.pending.contains_key(call) || (new.serial > now.serial && call.0 < new.next_call)
+    };
+    now.pending.iter().filter(move |(call, _)| !is_known(call)).map(|(call, it)| (*call, it))
+}
+
+fn unknown_names<'a>(now: &'a Snapshot, new: &'a Snapshot) -> impl Iterator<Item = &'a Watched> {
+    let is_known = |nonce: &Nonce| new.watched.iter().any(|watched| watched.nonce == *nonce);
+    now.watched.iter().filter(move |watched| !is_known(&watched.nonce))
+}
+
+/// Brings what may still become objects into the new state, and says what of it cannot be.
+fn carry_over(now: &Snapshot, new: &mut Snapshot) -> Pushed {
+    let before = new.clone();
+    let mut pushed = Pushed::default();
+    for watched in unknown_names(now, &before) {
+        new.watched.push(watched.clone());
+    }
+    for (call, pending) in unknown_calls(now, &before) {
+        let (address, started) = (&pending.started.address, &pending.started);
+        if carry_call(new, pending) {
+            pushed.carried.push(format!("call {call} about {address}, whose end nobody knows"));
+        } else if let Some(nonce) = &started.nonce {
+            new.watched.push(Watched {
+                nonce: nonce.clone(),
+                provider: started.provider.clone(),
+                ty: address.block.ty.clone(),
+                address: address.clone(),
+                since_ms: started.at_ms,
+                made: false,
+            });
+            pushed.carried.push(format!("the one-time name of call {call} about {address}"));
+        } else {
+            pushed.lost.push(format!("call {call} about {address}, whose end nobody knows"));
+        }
+    }
+    // Numbers of calls are never given twice in a lineage.
+    new.next_call = before.next_call.max(now.next_call);
+    let known: BTreeSet<&ObjectId> = objects(&before).map(|(_, id)| id).collect();
+    let lost = objects(now).filter(|(_, id)| !known.contains(id));
+    pushed.lost.extend(lost.map(|(address, id)| format!("{address} ({id})")));
+    pushed
+}
+
+/// Adds a call as the journal would; false where it cannot be under way in this state.
+fn carry_call(new: &mut Snapshot, pending: &Pending) -> bool {
+    let call = pending.started.call;
+    let next = std::mem::replace(&mut new.next_call, call.0);
+    let done = new.fold(&Record::Started(Box::new(pending.started.clone()))).is_ok();
+    if done && let Some(reason) = pending.doubt.clone() {
+        // It was just begun, so it can be in doubt.
+        new.fold(&Record::Doubted { call, reason }).ok();
+    }
+    new.next_call = next;
+    done
+}
+
+fn objects(snapshot: &Snapshot) -> impl Iterator<Item = (&Address, &ObjectId)> {
+    snapshot.entries.iter().flat_map(|(address, entry)| {
+        entry.current.iter().chain(&entry.deposed).map(move |object| (address, &object.id))
+    })
+}
+
+fn all_objects(snapshot: &Snapshot) -> Vec<String> {
+    objects(snapshot).map(|(address, id)| format!("{address} ({id})")).collect()
+}
