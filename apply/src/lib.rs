@@ -8,7 +8,8 @@
 //! [`session::Session::close`] leaves a snapshot behind.
 
 pub mod checks;
-pub mod error;
+pub mod clock;
+mod error;
 pub mod execute;
 mod fill;
 pub mod import;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use engine::address::Name;
 use provider_port::Provider;
 
+pub use clock::Clock;
 pub use error::ApplyError;
 
 /// The configured provider instances, by instance name.
@@ -39,6 +41,9 @@ pub type Providers = BTreeMap<Name, Arc<dyn Provider>>;
 pub trait Host: Send + Sync {
     /// The time, in milliseconds since 1970.
     fn now_ms(&self) -> u64;
+
+    /// The same time, for tasks that outlive a borrow of this.
+    fn clock(&self) -> Clock;
 
     /// Random bytes, from the operating system in real runs.
     fn random(&self) -> [u8; 32];

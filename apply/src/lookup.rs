@@ -13,7 +13,7 @@ use engine::state::{ObjectId, Snapshot};
 use engine::stored::{Stored, seal_attributes};
 use engine::value::{Attributes, Value};
 use engine::{digest::SealKey, journal::ProgramKind};
-use provider_port::{Kind, Lookup, Object, Provider};
+use provider_port::{Error, Kind, Lookup, Object, Provider};
 
 use crate::observe::sensitive;
 
@@ -25,7 +25,7 @@ pub(crate) enum Found {
     /// It is not there, and this is believed.
     Absent,
     /// It cannot be told, with the reason.
-    Unknown(String),
+    Unknown(Error),
 }
 
 /// What a call is looked up by.
@@ -80,21 +80,23 @@ async fn once(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
 async fn read(provider: &Arc<dyn Provider>, ty: &str, id: &ObjectId) -> Found {
     match provider.read(ty, id).await {
         Ok(object) if object.id != *id => {
-            Found::Unknown(format!("reading {id} shows {}", object.id))
+            let shows = format!("reading {id} shows {}", object.id);
+            Found::Unknown(Error::new(Kind::InDoubt, shows))
         }
         Ok(object) => Found::There(object),
         Err(error) if error.kind == Kind::NotFound => Found::Absent,
-        Err(error) => Found::Unknown(error.to_string()),
+        Err(error) => Found::Unknown(error),
     }
 }
 
 async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     let Wanted { schema, started, desired, taken } = wanted;
     let Some(nonce) = &started.nonce else {
-        return Found::Unknown("the create has no nonce".to_owned());
+        return Found::Unknown(Error::new(Kind::InDoubt, "the create has no nonce"));
     };
     if schema.identity == Identity::Ask {
-        return Found::Unknown("nothing tells which object this create made".to_owned());
+        let why = "nothing tells which object this create made";
+        return Found::Unknown(Error::new(Kind::InDoubt, why));
     }
     let named = started
         .name
@@ -110,7 +112,7 @@ async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
             let first = free.min_by(|a, b| a.id.cmp(&b.id));
             first.map_or(Found::Absent, Found::There)
         }
-        Err(error) => Found::Unknown(error.to_string()),
+        Err(error) => Found::Unknown(error),
     }
 }
 

@@ -351,7 +351,7 @@ pub(crate) fn endpoint_failed(error: Error) -> CommandError {
 }
 
 fn or_not_found(error: Error, help: &str) -> CommandError {
-    let failed = CommandError::new(error.message);
+    let failed = CommandError::new(error.to_string());
     match (error.help, error.kind) {
         (Some(help), _) => failed.help(help),
         (None, Failed::NotFound) => failed.help(help),

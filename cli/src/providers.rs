@@ -134,6 +134,9 @@ impl Described {
     pub(crate) fn serverless(settings: Option<&ProviderSettings>) -> Result<Self, CommandError> {
         let mut values = BTreeMap::new();
         for (key, setting) in settings.into_iter().flat_map(|settings| &settings.values) {
+            if !setting.value.sensitive.is_empty() {
+                return Err(CommandError::new(secret_setting(key, setting.span).summary));
+            }
             let text = setting.value.value.as_str().ok_or_else(|| {
                 CommandError::new(format!("the setting `{key}` of a provider is a text"))
             })?;
@@ -216,6 +219,7 @@ impl Described {
             }
         }
         let descriptor = match values.remove("descriptor") {
+            Some(_) if secret_descriptor(settings, diagnostics) => None,
             Some(path) => load(folder, &path, settings, (sources, diagnostics)),
             // What it says has no value; why was said.
             None if settings.open.contains("descriptor") => None,
@@ -231,6 +235,7 @@ impl Described {
             return Ok(());
         };
         report_unknown(&descriptor, settings, diagnostics);
+        refuse_secrets(&descriptor, settings, &mut values, diagnostics);
         values.retain(|key, _| descriptor.settings().contains(key.as_str()));
         let serverless =
             &**name == provider_serverless::NAME && !settings.values.contains_key("descriptor");
@@ -344,6 +349,41 @@ fn load(
     let (descriptor, found) = provider_http::load(&text, file);
     diagnostics.extend(found);
     descriptor
+}
+
+/// A secret is given only as the key: any other setting is shown, and goes into addresses that the
+/// spec chooses.
+fn refuse_secrets(
+    descriptor: &Descriptor,
+    settings: &ProviderSettings,
+    values: &mut BTreeMap<String, String>,
+    diagnostics: &mut Diagnostics,
+) {
+    for (key, setting) in &settings.values {
+        if !setting.value.sensitive.is_empty() && !descriptor.is_key(key) {
+            values.remove(&**key);
+            diagnostics.push(secret_setting(key, setting.span));
+        }
+    }
+}
+
+/// Whether the path of the descriptor is a secret, which is then said: messages show the path.
+fn secret_descriptor(settings: &ProviderSettings, diagnostics: &mut Diagnostics) -> bool {
+    let path = settings.values.get("descriptor").filter(|path| !path.value.sensitive.is_empty());
+    if let Some(path) = path {
+        diagnostics.push(secret_setting("descriptor", path.span));
+    }
+    path.is_some()
+}
+
+fn secret_setting(key: &str, span: Span) -> Diagnostic {
+    Diagnostic::error(format!("the setting `{key}` of a provider must not be sensitive"))
+        .at(span)
+        .detail(
+            "Addresses are shown in messages, and a secret in one goes to whoever the address \
+             names, already when a plan is made.",
+        )
+        .help("use what is not sensitive; a key belongs into the environment")
 }
 
 /// Says which settings the provider does not have.

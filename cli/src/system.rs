@@ -43,6 +43,10 @@ impl apply::Host for System {
         Self::now_ms()
     }
 
+    fn clock(&self) -> apply::Clock {
+        apply::Clock::new(Self::now_ms)
+    }
+
     fn random(&self) -> [u8; 32] {
         Self::random()
     }

@@ -100,6 +100,7 @@ async fn ask() {
             desired: &desired,
             live: None,
             changed: &BTreeSet::new(),
+            secrets: &provider_port::Secrets::default(),
             leave: &provider_port::Always,
             progress: &|_| {},
         };

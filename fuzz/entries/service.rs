@@ -244,6 +244,7 @@ async fn there_and_back(service: &Running, text: &str) {
         desired: &desired,
         live: Some(&live.attributes),
         changed: &desired.keys().cloned().collect(),
+        secrets: &provider_port::Secrets::default(),
         leave: &provider_port::Always,
         progress: &|_| {},
     };

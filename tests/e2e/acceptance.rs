@@ -29,6 +29,8 @@ pub(crate) fn relayed(spec: &str, service: &Service) -> (Project, Recorder) {
     for (name, value) in &service.environment {
         project.set(name, &recorder.by_way(value));
     }
+    // Descriptors of these tests that lie beside a spec have the service's key.
+    project.set("PLUMB_ALLOWED_KEYS", "PLUMB_SERVERLESS_API_KEY");
     (project, recorder)
 }
 

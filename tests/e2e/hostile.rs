@@ -291,6 +291,7 @@ fn a_spec_cannot_send_a_key_elsewhere() {
         let mut project = Project::new(&spec);
         project.write("acme.provider.toml", &descriptor);
         project.set("PLUMB_SERVERLESS_API_KEY", crate::harness::KEY);
+        project.set("PLUMB_ALLOWED_KEYS", "PLUMB_SERVERLESS_API_KEY");
         for command in [
             &["validate"][..],
             &["plan"],

@@ -1,5 +1,7 @@
-//! Answers: what a call brought back, what it proves, and what is looked up where it proves
-//! nothing.
+//! Answers: what a call brought back, what it proves, and what is looked up where it proves nothing.
+//!
+//! Records keep of an error what happened; what the server said is for those who look on, and is
+//! not kept: it may repeat what was sent.
 
 use std::collections::BTreeSet;
 
@@ -120,10 +122,9 @@ impl Run<'_> {
             _ => {}
         }
         let Some(flight) = self.land(id) else { return Ok(()) };
-        let reason = error.to_string();
-        let outcome = Outcome::NoEffect { reason: reason.clone() };
+        let outcome = Outcome::NoEffect { reason: error.message.clone() };
         self.session.record(Record::Finished { call: flight.call, outcome })?;
-        self.fail_step(id, Unfit { message: reason, help: error.help.clone() });
+        self.fail_step(id, Unfit { message: error.to_string(), help: error.help.clone() });
         Ok(())
     }
 
@@ -139,7 +140,7 @@ impl Run<'_> {
     pub(super) fn doubt(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
         let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
         flight.doubted = true;
-        let (call, reason) = (flight.call, error.to_string());
+        let (call, reason) = (flight.call, error.message.clone());
         self.session.record(Record::Doubted { call, reason })?;
         self.look_up(id);
         Ok(())
@@ -247,10 +248,10 @@ impl Run<'_> {
         self.fail_step(id, Unfit { message, help: Some("apply again later".to_owned()) });
     }
 
-    pub(super) fn stay_in_doubt(&mut self, id: StepId, why: &str) -> Result<(), ApplyError> {
+    pub(super) fn stay_in_doubt(&mut self, id: StepId, why: &Error) -> Result<(), ApplyError> {
         let Some(flight) = self.land(id) else { return Ok(()) };
-        let reason = why.to_owned();
-        self.session.record(Record::Doubted { call: flight.call, reason: reason.clone() })?;
+        let (kept, reason) = (why.message.clone(), why.to_string());
+        self.session.record(Record::Doubted { call: flight.call, reason: kept })?;
         let step = self.scheduler.step(id);
         self.report.in_doubt.push(step.address.clone());
         let (address, operation) = (step.address.clone(), step.operation);

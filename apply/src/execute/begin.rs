@@ -12,13 +12,14 @@ use engine::plan::{Change, Step, StepId};
 use engine::schema::{Identity, TypeSchema};
 use engine::state::{Nonce, ObjectId};
 use engine::value::{Attributes, Value};
-use provider_port::{Call, Error, Kind, Notice, Provider};
-use tokio::time::Instant as Moment;
+use provider_port::{Call, Leave as _, Notice, Provider, Secrets};
 
-use super::{Answer, InFlight, Run, SEND_WITHIN};
+use super::{Answer, InFlight, Run};
 use crate::ApplyError;
+use crate::clock::Moment;
 use crate::fill::FillScope;
 use crate::lookup::{Wanted, look_up, taken};
+use crate::observe::sensitive;
 use crate::prepare::{self, Unfit};
 
 impl Run<'_> {
@@ -183,16 +184,18 @@ impl Run<'_> {
     }
 
     /// Begins the call of a step whose intent is durable.
-    pub(super) fn call(&mut self, id: StepId, since: Moment) {
+    pub(super) fn call(&mut self, id: StepId, since: &Moment) {
         let Some(flight) = self.in_flight.get(&id) else { return };
         let step = self.scheduler.step(id);
         let change = &self.input.plan.changes[step.change];
         let (provider, started) = (flight.provider.clone(), flight.started.clone());
         let (desired, changed) = (flight.desired.clone(), prepare::changed(change));
         let live = self.live(&started, &flight.schema);
+        let places = sensitive(&flight.schema, &started.sensitive);
+        let secrets = Secrets { places, variables: self.secrets.clone() };
         let emit = self.input.emit.clone();
         let (name, address) = (id.to_string(), step.address.clone());
-        let leave = self.desk.leave(since);
+        let leave = self.desk.leave(since.clone());
         self.calls.spawn(async move {
             let progress = |notice: Notice| emit(event_of(notice, &name, &address));
             let call = Call {
@@ -203,13 +206,14 @@ impl Run<'_> {
                 desired: &desired,
                 live: live.as_ref(),
                 changed: &changed,
+                secrets: &secrets,
                 leave: &leave,
                 progress: &progress,
             };
-            let result = if since.elapsed() > SEND_WITHIN {
-                Err(Error::new(Kind::NotSent, "this process stood still before the call"))
-            } else {
-                provider.perform(&call).await
+            // Not every provider asks, and this process may have stood still since the record.
+            let result = match leave.ask().await {
+                Ok(()) => provider.perform(&call).await,
+                Err(error) => Err(error),
             };
             (id, Answer::Called(Box::new(result)))
         });

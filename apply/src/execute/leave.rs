@@ -10,10 +10,10 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use provider_port::{Error, Kind, Leave};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant as Moment;
 
 use super::{Run, SEND_WITHIN};
 use crate::ApplyError;
+use crate::clock::Moment;
 
 /// A question to the run. The answer is a moment at which the run still had its place, if it goes
 /// on.
@@ -81,7 +81,7 @@ impl Run<'_> {
     /// is enough for them.
     pub(super) async fn give_leave(&mut self, first: Question) -> Result<(), ApplyError> {
         // Taken before the write: what came in between counts as well.
-        let since = Moment::now();
+        let since = self.input.host.clock().moment();
         let mut questions = self.desk.waiting();
         questions.push(first);
         let leave = !self.halted && !self.input.stop.is_cancelled();
@@ -90,7 +90,7 @@ impl Run<'_> {
         }
         for question in questions {
             // A call that no longer waits for the answer was given up.
-            question.send(leave.then_some(since)).ok();
+            question.send(leave.then(|| since.clone())).ok();
         }
         Ok(())
     }

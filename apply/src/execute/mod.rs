@@ -25,9 +25,9 @@ use engine::state::Nonce;
 use engine::value::{Attributes, Datum, Value};
 use provider_port::{Error, Provider, Reply};
 use tokio::task::JoinSet;
-use tokio::time::Instant as Moment;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::Moment;
 use crate::lookup::Found;
 use crate::prepare::Unfit;
 use crate::scheduler::Scheduler;
@@ -147,6 +147,8 @@ struct Run<'a> {
     busy: BTreeMap<Name, usize>,
     /// Steps to begin again, with how often they were begun.
     again: Vec<(StepId, usize)>,
+    /// The values of sensitive variables, in clear.
+    secrets: Arc<[Value]>,
     /// Objects with secrets, in clear.
     clear: BTreeMap<Address, Attributes>,
     /// Told once the records that they report are durable.
@@ -160,7 +162,9 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(session: &'a mut Session, input: &'a Execution<'a>) -> Self {
+        let secret = input.variables.values().filter(|datum| !datum.sensitive.is_empty());
         Self {
+            secrets: secret.map(|datum| datum.value.clone()).collect(),
             session,
             input,
             scheduler: Scheduler::new(input.plan),
@@ -227,7 +231,7 @@ impl<'a> Run<'a> {
                 (self.input.emit)(event);
             }
             for step in begun {
-                self.call(step, since);
+                self.call(step, &since);
             }
             if self.calls.is_empty() {
                 // A step that only touched the state may have made others ready.
@@ -244,10 +248,11 @@ impl<'a> Run<'a> {
     /// one at which calls may begin, if any are to.
     async fn write_down(&mut self, calls: bool) -> Result<Moment, ApplyError> {
         // Taken before the write: what came in between counts as well.
-        let mut since = Moment::now();
+        let clock = self.input.host.clock();
+        let mut since = clock.moment();
         self.session.flush().await?;
         while calls && since.elapsed() > SEND_WITHIN {
-            since = Moment::now();
+            since = clock.moment();
             self.session.confirm().await?;
         }
         Ok(since)

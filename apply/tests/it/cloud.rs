@@ -17,6 +17,9 @@ use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 
 use crate::shapes;
 
+/// What the server says of a call that it refuses.
+pub(crate) const SAID: &str = "in the words of the server";
+
 /// What goes wrong with a mutating call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -233,8 +236,8 @@ impl Provider for Cloud {
         shared.calls += 1;
         let fault = shared.faults.remove(&number);
         match fault {
-            Some(Fault::Refused) => return Err(Error::new(Kind::Rejected, "refused")),
-            Some(Fault::LostBefore) => return Err(Error::new(Kind::InDoubt, "cut")),
+            Some(Fault::Refused) => return Err(Error::new(Kind::Rejected, "refused").said(SAID)),
+            Some(Fault::LostBefore) => return Err(Error::new(Kind::InDoubt, "cut").said(SAID)),
             _ => {}
         }
         let done = shared.effect(&self.schema.types[call.ty], call);

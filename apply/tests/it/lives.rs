@@ -426,3 +426,16 @@ async fn too_many_instances_are_refused_at_their_line() {
     let text = world.plan_text(&spec).await;
     assert_eq!(text, "error:16: this spec has too many instances\n");
 }
+
+/// A plan shows what follows from a condition of `lifecycle`, so one over a secret would show it.
+#[tokio::test(start_paused = true)]
+async fn conditions_of_lifecycle_are_no_secret() {
+    for word in ["enabled", "retain", "prevent_destroy", "create_before_destroy"] {
+        let spec = format!(
+            "[resource.disk.d]\nname = \"d\"\nsize = 10\nzone = \"eu\"\n\
+             lifecycle = {{ {word} = '${{sensitive(\"s3cret\") == \"guess\"}}' }}\n"
+        );
+        let text = World::new().plan_text(&spec).await;
+        assert!(text.contains(&format!("lifecycle.{word} must not be sensitive")), "{text}");
+    }
+}

@@ -1,6 +1,8 @@
 //! Runs that stand still, wait their turn, or are stopped while they wait.
 
-use std::sync::Arc;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use apply::ApplyError;
@@ -14,40 +16,62 @@ use state::{Held, Holder, Loaded, Store, StoreError, Version};
 use tokio_util::sync::CancellationToken;
 
 use crate::busy::Busy;
-use crate::cloud::Fault;
+use crate::cloud::{Fault, SAID};
 use crate::world::{DISK, World, converges};
 
-/// A store under a process that stands still for a minute after its first append, while another
-/// run takes its place.
-struct Stopped(MemoryStore);
+/// A store that notes what is appended, under a process that may stand still for a minute after its
+/// first append, while another run takes its place.
+struct Watched {
+    store: MemoryStore,
+    pause: Pause,
+    appended: Arc<Mutex<String>>,
+}
+
+/// What happens after an append.
+#[derive(Clone)]
+enum Pause {
+    None,
+    /// The process stands still for a minute.
+    Still,
+    /// The machine sleeps for an hour, and only the clock of the day goes on.
+    Asleep(Arc<AtomicU64>),
+}
+
+impl Watched {
+    fn new(store: MemoryStore, pause: Pause) -> Self {
+        Self { store, pause, appended: Arc::default() }
+    }
+}
+
+struct WatchedHeld {
+    held: Box<dyn Held>,
+    store: Watched,
+}
 
 #[async_trait]
-impl Store for Stopped {
+impl Store for Watched {
     async fn load(&self) -> Result<Loaded, StoreError> {
-        self.0.load().await
+        self.store.load().await
     }
 
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
-        let held = self.0.lock(holder, wait).await?;
-        Ok(Box::new(StoppedHeld { held, store: self.0.clone() }))
+        let held = self.store.lock(holder, wait).await?;
+        let (pause, appended) = (self.pause.clone(), self.appended.clone());
+        let store = Watched { store: self.store.clone(), pause, appended };
+        Ok(Box::new(WatchedHeld { held, store }))
     }
 
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
-        self.0.restore(holder, snapshot).await
+        self.store.restore(holder, snapshot).await
     }
 
     fn place(&self) -> String {
-        self.0.place()
+        self.store.place()
     }
 }
 
-struct StoppedHeld {
-    held: Box<dyn Held>,
-    store: MemoryStore,
-}
-
 #[async_trait]
-impl Held for StoppedHeld {
+impl Held for WatchedHeld {
     fn loaded(&self) -> &Loaded {
         self.held.loaded()
     }
@@ -58,8 +82,13 @@ impl Held for StoppedHeld {
 
     async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
         self.held.append(records).await?;
-        tokio::time::sleep(Duration::from_mins(1)).await;
-        self.store.drive_out();
+        write!(self.store.appended.lock().unwrap(), "{records:?}").unwrap();
+        match &self.store.pause {
+            Pause::None => return Ok(()),
+            Pause::Still => tokio::time::sleep(Duration::from_mins(1)).await,
+            Pause::Asleep(slept) => drop(slept.fetch_add(3_600_000, Ordering::Relaxed)),
+        }
+        self.store.store.drive_out();
         Ok(())
     }
 
@@ -78,12 +107,16 @@ impl Held for StoppedHeld {
 
 #[tokio::test(start_paused = true)]
 async fn what_stood_still_before_its_call_calls_nothing() {
-    let world = World::new();
-    let store = Stopped(world.store.clone());
-    let error = world.apply_on(&store, DISK, &Options::default()).await.unwrap_err();
-    assert!(error.to_string().contains("lost its place"), "{error}");
-    assert!(world.cloud.take_log().is_empty());
-    converges(&world, DISK).await;
+    for asleep in [false, true] {
+        let world = World::new();
+        let slept = world.host.slept.clone();
+        let pause = if asleep { Pause::Asleep(slept) } else { Pause::Still };
+        let store = Watched::new(world.store.clone(), pause);
+        let error = world.apply_on(&store, DISK, &Options::default()).await.unwrap_err();
+        assert!(error.to_string().contains("lost its place"), "{error}");
+        assert!(world.cloud.take_log().is_empty());
+        converges(&world, DISK).await;
+    }
 }
 
 async fn apply_busy(world: &World, waits: Duration) -> Result<(), ApplyError> {
@@ -154,4 +187,21 @@ async fn a_secret_that_does_not_come_holds_up_no_stop() {
     let shared = world.cloud.shared.lock().unwrap();
     let made = shared.objects.values().find(|unit| unit["name"] == Value::string("v")).unwrap();
     assert_eq!(made["secret"], Value::string("s3cret"));
+}
+
+/// They may repeat what was sent, in forms that nothing recognises.
+#[tokio::test(start_paused = true)]
+async fn a_servers_words_are_shown_and_not_kept() {
+    for (fault, shown) in [(Fault::Refused, true), (Fault::LostBefore, false)] {
+        let world = World::new();
+        world.cloud.shared.lock().unwrap().faults.insert(0, fault);
+        let store = Watched::new(world.store.clone(), Pause::None);
+        let report = world.apply_on(&store, DISK, &Options::default()).await.unwrap();
+        let said = report.failures.iter().any(|failure| failure.message.contains(SAID));
+        assert_eq!(said, shown, "{report:?}");
+        let snapshot = world.store.load().await.unwrap().snapshot;
+        let kept = format!("{:?} {snapshot:?}", store.appended.lock().unwrap());
+        assert!(!kept.contains(SAID), "{kept}");
+        assert!(kept.contains("NoEffect") || kept.contains("Doubted"), "{kept}");
+    }
 }

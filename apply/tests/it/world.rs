@@ -9,7 +9,7 @@ use apply::execute::{Execution, Report, execute};
 use apply::planning::{self, Request};
 use apply::recover::recover;
 use apply::session::{Session, fold};
-use apply::{ApplyError, Host, Providers};
+use apply::{ApplyError, Clock, Host, Providers};
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Options};
@@ -38,15 +38,22 @@ name = "chat"
 image_id = "${image.base.id}"
 "#;
 
-/// Time that stands still and randomness that counts.
+/// Time that stands still, but for what a machine sleeps, and randomness that counts.
 #[derive(Default)]
 pub(crate) struct TestHost {
     drawn: AtomicU64,
+    /// How long the machine has slept, in milliseconds.
+    pub(crate) slept: Arc<AtomicU64>,
 }
 
 impl Host for TestHost {
     fn now_ms(&self) -> u64 {
-        1_000
+        1_000 + self.slept.load(Ordering::Relaxed)
+    }
+
+    fn clock(&self) -> Clock {
+        let slept = self.slept.clone();
+        Clock::new(move || slept.load(Ordering::Relaxed))
     }
 
     fn random(&self) -> [u8; 32] {

@@ -294,6 +294,7 @@ pub(crate) fn copy<'a>(call: &Call<'a>) -> Call<'a> {
         desired: call.desired,
         live: call.live,
         changed: call.changed,
+        secrets: call.secrets,
         leave: call.leave,
         progress: call.progress,
     }

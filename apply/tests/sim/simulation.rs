@@ -11,7 +11,7 @@ use apply::planning::{self, Request};
 use apply::recover::recover;
 use apply::session::{Session, fold};
 use apply::verify::verify;
-use apply::{ApplyError, Host, Providers};
+use apply::{ApplyError, Clock, Host, Providers};
 use engine::graph::Graph;
 use engine::plan::Plan;
 use engine::plan::input::{Mode, Options, Target};
@@ -154,6 +154,11 @@ struct Machine<'a> {
 impl Host for Machine<'_> {
     fn now_ms(&self) -> u64 {
         1_000_000 + lock(&self.runner.sky).now_ms()
+    }
+
+    fn clock(&self) -> Clock {
+        let start = lock(&self.runner.sky).start;
+        Clock::new(move || u64::try_from(start.elapsed().as_millis()).unwrap())
     }
 
     fn random(&self) -> [u8; 32] {

@@ -115,7 +115,7 @@ pub(crate) struct Sky {
     pub(crate) counts: BTreeMap<&'static str, u64>,
     hash: u64,
     pub(crate) lines: Option<Vec<String>>,
-    start: tokio::time::Instant,
+    pub(crate) start: tokio::time::Instant,
 }
 
 /// A handle to the world.

@@ -113,8 +113,8 @@ pub(super) fn timeout(entries: &Attributes) -> Result<Duration, String> {
 
 fn said(error: &provider_port::Error) -> String {
     match &error.help {
-        Some(help) => format!("{}; {help}", error.message),
-        None => error.message.clone(),
+        Some(help) => format!("{error}; {help}"),
+        None => error.to_string(),
     }
 }
 

@@ -44,6 +44,14 @@ pub(super) fn flag_unknown(span: Span, word: &str, address: &Address) -> Diagnos
         .help("let it follow from variables and locals only")
 }
 
+pub(super) fn flag_sensitive(span: Span, word: &str, address: &Address) -> Diagnostic {
+    Diagnostic::error(format!("lifecycle.{word} must not be sensitive"))
+        .at(span)
+        .label("a plan shows what follows from this, and so would show the secret")
+        .about(address)
+        .help("let it follow from variables that are not sensitive")
+}
+
 pub(super) fn flag_of_gone_key(span: Span, word: &str, address: &Address) -> Diagnostic {
     Diagnostic::error(format!("whether {address} may go is not known"))
         .at(span)

@@ -112,7 +112,8 @@ pub(super) fn evaluate_spec(
     }
 }
 
-/// Evaluates a yes-or-no of `lifecycle`; false when it is absent.
+/// Evaluates a yes-or-no of `lifecycle`; none when it is absent or wrong. It is no secret: a plan
+/// shows what follows from it, so conditions over one would show it bit by bit.
 pub(super) fn flag(
     item: Option<&SpecExpr>,
     word: &'static str,
@@ -121,7 +122,12 @@ pub(super) fn flag(
     diagnostics: &mut Diagnostics,
 ) -> Option<bool> {
     let item = item?;
-    match evaluate_spec(item, scope, address, diagnostics)?.value {
+    let datum = evaluate_spec(item, scope, address, diagnostics)?;
+    if !datum.sensitive.is_empty() {
+        diagnostics.push(diagnostics::flag_sensitive(item.span, word, address));
+        return None;
+    }
+    match datum.value {
         Value::Bool(value) => Some(value),
         Value::Unknown(_) => {
             diagnostics.push(diagnostics::flag_unknown(item.span, word, address));

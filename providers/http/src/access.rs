@@ -1,21 +1,21 @@
 //! Where calls go and with which key, decided once and before the first call.
 //!
-//! A key goes only to an address that the environment gave, to loopback, to a host that the user
-//! allows, or to the default of a descriptor that did not come with the spec: a spec from a
-//! stranger cannot send it elsewhere, nor can a descriptor that lies beside it.
+//! Who is believed is said in [`crate::trust`]: neither a spec from a stranger nor a descriptor that
+//! lies beside it sends a key elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::Name;
 use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
-use engine::hosts::{self, AllowedHosts};
+use engine::hosts::AllowedHosts;
 use url::Url;
 
 use crate::descriptor::model::{Auth, Descriptor, Source};
 use crate::secret::Key;
 use crate::timing::Timing;
 use crate::transport::Network;
+use crate::trust;
 
 /// What a provider is configured with.
 pub struct Settings<'a> {
@@ -25,6 +25,8 @@ pub struct Settings<'a> {
     pub environment: &'a dyn Fn(&str) -> Option<String>,
     /// The hosts that a key may be sent to wherever the address comes from.
     pub allowed_hosts: AllowedHosts,
+    /// The variables that any descriptor may have its key from.
+    pub allowed_keys: Vec<String>,
     /// Times and bounds of calls.
     pub timing: Timing,
     /// Whether the descriptor came with the spec, so that its own addresses are no more to be
@@ -36,13 +38,15 @@ pub struct Settings<'a> {
 
 impl<'a> Settings<'a> {
     /// Settings with an environment and nothing else; `PLUMB_ALLOWED_HOSTS` in it names hosts,
-    /// separated by commas.
+    /// and `PLUMB_ALLOWED_KEYS` variables that hold keys, both separated by commas.
     pub fn new(environment: &'a dyn Fn(&str) -> Option<String>) -> Self {
         let hosts = environment("PLUMB_ALLOWED_HOSTS").unwrap_or_default();
+        let keys = environment("PLUMB_ALLOWED_KEYS").unwrap_or_default();
         Self {
             values: BTreeMap::new(),
             environment,
             allowed_hosts: AllowedHosts::parse(&hosts),
+            allowed_keys: keys.split(',').map(|name| name.trim().to_owned()).collect(),
             timing: Timing::default(),
             stranger: false,
             network: None,
@@ -84,13 +88,18 @@ pub(crate) struct Access {
     /// By API. One that is not there has no address, and nothing can be called.
     pub(crate) addresses: BTreeMap<Name, Url>,
     pub(crate) key: Option<Key>,
+    /// The APIs whose addresses nobody but a spec, or what lies beside it, gave.
+    pub(crate) unproven: BTreeSet<Name>,
 }
 
 /// Where a text came from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Origin {
+pub(crate) enum Origin {
+    /// A variable of the environment.
     Environment,
+    /// The provider block of the spec.
     Setting,
+    /// The descriptor.
     Default,
 }
 
@@ -104,8 +113,14 @@ impl Access {
         {
             diagnostics.push(bad_key(&descriptor.name, source, *origin));
         }
+        if let (Some(Source { env: Some(variable), .. }), Some((_, Origin::Environment))) =
+            (&descriptor.key, &key)
+            && !trust::may_read_key(&descriptor.name, variable, settings)
+        {
+            diagnostics.push(trust::foreign_key(&descriptor.name, variable));
+        }
         let key = key.map(|(text, _)| Key::new(text.trim()));
-        let mut addresses = BTreeMap::new();
+        let (mut addresses, mut unproven) = (BTreeMap::new(), BTreeSet::new());
         for (name, api) in &descriptor.apis {
             let Some((text, origin)) = look_up(&api.address, settings) else { continue };
             let url = match parse(&text) {
@@ -115,19 +130,22 @@ impl Access {
                     continue;
                 }
             };
-            let trusted = origin == Origin::Environment || is_trusted(&url, &api.address, settings);
-            if key.is_some() && api.auth.is_some() && !trusted {
-                diagnostics.push(untrusted(name, &url, origin));
-                continue;
+            let default = api.address.default.as_ref().and_then(|text| parse(text).ok());
+            if !trust::is_believed((&url, origin), default.as_ref(), settings) {
+                if key.is_some() && api.auth.is_some() {
+                    diagnostics.push(trust::untrusted(name, &url, origin, &api.address));
+                    continue;
+                }
+                unproven.insert(name.clone());
             }
             addresses.insert(name.clone(), url);
         }
-        (Self { addresses, key }, diagnostics)
+        (Self { addresses, key, unproven }, diagnostics)
     }
 
     /// Whether all addresses lead to this machine.
     pub(crate) fn is_local(&self) -> bool {
-        !self.addresses.is_empty() && self.addresses.values().all(is_loopback)
+        !self.addresses.is_empty() && self.addresses.values().all(trust::is_loopback)
     }
 }
 
@@ -187,21 +205,6 @@ fn bad_key(provider: &str, source: &Source, origin: Origin) -> Diagnostic {
         .help("copy the key once more, as one line")
 }
 
-fn untrusted(api: &str, url: &Url, origin: Origin) -> Diagnostic {
-    let host = url.host_str().unwrap_or_default();
-    let who = match origin {
-        Origin::Default => "The descriptor, which lies beside the spec,",
-        _ => "The spec",
-    };
-    Diagnostic::error(format!("the key is not sent to {host}"))
-        .detail(format!(
-            "{who} gives an address for the API {api}, and the key would go there. A spec may come \
-             from someone else, so a key goes only to addresses that the environment gives, to \
-             this machine, and to hosts that are allowed."
-        ))
-        .help(format!("if you trust it, set PLUMB_ALLOWED_HOSTS={host}"))
-}
-
 fn unknown_settings(descriptor: &Descriptor, settings: &Settings<'_>) -> Diagnostics {
     let known = descriptor.settings();
     settings
@@ -231,6 +234,12 @@ impl Source {
 }
 
 impl Descriptor {
+    /// Whether a setting of a provider block is the key. Any other is shown, in messages and in
+    /// addresses.
+    pub fn is_key(&self, setting: &str) -> bool {
+        self.key.as_ref().is_some_and(|key| key.setting.as_deref() == Some(setting))
+    }
+
     /// The keys that a provider block of the spec may hold.
     pub fn settings(&self) -> BTreeSet<&str> {
         let sources = self.apis.values().map(|api| &api.address).chain(&self.key);
@@ -265,18 +274,6 @@ fn parse(text: &str) -> Result<Url, &'static str> {
         return Err("names no host");
     }
     Ok(url)
-}
-
-fn is_trusted(url: &Url, source: &Source, settings: &Settings<'_>) -> bool {
-    let default = source.default.as_ref().and_then(|text| parse(text).ok());
-    let same_origin = default.is_some_and(|default| default.origin() == url.origin());
-    (same_origin && !settings.stranger)
-        || is_loopback(url)
-        || url.host_str().is_some_and(|host| settings.allowed_hosts.allows(host))
-}
-
-fn is_loopback(url: &Url) -> bool {
-    url.host_str().is_some_and(hosts::is_loopback)
 }
 
 /// A key where an API wants it: a header, or a query pair.
@@ -316,7 +313,7 @@ mod tests {
             ("http://0.0.0.0", false),
             ("http://10.0.0.1", false),
         ] {
-            assert_eq!(is_loopback(&parse(text).unwrap()), local, "{text}");
+            assert_eq!(trust::is_loopback(&parse(text).unwrap()), local, "{text}");
         }
     }
 }

@@ -132,6 +132,12 @@ impl Caller {
         self.access.addresses.get(name)
     }
 
+    /// The host of an API, where only a spec or what lies beside it names it.
+    pub(crate) fn unproven_host(&self, name: &Name) -> Option<&str> {
+        self.access.unproven.get(name)?;
+        Some(self.address(name)?.host_str().unwrap_or_default())
+    }
+
     /// Makes a call, again where its failure allows that.
     pub(crate) async fn call(
         &self,
@@ -154,7 +160,7 @@ impl Caller {
                 }
                 return Err(given_up(failure, self.timing.throttle_patience));
             };
-            progress(Notice::Retrying { reason: failure.error.message, after });
+            progress(Notice::Retrying { reason: failure.error.to_string(), after });
             // The limiter holds back what was throttled, together with all other calls.
             if !matches!(failure.error.kind, Kind::Throttled { .. }) {
                 tokio::time::sleep(after).await;

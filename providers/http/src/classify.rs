@@ -37,6 +37,12 @@ impl Failure {
         Self { error: Error::new(kind, message), row: None, done: false, transient: false }
     }
 
+    /// With what the server said, masked.
+    fn said(mut self, said: String) -> Self {
+        self.error = self.error.said(said);
+        self
+    }
+
     pub(crate) fn transient(mut self) -> Self {
         self.transient = true;
         self
@@ -87,12 +93,12 @@ pub(crate) fn judge<T: DeserializeOwned>(
 fn unreadable(context: &Context<'_>, answer: &Response, text: &str) -> Failure {
     let form = if is_html(answer, text) { "an HTML page" } else { "a text that is no JSON" };
     let Context { what, origin, mask, .. } = context;
-    let excerpt = mask.clean(text);
     let message = format!(
-        "{what} at {origin} answered {} with {form} where JSON was expected: {excerpt}",
+        "{what} at {origin} answered {} with {form} where JSON was expected",
         answer.status
     );
     let failure = Failure::new(Kind::InDoubt, message)
+        .said(mask.clean(text))
         .help("check that the address leads to the API and not to a web page or a proxy");
     if is_html(answer, text) { failure } else { failure.transient() }
 }
@@ -124,25 +130,22 @@ fn refused(context: &Context<'_>, answer: &Response) -> Failure {
     let text = String::from_utf8_lossy(&answer.body);
     let json = serde_json::from_slice::<Json>(&answer.body).ok();
     let said = json.as_ref().and_then(|json| message(json, context.api));
-    let shown = match &said {
-        Some(said) => format!(": {}", context.mask.clean(said)),
-        None if text.trim().is_empty() => String::new(),
-        None if is_html(answer, &text) => {
-            format!(" with an HTML page: {}", context.mask.clean(&text))
-        }
-        None => format!(": {}", context.mask.clean(&text)),
+    let form = match &said {
+        None if !text.trim().is_empty() && is_html(answer, &text) => " with an HTML page",
+        _ => "",
     };
     let message = format!(
-        "{} at {} answered {}{shown}",
+        "{} at {} answered {}{form}",
         context.what,
         context.origin,
         status_words(answer.status)
     );
     let said = said.unwrap_or_else(|| text.into_owned());
-    if let Some(row) = row(context.api, answer.status, &said) {
-        return known(context, row, message, retry_after(context, answer));
-    }
-    by_status(context, answer, message)
+    let failure = match row(context.api, answer.status, &said) {
+        Some(row) => known(context, row, message, retry_after(context, answer)),
+        None => by_status(context, answer, message),
+    };
+    failure.said(context.mask.clean(&said))
 }
 
 fn by_status(context: &Context<'_>, answer: &Response, message: String) -> Failure {
@@ -179,12 +182,13 @@ fn unauthenticated(context: &Context<'_>, message: String) -> Failure {
 /// may have failed after its effect.
 pub(crate) fn graphql_errors(context: &Context<'_>, said: &str) -> Failure {
     let Context { what, origin, mask, .. } = context;
-    let message = format!("{what} at {origin} answered with an error: {}", mask.clean(said));
-    match row(context.api, 200, said) {
+    let message = format!("{what} at {origin} answered with an error");
+    let failure = match row(context.api, 200, said) {
         Some(row) => known(context, row, message, None),
         None if context.mutation => Failure::new(Kind::InDoubt, message),
         None => Failure::new(Kind::Rejected, message),
-    }
+    };
+    failure.said(mask.clean(said))
 }
 
 /// A GraphQL answer that does not answer what was asked.
@@ -355,7 +359,7 @@ mod tests {
             Err(failure) => {
                 let retry = if failure.transient { " transient" } else { "" };
                 let done = if failure.done { " done" } else { "" };
-                format!("{:?}{retry}{done}: {}", failure.error.kind, failure.error.message)
+                format!("{:?}{retry}{done}: {}", failure.error.kind, failure.error)
             }
         }
     }

@@ -13,6 +13,7 @@ mod codec;
 mod descriptor;
 mod direct;
 mod graphql;
+mod hidden;
 mod limits;
 mod objects;
 mod paging;
@@ -25,6 +26,7 @@ mod shared;
 mod template;
 mod timing;
 mod transport;
+mod trust;
 mod wire;
 
 pub use access::Settings;

@@ -15,7 +15,9 @@ use crate::classify::Failure;
 use crate::descriptor::model::{CallModel, PhaseModel, Wait};
 use crate::objects::id_text;
 use crate::reading::{Subject, unreadable};
+use crate::secret::Mask;
 use crate::template::{CallScope, Given};
+use crate::trust;
 use crate::wire::at;
 
 /// One phase of one object, about to be performed.
@@ -42,7 +44,28 @@ impl Subject<'_> {
                     .help("the plan was made with another version of the provider: plan again")
             })?;
         self.can_send(&programs[call.phase.program].phases, call)?;
-        Act { subject: *self, phase, call }.run().await
+        self.may_send(phase, call)?;
+        let mask = self.masking(call);
+        let subject = Subject { mask: Some(&mask), ..*self };
+        Act { subject, phase, call }.run().await
+    }
+
+    /// What a server may repeat of a call, and may not be shown.
+    fn masking(&self, call: &Call<'_>) -> Mask {
+        let none = Attributes::new();
+        let mask = self.caller.mask.with_object(self.model, call.desired);
+        mask.with_object(self.model, call.live.unwrap_or(&none))
+            .with_secrets(call.secrets, call.desired)
+    }
+
+    /// Refuses to send a secret to a host that only the spec names.
+    fn may_send(&self, phase: &PhaseModel, call: &Call<'_>) -> Result<(), Error> {
+        let Some(model) = &phase.call else { return Ok(()) };
+        let Some(host) = self.caller.unproven_host(&model.api) else { return Ok(()) };
+        match call.secrets.carried(call.desired).next() {
+            Some((name, _)) => Err(trust::kept_back(&self.schema.name, name, host)),
+            None => Ok(()),
+        }
     }
 
     /// Refuses what no phase of the program can send, instead of leaving it out without a word.
@@ -133,7 +156,7 @@ impl Act<'_> {
             if !self.is_worth_retrying(&failure, began, pause) {
                 return Err(failure);
             }
-            let reason = failure.error.message;
+            let reason = failure.error.to_string();
             (self.call.progress)(Notice::Retrying { reason, after: pause });
             tokio::time::sleep(pause).await;
         }
@@ -216,28 +239,33 @@ impl Act<'_> {
                 Ok(object) => match holds(wait, &object) {
                     Ok(true) => return Ok(Some(object)),
                     Ok(false) => None,
-                    Err(reason) => return Err(self.still_waiting(wait, Some(&reason))),
+                    Err(reason) => {
+                        let trouble = Error::new(Kind::Rejected, reason);
+                        return Err(self.still_waiting(wait, Some(&trouble)));
+                    }
                 },
                 Err(failure) if self.is_gone(&failure) => return Ok(None),
-                Err(failure) if failure.transient => Some(failure.error.message),
-                Err(failure) => return Err(self.still_waiting(wait, Some(&failure.error.message))),
+                Err(failure) if failure.transient => Some(failure.error),
+                Err(failure) => return Err(self.still_waiting(wait, Some(&failure.error))),
             };
             if began.elapsed() + pause > wait.within {
-                return Err(self.still_waiting(wait, trouble.as_deref()));
+                return Err(self.still_waiting(wait, trouble.as_ref()));
             }
             tokio::time::sleep(pause).await;
             pause = pause.mul_f64(1.5).min(timing.poll_max);
         }
     }
 
-    fn still_waiting(&self, wait: &Wait, trouble: Option<&str>) -> Error {
+    fn still_waiting(&self, wait: &Wait, trouble: Option<&Error>) -> Error {
         let (name, words) = (&self.subject.schema.name, &wait.words);
         let seconds = wait.within.as_secs();
         let message = match trouble {
-            Some(trouble) => format!("{name}: cannot see whether {words}: {trouble}"),
+            Some(trouble) => format!("{name}: cannot see whether {words}: {}", trouble.message),
             None => format!("{name}: after {seconds} s it still does not hold that {words}"),
         };
+        let said = trouble.and_then(|trouble| trouble.said.clone()).unwrap_or_default();
         Error::new(Kind::StillWaiting, message)
+            .said(said)
             .help("apply again: what is done stays done, and the wait goes on")
     }
 }

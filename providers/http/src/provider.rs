@@ -75,7 +75,7 @@ impl HttpProvider {
     fn subject(&self, ty: &str) -> Result<Subject<'_>, Error> {
         let types = (self.descriptor.types.get(ty), self.schema.types.get(ty));
         if let (Some(model), Some(schema)) = types {
-            return Ok(Subject { caller: &self.caller, model, schema });
+            return Ok(Subject { caller: &self.caller, model, schema, mask: None });
         }
         let message = format!("the provider {} has no resource type `{ty}`", self.descriptor.name);
         Err(Error::new(Kind::Rejected, message))

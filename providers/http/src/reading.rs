@@ -17,6 +17,7 @@ use crate::descriptor::model::{
 use crate::graphql::Selection;
 use crate::objects::{id_text, join};
 use crate::paging::Page;
+use crate::secret::Mask;
 use crate::shared::Shared;
 use crate::template::{CallScope, Unfilled};
 use crate::wire::{at, encode};
@@ -31,6 +32,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) model: &'a TypeModel,
     /// The type as the engine knows it, with addresses in its derivations.
     pub(crate) schema: &'a TypeSchema,
+    /// What of a server's words is not shown, where that is more than the key.
+    pub(crate) mask: Option<&'a Mask>,
 }
 
 impl<'a> Subject<'a> {
@@ -205,7 +208,7 @@ impl<'a> Subject<'a> {
             mutation: false,
             names_object,
             header: None,
-            mask: self.caller.mask.clone(),
+            mask: self.mask.unwrap_or(&self.caller.mask).clone(),
             leave: None,
         })
     }

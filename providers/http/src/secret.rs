@@ -4,8 +4,10 @@ use std::fmt;
 
 use engine::value::{Attributes, Value};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use provider_port::Secrets;
 
 use crate::descriptor::model::TypeModel;
+use crate::hidden::Hidden;
 
 /// The longest excerpt of a server's words in an error, in characters.
 const EXCERPT_MAX: usize = 200;
@@ -40,15 +42,20 @@ impl fmt::Debug for Key {
 
 /// Texts that must not be shown.
 #[derive(Clone, Default)]
-pub(crate) struct Mask(Vec<String>);
+pub(crate) struct Mask {
+    /// The key, and values that are better not repeated: masked where they stand as they are.
+    texts: Vec<String>,
+    /// What is secret in the spec: not shown in part or in another form either.
+    hidden: Hidden,
+}
 
 impl Mask {
     /// Masks the key.
     pub(crate) fn of_key(key: Option<&Key>) -> Self {
         let mut mask = Self::default();
         if let Some(key) = key.filter(|key| !key.0.is_empty()) {
-            mask.0.push(key.0.clone());
-            mask.0.push(utf8_percent_encode(&key.0, NON_ALPHANUMERIC).to_string());
+            mask.texts.push(key.0.clone());
+            mask.texts.push(utf8_percent_encode(&key.0, NON_ALPHANUMERIC).to_string());
         }
         mask.sort();
         mask
@@ -72,12 +79,20 @@ impl Mask {
         mask
     }
 
+    /// Hides what a call carries that is secret, and what that may be made of.
+    #[must_use]
+    pub(crate) fn with_secrets(mut self, secrets: &Secrets, sent: &Attributes) -> Self {
+        secrets.carried(sent).for_each(|(_, value)| self.hidden.add(value));
+        secrets.variables.iter().for_each(|value| self.hidden.add(value));
+        self
+    }
+
     fn add(&mut self, value: &Value) {
         match value {
             Value::String(text) if text.chars().count() >= VALUE_MIN => {
-                self.0.push(text.to_string());
+                self.texts.push(text.to_string());
                 let escaped = serde_json::Value::from(&**text).to_string();
-                self.0.push(escaped[1..escaped.len() - 1].to_owned());
+                self.texts.push(escaped[1..escaped.len() - 1].to_owned());
             }
             Value::List(items) | Value::Set(items) => items.iter().for_each(|item| self.add(item)),
             Value::Map(entries) => entries.values().for_each(|item| self.add(item)),
@@ -87,23 +102,23 @@ impl Mask {
 
     /// The longest first, so no secret hides inside what is left of another.
     fn sort(&mut self) {
-        self.0.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        self.0.dedup();
+        self.texts.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        self.texts.dedup();
     }
 
     /// The beginning of a text with its secrets masked. A secret that the cut goes through is not
     /// known again, so as much as it could be, masked in part, is left out.
     fn beginning(&self, text: &str) -> String {
-        let longest = self.0.first().map_or(0, String::len) * MASKED.len();
+        let longest = self.texts.first().map_or(0, String::len) * MASKED.len();
         let seen = text.floor_char_boundary(LOOKED_AT + longest);
         let mut clean = text[..seen].to_owned();
-        for secret in &self.0 {
+        for secret in &self.texts {
             clean = clean.replace(secret.as_str(), MASKED);
         }
         if seen < text.len() {
             clean.truncate(clean.floor_char_boundary(clean.len().saturating_sub(longest)));
         }
-        clean
+        self.hidden.hide(clean)
     }
 
     /// One line of at most 200 characters without secrets and control characters.

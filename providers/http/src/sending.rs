@@ -59,7 +59,6 @@ impl Act<'_> {
             },
         };
         let header = self.subject.model.idempotency_header.clone().filter(|_| self.creates());
-        let live = self.call.live.cloned().unwrap_or_default();
         Ok(Prepared {
             api: &model.api,
             what: words,
@@ -67,10 +66,7 @@ impl Act<'_> {
             mutation: true,
             names_object: self.call.id.is_some() && matches!(model.request, Request::Rest { .. }),
             header: header.zip(self.call.nonce.map(ToString::to_string)),
-            mask: caller
-                .mask
-                .with_object(self.subject.model, self.call.desired)
-                .with_object(self.subject.model, &live),
+            mask: self.subject.mask.unwrap_or(&caller.mask).clone(),
             leave: Some(self.call.leave),
         })
     }

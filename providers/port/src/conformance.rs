@@ -179,6 +179,7 @@ async fn program(
             desired,
             live: id.as_ref().map(|_| &seen),
             changed,
+            secrets: &crate::Secrets::default(),
             leave: &crate::Always,
             progress: &|_| {},
         };

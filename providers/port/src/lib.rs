@@ -19,7 +19,7 @@ use engine::digest::Digest;
 use engine::journal::PhaseRef;
 use engine::schema::ProviderSchema;
 use engine::state::{Nonce, ObjectId};
-use engine::value::Attributes;
+use engine::value::{Attributes, Path, Paths, Value};
 
 /// A provider instance: configured, with its addresses and its key.
 #[async_trait]
@@ -106,10 +106,38 @@ pub struct Call<'a> {
     pub live: Option<&'a Attributes>,
     /// The attributes that change.
     pub changed: &'a BTreeSet<Name>,
+    /// What of it is secret.
+    pub secrets: &'a Secrets,
     /// Asked right before the mutating request goes out, each time that it does.
     pub leave: &'a dyn Leave,
     /// Told when the phase begins to wait, or tries again. May be called often.
     pub progress: &'a (dyn Fn(Notice) + Send + Sync),
+}
+
+/// What a call sends that nobody may see, and what that may be made of.
+#[derive(Clone, Default)]
+pub struct Secrets {
+    /// The sensitive places of what is sent.
+    pub places: Paths,
+    /// The values of sensitive variables, in clear: what is sent may hold them inside other text.
+    pub variables: Arc<[Value]>,
+}
+
+impl Secrets {
+    /// The attributes that hold something secret.
+    pub fn carried<'a>(
+        &self,
+        attributes: &'a Attributes,
+    ) -> impl Iterator<Item = (&'a Name, &'a Value)> {
+        let secret = |name: &Name| self.places.touches(&Path::attribute(name.clone()));
+        attributes.iter().filter(move |(name, value)| !value.is_null() && secret(name))
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").field("places", &self.places).finish_non_exhaustive()
+    }
 }
 
 /// Gives leave to send. Between two tries of a call, or while it waits its turn, the run that it
@@ -178,13 +206,18 @@ pub enum Kind {
 }
 
 /// A failed call. Its texts hold no key, no address with a key, and no value of an attribute.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{message}")]
+///
+/// Shown, it says what happened and what the server said. What is kept is `message` alone: a
+/// server's words may repeat what it was sent, however they are looked through.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}{}", self.words())]
 pub struct Error {
     /// What may be concluded.
     pub kind: Kind,
     /// What happened, in a sentence without a full stop.
     pub message: String,
+    /// What the server said, masked, for the people who look on.
+    pub said: Option<String>,
     /// What to do, if there is something to say.
     pub help: Option<String>,
 }
@@ -192,7 +225,18 @@ pub struct Error {
 impl Error {
     /// An error of a kind with a message.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), help: None }
+        Self { kind, message: message.into(), said: None, help: None }
+    }
+
+    /// With what the server said.
+    #[must_use]
+    pub fn said(mut self, said: impl Into<String>) -> Self {
+        self.said = Some(said.into()).filter(|said| !said.is_empty());
+        self
+    }
+
+    fn words(&self) -> String {
+        self.said.as_ref().map(|said| format!(": {said}")).unwrap_or_default()
     }
 
     /// With what to do.

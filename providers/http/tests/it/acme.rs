@@ -182,5 +182,5 @@ async fn conflicts_are_refusals() {
     let step = Step::create("bucket", json!({"id": "photos"}));
     let error = step.perform(&provider).await.unwrap_err();
     assert_eq!(error.kind, Kind::Rejected);
-    assert!(error.message.contains("the bucket is frozen"), "{error}");
+    assert!(error.to_string().contains("the bucket is frozen"), "{error}");
 }

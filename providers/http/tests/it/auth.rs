@@ -1,12 +1,13 @@
 //! Where the key goes, and where it never does.
 
 use engine::diagnostics::Diagnostics;
+use engine::value::Value;
 use provider_http::{HttpProvider, Settings};
 use provider_port::{Kind, Provider as _};
 use serde_json::json;
 
 use crate::REST;
-use crate::support::{Answer, KEY, Server, descriptor, provider, texts};
+use crate::support::{Answer, KEY, Server, Step, descriptor, provider, texts};
 
 #[tokio::test]
 async fn three_ways_of_authentication() {
@@ -125,7 +126,85 @@ fn a_descriptor_beside_the_spec_cannot_send_the_key_elsewhere() {
         "ACME_URL" => Some("https://anywhere.example".to_owned()),
         name => environment(name),
     };
-    assert!(refused(None, &given).is_none());
+    let said = refused(None, &given).expect("it reads its address from any variable that it likes");
+    assert!(said.contains("ACME_URL") && said.contains("PLUMB_ALLOWED_HOSTS=any"), "{said}");
+    let local = |name: &str| match name {
+        "ACME_URL" => Some("http://127.0.0.1:8080".to_owned()),
+        name => environment(name),
+    };
+    assert!(refused(None, &local).is_none());
+}
+
+/// A descriptor beside the spec names the variable that its key comes from: any secret of the
+/// environment would do.
+#[test]
+fn a_descriptor_beside_the_spec_has_its_key_from_its_own_variables() {
+    let text = REST.replace("ACME_KEY", "AWS_SECRET_ACCESS_KEY");
+    let refused = |allowed: Option<&'static str>, stranger: bool| {
+        let environment = move |name: &str| match name {
+            "AWS_SECRET_ACCESS_KEY" => Some(KEY.to_owned()),
+            "ACME_URL" => Some("http://127.0.0.1:8080".to_owned()),
+            "PLUMB_ALLOWED_KEYS" => allowed.map(str::to_owned),
+            _ => None,
+        };
+        let settings = Settings::new(&environment).stranger(stranger);
+        let configured = HttpProvider::configure(descriptor(&text), &settings);
+        configured.err().map(|diagnostics| format!("{diagnostics:?}"))
+    };
+    let said = refused(None, true).expect("it is not its own");
+    assert!(said.contains("PLUMB_ALLOWED_KEYS=AWS_SECRET_ACCESS_KEY"), "{said}");
+    assert!(said.contains("ACME_KEY") && !said.contains(KEY), "{said}");
+    assert!(refused(Some("AWS_SECRET"), true).is_some());
+    assert!(refused(Some("X, AWS_SECRET_ACCESS_KEY"), true).is_none());
+    assert!(refused(None, false).is_none(), "what comes with Plumb names its own");
+}
+
+/// Without a key nothing stops a spec from naming a host, so what is secret stays here.
+#[tokio::test]
+async fn secrets_do_not_go_to_hosts_that_only_a_spec_names() {
+    let text = REST
+        .replace("key = { env = \"ACME_KEY\" }\n", "")
+        .replace("auth = { header = \"Authorization\", value = \"Bearer ${key}\" }\n", "");
+    let server = Server::start(|_, _| Answer::json(200, json!({"id": "t1", "name": "n"}))).await;
+    // Leads to this machine, and is no loopback address.
+    let elsewhere = server.address.replace("127.0.0.1", "0.0.0.0");
+    let perform = async |url: &str, allowed: &'static str, secret: bool| {
+        let environment =
+            move |name: &str| (name == "PLUMB_ALLOWED_HOSTS").then(|| allowed.to_owned());
+        let settings = Settings::new(&environment).stranger(true).set("url", url);
+        let provider = HttpProvider::configure(descriptor(&text), &settings).unwrap();
+        let desired = json!({"name": "n", "secret": "hunter2-canary"});
+        let step = Step { changed: vec!["secret"], ..Step::update("thing", "t1", desired) };
+        let step = if secret { step.secret("secret", &[]) } else { step };
+        step.perform(&provider).await
+    };
+    let error = perform(&elsewhere, "", true).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Rejected);
+    assert!(error.to_string().contains("the secret in `secret`"), "{error}");
+    assert!(error.help.unwrap().contains("PLUMB_ALLOWED_HOSTS=0.0.0.0"));
+    assert!(server.requests().is_empty(), "nothing was sent");
+    perform(&elsewhere, "", false).await.unwrap();
+    perform(&elsewhere, "0.0.0.0", true).await.unwrap();
+    perform(&server.address, "", true).await.unwrap();
+    assert_eq!(server.requests().len(), 3);
+}
+
+/// What a server says of a call may repeat it, in part and in other forms; what is kept has none.
+#[tokio::test]
+async fn a_servers_words_show_no_secret_and_are_told_apart() {
+    let words = "HUNTER2-canary&gt; and s3cr3t-in-url, pin 7423187465";
+    let server = Server::start(move |_, _| Answer::json(400, json!({"message": words}))).await;
+    let provider = provider(REST, &server.address);
+    let desired = json!({"name": "n", "secret": "hunter2-canary>", "big_size": 3});
+    let step = Step { changed: vec!["secret"], ..Step::update("thing", "t1", desired) };
+    let variables = [Value::string("s3cr3t-in-url"), Value::Integer(7_423_187_465)];
+    let error = step.secret("secret", &variables).perform(&provider).await.unwrap_err();
+    assert!(error.message.ends_with("answered 400 (bad request)"), "{}", error.message);
+    let shown = error.to_string().to_lowercase();
+    assert!(error.said.is_some() && shown.len() > error.message.len());
+    for part in ["hunter", "canary", "s3cr3t", "742318"] {
+        assert!(!shown.contains(part), "{shown}");
+    }
 }
 
 #[test]

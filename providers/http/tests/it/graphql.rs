@@ -163,6 +163,7 @@ async fn a_sealed_value_is_never_sent() {
         desired: &live,
         live: Some(&live),
         changed: &["name".into()].into(),
+        secrets: &provider_port::Secrets::default(),
         leave: &provider_port::Always,
         progress: &|_| {},
     };

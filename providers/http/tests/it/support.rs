@@ -9,9 +9,9 @@ use engine::diagnostics::FileId;
 use engine::journal::{PhaseRef, ProgramKind};
 use engine::state::{Nonce, ObjectId};
 use engine::stored::from_json;
-use engine::value::Attributes;
+use engine::value::{Attributes, Value};
 use provider_http::{Descriptor, HttpProvider, Settings, Timing, load};
-use provider_port::{Call, Error, Notice, Provider as _, Reply as Performed};
+use provider_port::{Call, Error, Notice, Provider as _, Reply as Performed, Secrets};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -266,25 +266,53 @@ pub(crate) struct Step {
     pub(crate) desired: Json,
     pub(crate) live: Json,
     pub(crate) changed: Vec<&'static str>,
+    pub(crate) secrets: Secrets,
 }
 
 impl Step {
     pub(crate) fn create(ty: &'static str, desired: Json) -> Self {
         let changed = Vec::new();
         let live = Json::Null;
-        Self { ty, kind: ProgramKind::Create, phase: 0, id: None, desired, live, changed }
+        Self {
+            ty,
+            kind: ProgramKind::Create,
+            phase: 0,
+            id: None,
+            desired,
+            live,
+            changed,
+            secrets: Secrets::default(),
+        }
     }
 
     pub(crate) fn update(ty: &'static str, id: &'static str, desired: Json) -> Self {
         let changed = vec!["size", "name"];
         let kind = ProgramKind::Update;
-        Self { ty, kind, phase: 0, id: Some(id), desired, live: Json::Null, changed }
+        Self {
+            ty,
+            kind,
+            phase: 0,
+            id: Some(id),
+            desired,
+            live: Json::Null,
+            changed,
+            secrets: Secrets::default(),
+        }
     }
 
     pub(crate) fn delete(ty: &'static str, id: &'static str) -> Self {
         let (kind, desired) = (ProgramKind::Delete, Json::Null);
         let changed = Vec::new();
-        Self { ty, kind, phase: 0, id: Some(id), desired, live: Json::Null, changed }
+        Self {
+            ty,
+            kind,
+            phase: 0,
+            id: Some(id),
+            desired,
+            live: Json::Null,
+            changed,
+            secrets: Secrets::default(),
+        }
     }
 
     pub(crate) fn phase(mut self, phase: usize, id: &'static str) -> Self {
@@ -294,6 +322,13 @@ impl Step {
 
     pub(crate) fn live(mut self, live: Json) -> Self {
         self.live = live;
+        self
+    }
+
+    /// With a secret attribute, and the values of sensitive variables.
+    pub(crate) fn secret(mut self, attribute: &str, variables: &[Value]) -> Self {
+        self.secrets.places.insert(engine::value::Path::attribute(attribute));
+        self.secrets.variables = variables.into();
         self
     }
 
@@ -326,6 +361,7 @@ impl Step {
                 desired: &attributes(&self.desired),
                 live: id.as_ref().map(|_| &live),
                 changed: &changed,
+                secrets: &self.secrets,
                 leave: &provider_port::Always,
                 progress,
             })

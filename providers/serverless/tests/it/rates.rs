@@ -41,6 +41,7 @@ async fn the_rate_is_learned() {
                     desired: &desired,
                     live: None,
                     changed: &desired.keys().cloned().collect(),
+                    secrets: &provider_port::Secrets::default(),
                     leave: &provider_port::Always,
                     progress: &note,
                 };

@@ -102,6 +102,7 @@ pub(crate) async fn create(
             desired: &desired,
             live: live.as_ref(),
             changed: &desired.keys().cloned().collect(),
+            secrets: &provider_port::Secrets::default(),
             leave: &provider_port::Always,
             progress: &|_| {},
         };
@@ -129,6 +130,7 @@ pub(crate) async fn update(
         desired: &desired,
         live: Some(&object.attributes),
         changed: &changed,
+        secrets: &provider_port::Secrets::default(),
         leave: &provider_port::Always,
         progress: &|_| {},
     };
@@ -151,6 +153,7 @@ pub(crate) async fn delete(
             desired: &Attributes::new(),
             live: Some(&object.attributes),
             changed: &BTreeSet::new(),
+            secrets: &provider_port::Secrets::default(),
             leave: &provider_port::Always,
             progress: &|_| {},
         };
