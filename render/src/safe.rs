@@ -42,6 +42,17 @@ pub fn whole(foreign: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// Escapes a line of a text that is shown as it came, in full length. Where it would begin with
+/// `::`, which a CI system takes for a command behind any number of spaces, it begins otherwise.
+pub fn line(foreign: &str) -> Cow<'_, str> {
+    let safe = whole(foreign);
+    let begins = safe.len() - safe.trim_start().len();
+    match safe[begins..].strip_prefix("::") {
+        Some(rest) => Cow::Owned(format!("{}\\u{{3a}}:{rest}", &safe[..begins])),
+        None => safe,
+    }
+}
+
 /// Escapes a text and puts it between double quotes, cut after `max` characters.
 pub fn quoted(foreign: &str, max: usize) -> String {
     let (head, rest) = cut(foreign, max);
@@ -129,6 +140,19 @@ mod tests {
             ("## a heading", "## a heading"),
         ] {
             assert_eq!(text(foreign), safe);
+        }
+    }
+
+    #[test]
+    fn a_line_is_no_command() {
+        for (foreign, safe) in [
+            ("::error::x", r"\u{3a}:error::x"),
+            ("  ::stop-commands::x", r"  \u{3a}:stop-commands::x"),
+            ("a ::b::", "a ::b::"),
+            ("##[x", r"#\u{23}[x"),
+            ("", ""),
+        ] {
+            assert_eq!(line(foreign), safe);
         }
     }
 

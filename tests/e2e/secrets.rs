@@ -31,6 +31,30 @@ fn hidden(what: &str, bytes: &[u8]) {
     }
 }
 
+/// What a shell lets others do is not what Plumb and its service let them do.
+#[test]
+fn what_is_written_is_this_users_alone_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let volume = "name = \"v\"\nsize = 10\ndata_center_id = \"EU-RO-1\"\n";
+    let project = Project::new(&format!("[resource.network_volume.v]\n{volume}"));
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "umask 000; exec \"$0\" apply --yes", env!("CARGO_BIN_EXE_plumb")]);
+    shell.current_dir(project.path("."));
+    let said = shell.output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    let mut open = vec![project.path(".plumb")];
+    while let Some(path) = open.pop() {
+        let metadata = path.symlink_metadata().unwrap();
+        // What git reads may be read.
+        if path.file_name().unwrap() != ".gitignore" {
+            assert_eq!(metadata.permissions().mode() & 0o077, 0, "{}", path.display());
+        }
+        if metadata.is_dir() {
+            open.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+}
+
 #[test]
 fn no_secret_is_printed_or_written() {
     let folder = data();

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::fs::Mode;
 use service::{Addresses, Options, Quirk, Server, StartError};
 
 use crate::args::Serve;
@@ -26,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, CommandError> {
     let options = options(base, args, output)?;
+    // Its data, its logs and what its workers write are this user's alone, whatever a shell allows.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
     runtime::wait_for(serve(options, args.listen.is_none(), output))
 }
 

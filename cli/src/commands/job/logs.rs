@@ -78,7 +78,7 @@ fn logs(folder: &Path, endpoint: &str) -> Result<Vec<(String, PathBuf)>, Command
     Ok(found.into_iter().map(|(_, worker, path)| (worker, path)).collect())
 }
 
-/// Prints a log line by line, harmless to a terminal whatever a worker wrote.
+/// Prints a log line by line, harmless to a terminal and a CI system whatever a worker wrote.
 fn print(path: &Path, output: &Output) -> Result<(), CommandError> {
     let cannot = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot read {}", path.display()), &error)
@@ -95,7 +95,7 @@ fn print(path: &Path, output: &Output) -> Result<(), CommandError> {
         }
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end_matches(['\n', '\r']).replace('\t', "    ");
-        output.data(&(render::safe::whole(&text).into_owned() + "\n"));
+        output.data(&(render::safe::line(&text).into_owned() + "\n"));
     }
 }
 
