@@ -152,14 +152,16 @@ fn schedules_hold() {
         "narrowed runs",
         "saved plans",
         "stale plans",
-        "disk before",
-        "disk within",
-        "disk after",
     ];
     let faults = faults::Rates::default().classes().map(|(class, _)| class);
     for what in events.into_iter().chain(faults) {
         let count = total.counts.get(what).copied().unwrap_or(0);
         assert!(count >= schedules / 200, "{what}: {count} in {schedules} schedules");
+    }
+    // One schedule of fourteen has a disk, which seldom fails.
+    for what in ["disk before", "disk within", "disk after"] {
+        let count = total.counts.get(what).copied().unwrap_or(0);
+        assert!(count >= schedules / 1_000, "{what}: {count} in {schedules} schedules");
     }
     let counts = &total.counts;
     assert!(number("PLUMB_SIM_COUNTS").is_none(), "counts, as asked for: {counts:#?}");

@@ -38,27 +38,41 @@ impl Page {
         path
     }
 
-    /// Goes to the next page; says whether there is one.
-    pub(crate) fn next(&mut self, paging: &Paging, count: usize, json: Option<&Json>) -> bool {
+    /// Goes to the next page; says whether there is one, or why that cannot be told. A list that
+    /// ended early would tell of objects that are gone, so only what certainly is an end ends it.
+    pub(crate) fn next(
+        &mut self,
+        paging: &Paging,
+        count: usize,
+        json: Option<&Json>,
+    ) -> Result<bool, &'static str> {
         match paging {
             Paging::Page { size, .. } => {
                 self.number += 1;
                 let full = size.as_ref().is_none_or(|(_, size)| count as u64 >= *size);
-                count > 0 && full
+                Ok(count > 0 && full)
             }
             Paging::Cursor { next, .. } => {
-                let found = json.and_then(|json| at(json, next)).and_then(|next| match next {
-                    Json::String(text) if !text.is_empty() => Some(text.clone()),
-                    Json::Number(number) => Some(number.to_string()),
-                    _ => None,
-                });
-                // A cursor that stays where it is would be followed for ever.
+                let found = cursor(json.and_then(|json| at(json, next)))?;
                 let moves = found.is_some() && found != self.cursor;
+                if found.is_some() && !moves && count > 0 {
+                    return Err("the cursor behind its items is the one that they were asked with");
+                }
                 self.cursor = found;
-                moves
+                Ok(moves)
             }
-            Paging::Link => false,
+            Paging::Link => Ok(false),
         }
+    }
+}
+
+/// The cursor that an answer shows; none at the end of a list.
+fn cursor(shown: Option<&Json>) -> Result<Option<String>, &'static str> {
+    match shown {
+        None | Some(Json::Null | Json::Bool(false)) => Ok(None),
+        Some(Json::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
+        Some(Json::Number(number)) => Ok(Some(number.to_string())),
+        Some(_) => Err("what stands where its cursor should is none"),
     }
 }
 
@@ -73,16 +87,31 @@ mod tests {
         let paging = Paging::Page { page: "p".into(), first: 1, size: Some(("n".into(), 2)) };
         let mut page = Page::first(Some(&paging));
         assert_eq!(page.path("/x?a=b", &paging), "/x?a=b&p=1&n=2");
-        assert!(page.next(&paging, 2, None));
+        assert_eq!(page.next(&paging, 2, None), Ok(true));
         assert_eq!(page.path("/x", &paging), "/x?p=2&n=2");
-        assert!(!page.next(&paging, 1, None));
+        assert_eq!(page.next(&paging, 1, None), Ok(false));
 
         let paging = Paging::Cursor { cursor: "c".into(), next: vec!["next".into()] };
         let mut page = Page::first(Some(&paging));
         assert_eq!(page.path("/x", &paging), "/x");
-        assert!(page.next(&paging, 0, Some(&json!({"next": "a/b"}))));
+        assert_eq!(page.next(&paging, 0, Some(&json!({"next": "a/b"}))), Ok(true));
         assert_eq!(page.path("/x", &paging), "/x?c=a%2Fb");
-        assert!(!page.next(&paging, 5, Some(&json!({"next": "a/b"}))), "it does not move");
-        assert!(!page.next(&paging, 5, Some(&json!({"next": null}))));
+        assert_eq!(page.next(&paging, 0, Some(&json!({"next": "a/b"}))), Ok(false), "an end");
+        for end in [json!({}), json!({"next": null}), json!({"next": ""}), json!({"next": false})] {
+            assert_eq!(page.next(&paging, 5, Some(&end)), Ok(false), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_may_not_be_the_end_of_a_list_is_none() {
+        let paging = Paging::Cursor { cursor: "c".into(), next: vec!["next".into()] };
+        let mut page = Page::first(Some(&paging));
+        assert_eq!(page.next(&paging, 5, Some(&json!({"next": 7}))), Ok(true));
+        let unmoved = page.next(&paging, 5, Some(&json!({"next": 7}))).unwrap_err();
+        assert_eq!(unmoved, "the cursor behind its items is the one that they were asked with");
+        for odd in [json!({"next": true}), json!({"next": {"id": 1}}), json!({"next": ["a"]})] {
+            let why = page.next(&paging, 5, Some(&odd)).unwrap_err();
+            assert_eq!(why, "what stands where its cursor should is none", "{odd}");
+        }
     }
 }

@@ -238,7 +238,10 @@ impl<'a> Subject<'a> {
                     Some(url) => prepared.payload = Payload::Link { url },
                     None => return Ok(items),
                 }
-            } else if !page.next(paging, count, shown.json.as_ref()) {
+                continue;
+            }
+            let next = page.next(paging, count, shown.json.as_ref());
+            if !next.map_err(|why| unreadable(&list.call, why))? {
                 return Ok(items);
             }
         }
