@@ -1,7 +1,7 @@
 //! Asked to stop: while nothing was begun a command ends soon, whatever it is at; what was begun
 //! comes to its end.
 
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::crashes::{expect_exactly, spec};
@@ -25,8 +25,26 @@ fn slow() -> String {
 
 fn signal(child: &Child, name: &str) {
     let pid = child.id().to_string();
-    let sent = std::process::Command::new("kill").args([name, &pid]).status().unwrap();
+    let sent = Command::new("kill").args([name, &pid]).status().unwrap();
     assert!(sent.success());
+}
+
+/// A command that a lost terminal reaches, also where the tests themselves are to outlive theirs:
+/// who is started with the signal ignored goes on ignoring it.
+fn on_a_terminal(project: &Project, arguments: &[&str]) -> Command {
+    let plain = project.command(arguments);
+    let mut command = Command::new("env");
+    command
+        .arg("--default-signal=HUP")
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .current_dir(project.path(""))
+        .env_clear()
+        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
 }
 
 /// The exit status of a process that ends soon.
@@ -49,7 +67,7 @@ fn a_plan_that_is_being_computed_can_be_stopped() {
     let project = Project::new(&slow());
     for (command, name) in [("plan", "-INT"), ("apply", "-TERM"), ("drift", "-HUP")] {
         let arguments = if command == "apply" { vec![command, "--yes"] } else { vec![command] };
-        let child = project.spawn(&arguments);
+        let child = on_a_terminal(&project, &arguments).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(700));
         signal(&child, name);
         assert_eq!(ends(child), Some(130), "{command}");
@@ -80,8 +98,7 @@ fn a_lost_terminal_lets_what_runs_end() {
     let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:40"]);
     let project = Project::with(&spec(20), &service);
     let out = std::fs::File::create(project.path("stderr.txt")).unwrap();
-    let mut command = project.command(&["apply", "--yes"]);
-    let child = command.stdout(Stdio::null()).stderr(out).spawn().unwrap();
+    let child = on_a_terminal(&project, &["apply", "--yes"]).stderr(out).spawn().unwrap();
     wait_for("the first calls", || service.mutations().len() > 5);
     signal(&child, "-HUP");
     assert_eq!(ends(child), Some(130));
@@ -97,7 +114,7 @@ fn who_is_to_outlive_the_terminal_does() {
     let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:40"]);
     let project = Project::with(&spec(10), &service);
     let plumb = env!("CARGO_BIN_EXE_plumb");
-    let mut command = std::process::Command::new("nohup");
+    let mut command = Command::new("nohup");
     command
         .args([plumb, "apply", "--yes"])
         .current_dir(project.path(""))
