@@ -114,6 +114,26 @@ async fn what_an_unfulfilled_change_may_use_is_not_deleted() {
     converges(&world, &elsewhere).await;
 }
 
+/// A reference that is left out of the spec stays as it is: a run about another part of the spec
+/// takes nothing from under it.
+#[tokio::test(start_paused = true)]
+async fn what_an_attribute_that_left_the_spec_still_names_is_not_deleted() {
+    let world = World::new();
+    let unit = "[resource.unit.u]\nname = \"u\"\nworkers = 0\n";
+    let used = format!("{DISK}{unit}disk_id = \"${{disk.d.id}}\"\n");
+    world.apply(&used).await.unwrap();
+    world.apply(&format!("{DISK}{unit}")).await.unwrap();
+    let named = "name = \"d\"\n";
+    let lossy = format!("{named}lifecycle = {{ allow_data_loss = true }}\n");
+    let elsewhere = used.replace(named, &lossy).replace("\"eu\"", "\"us\"");
+    let unit = Target::Block("unit.u".parse().unwrap());
+    let options = Options { excludes: vec![unit], ..Options::default() };
+    let (_, diagnostics, _) = world.plan_with(&elsewhere, &options).await;
+    let said: Vec<_> = diagnostics.iter().map(|said| said.summary.clone()).collect();
+    assert_eq!(said, ["disk.d cannot be replaced while it is used"]);
+    converges(&world, &elsewhere).await;
+}
+
 /// The kinds of the images that are there, in order.
 fn kinds(world: &World) -> Vec<String> {
     let shared = world.cloud.shared.lock().unwrap();

@@ -49,7 +49,7 @@ struct Search<'p, 'a> {
     /// Objects that stay, whose own uses were not looked at yet.
     open: Vec<(&'a Address, &'a Object, Staying)>,
     replaced: FxHashSet<&'p Address>,
-    /// Whose object an id is; only for objects that were put aside.
+    /// Whose object an id is; only where something stays as it is.
     by_id: OnceCell<BTreeMap<&'a str, Vec<&'a Address>>>,
 }
 
@@ -143,13 +143,19 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     /// What an object was made from. One that was put aside may name what its address has let go
-    /// of since.
+    /// of since, and what the spec no longer says of an attribute stays as it was.
     fn dependencies(&self, address: &Address, object: &'a Object) -> BTreeSet<&'a Address> {
         let Some((_, entry)) = self.entry(address) else { return BTreeSet::new() };
         let mut dependencies: BTreeSet<&Address> = entry.dependencies.iter().collect();
-        if !is_current(entry, object) {
-            let by_id = self.by_id.get_or_init(|| by_id(self.planner.input));
-            each_text(&object.attributes.json, &mut |text| {
+        let current = is_current(entry, object);
+        let by_id = self.by_id.get_or_init(|| by_id(self.planner.input));
+        for (name, value) in object.attributes.json.as_map().into_iter().flat_map(|map| map.iter())
+        {
+            // What the spec says stands among the dependencies.
+            if current && object.managed.contains(&**name) {
+                continue;
+            }
+            each_text(value, &mut |text| {
                 dependencies.extend(by_id.get(text).into_iter().flatten());
             });
         }
