@@ -40,7 +40,7 @@ async fn refused_endpoints_are_no_doubts() {
     ] {
         let error = update(&provider, ("endpoint", 1), &endpoint, &change).await.unwrap_err();
         assert_eq!(error.kind, Kind::Rejected, "{change}: {error}");
-        assert!(error.message.contains(words), "{change}: {error}");
+        assert!(error.to_string().contains(words), "{change}: {error}");
     }
 }
 
