@@ -62,7 +62,7 @@ pub(crate) struct Shared {
 #[derive(Clone)]
 pub(crate) struct Cloud {
     pub(crate) shared: Arc<Mutex<Shared>>,
-    schema: Arc<ProviderSchema>,
+    pub(crate) schema: Arc<ProviderSchema>,
 }
 
 impl Cloud {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use apply::ApplyError;
 use engine::plan::input::{Options, Target};
+use engine::schema::{Attribute, Presence};
 use engine::value::Value;
 
 use crate::busy::Busy;
@@ -132,6 +133,33 @@ async fn what_an_attribute_that_left_the_spec_still_names_is_not_deleted() {
     let said: Vec<_> = diagnostics.iter().map(|said| said.summary.clone()).collect();
     assert_eq!(said, ["disk.d cannot be replaced while it is used"]);
     converges(&world, &elsewhere).await;
+}
+
+/// Some APIs say of an object who uses it: it uses none of them for that.
+#[tokio::test(start_paused = true)]
+async fn who_uses_an_object_that_stays_may_go() {
+    let mut world = World::new();
+    let mut schema = (*world.cloud.schema).clone();
+    let disk = Arc::make_mut(schema.types.get_mut("disk").unwrap());
+    let text = Attribute::new("string".parse().unwrap());
+    let used_by = Attribute { presence: Presence::Computed, ..text };
+    disk.attributes.insert("used_by".into(), used_by);
+    world.cloud.schema = Arc::new(schema);
+    let unit = "[resource.unit.u]\nname = \"u\"\nworkers = 0\ndisk_id = \"${disk.d.id}\"\n";
+    let used = format!("{DISK}{unit}");
+    world.apply(&used).await.unwrap();
+    {
+        let objects = &mut world.cloud.shared.lock().unwrap().objects;
+        let user = objects.keys().find(|(ty, _)| &**ty == "unit").unwrap().1.clone();
+        let disk = objects.iter_mut().find(|((ty, _), _)| &**ty == "disk").unwrap().1;
+        disk.insert("used_by".into(), Value::String(user.0));
+    }
+    world.apply(&used).await.unwrap();
+    let disk = Target::Block("disk.d".parse().unwrap());
+    let options = Options { excludes: vec![disk], ..Options::default() };
+    world.apply_with(DISK, &options).await.unwrap();
+    assert!(world.cloud.names("unit").is_empty());
+    assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
 /// The kinds of the images that are there, in order.

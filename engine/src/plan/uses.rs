@@ -14,6 +14,7 @@ use super::input::{Mode, PlanInput};
 use super::planner::{Draft, Planner};
 use super::{Action, Change, Staying, Use, diagnostics};
 use crate::address::{Address, Name};
+use crate::schema::Presence;
 use crate::spec::ResourceConfig;
 use crate::state::{Entry, Object, ObjectId, Progress};
 use crate::value::{Attributes, Value};
@@ -147,12 +148,13 @@ impl<'p, 'a> Search<'p, 'a> {
     fn dependencies(&self, address: &Address, object: &'a Object) -> BTreeSet<&'a Address> {
         let Some((_, entry)) = self.entry(address) else { return BTreeSet::new() };
         let mut dependencies: BTreeSet<&Address> = entry.dependencies.iter().collect();
-        let current = is_current(entry, object);
+        // What the spec says stands among them.
+        let is_current = is_current(entry, object);
         let by_id = self.by_id.get_or_init(|| by_id(self.planner.input));
         for (name, value) in object.attributes.json.as_map().into_iter().flat_map(|map| map.iter())
         {
-            // What the spec says stands among the dependencies.
-            if current && object.managed.contains(&**name) {
+            let is_said = is_current && object.managed.contains(&**name);
+            if is_said || self.is_computed(address, entry, name) {
                 continue;
             }
             each_text(value, &mut |text| {
@@ -161,6 +163,14 @@ impl<'p, 'a> Search<'p, 'a> {
         }
         dependencies.remove(address);
         dependencies
+    }
+
+    /// Whether the API alone says an attribute: an id in it may be that of who uses the object.
+    fn is_computed(&self, address: &Address, entry: &Entry, name: &str) -> bool {
+        let schema = self.planner.input.providers.get(&entry.provider);
+        let ty = schema.and_then(|schema| schema.types.get(&address.block.ty));
+        let attribute = ty.and_then(|ty| ty.attributes.get(name));
+        attribute.is_some_and(|attribute| attribute.presence == Presence::Computed)
     }
 
     /// The objects of a dependency that an object uses: those that it names; all where it names none,
