@@ -94,6 +94,18 @@ impl Cloud {
         names
     }
 
+    /// Lets a fault strike so many mutating calls after the next one.
+    pub(crate) fn strike(&self, after: u64, fault: Fault) {
+        let mut shared = self.shared.lock().unwrap();
+        shared.calls = 0;
+        shared.faults.insert(after, fault);
+    }
+
+    /// Lets the next so many reads fail.
+    pub(crate) fn fail_reads(&self, count: u64) {
+        self.shared.lock().unwrap().reads_fail = count;
+    }
+
     pub(crate) fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.lock().unwrap().log)
     }

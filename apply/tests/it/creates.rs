@@ -13,7 +13,7 @@ use crate::world::{DISK, SERVED, World, converges};
 async fn a_create_that_was_executed_twice_leaves_no_twin() {
     for fault in [Fault::Doubled, Fault::DoubledAndLost] {
         let world = World::new();
-        world.cloud.shared.lock().unwrap().faults.insert(0, fault);
+        world.cloud.strike(0, fault);
         world.apply(DISK).await.unwrap();
         assert_eq!(world.cloud.names("disk").len(), 2, "the server did it twice");
         let text = world.plan_text(DISK).await;
@@ -26,7 +26,7 @@ async fn a_create_that_was_executed_twice_leaves_no_twin() {
 #[tokio::test(start_paused = true)]
 async fn a_create_whose_wait_failed_is_not_forgotten() {
     let world = World::new();
-    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::StillWaiting);
+    world.cloud.strike(0, Fault::StillWaiting);
     let report = world.apply(DISK).await.unwrap();
     assert_eq!(report.failures.len(), 1);
     converges(&world, DISK).await;
@@ -36,7 +36,7 @@ async fn a_create_whose_wait_failed_is_not_forgotten() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_without_an_object_is_looked_up() {
     let world = World::new();
-    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::Bare);
+    world.cloud.strike(0, Fault::Bare);
     converges(&world, DISK).await;
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
@@ -55,7 +55,7 @@ async fn a_leftover_goes_while_its_address_is_finished() {
 async fn a_create_that_was_refused_because_of_itself_is_not_lost() {
     let world = World::new();
     // Executed twice, and the answer is that of the second time: the name exists already.
-    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::DoubledAndRefused);
+    world.cloud.strike(0, Fault::DoubledAndRefused);
     let report = world.apply(DISK).await.unwrap();
     assert_eq!(report.failures.len(), 1);
     assert_eq!(world.cloud.names("disk").len(), 1, "the first time made it");
@@ -65,7 +65,7 @@ async fn a_create_that_was_refused_because_of_itself_is_not_lost() {
 
 /// Makes the first create get lost before its effect; returns the nonce that it bore.
 async fn lost_create(world: &World) -> String {
-    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::LostBefore);
+    world.cloud.strike(0, Fault::LostBefore);
     world.apply(DISK).await.unwrap();
     let snapshot = fold(world.store.load().await.unwrap(), &world.host).unwrap().snapshot;
     let watched: Vec<_> = snapshot.watched.iter().map(|watched| watched.nonce.0.clone()).collect();
@@ -109,7 +109,7 @@ const COPIES: [fn(&str) -> String; 4] = [
 async fn copies_of_what_bears_a_one_time_name_are_strangers() {
     for fault in [Fault::LostBefore, Fault::LostAfter, Fault::Doubled] {
         let world = World::new();
-        world.cloud.shared.lock().unwrap().faults.insert(0, fault);
+        world.cloud.strike(0, fault);
         world.apply(DISK).await.unwrap();
         let snapshot = fold(world.store.load().await.unwrap(), &world.host).unwrap().snapshot;
         let nonce = snapshot.watched.first().expect("the create is watched").nonce.to_string();
@@ -129,7 +129,7 @@ async fn copies_of_what_bears_a_one_time_name_are_strangers() {
 async fn what_a_leftover_uses_goes_after_it() {
     let world = World::new();
     // The unit's create is executed twice; then the spec keeps the unit and drops its image.
-    world.cloud.shared.lock().unwrap().faults.insert(2, Fault::Doubled);
+    world.cloud.strike(2, Fault::Doubled);
     world.apply(SERVED).await.unwrap();
     assert_eq!(world.cloud.names("unit").len(), 2, "the server did it twice");
     let alone = "[resource.unit.chat]\nname = \"chat\"\n";

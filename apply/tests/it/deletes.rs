@@ -11,11 +11,7 @@ async fn what_was_drained_and_works_again_is_drained_again() {
     let world = World::new();
     let spec = "[resource.unit.chat]\nname = \"chat\"\nworkers = 2\n";
     world.apply(spec).await.unwrap();
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        shared.faults.insert(1, Fault::Refused);
-    }
+    world.cloud.strike(1, Fault::Refused);
     // It is drained, and not deleted; then somebody, or a late call, gives it workers again.
     world.apply("[local]\n").await.unwrap();
     for attributes in world.cloud.shared.lock().unwrap().objects.values_mut() {
@@ -53,12 +49,10 @@ fn deletes_arrive(world: &World) {
 /// Removes four of five disks, and loses all answers; so many reads fail after that.
 async fn lose_deletes(world: &World, reads_fail: u64) {
     world.apply(&disks(5)).await.unwrap();
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        shared.faults.extend((0..12).map(|call| (call, Fault::LostBefore)));
-        shared.reads_fail = reads_fail;
+    for call in 0..12 {
+        world.cloud.strike(call, Fault::LostBefore);
     }
+    world.cloud.fail_reads(reads_fail);
     world.apply(&disks(1)).await.unwrap();
     world.cloud.shared.lock().unwrap().faults.clear();
     assert_eq!(world.cloud.names("disk").len(), 5, "nothing has happened yet");
@@ -84,7 +78,7 @@ async fn deletes_that_come_late_are_no_question() {
     let world = World::new();
     lose_deletes(&world, 4).await;
     deletes_arrive(&world);
-    world.cloud.shared.lock().unwrap().reads_fail = 4;
+    world.cloud.fail_reads(4);
     world.apply(&disks(1)).await.unwrap();
     converges(&world, &disks(1)).await;
     assert_eq!(world.cloud.names("disk"), ["d0"]);
@@ -94,11 +88,9 @@ async fn deletes_that_come_late_are_no_question() {
 async fn what_goes_without_a_delete_of_ours_is_a_question() {
     let world = World::new();
     world.apply(&disks(5)).await.unwrap();
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        // Refused is not in doubt.
-        shared.faults.extend((0..12).map(|call| (call, Fault::Refused)));
+    // Refused is not in doubt.
+    for call in 0..12 {
+        world.cloud.strike(call, Fault::Refused);
     }
     world.apply(&disks(1)).await.unwrap();
     deletes_arrive(&world);

@@ -16,12 +16,8 @@ use crate::world::{DISK, SERVED, World, converges};
 async fn an_object_that_goes_while_its_delete_is_in_doubt() {
     let world = World::new();
     world.apply(DISK).await.unwrap();
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        shared.faults.insert(0, Fault::LostAfter);
-        shared.reads_fail = 2;
-    }
+    world.cloud.strike(0, Fault::LostAfter);
+    world.cloud.fail_reads(2);
     let report = world.apply("[local]\n").await.unwrap();
     assert_eq!(report.in_doubt.len(), 1);
     // The next look-up fails as well, while the refresh sees that the object is gone.
@@ -34,12 +30,8 @@ async fn what_a_doubt_may_still_use_is_not_deleted() {
     let world = World::new();
     let used = format!("{DISK}[resource.unit.u]\nname = \"u\"\ndisk_id = \"${{disk.d.id}}\"\n");
     world.apply(&used).await.unwrap();
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        shared.faults.insert(0, Fault::LostBefore);
-        shared.reads_fail = 2;
-    }
+    world.cloud.strike(0, Fault::LostBefore);
+    world.cloud.fail_reads(2);
     world.apply("[local]\n").await.unwrap();
     // The delete of the unit is in doubt still, so the disk stays.
     world.apply("[local]\n").await.unwrap();
@@ -52,12 +44,8 @@ async fn what_a_doubt_may_still_use_is_not_deleted() {
 async fn what_a_doubt_may_still_use_is_not_replaced() {
     let world = World::new();
     world.apply(SERVED).await.unwrap();
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        shared.faults.insert(0, Fault::LostBefore);
-        shared.reads_fail = 2;
-    }
+    world.cloud.strike(0, Fault::LostBefore);
+    world.cloud.fail_reads(2);
     let alone = &SERVED[..SERVED.find("[resource.unit").unwrap()];
     world.apply(alone).await.unwrap();
     // The delete of the unit is in doubt still; the image stays as it is, and so does its name.
@@ -73,13 +61,9 @@ async fn what_a_doubt_may_still_use_is_not_replaced() {
 async fn what_a_doubt_may_use_by_now_is_not_replaced_either() {
     let world = World::new();
     world.apply(SERVED).await.unwrap();
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        // The new image is made, and nobody knows whether the unit follows.
-        shared.faults.insert(1, Fault::LostAfter);
-        shared.reads_fail = 2;
-    }
+    // The new image is made, and nobody knows whether the unit follows.
+    world.cloud.strike(1, Fault::LostAfter);
+    world.cloud.fail_reads(2);
     world.apply(&SERVED.replace("thin", "full")).await.unwrap();
     let third = SERVED.replace("thin", "other");
     world.apply(&third).await.unwrap();
@@ -95,11 +79,7 @@ async fn what_an_unfulfilled_change_may_use_is_not_deleted() {
     let world = World::new();
     let unit = "[resource.unit.u]\nname = \"u\"\nworkers = 0\n";
     world.apply(&format!("{DISK}{unit}")).await.unwrap();
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        shared.faults.insert(0, Fault::StillWaiting);
-    }
+    world.cloud.strike(0, Fault::StillWaiting);
     let used = format!("{DISK}{unit}disk_id = \"${{disk.d.id}}\"\n");
     let report = world.apply(&used).await.unwrap();
     assert_eq!(report.failures.len(), 1, "{report:?}");
@@ -179,24 +159,16 @@ async fn what_waits_for_a_doubt_keeps_what_it_uses() {
         format!("{DISK}{}disk_id = \"${{disk.d.id}}\"\n", SERVED.replace("thin", kind))
     };
     world.apply(&spec("thin")).await.unwrap();
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        // The new image is there, and the unit does not follow it yet.
-        shared.faults.insert(1, Fault::Refused);
-    }
+    // The new image is there, and the unit does not follow it yet.
+    world.cloud.strike(1, Fault::Refused);
     world.apply(&spec("full")).await.unwrap();
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        shared.faults.insert(0, Fault::LostBefore);
-        shared.reads_fail = 2;
-    }
+    world.cloud.strike(0, Fault::LostBefore);
+    world.cloud.fail_reads(2);
     // Nobody knows about the disk now, so the unit waits, and goes on using the old image.
     let grown = spec("full").replace("size = 10", "size = 20");
     let report = world.apply(&grown).await.unwrap();
     assert!(!report.in_doubt.is_empty(), "{report:?}");
-    world.cloud.shared.lock().unwrap().reads_fail = 1;
+    world.cloud.fail_reads(1);
     world.apply(&grown).await.unwrap();
     assert_eq!(world.cloud.names("image").len(), 2, "the old image is still used");
     converges(&world, &grown).await;
@@ -207,7 +179,7 @@ async fn what_waits_for_a_doubt_keeps_what_it_uses() {
 async fn a_task_that_panics_is_like_a_lost_answer() {
     for call in 0..4 {
         let world = World::new();
-        world.cloud.shared.lock().unwrap().faults.insert(call, Fault::Panic);
+        world.cloud.strike(call, Fault::Panic);
         match world.apply(SERVED).await {
             Ok(report) => {
                 let whole = report.failures.is_empty() && report.summary.in_doubt == 0;
@@ -233,11 +205,7 @@ async fn an_answer_about_another_object_is_believed_by_nobody() {
     let providers = world.providers_with(Arc::new(mixed));
     let options = Options::default();
     let grown = DISK.replace("size = 10", "size = 20");
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        shared.faults.insert(0, Fault::LostAfter);
-    }
+    world.cloud.strike(0, Fault::LostAfter);
     let report = world.apply_through(&world.store, &providers, &grown, &options).await.unwrap();
     assert_eq!((report.in_doubt.len(), report.summary.updated), (1, 0), "{report:?}");
     converges(&world, &grown).await;

@@ -262,7 +262,7 @@ s6 = activate unit.u["c"] after s5"#,
 #[tokio::test(start_paused = true)]
 async fn a_failed_step_skips_its_dependants_only() {
     let world = World::new();
-    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::Refused);
+    world.cloud.strike(0, Fault::Refused);
     let report = world.apply(SPEC).await.unwrap();
     assert_eq!(report.failures.len(), 1);
     assert_eq!(report.summary.skipped, 3);
@@ -276,7 +276,7 @@ async fn lost_answers_make_no_twin() {
     for fault in [Fault::LostBefore, Fault::LostAfter] {
         for call in 0..6 {
             let world = World::new();
-            world.cloud.shared.lock().unwrap().faults.insert(call, fault);
+            world.cloud.strike(call, fault);
             let report = world.apply(SPEC).await.unwrap();
             assert!(report.failures.is_empty(), "{fault:?} {call}: {report:?}");
             check(&world, SPEC, "").await;

@@ -39,7 +39,7 @@ async fn objects(world: &World) -> Vec<(Address, ObjectId)> {
 async fn a_lost_create_does_not_take_the_object_of_another_address() {
     let world = World::new();
     world.apply(FIRST).await.unwrap();
-    world.cloud.shared.lock().unwrap().faults.insert(3, Fault::LostBefore);
+    world.cloud.strike(2, Fault::LostBefore);
     let report = world.apply(LATE).await.unwrap();
     let messages: Vec<&str> = report.failures.iter().map(|f| &*f.message).collect();
     assert_eq!(messages, ["the name is taken"]);

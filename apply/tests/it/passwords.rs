@@ -28,11 +28,7 @@ async fn a_password_whose_change_was_lost_is_sent_again() {
         world.variables.insert("pw".to_owned(), "old".to_owned());
         world.apply(LOGIN).await.unwrap();
         world.variables.insert("pw".to_owned(), "new".to_owned());
-        {
-            let mut shared = world.cloud.shared.lock().unwrap();
-            shared.calls = 0;
-            shared.faults.insert(0, fault);
-        }
+        world.cloud.strike(0, fault);
         let report = world.apply(LOGIN).await.unwrap();
         assert_eq!((report.summary.updated, password(&world)), (1, Value::string("new")));
         assert_eq!(world.plan_text(LOGIN).await, "");
@@ -46,11 +42,7 @@ async fn a_shown_change_beside_a_password_is_not_sent_twice() {
     world.variables.insert("pw".to_owned(), "old".to_owned());
     world.apply(LOGIN).await.unwrap();
     world.cloud.take_log();
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        shared.faults.insert(0, Fault::LostAfter);
-    }
+    world.cloud.strike(0, Fault::LostAfter);
     world.apply(&LOGIN.replace("name = \"l\"", "name = \"m\"")).await.unwrap();
     assert_eq!(world.cloud.take_log(), ["update login"]);
 }
@@ -62,12 +54,8 @@ async fn a_password_whose_change_was_cut_off_is_planned_again() {
     world.variables.insert("pw".to_owned(), "old".to_owned());
     world.apply(LOGIN).await.unwrap();
     world.variables.insert("pw".to_owned(), "new".to_owned());
-    {
-        let mut shared = world.cloud.shared.lock().unwrap();
-        shared.calls = 0;
-        shared.faults.insert(0, Fault::LostBefore);
-        shared.reads_fail = 1;
-    }
+    world.cloud.strike(0, Fault::LostBefore);
+    world.cloud.fail_reads(1);
     assert_eq!(world.apply(LOGIN).await.unwrap().in_doubt.len(), 1);
     let text = world.plan_text(LOGIN).await;
     assert!(text.contains("update login.l [password]"), "{text}");

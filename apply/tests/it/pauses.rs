@@ -143,7 +143,7 @@ async fn a_call_that_waited_its_turn_too_long_asks_again() {
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_another_try_remains_when_the_run_is_stopped() {
     let mut world = World::new();
-    world.cloud.shared.lock().unwrap().faults.insert(0, Fault::LostBefore);
+    world.cloud.strike(0, Fault::LostBefore);
     let used = format!("{DISK}[resource.unit.u]\nname = \"u\"\ndisk_id = \"${{disk.d.id}}\"\n");
     let stop = Some(world.stop.clone());
     let busy = Busy { stop, ..Busy::new(&world, Duration::ZERO) };
@@ -194,7 +194,7 @@ async fn a_secret_that_does_not_come_holds_up_no_stop() {
 async fn a_servers_words_are_shown_and_not_kept() {
     for (fault, shown) in [(Fault::Refused, true), (Fault::LostBefore, false)] {
         let world = World::new();
-        world.cloud.shared.lock().unwrap().faults.insert(0, fault);
+        world.cloud.strike(0, fault);
         let store = Watched::new(world.store.clone(), Pause::None);
         let report = world.apply_on(&store, DISK, &Options::default()).await.unwrap();
         let said = report.failures.iter().any(|failure| failure.message.contains(SAID));

@@ -284,12 +284,8 @@ async fn what_a_failed_replace_left_goes_after_its_users_and_before_the_name() {
     };
     let world = World::new();
     world.apply(&spec("one")).await.unwrap();
-    {
-        // The new image is made; the unit refuses to follow it.
-        let mut shared = world.cloud.shared.lock().unwrap();
-        let calls = shared.calls;
-        shared.faults.insert(calls + 1, Fault::Refused);
-    }
+    // The new image is made; the unit refuses to follow it.
+    world.cloud.strike(1, Fault::Refused);
     world.apply(&spec("two")).await.unwrap();
     let text = world.plan_text(&spec("two")).await;
     assert_eq!(
@@ -364,8 +360,7 @@ async fn a_replace_that_stopped_after_its_create_goes_on() {
     world.apply(SERVED).await.unwrap();
     let other = SERVED.replace("thin", "full");
     // The new image is made, and its user does not follow.
-    world.cloud.shared.lock().unwrap().calls = 0;
-    world.cloud.shared.lock().unwrap().faults.insert(1, Fault::Refused);
+    world.cloud.strike(1, Fault::Refused);
     world.apply(&other).await.unwrap();
     converges(&world, &other).await;
     assert_eq!(world.cloud.names("image"), ["base"]);

@@ -16,10 +16,8 @@ use crate::world::{World, holder};
 
 /// The next mutating call is lost after its effect, and so is the look-up of it.
 fn lose_next(world: &World) {
-    let mut shared = world.cloud.shared.lock().unwrap();
-    shared.calls = 0;
-    shared.faults.insert(0, Fault::LostAfter);
-    shared.reads_fail = 1;
+    world.cloud.strike(0, Fault::LostAfter);
+    world.cloud.fail_reads(1);
 }
 
 async fn open(world: &World) -> Session {

@@ -74,8 +74,7 @@ async fn a_replace_that_failed_is_planned_again() {
         let world = World::new();
         world.apply(&spec(1, trigger)).await.unwrap();
         // The update of the image goes through; the drain of the unit does not.
-        let next = world.cloud.shared.lock().unwrap().calls + 1;
-        world.cloud.shared.lock().unwrap().faults.insert(next, Fault::Refused);
+        world.cloud.strike(1, Fault::Refused);
         let report = world.apply(&spec(2, trigger)).await.unwrap();
         let failed: Vec<String> = report.failures.iter().map(|f| f.address.to_string()).collect();
         assert_eq!(failed, ["unit.u"], "{trigger}");
