@@ -72,47 +72,11 @@ impl Status {
     }
 }
 
-/// What kind of failure it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Anything without a kind of its own.
-    Failed,
-    /// A saved plan no longer fits.
-    Stale,
-    /// Something is in doubt and needs a decision.
-    InDoubt,
-    /// Another run holds the lock.
-    Locked,
-    /// This run lost its lock.
-    LostLock,
-    /// The state store failed.
-    StoreFailed,
-    /// State or journal are unreadable or suspicious.
-    Suspicious,
-    /// Cancelled, and nothing is in doubt.
-    Cancelled,
-}
-
-impl Kind {
-    /// The exit status of a command that fails so.
-    pub(crate) fn status(self) -> Status {
-        match self {
-            Self::Failed => Status::Failed,
-            Self::Stale => Status::Stale,
-            Self::InDoubt => Status::InDoubt,
-            Self::Locked => Status::Locked,
-            Self::LostLock => Status::LostLock,
-            Self::StoreFailed => Status::StoreFailed,
-            Self::Suspicious => Status::Suspicious,
-            Self::Cancelled => Status::Cancelled,
-        }
-    }
-}
-
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommandError {
-    pub(crate) kind: Kind,
+    /// How the command ends by it.
+    pub(crate) status: Status,
     /// What happened, in lower case and without a full stop.
     pub(crate) message: String,
     /// What to do.
@@ -122,9 +86,9 @@ pub(crate) struct CommandError {
 }
 
 impl CommandError {
-    /// A failure without a kind of its own.
+    /// A failure without an exit status of its own.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Failed, message: message.into(), help: None, about: Vec::new() }
+        Self { status: Status::Failed, message: message.into(), help: None, about: Vec::new() }
     }
 
     /// The same with its causes: each says only its own step.
@@ -132,10 +96,10 @@ impl CommandError {
         Self::new(format!("{message}: {}", chain(cause)))
     }
 
-    /// With another kind.
+    /// With another exit status.
     #[must_use]
-    pub(crate) fn kind(mut self, kind: Kind) -> Self {
-        self.kind = kind;
+    pub(crate) fn status(mut self, status: Status) -> Self {
+        self.status = status;
         self
     }
 
@@ -163,19 +127,19 @@ impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Locked(holder) => locked(&holder),
-            StoreError::Fenced(_) => Self::new(error.to_string()).kind(Kind::LostLock).help(
+            StoreError::Fenced(_) => Self::new(error.to_string()).status(Status::LostLock).help(
                 "nothing was begun after that; run the command again, once no other run is at \
                      it: it goes on from what was written down",
             ),
             StoreError::Suspicious { what, help } | StoreError::Missing { what, help } => {
-                Self::new(what).kind(Kind::Suspicious).help(help)
+                Self::new(what).status(Status::Suspicious).help(help)
             }
-            StoreError::Moved { .. } => Self::new(error.to_string()).kind(Kind::Suspicious).help(
+            StoreError::Moved { .. } => Self::new(error.to_string()).status(Status::Suspicious).help(
                 "nothing was changed; bring the spec up to date, so that its `[state]` says where \
                  the state is now",
             ),
-            StoreError::Unfit { what, help } => Self::new(what).kind(Kind::StoreFailed).help(help),
-            StoreError::Failed { .. } => Self::new(chain(&error)).kind(Kind::StoreFailed).help(
+            StoreError::Unfit { what, help } => Self::new(what).status(Status::StoreFailed).help(help),
+            StoreError::Failed { .. } => Self::new(chain(&error)).status(Status::StoreFailed).help(
                 "mend what it names (room on the disk, permissions, the way to the store), and run \
                  the command again: a run goes on from what was written down",
             ),
@@ -207,7 +171,7 @@ fn locked(holder: &state::Holder) -> CommandError {
         since(holder.since_ms, System::now_ms()),
     );
     CommandError::new(format!("another run holds the lock: {who}"))
-        .kind(Kind::Locked)
+        .status(Status::Locked)
         .help("wait for it to end, or give `--lock-timeout 5m` to wait here")
 }
 
@@ -252,7 +216,7 @@ mod tests {
             ..state::Holder::default()
         };
         let error = CommandError::from(StoreError::Locked(Box::new(holder)));
-        assert_eq!(error.kind.status().code(), 5);
+        assert_eq!(error.status.code(), 5);
         assert_eq!(
             error.message,
             "another run holds the lock: `plumb apply` of somebody on some machine (process 7, run r1)"

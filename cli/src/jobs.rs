@@ -9,14 +9,14 @@ use engine::address::Address;
 use engine::diagnostics::nearest;
 use engine::spec::settings::provider_settings;
 use engine::state::Snapshot;
-use provider_port::{Error, Kind as Failed, Notice};
+use provider_port::{Error, Kind, Notice};
 use provider_serverless::jobs::{self, Endpoint, Follow, Job, Jobs, Status};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::VariableArgs;
 use crate::args::job::Target;
 use crate::environment;
-use crate::error::{CommandError, Kind};
+use crate::error::{self, CommandError};
 use crate::folder::Folder;
 use crate::named_files;
 use crate::output::Output;
@@ -354,7 +354,7 @@ fn or_not_found(error: Error, help: &str) -> CommandError {
     let failed = CommandError::new(error.to_string());
     match (error.help, error.kind) {
         (Some(help), _) => failed.help(help),
-        (None, Failed::NotFound) => failed.help(help),
+        (None, Kind::NotFound) => failed.help(help),
         (None, _) => failed,
     }
 }
@@ -363,7 +363,7 @@ fn or_not_found(error: Error, help: &str) -> CommandError {
 pub(crate) fn stopped(connected: &Connected, job: &Job) -> CommandError {
     let id = render::safe::text(&job.id);
     CommandError::new(format!("stopped waiting for job {id}"))
-        .kind(Kind::Cancelled)
+        .status(error::Status::Cancelled)
         .help(connected.afterwards(&id))
 }
 
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn what_is_not_found_is_helped_by_what_was_asked() {
-        let gone = || Error::new(Failed::NotFound, "endpoint not found");
+        let gone = || Error::new(Kind::NotFound, "endpoint not found");
         assert!(endpoint_failed(gone()).help.unwrap().contains("`plumb state list`"));
         assert!(failed(gone()).help.unwrap().contains("30 minutes"));
     }

@@ -69,7 +69,7 @@ fn run(cli: &Cli) -> Status {
     let result = commands::run(cli, &output);
     let status = result.unwrap_or_else(|error| {
         output.error(&error);
-        error.kind.status()
+        error.status
     });
     output.finish();
     if output.lost() { status.or(Status::Failed) } else { status }

@@ -18,7 +18,7 @@ use render::shown::Shown;
 use render::view::PlanView;
 
 use crate::checks::{self, Outcome};
-use crate::error::{CommandError, Kind, Status};
+use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::stopping::Stopping;
@@ -250,7 +250,7 @@ impl From<ApplyError> for CommandError {
         let message = error.to_string();
         match error {
             ApplyError::Store(error) => error.into(),
-            ApplyError::Journal(_) => Self::new(message).kind(Kind::Suspicious).help(
+            ApplyError::Journal(_) => Self::new(message).status(Status::Suspicious).help(
                 "nothing was changed; put a backup in place with `plumb state push --force FILE`",
             ),
             ApplyError::Refresh { source, .. } => match source.help {
@@ -259,14 +259,14 @@ impl From<ApplyError> for CommandError {
             },
             ApplyError::Vanished { addresses, .. } => Self {
                 about: addresses,
-                ..Self::new(message).kind(Kind::InDoubt).help(
+                ..Self::new(message).status(Status::InDoubt).help(
                     "if they are really gone, take them out with `plumb state rm`; until then, \
                      `--exclude` leaves them alone, and `--target` names others",
                 )
             },
-            ApplyError::Stale(_) => {
-                Self::new(message).kind(Kind::Stale).help("make a new plan, and look at it again")
-            }
+            ApplyError::Stale(_) => Self::new(message)
+                .status(Status::Stale)
+                .help("make a new plan, and look at it again"),
             ApplyError::Secret(_) => Self::new(message),
         }
     }

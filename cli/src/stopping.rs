@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{CommandError, Kind, Status};
+use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::signals;
 
@@ -109,5 +109,5 @@ impl Stopping {
 }
 
 fn stopped() -> CommandError {
-    CommandError::new("stopped before anything was begun").kind(Kind::Cancelled)
+    CommandError::new("stopped before anything was begun").status(Status::Cancelled)
 }

@@ -10,7 +10,7 @@ use engine::state::Snapshot;
 use engine::stored::DamagedValue;
 use state::{Holder, Loaded};
 
-use crate::error::{CommandError, Kind, chain};
+use crate::error::{CommandError, Status, chain};
 use crate::folder::Folder;
 use crate::runtime;
 use crate::system::System;
@@ -71,7 +71,7 @@ pub(crate) fn folded(loaded: Loaded) -> Result<Stored, CommandError> {
 
 fn suspicious(error: &dyn std::error::Error) -> CommandError {
     CommandError::new(chain(error))
-        .kind(Kind::Suspicious)
+        .status(Status::Suspicious)
         .help("nothing was changed; put a backup in place with `plumb state push --force FILE`")
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
-use super::shared::{FolderArg, Form, Pace, PlanFormat, Selection, VariableArgs, duration};
+use super::shared::{FolderArg, Form, Pace, PlanForm, Selection, VariableArgs, duration};
 
 /// What every command takes that makes whatever plan is asked for.
 #[derive(Clone, Debug, Default, Args)]
@@ -49,27 +49,13 @@ pub(crate) struct Plan {
     /// Save the plan, to apply exactly it later; over nothing but a plan file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
-    pub(crate) format: PlanFormat,
-    /// The same as --format json
-    #[arg(long, conflicts_with = "format")]
-    pub(crate) json: bool,
-    /// List the steps, too
-    #[arg(long)]
-    pub(crate) steps: bool,
+    #[command(flatten)]
+    pub(crate) form: PlanForm,
     /// Exit with 2 when there are changes
     #[arg(long)]
     pub(crate) detailed_exitcode: bool,
     #[command(flatten)]
     pub(crate) planning: Planning,
-}
-
-impl Plan {
-    /// How to print it, whichever way it was said.
-    pub(crate) fn format(&self) -> PlanFormat {
-        if self.json { PlanFormat::Json } else { self.format }
-    }
 }
 
 /// `plumb apply`.

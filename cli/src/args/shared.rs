@@ -61,10 +61,31 @@ pub(crate) struct Pace {
 pub(crate) enum PlanFormat {
     /// For people
     Text,
-    /// For a comment on a pull request
+    /// A plan, for a comment on a pull request
     Markdown,
     /// For programs
     Json,
+}
+
+/// How to print a plan.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PlanForm {
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
+    format: PlanFormat,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// List the steps, too
+    #[arg(long)]
+    pub(crate) steps: bool,
+}
+
+impl PlanForm {
+    /// The format, whichever way it was said.
+    pub(crate) fn format(&self) -> PlanFormat {
+        if self.json { PlanFormat::Json } else { self.format }
+    }
 }
 
 /// Text or JSON.

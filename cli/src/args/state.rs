@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::shared::{Form, PlanFormat, VariableArgs};
+use super::shared::{Form, PlanForm, VariableArgs};
 
 /// `plumb show`.
 #[derive(Debug, Args)]
@@ -12,22 +12,8 @@ pub(crate) struct Show {
     /// A saved plan; without one, the state is shown
     #[arg(value_name = "PLANFILE", value_hint = ValueHint::FilePath)]
     pub(crate) plan: Option<PathBuf>,
-    /// How to print it (markdown: plans only)
-    #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
-    pub(crate) format: PlanFormat,
-    /// The same as --format json
-    #[arg(long, conflicts_with = "format")]
-    pub(crate) json: bool,
-    /// List the steps of a plan, too
-    #[arg(long)]
-    pub(crate) steps: bool,
-}
-
-impl Show {
-    /// How to print it, whichever way it was said.
-    pub(crate) fn format(&self) -> PlanFormat {
-        if self.json { PlanFormat::Json } else { self.format }
-    }
+    #[command(flatten)]
+    pub(crate) form: PlanForm,
 }
 
 /// `plumb output`.

@@ -24,7 +24,7 @@ use render::view::{Place, place};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{CommandError, Kind, Status};
+use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::providers::Configured;
 
@@ -249,7 +249,7 @@ impl World<'_> {
 }
 
 fn stopped() -> CommandError {
-    CommandError::new("stopped before all checks were made").kind(Kind::Cancelled)
+    CommandError::new("stopped before all checks were made").status(Status::Cancelled)
 }
 
 /// Marks what was fetched with a secret: what comes back may repeat it.

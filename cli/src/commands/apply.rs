@@ -20,7 +20,7 @@ use super::{plan, saved_plan};
 use crate::args::{Apply, Destroy, PlanFormat, Planning, Running};
 use crate::checks::{self, Outcome, Turns, World};
 use crate::environment;
-use crate::error::{CommandError, Kind, Status};
+use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning::{self, Made};
@@ -223,7 +223,7 @@ impl Shown<'_> {
         if confirm(QUESTION, stop, output).await? {
             return Ok(true);
         }
-        Err(CommandError::new("nothing was applied").kind(Kind::Cancelled))
+        Err(CommandError::new("nothing was applied").status(Status::Cancelled))
     }
 }
 

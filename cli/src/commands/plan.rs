@@ -17,12 +17,12 @@ use crate::stopping::Stopping;
 
 pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Status, CommandError> {
     let made = make(base, args, output).and_then(|made| keep(base, args, made));
-    if let (Err(error), PlanFormat::Json) = (&made, args.format()) {
+    if let (Err(error), PlanFormat::Json) = (&made, args.form.format()) {
         let diagnostics = planning::as_diagnostics(error);
         output.data(&render::json::pretty(&PlanView::refused(&Sources::default(), &diagnostics)));
     }
     let made = made?;
-    print(&made, args.format(), args.steps || output.verbose(), output);
+    print(&made, args.form.format(), args.form.steps || output.verbose(), output);
     let status = status(&made, args.detailed_exitcode);
     // The process ends here: taking a large plan apart would only take time.
     std::mem::forget(made);
@@ -43,7 +43,7 @@ fn make(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Made, CommandE
 
 /// Saves a plan where that was asked for.
 fn keep(base: &Path, args: &Plan, mut made: Made) -> Result<Made, CommandError> {
-    if args.format() != PlanFormat::Text || args.out.is_some() {
+    if args.form.format() != PlanFormat::Text || args.out.is_some() {
         made = made.with_digest();
     }
     if let (Some(path), Some(plan)) = (&args.out, &made.plan) {

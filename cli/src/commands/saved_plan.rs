@@ -7,7 +7,7 @@ use engine::plan::saved::{self, SavedPlan};
 use render::view::PlanView;
 
 use crate::environment;
-use crate::error::{CommandError, Kind, chain};
+use crate::error::{CommandError, Status, chain};
 use crate::shell;
 
 /// The largest plan file that is read, in bytes.
@@ -29,7 +29,7 @@ pub(super) fn read(path: &Path) -> Result<SavedPlan, CommandError> {
     let text = std::fs::read(path).map_err(fail)?;
     let opened = environment::cipher()?.open(CONTEXT, &text).map_err(|error| {
         CommandError::new(format!("{shown} cannot be read: {error}"))
-            .kind(Kind::Suspicious)
+            .status(Status::Suspicious)
             .help("nothing was called; a plan is read with the key that it was written with")
     })?;
     let text = String::from_utf8(opened.into_owned()).map_err(|_| {

@@ -16,12 +16,12 @@ pub(crate) fn run(base: &Path, args: &Show, output: &Output) -> Result<Status, C
     if let Some(file) = &args.plan {
         let (saved, sources) = (saved_plan::read(&base.join(file))?, Sources::default());
         let view = saved_plan::view(&saved, &sources);
-        let steps = args.steps || output.verbose();
-        plan::data(&view, args.format(), steps, output);
+        let steps = args.form.steps || output.verbose();
+        plan::data(&view, args.form.format(), steps, output);
         return Ok(Status::Done);
     }
     let folder = Folder::new(base, None)?;
-    if args.format() == PlanFormat::Markdown {
+    if args.form.format() == PlanFormat::Markdown {
         return Err(CommandError::new("a state has no markdown form")
             .help("name a saved plan, or take `--format text` or `--format json`"));
     }
@@ -29,7 +29,7 @@ pub(crate) fn run(base: &Path, args: &Show, output: &Output) -> Result<Status, C
         Some(snapshot) => StateView::new(&snapshot).map_err(|error| stored::damaged(&error))?,
         None => StateView::empty(),
     };
-    let text = match args.format() {
+    let text = match args.form.format() {
         PlanFormat::Json => render::json::pretty(&view),
         _ => render::state::text(&view, output.colour()),
     };

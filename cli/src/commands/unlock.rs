@@ -11,7 +11,7 @@ use state::Holder;
 use state::open::{LockEnds, lock_ends};
 
 use crate::args::Unlock;
-use crate::error::{CommandError, Kind, Status};
+use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::runtime;
@@ -30,10 +30,10 @@ pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status,
             "the lock is held by run {}, not by {}",
             holder.run, args.run
         ))
-        .kind(Kind::Locked));
+        .status(Status::Locked));
     }
     match held(&holder, ends) {
-        Some((found, help)) => Err(CommandError::new(found).kind(Kind::Locked).help(help)),
+        Some((found, help)) => Err(CommandError::new(found).status(Status::Locked).help(help)),
         None => drive_out(&folder, &holder, output),
     }
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{failure, input, status_of};
 use crate::args::job::Run;
-use crate::error::{CommandError, Kind, Status};
+use crate::error::{CommandError, Status};
 use crate::jobs::{self, Connected, Ended, Telling};
 use crate::output::Output;
 use crate::signals::stop_or_end;
@@ -37,7 +37,7 @@ pub(super) async fn run(
 }
 
 fn nothing_sent() -> CommandError {
-    CommandError::new("stopped before anything was sent").kind(Kind::Cancelled)
+    CommandError::new("stopped before anything was sent").status(Status::Cancelled)
 }
 
 /// Submits to the end, whatever happens meanwhile: a submission that is cut off may have made a

@@ -5,7 +5,7 @@ use engine::journal::Record;
 use engine::state::Snapshot;
 
 use super::{not_there, parse};
-use crate::error::{CommandError, Kind};
+use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::stored;
@@ -79,7 +79,7 @@ fn forget_records(snapshot: &Snapshot, address: &Address) -> Result<Vec<Record>,
 fn nothing_pending(snapshot: &Snapshot, address: &Address) -> Result<(), CommandError> {
     if snapshot.pending.values().any(|pending| pending.started.address == *address) {
         return Err(CommandError::new(format!("a call for {address} is in doubt"))
-            .kind(Kind::InDoubt)
+            .status(Status::InDoubt)
             .help("the next `plumb apply` looks it up; `plumb resolve` decides it by hand"));
     }
     Ok(())

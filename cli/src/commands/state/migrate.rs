@@ -6,7 +6,7 @@ use apply::ApplyError;
 use apply::migrate::{MigrateError, Migrated, migrate};
 use engine::spec::settings::StateSettings;
 
-use crate::error::{CommandError, Kind};
+use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::place;
@@ -66,12 +66,12 @@ impl From<MigrateError> for CommandError {
                 failed.help("nothing was changed; `plumb state init` makes a first one")
             }
             MigrateError::AnotherVersion { .. } | MigrateError::AnotherState { .. } => {
-                failed.kind(Kind::Suspicious).help(
+                failed.status(Status::Suspicious).help(
                     "nothing was changed; choose another place, or move what is there away first",
                 )
             }
             MigrateError::Changed(_) => failed
-                .kind(Kind::StoreFailed)
+                .status(Status::StoreFailed)
                 .help("the state is where it was, and stays the one that counts"),
         }
     }

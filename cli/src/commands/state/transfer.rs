@@ -9,7 +9,7 @@ use apply::push::{self, PushError};
 use engine::state::Snapshot;
 
 use crate::environment;
-use crate::error::{CommandError, Kind};
+use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::runtime;
@@ -71,7 +71,7 @@ fn tell(output: &Output, title: &str, lines: &[String]) {
 fn parse(bytes: &[u8], file: &Path) -> Result<Snapshot, CommandError> {
     let opened = environment::cipher()?.open(state::cipher::STATE, bytes).map_err(|error| {
         CommandError::new(format!("{} cannot be read: {error}", file.display()))
-            .kind(Kind::Suspicious)
+            .status(Status::Suspicious)
             .help("nothing was changed; a state is read with the key that it was written with")
     })?;
     let bytes = &*opened;
@@ -95,7 +95,7 @@ impl From<PushError> for CommandError {
         match error {
             PushError::Store(error) => error.into(),
             PushError::Journal(error) => ApplyError::from(error).into(),
-            PushError::WouldLose(why) => Self::new(why).kind(Kind::Suspicious).help(
+            PushError::WouldLose(why) => Self::new(why).status(Status::Suspicious).help(
                 "nothing was changed; `plumb apply` finishes what was begun, and `plumb state pull` \
                  has all of it; or give `--force` if you are sure: the state that is there is kept as \
                  a backup",
@@ -108,7 +108,7 @@ impl From<PushError> for CommandError {
 fn refused(error: PushError) -> CommandError {
     let would_lose = matches!(error, PushError::WouldLose(_));
     let error = CommandError::from(error);
-    if would_lose || error.kind != Kind::Suspicious {
+    if would_lose || error.status != Status::Suspicious {
         return error;
     }
     error.help(
