@@ -229,6 +229,8 @@ fn options_that_name_no_instance_are_mistakes() {
     missing("--target", "value.a[z]");
     missing("--exclude", "value.a[z]");
     missing("--replace", "value.a[z]");
+    let typo = missing("--target", "valeu.a");
+    assert!(typo.said().contains("did you mean `value.a`?"), "{}", typo.said());
     let block = missing("--replace", "value.a");
     assert!(block.said().contains("its instances"), "{}", block.said());
     project.run(&["plan", "--target", "value.a[x]", "--replace", "value.a[y]"]).expect(0);

@@ -316,9 +316,14 @@ pub(super) fn no_program(address: &Address, what: &str) -> Diagnostic {
         .detail("None of its programs applies to the object as planned.")
 }
 
-pub(super) fn nothing_named(what: &str, option: &str) -> Diagnostic {
-    Diagnostic::error(format!("{option} names `{what}`, and there is no such resource"))
-        .help("`plumb state list` shows the addresses of the state; the spec's are TYPE.NAME")
+pub(super) fn nothing_named(what: &str, option: &str, meant: Option<&str>) -> Diagnostic {
+    let help = match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => {
+            "`plumb state list` shows the addresses of the state; the spec's are TYPE.NAME".into()
+        }
+    };
+    Diagnostic::error(format!("{option} names `{what}`, and there is no such resource")).help(help)
 }
 
 pub(super) fn no_instance(address: &Address, option: &str) -> Diagnostic {

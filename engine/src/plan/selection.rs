@@ -6,7 +6,7 @@ use super::diagnostics;
 use super::input::{Mode, Options, PlanInput, Target};
 use super::planner::Planner;
 use crate::address::{Address, Block};
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostic, Diagnostics, nearest};
 use crate::graph::Graph;
 use crate::journal::Record;
 use crate::state::Snapshot;
@@ -64,12 +64,12 @@ pub(super) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) -> Selectio
     let options = input.options;
     for (targets, option) in [(&options.targets, "--target"), (&options.excludes, "--exclude")] {
         for target in targets.iter().filter(|target| !exists(input, target)) {
-            found.push(diagnostics::nothing_named(&text(target), option));
+            found.push(nothing_named(input, target, option));
         }
     }
-    for address in &options.replace {
-        if !exists(input, &Target::Instance(address.clone())) {
-            found.push(diagnostics::nothing_named(&address.to_string(), "--replace"));
+    for target in options.replace.iter().cloned().map(Target::Instance) {
+        if !exists(input, &target) {
+            found.push(nothing_named(input, &target, "--replace"));
         }
     }
     Selection::new(input.graph, input.snapshot, options)
@@ -162,11 +162,21 @@ fn block(target: &Target) -> &Block {
     }
 }
 
-fn text(target: &Target) -> String {
-    match target {
+/// An option names nothing; a block of the spec or the state may be meant.
+fn nothing_named(input: &PlanInput<'_>, target: &Target, option: &str) -> Diagnostic {
+    let blocks: BTreeSet<String> = input
+        .config
+        .resources
+        .keys()
+        .chain(input.snapshot.entries.keys().map(|address| &address.block))
+        .map(Block::to_string)
+        .collect();
+    let meant = nearest(&block(target).to_string(), blocks.iter().map(String::as_str));
+    let named = match target {
         Target::Block(block) => block.to_string(),
         Target::Instance(address) => address.to_string(),
-    }
+    };
+    diagnostics::nothing_named(&named, option, meant)
 }
 
 /// Whether the spec or the state has it. Keys of the spec are not known yet, so a block is enough.
