@@ -1,12 +1,19 @@
 //! `migrate`: a state moves from one store to another, with no moment at which it is lost.
 //!
-//! Both are locked. The state is copied, read back and compared, and only then is the old store
-//! marked as left; nothing of it is removed. Cut short anywhere, it goes on when it is done again.
+//! Both are locked. The new place is marked as one where the state arrives, the state is copied there,
+//! read back and compared; then the old place is marked as left, and then the other mark is taken
+//! away. So the old place can be used until it is left, the new one from the moment that its mark is
+//! gone, and never both: who works at the old place meanwhile makes the copy an old one, which the
+//! next attempt replaces. Nothing is removed, and cut short anywhere, it goes on when it is done again.
+//!
+//! The old place needs no mark of its own before that: its lock is held, and the one write that leaves
+//! it fails where the lock was lost, so nobody has gone on there from what was copied.
 
 use std::time::Duration;
 
 use engine::journal::IllegalRecord;
 use engine::state::Snapshot;
+use state::mark::Mark;
 use state::{Held, Holder, Store, StoreError};
 
 use crate::session::fold_if_any;
@@ -62,49 +69,119 @@ pub async fn migrate(
     if was_moved(old, new).await? {
         return Ok(Migrated::Before);
     }
-    let mut source = old.lock(holder, Duration::ZERO).await?;
+    let mut source = old.lock_to_move(holder, Duration::ZERO).await?;
+    let is_left = is_left_for(source.loaded().mark.as_ref(), old, new)?;
     let Some(snapshot) = fold_if_any(source.loaded())? else {
         source.release().await?;
         return Err(MigrateError::Nothing(old.place()));
     };
-    let target = copy(&snapshot, new, holder).await?;
-    source.retire(&new.place()).await?;
+    let mut target = new.lock_to_move(holder, Duration::ZERO).await?;
+    match &target.loaded().mark {
+        None if is_left => return Err(left(old, new).into()),
+        None if target.loaded().snapshot.is_some() => {
+            recognise(&*target, new, &snapshot).await?;
+        }
+        Some(mark @ Mark::Left { .. }) => return Err(mark.refusal(&new.place()).into()),
+        None | Some(Mark::Arriving { .. }) => {
+            let snapshot = settle(&mut *source, snapshot.clone()).await?;
+            copy(&snapshot, old, new, &mut *target).await?;
+        }
+    }
+    source.set_mark(Some(&Mark::Left { to: new.place() })).await?;
+    target.set_mark(None).await?;
     target.release().await?;
     source.release().await?;
     Ok(Migrated::Moved(snapshot.entries.len()))
 }
 
-/// Whether the old place is marked as left for the new one, which has a state.
+/// Whether the old place is marked as left for the new one, which has a state and can be used.
 async fn was_moved(old: &dyn Store, new: &dyn Store) -> Result<bool, StoreError> {
     match old.load().await {
-        Err(StoreError::Moved { to, .. }) if to == new.place() => {
-            Ok(new.load().await?.snapshot.is_some())
-        }
+        Err(StoreError::Moved { to, .. }) if to == new.place() => match new.load().await {
+            Ok(loaded) if loaded.mark.is_some() => Ok(false),
+            Ok(loaded) if loaded.snapshot.is_some() => Ok(true),
+            Ok(_) => Err(left(old, new)),
+            Err(StoreError::Arriving { .. }) => Ok(false),
+            Err(error) => Err(error),
+        },
+        Err(error @ StoreError::Moved { .. }) => Err(error),
         _ => Ok(false),
     }
 }
 
-/// Writes a state where none is, and reads it back. It stays locked there.
+fn left(old: &dyn Store, new: &dyn Store) -> StoreError {
+    Mark::Left { to: new.place() }.refusal(&old.place())
+}
+
+/// Whether an earlier attempt has come so far that the old place is left for the new one. A place
+/// with another mark has nothing to move.
+fn is_left_for(mark: Option<&Mark>, old: &dyn Store, new: &dyn Store) -> Result<bool, StoreError> {
+    match mark {
+        None => Ok(false),
+        Some(Mark::Left { to }) if *to == new.place() => Ok(true),
+        Some(mark) => Err(mark.refusal(&old.place())),
+    }
+}
+
+/// Folds the journal in for good, so that serials tell versions of the state apart: that of a copy
+/// is never the serial of another version, wherever a move is cut short and the old place goes on.
+async fn settle(source: &mut dyn Held, snapshot: Snapshot) -> Result<Snapshot, StoreError> {
+    if source.loaded().records.is_empty() {
+        return Ok(snapshot);
+    }
+    let version = source.loaded().version.clone();
+    let settled = Snapshot { serial: snapshot.serial + 1, ..snapshot };
+    source.save(&settled, &version).await?;
+    Ok(settled)
+}
+
+/// Writes the state to the new place, which is marked as arriving before anything is there, and
+/// reads it back.
 async fn copy(
     snapshot: &Snapshot,
+    old: &dyn Store,
     new: &dyn Store,
-    holder: &Holder,
-) -> Result<Box<dyn Held>, MigrateError> {
-    let mut target = new.lock(holder, Duration::ZERO).await?;
-    let copied = match fold_if_any(target.loaded())? {
+    target: &mut dyn Held,
+) -> Result<(), MigrateError> {
+    let from = old.place();
+    match fold_if_any(target.loaded())? {
         None => {
+            target.set_mark(Some(&Mark::Arriving { from })).await?;
             target.initialise(snapshot).await?;
-            snapshot.clone()
         }
-        // An earlier attempt was cut short behind this.
-        Some(there) if there == *snapshot => there,
-        // And somebody has gone on there since, from this very state.
-        Some(there) if is_since(new, &there, snapshot).await? => there,
-        Some(there) => return Err(taken(there, snapshot, new.place())),
-    };
+        Some(there) if there == *snapshot => {}
+        // The old place went on after an attempt that was cut short.
+        Some(there) if is_older_copy(&there, snapshot, &from, target) => {
+            let version = target.loaded().version.clone();
+            target.save(snapshot, &version).await?;
+        }
+        Some(there) => return Err(taken(&there, snapshot, new.place())),
+    }
     match fold_if_any(&new.load().await?)? {
-        Some(back) if back == copied => Ok(target),
+        Some(back) if back == *snapshot => Ok(()),
         _ => Err(MigrateError::Changed(new.place())),
+    }
+}
+
+/// Whether what arrived is of this very move, and from before.
+fn is_older_copy(there: &Snapshot, snapshot: &Snapshot, from: &str, target: &dyn Held) -> bool {
+    let of_this = Mark::Arriving { from: from.to_owned() };
+    target.loaded().mark.as_ref() == Some(&of_this)
+        && there.lineage == snapshot.lineage
+        && there.serial < snapshot.serial
+}
+
+/// Takes a state that is used at the new place already for the one of the old place, where it is: a
+/// version of Plumb that knew no mark of arrival was cut short after it had copied.
+async fn recognise(
+    target: &dyn Held,
+    new: &dyn Store,
+    snapshot: &Snapshot,
+) -> Result<(), MigrateError> {
+    match fold_if_any(target.loaded())? {
+        Some(there) if there == *snapshot || is_since(new, &there, snapshot).await? => Ok(()),
+        Some(there) => Err(taken(&there, snapshot, new.place())),
+        None => Ok(()),
     }
 }
 
@@ -121,10 +198,10 @@ async fn is_since(
     Ok(new.past(snapshot.serial).await?.as_ref() == Some(snapshot))
 }
 
-fn taken(there: Snapshot, snapshot: &Snapshot, place: String) -> MigrateError {
+fn taken(there: &Snapshot, snapshot: &Snapshot, place: String) -> MigrateError {
     if there.lineage == snapshot.lineage {
         MigrateError::AnotherVersion { place, serial: there.serial }
     } else {
-        MigrateError::AnotherState { place, lineage: there.lineage }
+        MigrateError::AnotherState { place, lineage: there.lineage.clone() }
     }
 }

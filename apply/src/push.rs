@@ -50,9 +50,9 @@ pub async fn push(
         Ok(held) => held,
         // Nothing is there: putting something there is what a push is for.
         Err(StoreError::Missing { .. }) => return restore(store, holder, new).await,
-        Err(StoreError::Suspicious { .. } | StoreError::Moved { .. }) if force => {
-            return restore(store, holder, new).await;
-        }
+        Err(
+            StoreError::Suspicious { .. } | StoreError::Moved { .. } | StoreError::Arriving { .. },
+        ) if force => return restore(store, holder, new).await,
         Err(error) => return Err(error.into()),
     };
     match there(held.loaded()) {

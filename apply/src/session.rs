@@ -8,6 +8,7 @@ use std::time::Duration;
 use engine::digest::SealKey;
 use engine::journal::{IllegalRecord, Record};
 use engine::state::Snapshot;
+use state::mark::Mark;
 use state::{Held, Holder, Loaded, Store, Version};
 
 use crate::{ApplyError, Host};
@@ -24,15 +25,17 @@ pub struct Folded {
     pub first_run: bool,
     /// Who holds the lock right now.
     pub holder: Option<Holder>,
+    /// What the place is marked with.
+    pub mark: Option<Mark>,
 }
 
 /// Folds what was loaded. A first run gets a state with a lineage and a key of its own.
 pub fn fold(loaded: Loaded, host: &dyn Host) -> Result<Folded, ApplyError> {
-    let Loaded { snapshot, records, holder, .. } = loaded;
+    let Loaded { snapshot, records, holder, mark, .. } = loaded;
     let first_run = snapshot.is_none();
     let new = || Snapshot::new(lineage(host), SealKey::from_random(host.random()));
     let snapshot = folded(snapshot.unwrap_or_else(new), &records)?;
-    Ok(Folded { snapshot, first_run, holder })
+    Ok(Folded { snapshot, first_run, holder, mark })
 }
 
 /// The same for who makes no first state: none where nothing was ever saved.

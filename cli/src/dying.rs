@@ -1,7 +1,8 @@
 //! A store that ends the process at a chosen write, as a power cut would: for the tests that crash
 //! the real binary at each journal record. Debug builds only; a release build has no such switch.
 //!
-//! `PLUMB_TEST_DIE=before:N` dies instead of the N-th write, `after:N` once it is durable.
+//! `PLUMB_TEST_DIE=before:N` dies instead of the N-th write of records, `after:N` once it is durable;
+//! `move:N` once the N-th write of a snapshot or a mark is durable, at whichever place.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,34 +11,47 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::journal::Record;
 use engine::state::Snapshot;
+use state::mark::Mark;
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
 
 /// The store, or one around it that dies where the environment says so.
 pub(crate) fn around(store: Arc<dyn Store>) -> Arc<dyn Store> {
     let Ok(text) = std::env::var("PLUMB_TEST_DIE") else { return store };
-    match text.split_once(':').map(|(when, number)| (when, number.parse())) {
-        Some((when @ ("before" | "after"), Ok(number))) => {
-            let death = Death { after: when == "after", left: AtomicU64::new(number) };
-            Arc::new(Dying { store, death: Arc::new(death) })
-        }
-        _ => store,
-    }
+    let death = match text.split_once(':').map(|(when, number)| (when, number.parse())) {
+        Some(("before", Ok(number))) => Death::BeforeRecords(number),
+        Some(("after", Ok(number))) => Death::AfterRecords(number),
+        Some(("move", Ok(number))) => Death::AfterMove(number),
+        _ => return store,
+    };
+    Arc::new(Dying { store, death })
 }
 
-struct Death {
-    after: bool,
-    left: AtomicU64,
+/// How many writes of records, and of snapshots and marks, this process has come to.
+static RECORDS: AtomicU64 = AtomicU64::new(0);
+static MOVES: AtomicU64 = AtomicU64::new(0);
+
+/// At which write the process ends.
+#[derive(Clone, Copy)]
+enum Death {
+    BeforeRecords(u64),
+    AfterRecords(u64),
+    AfterMove(u64),
 }
 
 impl Death {
-    fn due(&self) -> bool {
-        self.left.fetch_sub(1, Ordering::Relaxed) == 1
+    /// Ends the process after the write of a snapshot or a mark, if this is the one.
+    fn moved<T>(self, written: Result<T, StoreError>) -> Result<T, StoreError> {
+        let number = MOVES.fetch_add(1, Ordering::Relaxed) + 1;
+        if written.is_ok() && matches!(self, Self::AfterMove(due) if due == number) {
+            std::process::abort();
+        }
+        written
     }
 }
 
 struct Dying {
     store: Arc<dyn Store>,
-    death: Arc<Death>,
+    death: Death,
 }
 
 #[async_trait]
@@ -48,7 +62,16 @@ impl Store for Dying {
 
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
         let held = self.store.lock(holder, wait).await?;
-        Ok(Box::new(DyingHeld { held, death: self.death.clone() }))
+        Ok(Box::new(DyingHeld { held, death: self.death }))
+    }
+
+    async fn lock_to_move(
+        &self,
+        holder: &Holder,
+        wait: Duration,
+    ) -> Result<Box<dyn Held>, StoreError> {
+        let held = self.store.lock_to_move(holder, wait).await?;
+        Ok(Box::new(DyingHeld { held, death: self.death }))
     }
 
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
@@ -78,7 +101,7 @@ impl Store for Dying {
 
 struct DyingHeld {
     held: Box<dyn Held>,
-    death: Arc<Death>,
+    death: Death,
 }
 
 #[async_trait]
@@ -88,16 +111,16 @@ impl Held for DyingHeld {
     }
 
     async fn initialise(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
-        self.held.initialise(snapshot).await
+        self.death.moved(self.held.initialise(snapshot).await)
     }
 
     async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
-        let due = self.death.due();
-        if due && !self.death.after {
+        let number = RECORDS.fetch_add(1, Ordering::Relaxed) + 1;
+        if matches!(self.death, Death::BeforeRecords(due) if due == number) {
             std::process::abort();
         }
         self.held.append(records).await?;
-        if due {
+        if matches!(self.death, Death::AfterRecords(due) if due == number) {
             std::process::abort();
         }
         Ok(())
@@ -108,11 +131,11 @@ impl Held for DyingHeld {
         snapshot: &Snapshot,
         expected: &Version,
     ) -> Result<Version, StoreError> {
-        self.held.save(snapshot, expected).await
+        self.death.moved(self.held.save(snapshot, expected).await)
     }
 
-    async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
-        self.held.retire(to).await
+    async fn set_mark(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
+        self.death.moved(self.held.set_mark(mark).await)
     }
 
     fn journal_bytes(&self) -> u64 {

@@ -138,6 +138,14 @@ impl From<StoreError> for CommandError {
                 "nothing was changed; bring the spec up to date, so that its `[state]` says where \
                  the state is now",
             ),
+            StoreError::Arriving { ref from, .. } => {
+                let help = format!(
+                    "nothing was changed; `plumb state migrate` with the same `--from` finishes that. \
+                     To give it up instead, let `[state]` of the spec name {from} again: the state is \
+                     used there until the move is finished"
+                );
+                Self::new(error.to_string()).status(Status::Suspicious).help(help)
+            }
             StoreError::Unfit { what, help } => Self::new(what).status(Status::StoreFailed).help(help),
             StoreError::Failed { .. } => Self::new(chain(&error)).status(Status::StoreFailed).help(
                 "mend what it names (room on the disk, permissions, the way to the store), and run \

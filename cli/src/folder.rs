@@ -80,12 +80,15 @@ impl Folder {
         place::open(self.settings()?, &self.plumb(), self.cipher.clone())
     }
 
-    /// Another place for the state of this folder.
-    pub(crate) fn store_at(
+    /// A place that the state of this folder comes from or goes to. Each is marked with the name of
+    /// the other, so that names a folder whatever folder it is read from.
+    pub(crate) fn store_to_move(
         &self,
         settings: &StateSettings,
     ) -> Result<Arc<dyn Store>, CommandError> {
-        place::open(settings, &self.plumb(), self.cipher.clone())
+        let plumb = self.plumb();
+        let plumb = std::path::absolute(&plumb).unwrap_or(plumb);
+        place::open(settings, &plumb, self.cipher.clone())
     }
 
     /// Where its spec says that the state is. Without a spec it is in files.

@@ -186,11 +186,11 @@ fn not_there(address: &Address, snapshot: &Snapshot) -> CommandError {
         .collect();
     let same_block = known.iter().find(|known| known.starts_with(&format!("{}[", address.block)));
     let near = nearest(&address.to_string(), known.iter().map(String::as_str));
-    error.help(match same_block.map(String::as_str).or(near) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if known.is_empty() => "`plumb apply` makes it".to_owned(),
-        None => format!("known are {}", known.join(", ")),
-    })
+    match same_block.map(String::as_str).or(near) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None if known.is_empty() => error.help("`plumb apply` makes it"),
+        None => error.help(format!("known are {}", known.join(", "))),
+    }
 }
 
 /// How waiting for a job ended.

@@ -15,6 +15,7 @@ use engine::plan::{Plan, saved};
 use engine::schema::Attribute;
 use render::view::{Aim, PlanView, Units};
 use state::StoreError;
+use state::mark::Mark;
 
 use crate::args::Planning;
 use crate::error::CommandError;
@@ -105,6 +106,7 @@ pub(crate) async fn plan_anyway(
 ) -> Result<(Made, Option<CommandError>), CommandError> {
     let options = options(planning)?;
     let folded = stored::load_if_told(folder).await?;
+    warn_of_arrival(folded.mark.as_ref(), output);
     let mut resolved =
         resolved::read(folder, base, &planning.selection.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
@@ -121,6 +123,15 @@ pub(crate) async fn plan_anyway(
     // The process ends soon: taking a large state and spec apart would only take time.
     std::mem::forget(resolved);
     Ok((made, question))
+}
+
+/// What is shown is what arrived until now, and an apply here is refused.
+fn warn_of_arrival(mark: Option<&Mark>, output: &Output) {
+    let Some(Mark::Arriving { from }) = mark else { return };
+    output.talk(&format!(
+        "warning: the state is on its way here from {from}, and may be older than there; `plumb state \
+         migrate` with the same `--from` finishes that\n"
+    ));
 }
 
 /// Looks up what is in doubt, observes and decides. What is gone may be what another run took away

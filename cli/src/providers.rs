@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use apply::Providers;
 use engine::address::Name;
-use engine::diagnostics::{Diagnostic, Diagnostics, Sources, Span, did_you_mean};
+use engine::diagnostics::{Diagnostic, Diagnostics, Sources, Span, nearest};
 use engine::schema::ProviderSchema;
 use engine::spec::Document;
 use engine::spec::settings::ProviderSettings;
@@ -399,10 +399,11 @@ fn report_unknown(
         }
         let provider = descriptor.name();
         let unknown = Diagnostic::error(format!("the provider {provider} has no setting `{key}`"));
-        let words = || known.iter().copied();
-        let help = did_you_mean(key, words())
-            .unwrap_or_else(|| format!("it has {}", words().collect::<Vec<_>>().join(", ")));
-        diagnostics.push(unknown.at(setting.key).help(help));
+        let words = known.iter().copied().collect::<Vec<_>>().join(", ");
+        diagnostics.push(unknown.at(setting.key).help(match nearest(key, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("it has {words}"),
+        }));
     }
 }
 

@@ -297,14 +297,6 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// The question whether a mistyped word meant the candidate that is near, if one is.
-pub fn did_you_mean<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
-    nearest(word, candidates).map(|near| format!("did you mean `{near}`?"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ use engine::sorted::Set;
 use engine::state::{Entry, Object, ObjectId, Snapshot};
 use engine::stored::{Stored, from_json};
 
+use crate::mark::Mark;
 use crate::{Held, Holder, Loaded, Store, StoreError, Version};
 
 /// A place for one state: opens a new handle to it, as a new process would.
@@ -34,6 +35,7 @@ pub async fn run(make: impl Fn() -> Place) {
     loading_needs_no_lock(make()).await;
     restoring_begins_anew(make()).await;
     a_place_that_was_left_says_where_to(make()).await;
+    a_place_that_a_state_arrives_at_is_read_and_not_used(make()).await;
 }
 
 /// A snapshot with some content, for tests of stores.
@@ -274,7 +276,8 @@ async fn restoring_begins_anew(place: Place) {
 async fn a_place_that_was_left_says_where_to(place: Place) {
     initialised(&place).await;
     let mut held = locked(&place, "a").await;
-    held.retire("s3://bucket/prefix").await.expect("the lock is held");
+    let mark = Mark::Left { to: "s3://bucket/prefix".to_owned() };
+    held.set_mark(Some(&mark)).await.expect("the lock is held");
     held.release().await.expect("it is held");
     let lock = place().lock(&holder("b"), Duration::ZERO).await.map(drop);
     for result in [place().load().await.map(drop), lock] {
@@ -284,4 +287,39 @@ async fn a_place_that_was_left_says_where_to(place: Place) {
     place().restore(&holder("c"), &snapshot(3)).await.expect("a person decided it");
     assert!(loaded(&place).await.snapshot.is_some());
     drop(locked(&place, "d").await);
+}
+
+/// From before there is a state, while it is written, until the mark is taken away.
+async fn a_place_that_a_state_arrives_at_is_read_and_not_used(place: Place) {
+    let mark = Mark::Arriving { from: "/srv/x/.plumb".to_owned() };
+    let mut held = to_move(&place).await;
+    assert_eq!(held.loaded().mark, None);
+    held.set_mark(Some(&mark)).await.expect("the lock is held");
+    held.release().await.expect("it is held");
+    let arriving = |result: Result<(), StoreError>| {
+        let Err(StoreError::Arriving { from, to }) = result else { panic!("{result:?}") };
+        assert_eq!((&*from, to), ("/srv/x/.plumb", place().place()));
+    };
+    arriving(place().load().await.map(drop));
+    arriving(place().lock(&holder("b"), Duration::ZERO).await.map(drop));
+    let mut held = to_move(&place).await;
+    assert_eq!((&held.loaded().snapshot, &held.loaded().mark), (&None, &Some(mark.clone())));
+    let first = held.initialise(&snapshot(0)).await.expect("nothing is there yet");
+    held.save(&snapshot(1), &first).await.expect("the version is right");
+    held.release().await.expect("it is held");
+    let now = loaded(&place).await;
+    assert_eq!((now.snapshot, now.mark), (Some(snapshot(1)), Some(mark.clone())));
+    arriving(place().lock(&holder("c"), Duration::ZERO).await.map(drop));
+    let mut held = to_move(&place).await;
+    assert_eq!(held.loaded().snapshot, Some(snapshot(1)));
+    assert_eq!(held.loaded().mark, Some(mark));
+    held.set_mark(None).await.expect("the lock is held");
+    drop(held);
+    assert_eq!(loaded(&place).await.mark, None);
+    assert_eq!(locked(&place, "d").await.loaded().mark, None);
+}
+
+async fn to_move(place: &Place) -> Box<dyn Held> {
+    let result = place().lock_to_move(&holder("mover"), Duration::ZERO).await;
+    result.expect("the lock is free")
 }

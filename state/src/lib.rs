@@ -14,6 +14,7 @@ pub mod file;
 pub mod format;
 pub mod frame;
 mod json;
+pub mod mark;
 pub mod memory;
 #[cfg(feature = "object-store")]
 pub mod object;
@@ -29,6 +30,8 @@ use async_trait::async_trait;
 use engine::journal::Record;
 use engine::state::Snapshot;
 
+use crate::mark::Mark;
+
 /// The highest serial, number of a call, of a frame or of a run that is believed. A run counts up
 /// from what it reads, so a number near the end of what its type (in a database: 63 bits) can hold
 /// would run over. No state gets there by itself.
@@ -41,11 +44,23 @@ pub trait Store: Send + Sync {
     /// and who holds the lock, if somebody does.
     async fn load(&self) -> Result<Loaded, StoreError>;
 
-    /// Takes the lock, waiting at most `wait` for another holder to let go.
+    /// Takes the lock, waiting at most `wait` for another holder to let go. A place that bears a
+    /// [`Mark`] is refused.
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError>;
 
+    /// The same for who moves a state, whatever the mark: it is in [`Loaded::mark`] then, and to be
+    /// heeded by the caller. Nothing else may call it.
+    async fn lock_to_move(
+        &self,
+        holder: &Holder,
+        wait: Duration,
+    ) -> Result<Box<dyn Held>, StoreError> {
+        self.lock(holder, wait).await
+    }
+
     /// Puts `snapshot` in place of whatever is there, readable or not, under a serial higher than
-    /// any seen here, with an empty journal. What was there is kept aside where that is possible.
+    /// any seen here, with an empty journal and without a mark. What was there is kept aside where
+    /// that is possible.
     ///
     /// This is the way out of [`StoreError::Suspicious`] and its like, for a person who decided it; nothing
     /// else may call it. It takes the lock, without waiting.
@@ -103,10 +118,10 @@ pub trait Held: Send {
         expected: &Version,
     ) -> Result<Version, StoreError>;
 
-    /// Marks the place as one whose state was moved to `to`: from then on whoever reads or locks it
-    /// is told so, and nothing else. Puts nothing away; [`Store::restore`] makes it a place again.
-    async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
-        Err(StoreError::refused(format!("the state cannot be moved from here to {to}")))
+    /// Marks the place, or takes its mark away, durably: from then on whoever reads or locks it is
+    /// told what the mark says. Puts nothing away, and the mark stays whatever this holder writes.
+    async fn set_mark(&mut self, _mark: Option<&Mark>) -> Result<(), StoreError> {
+        Err(StoreError::refused("a state cannot be moved from here or to here"))
     }
 
     /// How many bytes the journal has, to judge when a snapshot is due.
@@ -138,12 +153,20 @@ pub struct Loaded {
     pub records: Vec<Record>,
     /// Who holds the lock right now.
     pub holder: Option<Holder>,
+    /// What the place is marked with: who only reads sees nothing but [`Mark::Arriving`].
+    pub mark: Option<Mark>,
 }
 
 impl Loaded {
     /// What a store holds in which nothing was ever saved.
     pub fn nothing() -> Self {
-        Self { snapshot: None, version: Version::none(), records: Vec::new(), holder: None }
+        Self {
+            snapshot: None,
+            version: Version::none(),
+            records: Vec::new(),
+            holder: None,
+            mark: None,
+        }
     }
 }
 
@@ -195,6 +218,14 @@ pub enum StoreError {
         /// The place that was left.
         from: String,
         /// The place where it is now, as [`Store::place`] says it.
+        to: String,
+    },
+    /// The state is on its way here, and is not yet to be used here. Nothing was changed.
+    #[error("the state is on its way from {from} to {to}")]
+    Arriving {
+        /// The place that it comes from, as [`Store::place`] says it.
+        from: String,
+        /// This place.
         to: String,
     },
     /// The store cannot keep a state safely, or cannot be used as it is set up. Nothing was changed.

@@ -11,8 +11,10 @@ use async_trait::async_trait;
 use engine::journal::Record;
 use engine::state::Snapshot;
 
-use crate::{Held, Holder, Loaded, Store, StoreError, Version, write};
+use crate::mark::{self, Mark};
+use crate::{Held, Holder, Loaded, Store, StoreError, Version};
 
+const PLACE: &str = "memory";
 const POLL: Duration = Duration::from_millis(10);
 
 /// See the module.
@@ -28,8 +30,7 @@ struct Shared {
     writes: u64,
     records: Vec<Record>,
     holder: Option<Holder>,
-    /// Where the state was moved to.
-    moved: Option<String>,
+    mark: Option<Mark>,
     /// Raised by every holder, and by whoever drives one out.
     epoch: u64,
     /// How many writes still succeed.
@@ -50,6 +51,7 @@ impl Shared {
             version: self.version(),
             records: self.records.clone(),
             holder: None,
+            mark: self.mark.clone(),
         }
     }
 
@@ -60,13 +62,6 @@ impl Shared {
                 *left -= 1;
                 Ok(())
             }
-            None => Ok(()),
-        }
-    }
-
-    fn refuse_moved(&self) -> Result<(), StoreError> {
-        match &self.moved {
-            Some(to) => Err(write::moved("memory", to)),
             None => Ok(()),
         }
     }
@@ -129,14 +124,24 @@ impl MemoryStore {
 impl Store for MemoryStore {
     async fn load(&self) -> Result<Loaded, StoreError> {
         let shared = self.shared();
-        shared.refuse_moved()?;
-        Ok(Loaded { holder: shared.holder.clone(), ..shared.loaded() })
+        mark::refuse_left(shared.mark.as_ref(), PLACE)?;
+        let loaded = Loaded { holder: shared.holder.clone(), ..shared.loaded() };
+        mark::marked(loaded, shared.mark.clone(), PLACE)
     }
 
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+        let held = self.lock_to_move(holder, wait).await?;
+        mark::refuse_any(held.loaded().mark.as_ref(), PLACE)?;
+        Ok(held)
+    }
+
+    async fn lock_to_move(
+        &self,
+        holder: &Holder,
+        wait: Duration,
+    ) -> Result<Box<dyn Held>, StoreError> {
         let until = tokio::time::Instant::now() + wait;
         loop {
-            self.shared().refuse_moved()?;
             match self.take(holder) {
                 Ok(held) => return Ok(Box::new(held)),
                 Err(other) if tokio::time::Instant::now() >= until => {
@@ -153,12 +158,12 @@ impl Store for MemoryStore {
         shared.count_write()?;
         let known = shared.snapshot.as_ref().map_or(0, |known| known.serial);
         let serial = known.max(snapshot.serial) + 1;
-        shared.moved = None;
+        shared.mark = None;
         Ok(shared.put(Snapshot { serial, ..snapshot.clone() }))
     }
 
     fn place(&self) -> String {
-        "memory".to_owned()
+        PLACE.to_owned()
     }
 }
 
@@ -241,9 +246,9 @@ impl Held for MemoryHeld {
         })
     }
 
-    async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
+    async fn set_mark(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
         self.write(|shared| {
-            shared.moved = Some(to.to_owned());
+            shared.mark = mark.cloned();
             Ok(())
         })
     }

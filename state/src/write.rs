@@ -59,8 +59,3 @@ pub(crate) fn tamed(holder: &Holder) -> Holder {
     }
     holder
 }
-
-/// The error for a place whose state was moved elsewhere.
-pub(crate) fn moved(from: &str, to: &str) -> StoreError {
-    StoreError::Moved { from: from.to_owned(), to: to.to_owned() }
-}

@@ -319,6 +319,77 @@ fn the_state_moves_and_the_old_place_says_where_to() {
     quiet(project.run(&["destroy", "--yes"]), 0);
 }
 
+/// Where a state may be, the files beside the spec among them.
+fn places() -> Vec<Place> {
+    let files = Place { block: String::new(), environment: Vec::new(), at_once: true };
+    [Some(files), postgres(), s3(), gcs()].into_iter().flatten().collect()
+}
+
+/// From each kind of place to each other one: killed behind each of its writes, a move leaves one place
+/// that can be used, or none, and does all of it when it is done again.
+#[cfg(debug_assertions)]
+#[test]
+fn a_move_that_is_killed_is_finished() {
+    let kinds = places().len();
+    let pairs = (0..kinds).flat_map(|from| (0..kinds).map(move |to| (from, to)));
+    let cases = pairs.flat_map(|(from, to)| (1..=MOVE_WRITES).map(move |write| (from, to, write)));
+    // Most of the time is spent waiting until a killed holder's lock is free.
+    std::thread::scope(|scope| {
+        for (from, to, write) in cases.filter(|(from, to, _)| from != to) {
+            scope.spawn(move || {
+                let (old, new) = (places().swap_remove(from), places().swap_remove(to));
+                killed_in_a_move(&old, &new, write);
+            });
+        }
+    });
+}
+
+/// It arrives, is copied, is left and has arrived.
+#[cfg(debug_assertions)]
+const MOVE_WRITES: u32 = 4;
+
+#[cfg(debug_assertions)]
+fn killed_in_a_move(old: &Place, new: &Place, write: u32) {
+    let spec = |place: &Place, count| {
+        let values = (0..count).map(|n| format!("[resource.value.v{n}]\ninput = {n}\n"));
+        format!("{}{}", place.block, values.collect::<String>())
+    };
+    let mut project = Project::new(&spec(old, 1));
+    for (name, value) in old.environment.iter().chain(&new.environment) {
+        project.set(name, value);
+    }
+    if !old.block.is_empty() {
+        quiet(project.run(&["state", "init"]), 0);
+    }
+    quiet(project.run(&["apply", "--yes"]), 0);
+    project.write("old.toml", spec(old, 1));
+    project.write("plumb.toml", spec(new, 1));
+    let from = if old.block.is_empty() { "file" } else { "old.toml" };
+    let migrate = ["state", "migrate", "--from", from];
+    let die = format!("move:{write}");
+    let killed = project.command(&migrate).env("PLUMB_TEST_DIE", die).output().unwrap();
+    let case = format!("to {} behind write {write}: {killed:?}", new.block);
+    assert_eq!(killed.status.code(), None, "{case}");
+    // At the new place, where the command was to bring it.
+    let is_done = write == MOVE_WRITES;
+    let said = quiet(project.run(&["apply", "--yes"]), if is_done { 0 } else { 8 });
+    assert!(is_done || said.contains("the state is on its way from"), "{case}: {said}");
+    let said = quiet(project.run(&["plan"]), if write == 1 { 8 } else { 0 });
+    assert_eq!(said.contains("is on its way"), !is_done, "{case}: {said}");
+    // At the old place, where a checkout of before is: it may go on until it is left.
+    project.write("plumb.toml", spec(old, 2));
+    let is_left = write >= 3;
+    let said = quiet(project.run(&["apply", "--yes"]), if is_left { 8 } else { 0 });
+    assert!(!is_left || said.contains("the state was moved from"), "{case}: {said}");
+    project.write("plumb.toml", spec(new, 2));
+    quiet(project.run(&migrate), 0);
+    assert!(quiet(project.run(&migrate), 0).contains("already"), "{case}");
+    quiet(project.run(&["apply", "--yes"]), 0);
+    assert_eq!(quiet(project.run(&["state", "list"]), 0).lines().count(), 2, "{case}");
+    project.write("plumb.toml", spec(old, 2));
+    assert!(quiet(project.run(&["apply", "--yes"]), 8).contains("was moved from"), "{case}");
+}
+
 #[test]
 fn with_a_key_nothing_can_be_read_and_a_plain_state_is_sealed() {
     each(|place| {

@@ -1,12 +1,20 @@
-//! A state that moves to another store, cut short.
+//! A state that moves to another store, cut short at every write: there are never two places that
+//! can be used, nothing is lost, and doing it again ends it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use apply::migrate::{MigrateError, Migrated, migrate};
+use async_trait::async_trait;
+use engine::digest::Digest;
+use engine::journal::Record;
 use engine::plan::input::Options;
 use engine::state::Snapshot;
 use state::file::FileStore;
-use state::{Store, StoreError};
+use state::mark::Mark;
+use state::memory::MemoryStore;
+use state::{Held, Holder, Loaded, Store, StoreError, Version};
 use tempfile::TempDir;
 
 use crate::world::{DISK, World, holder};
@@ -14,9 +22,282 @@ use crate::world::{DISK, World, holder};
 const TWO: &str = "[resource.disk.d]\nname = \"d\"\nsize = 10\nzone = \"eu\"\n\
                    [resource.disk.e]\nname = \"e\"\nsize = 10\nzone = \"eu\"\n";
 
-/// An old place in which `disk.d` was applied, and a new one to which that was copied by a command
-/// that was killed before it marked the old one as left.
-async fn cut_short() -> (World, TempDir, FileStore, FileStore) {
+/// A process that is killed at its `left`-th write of a move, before it or behind it.
+struct Killed {
+    left: AtomicU64,
+    behind: bool,
+}
+
+impl Killed {
+    fn at(write: u64, behind: bool) -> Arc<Self> {
+        Arc::new(Self { left: AtomicU64::new(write), behind })
+    }
+
+    fn was_reached(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+
+    async fn act<T>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let dead = || StoreError::Failed { what: "killed".to_owned(), source: None };
+        match self.left.load(Ordering::Relaxed) {
+            0 => Err(dead()),
+            left => {
+                self.left.store(left - 1, Ordering::Relaxed);
+                if left > 1 {
+                    return work.await;
+                }
+                if self.behind {
+                    work.await?;
+                }
+                Err(dead())
+            }
+        }
+    }
+}
+
+/// A store as that process sees it.
+struct Mortal<'a> {
+    store: &'a dyn Store,
+    killed: Arc<Killed>,
+}
+
+#[async_trait]
+impl Store for Mortal<'_> {
+    async fn load(&self) -> Result<Loaded, StoreError> {
+        self.store.load().await
+    }
+
+    async fn lock(&self, _: &Holder, _: Duration) -> Result<Box<dyn Held>, StoreError> {
+        panic!("a move takes the lock as one")
+    }
+
+    async fn lock_to_move(
+        &self,
+        holder: &Holder,
+        wait: Duration,
+    ) -> Result<Box<dyn Held>, StoreError> {
+        let held = self.store.lock_to_move(holder, wait).await?;
+        Ok(Box::new(MortalHeld { held, killed: self.killed.clone() }))
+    }
+
+    async fn restore(&self, _: &Holder, _: &Snapshot) -> Result<Version, StoreError> {
+        panic!("a move replaces nothing by force")
+    }
+
+    async fn past(&self, serial: u64) -> Result<Option<Snapshot>, StoreError> {
+        self.store.past(serial).await
+    }
+
+    fn place(&self) -> String {
+        self.store.place()
+    }
+}
+
+struct MortalHeld {
+    held: Box<dyn Held>,
+    killed: Arc<Killed>,
+}
+
+#[async_trait]
+impl Held for MortalHeld {
+    fn loaded(&self) -> &Loaded {
+        self.held.loaded()
+    }
+
+    async fn initialise(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
+        self.killed.act(self.held.initialise(snapshot)).await
+    }
+
+    async fn append(&mut self, _: &[Record]) -> Result<(), StoreError> {
+        panic!("a move makes no record")
+    }
+
+    async fn save(
+        &mut self,
+        snapshot: &Snapshot,
+        expected: &Version,
+    ) -> Result<Version, StoreError> {
+        self.killed.act(self.held.save(snapshot, expected)).await
+    }
+
+    async fn set_mark(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
+        self.killed.act(self.held.set_mark(mark)).await
+    }
+
+    fn journal_bytes(&self) -> u64 {
+        self.held.journal_bytes()
+    }
+
+    async fn release(self: Box<Self>) -> Result<(), StoreError> {
+        self.held.release().await
+    }
+}
+
+/// Two empty places of each kind that is here.
+fn pairs(root: &TempDir) -> Vec<(Box<dyn Store>, Box<dyn Store>)> {
+    let count = std::fs::read_dir(root.path()).unwrap().count();
+    let folder = root.path().join(count.to_string());
+    std::fs::create_dir(&folder).unwrap();
+    let file = |name: &str| -> Box<dyn Store> { Box::new(FileStore::new(folder.join(name))) };
+    let memory = || -> Box<dyn Store> { Box::new(MemoryStore::new()) };
+    vec![(memory(), file("a")), (file("b"), memory()), (file("c"), file("d")), (memory(), memory())]
+}
+
+/// Whether a run may go on at a place; where not, that it says why.
+async fn is_live(store: &dyn Store) -> bool {
+    match store.lock(&holder(), Duration::ZERO).await {
+        Ok(held) => held.loaded().snapshot.is_some(),
+        Err(StoreError::Moved { .. } | StoreError::Arriving { .. }) => false,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+async fn snapshot_of(store: &dyn Store) -> Snapshot {
+    apply::session::fold_if_any(&store.load().await.unwrap()).unwrap().unwrap()
+}
+
+/// What can be read at both places, the one that counts first.
+async fn snapshots(old: &dyn Store, new: &dyn Store) -> Vec<Snapshot> {
+    let mut seen = Vec::new();
+    for store in [old, new] {
+        if store.load().await.is_ok_and(|loaded| loaded.snapshot.is_some()) {
+            seen.push(snapshot_of(store).await);
+        }
+    }
+    seen
+}
+
+/// A world whose state is in `old`, with records that no snapshot has if `torn`.
+async fn applied(old: &dyn Store, torn: bool) -> World {
+    let world = World::new();
+    world.apply_on(old, DISK, &Options::default()).await.unwrap();
+    if torn {
+        let mut held = old.lock(&holder(), Duration::ZERO).await.unwrap();
+        let plan = Digest::of(b"plan");
+        let opened = Record::RunOpened { run: "killed".to_owned(), serial: 1, plan, at_ms: 1 };
+        held.append(&[opened]).await.unwrap();
+    }
+    world
+}
+
+/// Kills a move at one write, and looks at both places. Says whether the move came so far.
+async fn cut_short(
+    world: &World,
+    (old, new): (&dyn Store, &dyn Store),
+    (write, behind): (u64, bool),
+) -> bool {
+    let before = snapshots(old, new).await.swap_remove(0).entries;
+    let killed = Killed::at(write, behind);
+    let mortal = |store| Mortal { store, killed: killed.clone() };
+    let done = migrate(&mortal(old), &mortal(new), &holder()).await;
+    if !killed.was_reached() {
+        assert!(matches!(done, Ok(Migrated::Moved(_))), "{done:?}");
+        return false;
+    }
+    done.unwrap_err();
+    let case = format!("write {write}, behind it: {behind}");
+    let live = (is_live(old).await, is_live(new).await);
+    assert!(live != (true, true), "{case}: two places can be used");
+    // Whoever reads sees all of it at one place at least.
+    let seen = snapshots(old, new).await;
+    assert!(!seen.is_empty() && seen[0].entries == before, "{case}");
+    // What is live is used, before somebody thinks of the move.
+    for (store, is_live) in [(old, live.0), (new, live.1)] {
+        if is_live {
+            world.apply_on(store, TWO, &Options::default()).await.unwrap();
+        }
+    }
+    true
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_that_is_killed_at_any_write_leaves_one_place_and_is_finished() {
+    let root = tempfile::tempdir().unwrap();
+    for torn in [false, true] {
+        for pair in 0..pairs(&root).len() {
+            let mut points = 0;
+            for (write, behind) in (1..).flat_map(|write| [(write, false), (write, true)]) {
+                let (old, new) = pairs(&root).swap_remove(pair);
+                let world = applied(&*old, torn).await;
+                if !cut_short(&world, (&*old, &*new), (write, behind)).await {
+                    break;
+                }
+                points += 1;
+                finish(&world, &*old, &*new).await;
+            }
+            assert_eq!(points, if torn { 10 } else { 8 }, "pair {pair}");
+        }
+    }
+}
+
+/// Does it again: the new place is the one, with all that there was.
+async fn finish(world: &World, old: &dyn Store, new: &dyn Store) {
+    let done = migrate(old, new, &holder()).await.unwrap();
+    assert!(matches!(done, Migrated::Moved(_) | Migrated::Before), "{done:?}");
+    assert_eq!((is_live(old).await, is_live(new).await), (false, true));
+    assert!(matches!(old.load().await, Err(StoreError::Moved { .. })));
+    assert_eq!(migrate(old, new, &holder()).await.unwrap(), Migrated::Before);
+    // Every object that there is, and no other, is in the state.
+    world.apply_on(new, TWO, &Options::default()).await.unwrap();
+    assert_eq!(snapshot_of(new).await.entries.len(), 2);
+    assert_eq!(world.cloud.names("disk").len(), 2);
+}
+
+/// Killed again and again, with the old place in use in between, while it can be used.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_may_be_killed_many_times() {
+    let root = tempfile::tempdir().unwrap();
+    for (old, new) in pairs(&root) {
+        let world = applied(&*old, true).await;
+        for point in [(1, true), (2, true), (1, true), (2, false), (1, false), (2, true)] {
+            if !cut_short(&world, (&*old, &*new), point).await {
+                break;
+            }
+            world.apply_on(&*old, DISK, &Options::default()).await.ok();
+        }
+        finish(&world, &*old, &*new).await;
+    }
+}
+
+#[tokio::test]
+async fn what_arrived_is_overwritten_by_no_other_state() {
+    let (world, root) = (World::new(), tempfile::tempdir().unwrap());
+    let [old, new, other] =
+        ["old", "new", "other"].map(|name| FileStore::new(root.path().join(name)));
+    world.apply_on(&old, DISK, &Options::default()).await.unwrap();
+    let killed = Killed::at(3, true);
+    let mortal = |store| Mortal { store, killed: killed.clone() };
+    migrate(&mortal(&old), &mortal(&new), &holder()).await.unwrap_err();
+    let arrived = snapshot_of(&new).await;
+    // Another state, and a later version of this one that is elsewhere.
+    let mut later = arrived.clone();
+    later.serial += 7;
+    other.restore(&holder(), &later).await.unwrap();
+    let refused = migrate(&other, &new, &holder()).await;
+    assert!(matches!(refused, Err(MigrateError::AnotherVersion { .. })), "{refused:?}");
+    later.lineage = "another".to_owned();
+    other.restore(&holder(), &later).await.unwrap();
+    let refused = migrate(&other, &new, &holder()).await;
+    assert!(matches!(refused, Err(MigrateError::AnotherState { .. })), "{refused:?}");
+    assert_eq!(snapshot_of(&new).await, arrived);
+    // From where a state arrives nothing is moved on.
+    let refused = migrate(&new, &FileStore::new(root.path().join("next")), &holder()).await;
+    let arriving = matches!(refused, Err(MigrateError::Store(StoreError::Arriving { .. })));
+    assert!(arriving, "{refused:?}");
+    // The old place is gone: what arrived is still to be had, by force.
+    std::fs::remove_dir_all(root.path().join("old")).unwrap();
+    apply::push::push(&new, &holder(), &arrived, false).await.unwrap_err();
+    apply::push::push(&new, &holder(), &arrived, true).await.unwrap();
+    world.apply_on(&new, DISK, &Options::default()).await.unwrap();
+    assert_eq!(world.cloud.names("disk").len(), 1);
+}
+
+/// An old place in which `disk.d` was applied, and a new one to which that was copied by a version of
+/// Plumb that left no mark there, and was killed before it marked the old one as left.
+async fn cut_short_without_marks() -> (World, TempDir, FileStore, FileStore) {
     let (world, root) = (World::new(), tempfile::tempdir().unwrap());
     let (old, new) =
         (FileStore::new(root.path().join("old")), FileStore::new(root.path().join("new")));
@@ -29,8 +310,8 @@ async fn cut_short() -> (World, TempDir, FileStore, FileStore) {
 }
 
 #[tokio::test]
-async fn a_move_that_was_cut_short_is_finished_after_the_new_place_was_used() {
-    let (world, _root, old, new) = cut_short().await;
+async fn a_move_without_marks_is_finished_after_the_new_place_was_used() {
+    let (world, _root, old, new) = cut_short_without_marks().await;
     world.apply_on(&new, TWO, &Options::default()).await.unwrap();
     let there = new.load().await.unwrap().snapshot;
     assert_eq!(migrate(&old, &new, &holder()).await.unwrap(), Migrated::Moved(1));
@@ -41,7 +322,7 @@ async fn a_move_that_was_cut_short_is_finished_after_the_new_place_was_used() {
 
 #[tokio::test]
 async fn where_both_places_were_used_since_neither_is_given_up() {
-    let (world, _root, old, new) = cut_short().await;
+    let (world, _root, old, new) = cut_short_without_marks().await;
     world.apply_on(&new, TWO, &Options::default()).await.unwrap();
     world.apply_on(&old, "", &Options::default()).await.unwrap();
     let refused = migrate(&old, &new, &holder()).await;

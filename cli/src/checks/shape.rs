@@ -1,7 +1,7 @@
 //! The form of what a check fetches, as far as the spec shows it without computing anything.
 
 use engine::address::Address;
-use engine::diagnostics::{Diagnostic, Diagnostics, did_you_mean};
+use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
 use engine::expression::Kind;
 use engine::spec::{Config, SpecExpr};
 use engine::value::Value;
@@ -95,8 +95,10 @@ pub(super) fn known_keys<'k>(
     let Some(unknown) = given.find(|key| !known().any(|known| known == *key)) else {
         return Ok(());
     };
-    let help = did_you_mean(unknown, known())
-        .unwrap_or_else(|| format!("it has {}", known().collect::<Vec<_>>().join(", ")));
+    let help = match nearest(unknown, known()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("it has {}", known().collect::<Vec<_>>().join(", ")),
+    };
     Err(format!("`{word}` has no `{unknown}`; {help}"))
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use apply::planning::{Request, make};
 use apply::session::Session;
 use engine::address::Address;
-use engine::diagnostics::did_you_mean;
 use engine::plan::input::Options;
 use engine::state::ObjectId;
 
@@ -106,14 +105,8 @@ fn check_in_spec(resolved: &Resolved, address: &Address) -> Result<(), CommandEr
         return Ok(());
     }
     let block = &address.block;
-    let known: Vec<String> = resolved.config.resources.keys().map(ToString::to_string).collect();
-    let near = did_you_mean(&block.to_string(), known.iter().map(String::as_str));
-    Err(CommandError::new(format!("the spec has no `{block}`")).help(near.unwrap_or_else(|| {
-        format!(
-            "write `[resource.{block}]` into it first: the next apply deletes what the spec does \
-             not have"
-        )
-    })))
+    Err(CommandError::new(format!("the spec has no `{block}`"))
+        .help(format!("write `[resource.{block}]` into it first: the next apply deletes what the spec does not have")))
 }
 
 fn refuse(made: &Made, output: &Output) -> Status {

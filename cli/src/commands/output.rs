@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use engine::diagnostics::did_you_mean;
+use engine::diagnostics::nearest;
 use render::state::NotRaw;
 
 use crate::args::OutputArgs;
@@ -27,10 +27,10 @@ pub(crate) fn run(base: &Path, args: &OutputArgs, output: &Output) -> Result<Sta
     };
     let Some(value) = outputs.get(name) else {
         let error = CommandError::new(format!("there is no output `{name}` in the state"));
-        let near = did_you_mean(name, outputs.keys().map(String::as_str));
-        return Err(error.help(
-            near.unwrap_or_else(|| "`plumb output` lists them; an apply computes them".to_owned()),
-        ));
+        return Err(match nearest(name, outputs.keys().map(String::as_str)) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help("`plumb output` lists them; an apply computes them"),
+        });
     };
     let text = if args.raw {
         render::state::raw(value).map_err(|why| not_raw(name, &why))?

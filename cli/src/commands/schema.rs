@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use engine::diagnostics::did_you_mean;
+use engine::diagnostics::nearest;
 use engine::schema::{Attribute, OnChange, Presence, TypeSchema};
 use render::json;
 use serde_json::json;
@@ -27,9 +27,10 @@ pub(crate) fn run(args: &Schema, output: &Output) -> Result<Status, CommandError
     };
     let Some(found) = types().find(|ty| *ty.name == **wanted) else {
         let error = CommandError::new(format!("there is no resource type `{wanted}`"));
-        let near = did_you_mean(wanted, types().map(|ty| &*ty.name));
-        return Err(error
-            .help(near.unwrap_or_else(|| "`plumb schema` lists the resource types".to_owned())));
+        return Err(match nearest(wanted, types().map(|ty| &*ty.name)) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help("`plumb schema` lists the resource types"),
+        });
     };
     output.data(&if args.form.is_json() {
         json::pretty(&type_json(found))

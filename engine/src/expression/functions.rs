@@ -18,7 +18,7 @@ mod types;
 pub(super) use parameters::{Parameter, Wants};
 
 use super::{ExprError, Range};
-use crate::diagnostics::did_you_mean;
+use crate::diagnostics::nearest;
 use crate::types::Type;
 use crate::value::{Datum, Value};
 
@@ -93,10 +93,11 @@ pub(super) fn find(name: &str) -> Option<&'static Function> {
 pub(super) fn unknown(name: &str, range: Range) -> ExprError {
     let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
     let end = range.start.saturating_add(length).min(range.end);
+    let known = nearest(name, table::FUNCTIONS.iter().map(|function| function.name));
     ExprError {
         range: Range { start: range.start, end },
         message: format!("there is no function `{name}`"),
-        help: did_you_mean(name, table::FUNCTIONS.iter().map(|function| function.name)),
+        help: known.map(|known| format!("did you mean `{known}`?")),
     }
 }
 

@@ -316,10 +316,13 @@ pub(super) fn no_program(address: &Address, what: &str) -> Diagnostic {
         .detail("None of its programs applies to the object as planned.")
 }
 
-pub(super) fn nothing_named(what: &str, option: &str, meant: Option<String>) -> Diagnostic {
-    let help = meant.unwrap_or_else(|| {
-        "`plumb state list` shows the addresses of the state; the spec's are TYPE.NAME".to_owned()
-    });
+pub(super) fn nothing_named(what: &str, option: &str, meant: Option<&str>) -> Diagnostic {
+    let help = match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => {
+            "`plumb state list` shows the addresses of the state; the spec's are TYPE.NAME".into()
+        }
+    };
     Diagnostic::error(format!("{option} names `{what}`, and there is no such resource")).help(help)
 }
 

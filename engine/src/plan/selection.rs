@@ -6,7 +6,7 @@ use super::diagnostics;
 use super::input::{Mode, Options, PlanInput, Target};
 use super::planner::Planner;
 use crate::address::{Address, Block};
-use crate::diagnostics::{Diagnostic, Diagnostics, did_you_mean};
+use crate::diagnostics::{Diagnostic, Diagnostics, nearest};
 use crate::graph::Graph;
 use crate::journal::Record;
 use crate::state::Snapshot;
@@ -171,7 +171,7 @@ fn nothing_named(input: &PlanInput<'_>, target: &Target, option: &str) -> Diagno
         .chain(input.snapshot.entries.keys().map(|address| &address.block))
         .map(Block::to_string)
         .collect();
-    let meant = did_you_mean(&block(target).to_string(), blocks.iter().map(String::as_str));
+    let meant = nearest(&block(target).to_string(), blocks.iter().map(String::as_str));
     let named = match target {
         Target::Block(block) => block.to_string(),
         Target::Instance(address) => address.to_string(),

@@ -11,7 +11,7 @@ pub use blocks::*;
 pub use text::*;
 pub use values::*;
 
-use crate::diagnostics::did_you_mean;
+use crate::diagnostics::nearest;
 use crate::types::Type;
 
 /// A type as people say it: an object's attributes are too many to list.
@@ -26,11 +26,14 @@ fn plainly(ty: &Type) -> String {
 }
 
 /// "did you mean …", or all there is to choose from.
-pub(super) fn meant_or_known<'a>(
+pub(super) fn did_you_mean<'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a str> + Clone,
 ) -> String {
-    did_you_mean(word, known.clone()).unwrap_or_else(|| format!("known are {}", listed(known)))
+    match nearest(word, known.clone()) {
+        Some(word) => format!("did you mean `{word}`?"),
+        None => format!("known are {}", listed(known)),
+    }
 }
 
 /// Words in backticks with commas; the first dozen of many.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::Name;
-use engine::diagnostics::{Diagnostic, Diagnostics, did_you_mean};
+use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
 use engine::hosts::AllowedHosts;
 use url::Url;
 
@@ -213,9 +213,10 @@ fn unknown_settings(descriptor: &Descriptor, settings: &Settings<'_>) -> Diagnos
         .filter(|name| !known.contains(name.as_str()))
         .map(|name| {
             let summary = format!("the provider {} has no setting `{name}`", descriptor.name);
-            let all = || known.iter().copied();
-            let help = did_you_mean(name, all())
-                .unwrap_or_else(|| format!("it has {}", all().collect::<Vec<_>>().join(", ")));
+            let help = match nearest(name, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("it has {}", known.iter().copied().collect::<Vec<_>>().join(", ")),
+            };
             Diagnostic::error(summary).help(help)
         })
         .collect()

@@ -17,10 +17,11 @@ use engine::state::Snapshot;
 use super::lock::{Lock, Seen};
 use super::read::{self, Found, FoundJournal};
 use super::{
-    Files, GRACE, LARGEST, backups, blocking, file_failed, home, identity_at, identity_of,
+    Files, GRACE, LARGEST, backups, blocking, file_failed, home, identity_at, identity_of, mark,
 };
 use crate::format::Header;
 use crate::frame::{self, Base, End};
+use crate::mark::Mark;
 use crate::standing::Standing;
 use crate::{Held, Holder, Loaded, StoreError, Version, write};
 
@@ -62,11 +63,17 @@ impl FileHeld {
     }
 
     /// Reads the folder under the lock, and cleans up behind a run that was killed.
-    pub(super) fn open(files: Files, lock: Lock, holder: &Holder) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        files: Files,
+        lock: Lock,
+        holder: &Holder,
+        mark: Option<Mark>,
+    ) -> Result<Self, StoreError> {
         let found = read::read(&files)?;
         let known = found.as_ref().map_or(0, newest_epoch);
         let epoch = known.max(lock.note.epoch) + 1;
         let mut held = Self::new(files, lock, epoch);
+        held.loaded.mark.clone_from(&mark);
         let Some(Found { loaded, header, journal }) = found else {
             home::probe(&held.files)?;
             held.lock.sign_on(holder, epoch)?;
@@ -83,7 +90,7 @@ impl FileHeld {
         let path = held.files.state();
         let state = File::open(&path).map_err(|error| file_failed("open", &path, error))?;
         held.at = Some(At { header, state, journal });
-        held.loaded = loaded;
+        held.loaded = Loaded { mark, ..loaded };
         Ok(held)
     }
 
@@ -309,11 +316,10 @@ impl Held for FileHeld {
         blocking(|| self.save_now(snapshot, expected))
     }
 
-    async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
+    async fn set_mark(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
         blocking(|| {
             self.check()?;
-            let staged = self.files.stage(&self.files.moved(), to.as_bytes())?;
-            self.files.publish(staged).map(drop)
+            mark::write(&self.files, mark)
         })
     }
 

@@ -5,7 +5,7 @@
 //! journal               the records since (`frame`), replaced by renaming when a snapshot is saved
 //! lock                  locked by the kernel while a run holds it; tells who, and what was seen
 //! backups/SERIAL.json   the last 20 snapshots before this one
-//! moved                 only where the state was moved away: to where
+//! moved                 only where the state is on the move, or was moved away: from or to where
 //! .gitignore            so that none of this is committed
 //! ```
 //!
@@ -20,6 +20,7 @@ mod backups;
 mod held;
 mod home;
 mod lock;
+mod mark;
 mod read;
 mod restore;
 #[cfg(test)]
@@ -41,6 +42,7 @@ use self::held::FileHeld;
 use self::lock::{Attempt, Lock};
 use crate::cipher::{self, Cipher, STATE};
 use crate::disk::{Disk, RealDisk};
+use crate::mark::{marked, refuse_any, refuse_left};
 use crate::{Held, Holder, Loaded, NUMBER_MAX, Store, StoreError, Version};
 
 /// More bytes than any file here has: 250,000 instances of some KiB each.
@@ -74,6 +76,12 @@ impl FileStore {
         self
     }
 
+    /// Takes the lock of a folder that may hold a state.
+    async fn take_whole(&self, wait: Duration) -> Result<Lock, StoreError> {
+        blocking(|| home::refuse_hollow(&self.files))?;
+        self.take(wait).await
+    }
+
     /// Polls for the lock until it is taken, or `wait` is over.
     async fn take(&self, wait: Duration) -> Result<Lock, StoreError> {
         blocking(|| home::prepare(&self.files))?;
@@ -94,18 +102,30 @@ impl FileStore {
 impl Store for FileStore {
     async fn load(&self) -> Result<Loaded, StoreError> {
         blocking(|| {
+            let (mark, place) = (mark::read(&self.files)?, self.place());
+            refuse_left(mark.as_ref(), &place)?;
             let holder = lock::holder(&self.files.lock());
             let loaded =
                 read::read(&self.files)?.map_or_else(Loaded::nothing, |found| found.loaded);
-            Ok(Loaded { holder, ..loaded })
+            marked(Loaded { holder, ..loaded }, mark, &place)
         })
     }
 
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
-        blocking(|| home::refuse_hollow(&self.files))?;
-        let lock = self.take(wait).await?;
-        let held = blocking(|| FileHeld::open(self.files.clone(), lock, holder))?;
-        Ok(Box::new(held))
+        let lock = self.take_whole(wait).await?;
+        let mark = blocking(|| mark::read(&self.files))?;
+        refuse_any(mark.as_ref(), &self.place())?;
+        Ok(Box::new(blocking(|| FileHeld::open(self.files.clone(), lock, holder, None))?))
+    }
+
+    async fn lock_to_move(
+        &self,
+        holder: &Holder,
+        wait: Duration,
+    ) -> Result<Box<dyn Held>, StoreError> {
+        let lock = self.take_whole(wait).await?;
+        let mark = blocking(|| mark::read(&self.files))?;
+        Ok(Box::new(blocking(|| FileHeld::open(self.files.clone(), lock, holder, mark))?))
     }
 
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
@@ -161,7 +181,7 @@ impl Files {
         self.folder.join("journal")
     }
 
-    /// Says where the state went that was here once.
+    /// Says where the state went that was here once, or comes from.
     fn moved(&self) -> PathBuf {
         self.folder.join("moved")
     }

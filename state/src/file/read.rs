@@ -12,7 +12,7 @@ use super::lock::{self, Note};
 use super::{Files, LARGEST, file_failed, home, identity_at};
 use crate::format::{self, Header, Unreadable};
 use crate::frame::{self, Damage, End, Journal};
-use crate::{Loaded, StoreError, write};
+use crate::{Loaded, StoreError};
 
 /// How often files that change while they are read are read again.
 const ATTEMPTS: u32 = 50;
@@ -35,9 +35,17 @@ pub(super) struct FoundJournal {
     pub(super) bare: bool,
 }
 
+impl FoundJournal {
+    /// A journal that was read from these bytes.
+    pub(super) fn new(read: &Journal, bytes: Vec<u8>) -> Self {
+        let Journal { start, end, whole, .. } = *read;
+        let bare = end.lsn == start.lsn + 1 && whole == bytes.len();
+        Self { bytes, whole, end, bare }
+    }
+}
+
 /// Reads the folder as of one moment. None is a first run.
 pub(super) fn read(files: &Files) -> Result<Option<Found>, StoreError> {
-    refuse_moved(files)?;
     let (state, journal) = (files.state(), files.journal());
     for _ in 0..ATTEMPTS {
         // The note is read first, so that it is not of a later snapshot than the one that is read.
@@ -60,15 +68,6 @@ pub(super) fn read(files: &Files) -> Result<Option<Found>, StoreError> {
 struct Past {
     note: Note,
     newest_backup: Option<u64>,
-}
-
-/// A state that was moved away is to be used where it is now.
-fn refuse_moved(files: &Files) -> Result<(), StoreError> {
-    let path = files.moved();
-    let bytes = files.disk.read(&path, LARGEST).map_err(|e| file_failed("read", &path, e))?;
-    let Some(bytes) = bytes else { return Ok(()) };
-    let to: String = String::from_utf8_lossy(&bytes).chars().filter(|c| !c.is_control()).collect();
-    Err(write::moved(&files.folder.display().to_string(), &to))
 }
 
 fn judge(
@@ -175,7 +174,7 @@ fn fit(
     journal: Journal,
     bytes: Vec<u8>,
 ) -> Result<Found, StoreError> {
-    let Journal { base, start, records, end, whole } = journal;
+    let Journal { base, start, end, .. } = &journal;
     let checkpoint = header.checkpoint;
     let same_lineage = base.lineage == header.lineage;
     let follows = same_lineage
@@ -186,14 +185,13 @@ fn fit(
     let folded =
         base.serial < header.serial && (end.lsn, end.chain) == (checkpoint.lsn, checkpoint.chain);
     if !follows && !folded {
-        return Err(files.suspicious(misfit(files, &header, &base)));
+        return Err(files.suspicious(misfit(files, &header, base)));
     }
     let version = header.version();
-    let records = if follows { records } else { Vec::new() };
-    let loaded = Loaded { snapshot: Some(snapshot), version, records, holder: None };
-    let bare = end.lsn == start.lsn + 1 && whole == bytes.len();
-    let journal = follows.then_some(FoundJournal { bytes, whole, end, bare });
-    Ok(Found { loaded, header, journal })
+    let found = follows.then(|| FoundJournal::new(&journal, bytes));
+    let records = if follows { journal.records } else { Vec::new() };
+    let loaded = Loaded { snapshot: Some(snapshot), version, records, ..Loaded::nothing() };
+    Ok(Found { loaded, header, journal: found })
 }
 
 fn misfit(files: &Files, header: &Header, base: &frame::Base) -> String {

@@ -5,14 +5,12 @@
 //! one without records is put there first: beside what was there it is as wrong as what it
 //! replaces, and beside nothing it is nothing.
 
-use std::io::ErrorKind;
-
 use engine::state::Snapshot;
 
 use super::held::{FileHeld, Journal, lock_journal};
 use super::lock::Lock;
 use super::read::FoundJournal;
-use super::{Files, LARGEST, backups, file_failed, home};
+use super::{Files, LARGEST, backups, home, mark};
 use crate::format::{self, Header};
 use crate::frame::{self, Base, End};
 use crate::{Holder, StoreError, Version, write};
@@ -61,9 +59,9 @@ impl There {
 }
 
 fn read_journal(files: &Files, bytes: Vec<u8>) -> Option<(Base, FoundJournal)> {
-    let frame::Journal { base, start, end, whole, .. } = frame::open(&bytes, &files.cipher).ok()?;
-    let bare = end.lsn == start.lsn + 1 && whole == bytes.len();
-    Some((base, FoundJournal { bytes, whole, end, bare }))
+    let journal = frame::open(&bytes, &files.cipher).ok()?;
+    let found = FoundJournal::new(&journal, bytes);
+    Some((journal.base, found))
 }
 
 /// Puts a snapshot in place of whatever is there.
@@ -88,7 +86,7 @@ pub(super) fn restore(
     }
     let (header, bytes) = write::encode(&held.files.cipher, &snapshot, held.epoch(), journal.end)?;
     let version = held.replace(None, header, &bytes)?;
-    remove_mark(&held.files)?;
+    mark::write(&held.files, None)?;
     Ok(version)
 }
 
@@ -120,18 +118,4 @@ fn stand_behind(
     let serial = if is_nothing { 0 } else { snapshot.serial - 1 };
     let base = Base { lineage: snapshot.lineage.clone(), serial, digest: String::new() };
     held.start_journal(&base, End::default())
-}
-
-/// The place is one again that is used. A mark that a power cut brings back would send everybody to
-/// the place that was left for this one.
-fn remove_mark(files: &Files) -> Result<(), StoreError> {
-    let moved = files.moved();
-    match std::fs::remove_file(&moved) {
-        Ok(()) => files
-            .disk
-            .sync_folder(&files.folder)
-            .map_err(|error| file_failed("sync", &files.folder, error)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(file_failed("remove", &moved, error)),
-    }
 }

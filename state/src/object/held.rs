@@ -14,10 +14,11 @@ use engine::state::Snapshot;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::Shared;
-use super::lock::{Lock, Seen, fenced};
+use super::lock::{Body, Lock, Seen, fenced};
 use super::log::{Found, bytes_of, frame_name, serial_of, snapshot_name};
 use crate::format::Header;
 use crate::frame::{self, Base, End};
+use crate::mark::Mark;
 use crate::standing::Standing;
 use crate::{Held, Loaded, StoreError, Version, cipher, write};
 
@@ -73,15 +74,11 @@ impl From<Refused> for StoreError {
 }
 
 impl ObjectHeld {
-    pub(super) fn new(shared: Arc<Shared>, lock: Lock, epoch: u64) -> Self {
-        Self {
-            shared,
-            lock,
-            epoch,
-            loaded: Loaded::nothing(),
-            at: None,
-            standing: Standing::default(),
-        }
+    /// Holds a place of which nothing is known yet but what its lock says.
+    pub(super) fn new(shared: Arc<Shared>, lock: Lock, body: &Body) -> Self {
+        let loaded = Loaded { mark: body.mark(), ..Loaded::nothing() };
+        let (epoch, standing) = (body.epoch, Standing::default());
+        Self { shared, lock, epoch, loaded, at: None, standing }
     }
 
     /// Makes sure that the epoch is higher than one that was written.
@@ -98,7 +95,7 @@ impl ObjectHeld {
         }
         let Found { loaded, header, base, bytes: before, firsts, .. } = found;
         let firsts = firsts.into_iter().chain([end.lsn]).collect();
-        self.loaded = loaded;
+        self.loaded = Loaded { mark: self.loaded.mark.take(), ..loaded };
         let bytes = before + bytes_of([bytes.len() as u64]);
         self.at = Some(At { header, base, end, bytes, firsts });
         self.tell().await?;
@@ -116,7 +113,6 @@ impl ObjectHeld {
                 body.base = base;
                 body.lsn = lsn;
                 body.seen = Some(Seen { lineage, serial, digest });
-                body.moved = None;
             })
             .await
     }
@@ -295,9 +291,9 @@ impl Held for ObjectHeld {
         self.put(snapshot, end).await
     }
 
-    async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
+    async fn set_mark(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
         self.standing.check()?;
-        self.lock.update(|body| body.moved = Some(to.to_owned())).await
+        self.lock.update(|body| body.moved = mark.map(Mark::text)).await
     }
 
     fn journal_bytes(&self) -> u64 {

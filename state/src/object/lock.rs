@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::objects::{Object, Objects, is_same};
+use crate::mark::Mark;
 use crate::{Holder, NUMBER_MAX, StoreError, write};
 
 const NAME: &str = "lock";
@@ -41,7 +42,7 @@ pub(super) struct Body {
     pub(super) lsn: u64,
     /// The newest snapshot that was seen.
     pub(super) seen: Option<Seen>,
-    /// Where the state was moved to.
+    /// The text of a mark.
     pub(super) moved: Option<String>,
 }
 
@@ -54,6 +55,11 @@ pub(super) struct Seen {
 }
 
 impl Body {
+    /// What the place is marked with.
+    pub(super) fn mark(&self) -> Option<Mark> {
+        self.moved.as_deref().map(Mark::parse)
+    }
+
     fn ttl(&self) -> Duration {
         Duration::from_millis(self.ttl_ms.max(1)).min(TTL_MAX)
     }

@@ -9,7 +9,7 @@ use crate::cipher::{Cipher, STATE};
 use crate::format::{self, Header};
 use crate::frame::End;
 use crate::frame::pieces::{Assembled, assemble};
-use crate::{Loaded, NUMBER_MAX, StoreError, write};
+use crate::{Loaded, NUMBER_MAX, StoreError};
 
 /// How often objects that are cleared away while they are read are looked for again.
 const ATTEMPTS: u32 = 20;
@@ -170,8 +170,8 @@ async fn found(
         return Err(suspicious(objects, what).await);
     }
     let version = header.version();
-    let loaded =
-        Loaded { snapshot: Some(snapshot), version, records: journal.records, holder: None };
+    let (snapshot, records) = (Some(snapshot), journal.records);
+    let loaded = Loaded { snapshot, version, records, ..Loaded::nothing() };
     let (base, end) = (journal.start.lsn + 1, journal.end);
     let found = Found { loaded, header, base, end, bytes, firsts };
     Ok(Read::Found(Some(Box::new(found))))
@@ -225,12 +225,4 @@ async fn suspicious(objects: &Objects, what: String) -> StoreError {
         }
     };
     StoreError::suspicious(format!("the state in {} {what}", objects.place), help)
-}
-
-/// Refuses a place whose state was moved away.
-pub(super) fn refuse_moved(objects: &Objects, told: Option<&Body>) -> Result<(), StoreError> {
-    match told.and_then(|body| body.moved.as_ref()) {
-        Some(to) => Err(write::moved(&objects.place, to)),
-        None => Ok(()),
-    }
 }

@@ -28,10 +28,11 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 
 use self::held::ObjectHeld;
-use self::lock::Lock;
+use self::lock::{Body, Lock};
 use self::objects::Objects;
 use crate::cipher::{self, Cipher};
 use crate::frame::{End, pieces};
+use crate::mark::{marked, refuse_any, refuse_left};
 use crate::open::{Environment, Refusal};
 use crate::{Held, Holder, Loaded, Store, StoreError, Version};
 
@@ -111,8 +112,7 @@ impl BucketStore {
     async fn begin(&self, lock: Lock) -> Result<ObjectHeld, StoreError> {
         let Shared { objects, cipher, .. } = &*self.shared;
         let body = lock.body().await;
-        log::refuse_moved(objects, Some(&body))?;
-        let mut held = ObjectHeld::new(self.shared.clone(), lock, body.epoch);
+        let mut held = ObjectHeld::new(self.shared.clone(), lock, &body);
         for _ in 0..SEALS {
             let told = lock::read(objects).await?.map(|(body, _)| body);
             let Some(found) = log::read(objects, cipher, told).await? else { return Ok(held) };
@@ -130,21 +130,30 @@ impl Store for BucketStore {
     async fn load(&self) -> Result<Loaded, StoreError> {
         let Shared { objects, cipher, .. } = &*self.shared;
         let told = lock::read(objects).await?.map(|(body, _)| body);
-        log::refuse_moved(objects, told.as_ref())?;
+        let mark = told.as_ref().and_then(Body::mark);
+        refuse_left(mark.as_ref(), &objects.place)?;
         let holder = told.as_ref().and_then(lock::holder);
         let found = log::read(objects, cipher, told).await?;
         let loaded = found.map_or_else(Loaded::nothing, |found| found.loaded);
-        Ok(Loaded { holder, ..loaded })
+        marked(Loaded { holder, ..loaded }, mark, &objects.place)
     }
 
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
         let mut lock = self.take(holder, wait).await?;
-        // A place that was left is not kept busy by whoever is told so.
-        let body = lock.body().await;
-        if body.moved.is_some() {
+        // A place that bears a mark is not kept busy by whoever is told so.
+        if let Some(mark) = lock.body().await.mark() {
             lock.release().await?;
+            refuse_any(Some(&mark), &self.shared.objects.place)?;
         }
-        log::refuse_moved(&self.shared.objects, Some(&body))?;
+        Ok(Box::new(self.begin(lock).await?))
+    }
+
+    async fn lock_to_move(
+        &self,
+        holder: &Holder,
+        wait: Duration,
+    ) -> Result<Box<dyn Held>, StoreError> {
+        let lock = self.take(holder, wait).await?;
         Ok(Box::new(self.begin(lock).await?))
     }
 
@@ -158,7 +167,7 @@ impl Store for BucketStore {
         let listed = objects.list("journal", None).await?;
         let last = listed.iter().filter_map(|(name, _)| log::number(name)).max();
         let lsn = last.unwrap_or(0).max(body.lsn);
-        let mut held = ObjectHeld::new(self.shared.clone(), lock, body.epoch);
+        let mut held = ObjectHeld::new(self.shared.clone(), lock, &body);
         let mut end = End { lsn, ..End::default() };
         if let Some(object) = objects.get(&log::frame_name(lsn)).await?
             && let Some(found) = pieces::end(&object.bytes)
@@ -168,6 +177,7 @@ impl Store for BucketStore {
         }
         let snapshot = Snapshot { serial, ..snapshot.clone() };
         let version = held.put(&snapshot, end).await?;
+        held.set_mark(None).await?;
         Box::new(held).release().await?;
         Ok(version)
     }

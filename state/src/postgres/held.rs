@@ -18,6 +18,7 @@ use super::{POLL, Shared, sql};
 use crate::cipher::MAGIC;
 use crate::format::Header;
 use crate::frame::{self, Base, End};
+use crate::mark::Mark;
 use crate::standing::Standing;
 use crate::{Held, Loaded, StoreError, Version, write};
 
@@ -49,19 +50,24 @@ enum Change {
 enum Over {
     /// The one with this serial and digest; none where there is none yet.
     Exactly(Option<(String, i64, String)>),
-    /// Whatever is there.
+    /// Whatever is there, which bears no mark any more then.
     Anything,
 }
 
 impl PostgresHeld {
-    pub(super) fn new(shared: Arc<Shared>, link: Link, epoch: u64, found: Option<Found>) -> Self {
-        let (loaded, standing) = (Loaded::nothing(), Standing::default());
-        let mut held = Self { shared, link, epoch, loaded, at: None, standing };
-        if let Some(Found { loaded, header, end, bytes }) = found {
-            held.loaded = loaded;
-            held.at = Some(At { header, end, bytes });
-        }
-        held
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        link: Link,
+        epoch: u64,
+        mark: Option<Mark>,
+        found: Option<Found>,
+    ) -> Self {
+        let (loaded, at) = match found {
+            Some(Found { loaded, header, end, bytes }) => (loaded, Some(At { header, end, bytes })),
+            None => (Loaded::nothing(), None),
+        };
+        let loaded = Loaded { mark, ..loaded };
+        Self { shared, link, epoch, loaded, at, standing: Standing::default() }
     }
 
     /// Writes, and finds out whether it was written where that is not known. An error poisons.
@@ -137,6 +143,15 @@ impl PostgresHeld {
         done
     }
 
+    /// Says whether the row is still this holder's.
+    async fn put_mark(&self, mark: Option<&Mark>) -> Result<bool, Trouble> {
+        let names = &self.shared.names;
+        let (epoch, text) = (self.epoch.cast_signed(), mark.map(Mark::text));
+        let given =
+            [(&names.name as _, Type::TEXT), (&epoch as _, Type::INT8), (&text as _, Type::TEXT)];
+        Ok(execute(&self.link.client, &names.sql.mark(), &given).await? == 1)
+    }
+
     async fn put_in_transaction(&self, change: &Change) -> Result<bool, Trouble> {
         let Change::Snapshot { header, bytes, base, end, over } = change else { return Ok(false) };
         let (client, names) = (&self.link.client, &self.shared.names);
@@ -158,6 +173,9 @@ impl PostgresHeld {
             (&header.digest as _, Type::TEXT),
         ];
         if execute(client, &names.sql.replace(), &given).await? != 1 {
+            return Ok(false);
+        }
+        if matches!(over, Over::Anything) && !self.put_mark(None).await? {
             return Ok(false);
         }
         for (part, bytes) in (0_i32..).zip(bytes.chunks(sql::PART)) {
@@ -283,7 +301,7 @@ pub(super) async fn restore(
     let serial = serial.max(known).cast_unsigned().max(snapshot.serial) + 1;
     let lsn = lsn.max(row.map_or(0, |row| row.lsn)).cast_unsigned();
     let checkpoint = End { lsn, ..End::default() };
-    let mut held = PostgresHeld::new(shared, link, epoch, None);
+    let mut held = PostgresHeld::new(shared, link, epoch, None, None);
     let snapshot = Snapshot { serial, ..snapshot.clone() };
     let version = held.put(&snapshot, checkpoint, Over::Anything).await?;
     Box::new(held).release().await?;
@@ -338,16 +356,12 @@ impl Held for PostgresHeld {
         self.put(snapshot, end, Over::Exactly(Some(saved))).await
     }
 
-    async fn retire(&mut self, to: &str) -> Result<(), StoreError> {
+    async fn set_mark(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
         self.standing.check()?;
-        let names = &self.shared.names;
-        let epoch = self.epoch.cast_signed();
-        let given =
-            [(&names.name as _, Type::TEXT), (&epoch as _, Type::INT8), (&to as _, Type::TEXT)];
-        let marked = execute(&self.link.client, &names.sql.retire(), &given).await;
-        match marked.map_err(|trouble| trouble.into_store_error(&self.shared.place))? {
-            1 => Ok(()),
-            _ => Err(fenced()),
+        match self.put_mark(mark).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(fenced()),
+            Err(trouble) => Err(trouble.into_store_error(&self.shared.place)),
         }
     }
 

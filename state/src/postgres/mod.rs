@@ -27,8 +27,10 @@ use tokio_postgres::types::Type;
 use self::address::Address;
 use self::held::PostgresHeld;
 use self::link::{Link, Trouble, batch, connect, execute, one, query};
+use self::read::Found;
 use self::sql::Sql;
 use crate::cipher::{Cipher, STATE};
+use crate::mark::{Mark, marked, refuse_any, refuse_left};
 use crate::open::{Environment, Refusal};
 use crate::{Held, Holder, Loaded, Store, StoreError, Version, format};
 
@@ -222,6 +224,44 @@ impl PostgresStore {
     }
 }
 
+/// Whether a place with this mark is refused.
+type Check = fn(Option<&Mark>, &str) -> Result<(), StoreError>;
+
+impl PostgresStore {
+    async fn hold(
+        &self,
+        holder: &Holder,
+        wait: Duration,
+        check: Check,
+    ) -> Result<Box<dyn Held>, StoreError> {
+        let link = self.take(wait).await?;
+        self.prepare(&link).await?;
+        // First what is wrong is refused, then earlier holders are driven out, and then it is read:
+        // until then one of them may have written.
+        self.look(&link, check).await?;
+        let mut epoch = self.raise_epoch(&link, holder, 1).await?;
+        let (mark, found) = self.look(&link, check).await?;
+        if let Some(found) = &found
+            && found.end.epoch.max(found.header.epoch) >= epoch
+        {
+            let least = found.end.epoch.max(found.header.epoch) + 1;
+            epoch = self.raise_epoch(&link, holder, least.cast_signed()).await?;
+        }
+        Ok(Box::new(PostgresHeld::new(self.shared.clone(), link, epoch, mark, found)))
+    }
+
+    async fn look(
+        &self,
+        link: &Link,
+        check: Check,
+    ) -> Result<(Option<Mark>, Option<Found>), StoreError> {
+        let Shared { names, cipher, place, .. } = &*self.shared;
+        let rows = read::rows(&link.client, names).await.map_err(|trouble| self.failed(trouble))?;
+        check(rows.mark(), place)?;
+        Ok((rows.mark().cloned(), read::judge(&rows, place, cipher)?))
+    }
+}
+
 impl Link {
     async fn try_lock(&self, key: i64) -> Result<bool, Trouble> {
         let given = [(&key as _, Type::INT8)];
@@ -260,6 +300,7 @@ impl Store for PostgresStore {
         let rows = read::rows(&link.client, names).await.map_err(failed)?;
         let named = rows.row.as_ref().is_some_and(|row| row.holder.is_some());
         let name = read::holder(rows.row.as_ref());
+        refuse_left(rows.mark(), place)?;
         let found = read::judge(&rows, place, cipher)?;
         let mut held = named && link.holder(names.key).await.map_err(failed)?.is_some();
         if held {
@@ -268,26 +309,19 @@ impl Store for PostgresStore {
             held = link.holder(names.key).await.map_err(failed)?.is_some();
         }
         let loaded = found.map_or_else(Loaded::nothing, |found| found.loaded);
-        Ok(Loaded { holder: held.then_some(name), ..loaded })
+        marked(Loaded { holder: held.then_some(name), ..loaded }, rows.mark().cloned(), place)
     }
 
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
-        let link = self.take(wait).await?;
-        self.prepare(&link).await?;
-        let Shared { names, cipher, place, .. } = &*self.shared;
-        let read = async || read::rows(&link.client, names).await.map_err(|t| self.failed(t));
-        // First what is wrong is refused, then earlier holders are driven out, and then it is read:
-        // until then one of them may have written.
-        read::judge(&read().await?, place, cipher)?;
-        let mut epoch = self.raise_epoch(&link, holder, 1).await?;
-        let found = read::judge(&read().await?, place, cipher)?;
-        if let Some(found) = &found
-            && found.end.epoch.max(found.header.epoch) >= epoch
-        {
-            let least = found.end.epoch.max(found.header.epoch) + 1;
-            epoch = self.raise_epoch(&link, holder, least.cast_signed()).await?;
-        }
-        Ok(Box::new(PostgresHeld::new(self.shared.clone(), link, epoch, found)))
+        self.hold(holder, wait, refuse_any).await
+    }
+
+    async fn lock_to_move(
+        &self,
+        holder: &Holder,
+        wait: Duration,
+    ) -> Result<Box<dyn Held>, StoreError> {
+        self.hold(holder, wait, |_, _| Ok(())).await
     }
 
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {

@@ -10,6 +10,7 @@ use crate::cipher::{Cipher, STATE};
 use crate::format::{self, Header};
 use crate::frame::End;
 use crate::frame::pieces::assemble;
+use crate::mark::Mark;
 use crate::{Holder, Loaded, StoreError, write};
 
 /// The row of the table `store`.
@@ -20,7 +21,7 @@ pub(super) struct Row {
     /// The snapshot that counts; none until a first run has made one.
     pub(super) saved: Option<(String, i64, String)>,
     pub(super) holder: Option<String>,
-    pub(super) moved: Option<String>,
+    pub(super) mark: Option<Mark>,
 }
 
 /// All rows of one state, of one moment.
@@ -30,6 +31,13 @@ pub(super) struct Rows {
     pub(super) body: Vec<u8>,
     pub(super) serials: Vec<i64>,
     pub(super) frames: Vec<(i64, Vec<u8>)>,
+}
+
+impl Rows {
+    /// What the place is marked with.
+    pub(super) fn mark(&self) -> Option<&Mark> {
+        self.row.as_ref()?.mark.as_ref()
+    }
 }
 
 /// A state that was found.
@@ -78,8 +86,8 @@ async fn row_by(client: &Session, names: &Names, statement: &str) -> Result<Opti
             (Some(lineage), Some(serial), Some(digest)) => Some((lineage, serial, digest)),
             _ => None,
         };
-        let (holder, moved) = (row.get(5), row.get(6));
-        Row { epoch: row.get(0), lsn: row.get(1), saved, holder, moved }
+        let mark = row.get::<_, Option<&str>>(6).map(Mark::parse);
+        Row { epoch: row.get(0), lsn: row.get(1), saved, holder: row.get(5), mark }
     });
     Ok(row)
 }
@@ -130,7 +138,6 @@ pub(super) fn judge(
         StoreError::suspicious(format!("the state in {place} {what}"), help)
     };
     let saved = match &rows.row {
-        Some(Row { moved: Some(to), .. }) => return Err(write::moved(place, to)),
         Some(Row { saved: Some(saved), .. }) => saved,
         _ if rows.serials.is_empty() && rows.frames.is_empty() => return Ok(None),
         _ => return Err(suspicious("is missing, but there is what it left behind".to_owned())),
@@ -153,8 +160,8 @@ pub(super) fn judge(
         return Err(suspicious("has lost the end of its journal".to_owned()));
     }
     let version = header.version();
-    let loaded =
-        Loaded { snapshot: Some(snapshot), version, records: journal.records, holder: None };
+    let (snapshot, records) = (Some(snapshot), journal.records);
+    let loaded = Loaded { snapshot, version, records, ..Loaded::nothing() };
     Ok(Some(Found { loaded, header, end: journal.end, bytes: journal.whole as u64 }))
 }
 

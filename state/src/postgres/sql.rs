@@ -110,7 +110,8 @@ impl Sql {
         )
     }
 
-    pub(super) fn retire(&self) -> String {
+    /// One row, or none for who lost their place.
+    pub(super) fn mark(&self) -> String {
         format!("UPDATE {}.store SET moved = $3 WHERE name = $1 AND epoch = $2", self.schema)
     }
 
@@ -127,7 +128,7 @@ impl Sql {
     /// One row, or none for who lost their place: then nothing else of a save happens.
     pub(super) fn replace(&self) -> String {
         format!(
-            "UPDATE {}.store SET lsn = $3, lineage = $4, serial = $5, digest = $6, moved = NULL
+            "UPDATE {}.store SET lsn = $3, lineage = $4, serial = $5, digest = $6
              WHERE name = $1 AND epoch = $2",
             self.schema
         )

@@ -20,8 +20,8 @@ pub(super) fn run(
     from: &str,
     output: &Output,
 ) -> Result<(), CommandError> {
-    let old = folder.store_at(&settings(base, from)?)?;
-    let new = folder.any_store()?;
+    let old = folder.store_to_move(&settings(base, from)?)?;
+    let new = folder.store_to_move(folder.settings()?)?;
     let (from, to) = (old.place(), new.place());
     if from == to {
         return Err(CommandError::new(format!("the state is to move from {from} to itself")).help(

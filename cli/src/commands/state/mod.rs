@@ -9,7 +9,7 @@ mod transfer;
 use std::path::Path;
 
 use engine::address::Address;
-use engine::diagnostics::did_you_mean;
+use engine::diagnostics::nearest;
 use engine::state::Snapshot;
 use render::state::StateView;
 
@@ -65,6 +65,8 @@ pub(crate) fn parse(text: &str) -> Result<Address, CommandError> {
 pub(crate) fn not_there(address: &str, snapshot: &Snapshot) -> CommandError {
     let known: Vec<String> = snapshot.entries.keys().map(ToString::to_string).collect();
     let error = CommandError::new(format!("{address} is not in the state"));
-    let near = did_you_mean(address, known.iter().map(String::as_str));
-    error.help(near.unwrap_or_else(|| "`plumb state list` lists what is".to_owned()))
+    match nearest(address, known.iter().map(String::as_str)) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error.help("`plumb state list` lists what is"),
+    }
 }

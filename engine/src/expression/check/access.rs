@@ -2,7 +2,7 @@
 
 use super::Checker;
 use crate::address::Name;
-use crate::diagnostics::did_you_mean;
+use crate::diagnostics::nearest;
 use crate::expression::typing::{end_of, item_of, type_word};
 use crate::expression::{Access, Expr, Kind, Range, Root};
 use crate::types::{Field, Type};
@@ -52,12 +52,15 @@ impl Checker<'_> {
     ) -> Type {
         let whose = subject.and_then(name_of).map_or("this".to_owned(), |name| format!("`{name}`"));
         let names: Vec<&str> = fields.keys().map(|name| &**name).collect();
-        let listed = || {
-            let more = if names.len() > NAMES_MAX { ", …" } else { "" };
-            let names = &names[..names.len().min(NAMES_MAX)];
-            (!names.is_empty()).then(|| format!("there are: {}{more}", names.join(", ")))
+        let help = match nearest(name, names.iter().copied()) {
+            Some(known) => Some(format!("did you mean `{known}`?")),
+            None if names.is_empty() => None,
+            None => {
+                let more = if names.len() > NAMES_MAX { ", …" } else { "" };
+                let names = &names[..names.len().min(NAMES_MAX)];
+                Some(format!("there are: {}{more}", names.join(", ")))
+            }
         };
-        let help = did_you_mean(name, names.iter().copied()).or_else(listed);
         self.wrong(place, format!("{whose} has no attribute `{name}`"), help)
     }
 

@@ -6,7 +6,7 @@
 use super::operators::chosen;
 use super::{Eval, Evaluator, Part, Source, Stop, stop, word};
 use crate::address::Name;
-use crate::diagnostics::did_you_mean;
+use crate::diagnostics::nearest;
 use crate::expression::typing::{self, attribute_of, item_of};
 use crate::expression::{Access, Expr, Kind, Range, Root};
 use crate::types::Type;
@@ -353,7 +353,7 @@ fn null_base(name: &str, range: Range) -> Stop {
 
 /// The names of what is sensitive are not said.
 fn missing(name: &str, entries: &Attributes, secret: bool, range: Range) -> Stop {
-    let known = || entries.keys().map(|name| &**name);
-    let help = if secret { None } else { did_you_mean(name, known()) };
+    let known = if secret { None } else { nearest(name, entries.keys().map(|k| &**k)) };
+    let help = known.map(|known| format!("did you mean `{known}`?"));
     stop(range, format!("there is no `{name}` here"), help.as_deref())
 }

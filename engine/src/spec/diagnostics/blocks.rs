@@ -1,6 +1,6 @@
 //! What is wrong with blocks: types, attributes, references and cycles.
 
-use super::{listed, meant_or_known, plainly, shown};
+use super::{did_you_mean, listed, plainly, shown};
 use crate::address::{Address, AddressError, Block};
 use crate::diagnostics::{Diagnostic, Span};
 use crate::types::Type;
@@ -21,7 +21,7 @@ pub fn unknown_nested_attribute<'a>(
     Diagnostic::error("unknown attribute")
         .at(at)
         .label(format!("there is no attribute `{}` here", shown(name)))
-        .help(meant_or_known(name, known))
+        .help(did_you_mean(name, known))
 }
 
 /// Nested attributes that are missing.
@@ -40,7 +40,7 @@ pub fn unknown_attribute<'a>(
     Diagnostic::error("unknown attribute")
         .at(at)
         .label(format!("`{ty}` has no attribute `{}`", shown(name)))
-        .help(meant_or_known(name, known))
+        .help(did_you_mean(name, known))
 }
 
 /// An attribute that only the provider sets.
@@ -69,7 +69,7 @@ pub fn unknown_backend<'a>(
     Diagnostic::error("unknown backend")
         .at(at)
         .label(format!("state cannot be kept in `{}`", shown(name)))
-        .help(meant_or_known(name, known))
+        .help(did_you_mean(name, known))
 }
 
 /// A key of `[state]` that its backend does not know.
@@ -80,7 +80,7 @@ pub fn unknown_state_key<'a>(
     known: impl IntoIterator<Item = &'a str> + Clone,
 ) -> Diagnostic {
     let help = match known.clone().into_iter().next() {
-        Some(_) => meant_or_known(key, known),
+        Some(_) => did_you_mean(key, known),
         None => "it has none".to_owned(),
     };
     Diagnostic::error("unknown attribute")
@@ -176,7 +176,7 @@ pub fn unknown_type<'a>(
     Diagnostic::error("unknown resource type")
         .at(at)
         .label(format!("no provider has the type `{}`", shown(ty)))
-        .help(meant_or_known(ty, known))
+        .help(did_you_mean(ty, known))
 }
 
 /// A resource type that several provider instances have.
@@ -197,7 +197,7 @@ pub fn unknown_provider<'a>(
     Diagnostic::error("unknown provider")
         .at(at)
         .label(format!("there is no provider `{}`", shown(name)))
-        .help(meant_or_known(name, known))
+        .help(did_you_mean(name, known))
 }
 
 /// A type that the chosen provider instance does not have.
@@ -210,7 +210,7 @@ pub fn not_of_provider<'a>(
     Diagnostic::error("unknown resource type")
         .at(at)
         .label(format!("the provider `{instance}` has no type `{}`", shown(ty)))
-        .help(meant_or_known(ty, known))
+        .help(did_you_mean(ty, known))
 }
 
 /// A `for_each` that gives no keys.

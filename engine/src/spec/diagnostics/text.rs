@@ -1,6 +1,6 @@
 //! What is wrong with the text of a spec: TOML, tables, keys and names.
 
-use super::{meant_or_known, shown};
+use super::{did_you_mean, shown};
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
 
@@ -76,7 +76,7 @@ pub fn unknown_table(name: &str, at: Span, known: &[&str]) -> Diagnostic {
     Diagnostic::error("unknown table")
         .at(at)
         .label(format!("`{}` means nothing here", shown(name)))
-        .help(meant_or_known(name, known.iter().copied()))
+        .help(did_you_mean(name, known.iter().copied()))
 }
 
 /// A part of the language that a later version brings.
@@ -116,7 +116,7 @@ pub fn unknown_key(name: &str, block: &str, at: Span, known: &[&str]) -> Diagnos
     Diagnostic::error("unknown key")
         .at(at)
         .label(format!("{block} has no `{}`", shown(name)))
-        .help(meant_or_known(name, known.iter().copied()))
+        .help(did_you_mean(name, known.iter().copied()))
 }
 
 /// A TOML date or time.

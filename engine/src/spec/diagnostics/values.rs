@@ -1,8 +1,8 @@
 //! What is wrong with values: variables, types, ranges and lists. None of them shows one.
 
-use super::{listed, meant_or_known, plainly, shown};
+use super::{did_you_mean, listed, plainly, shown};
 use crate::constraint::Violation;
-use crate::diagnostics::{Diagnostic, Span, did_you_mean};
+use crate::diagnostics::{Diagnostic, Span, nearest};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -18,7 +18,7 @@ pub fn unknown_variable<'a>(
 ) -> Diagnostic {
     Diagnostic::error("a value for an unknown variable")
         .detail(format!("The spec declares no variable `{}`.", shown(name)))
-        .help(meant_or_known(name, known))
+        .help(did_you_mean(name, known))
 }
 
 /// A variable without a value.
@@ -43,11 +43,12 @@ pub fn no_type(name: &str, at: Span) -> Diagnostic {
 /// A text that names no type.
 pub fn unknown_value_type(text: &str, at: Span) -> Diagnostic {
     let words = ["any", "boolean", "integer", "list(string)", "map(string)", "number", "string"];
-    let help = did_you_mean(text, words).unwrap_or_else(|| {
-        "write string, integer, number, boolean, any, list(…), set(…), map(…) or \
-         object{name = type, other? = type}"
-            .to_owned()
-    });
+    let help = match nearest(text, words) {
+        Some(word) => format!("did you mean `{word}`?"),
+        None => "write string, integer, number, boolean, any, list(…), set(…), map(…) or \
+                 object{name = type, other? = type}"
+            .to_owned(),
+    };
     Diagnostic::error("unknown type")
         .at(at)
         .label(format!("`{}` is not a type", shown(text)))

@@ -1,6 +1,6 @@
 //! What can be wrong with a descriptor, in words.
 
-use engine::diagnostics::{Diagnostic, Span, did_you_mean};
+use engine::diagnostics::{Diagnostic, Span, nearest};
 
 pub(super) fn not_toml(span: Option<Span>, reason: &str) -> Diagnostic {
     Diagnostic::error("the descriptor is not TOML").at(span).label(reason.to_owned())
@@ -82,8 +82,9 @@ pub(super) fn misfit(span: Span, summary: &str, label: &str, help: &str) -> Diag
 }
 
 fn near(word: &str, known: &[&str]) -> String {
-    did_you_mean(word, known.iter().copied()).unwrap_or_else(|| match known {
-        [] => "there is none".to_owned(),
-        known => format!("known are {}", known.join(", ")),
-    })
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "there is none".to_owned(),
+        None => format!("known are {}", known.join(", ")),
+    }
 }

@@ -1,0 +1,34 @@
+//! The file that says that the state of this folder is on the move: see [`crate::mark`].
+
+use std::io::ErrorKind;
+
+use super::{Files, LARGEST, file_failed};
+use crate::StoreError;
+use crate::mark::Mark;
+
+/// The mark of the folder.
+pub(super) fn read(files: &Files) -> Result<Option<Mark>, StoreError> {
+    let path = files.moved();
+    let bytes = files.disk.read(&path, LARGEST).map_err(|e| file_failed("read", &path, e))?;
+    Ok(bytes.map(|bytes| Mark::parse(&String::from_utf8_lossy(&bytes))))
+}
+
+/// Marks the folder, or takes its mark away, durably: one that a power cut brings back, or takes
+/// away, would send everybody to a place that does not count.
+pub(super) fn write(files: &Files, mark: Option<&Mark>) -> Result<(), StoreError> {
+    let path = files.moved();
+    if let Some(mark) = mark {
+        let staged = files.stage(&path, mark.text().as_bytes())?;
+        return files.publish(staged).map(drop);
+    }
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(file_failed("remove", &path, error))
+        }
+        // Also where nothing is: whoever removed it may have been killed before it was durable.
+        _ => {
+            let folder = &files.folder;
+            files.disk.sync_folder(folder).map_err(|error| file_failed("sync", folder, error))
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The marks of a place whose state is on the move, and what they forbid.
+//!
+//! The order of a move (`apply::migrate`) makes each of its moments one of these: the state is used
+//! where it was, and where it goes to is marked as arriving; or the one is marked as left as well,
+//! and the move wants to be finished; or that, and no other mark: it is used where it is now. So
+//! there are never two places that can be used, and each place says by itself whether it can.
+//!
+//! In every backend a mark is one text. That of a place that was left is the bare name of the other
+//! one, as in the oldest states; a version of Plumb that knows no other kind takes the other kind
+//! for that, and keeps off as well.
+
+use crate::{Loaded, StoreError};
+
+/// How the text of a place begins to which a state is on its way.
+const ARRIVING: &str = "arriving from ";
+
+/// What a place is marked with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// The state was moved away: nothing is read or written here any more.
+    Left {
+        /// The place where it is now, as [`crate::Store::place`] says it.
+        to: String,
+    },
+    /// The state is on its way here: what is here may be read, and nothing goes on from it.
+    Arriving {
+        /// The place that it comes from.
+        from: String,
+    },
+}
+
+impl Mark {
+    /// Refuses to use `place`, which is marked so.
+    pub fn refusal(&self, place: &str) -> StoreError {
+        let place = place.to_owned();
+        match self {
+            Self::Left { to } => StoreError::Moved { from: place, to: to.clone() },
+            Self::Arriving { from } => StoreError::Arriving { from: from.clone(), to: place },
+        }
+    }
+
+    /// Reads a mark. Whoever can write the store can write it, so it is shown without control characters.
+    pub(crate) fn parse(text: &str) -> Self {
+        let text: String = text.chars().filter(|c| !c.is_control()).collect();
+        match text.strip_prefix(ARRIVING) {
+            Some(from) => Self::Arriving { from: from.to_owned() },
+            None => Self::Left { to: text },
+        }
+    }
+
+    /// How it is stored.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Left { to } => to.clone(),
+            Self::Arriving { from } => format!("{ARRIVING}{from}"),
+        }
+    }
+}
+
+/// Refuses a place that bears any mark: nobody but a move goes on there.
+pub(crate) fn refuse_any(mark: Option<&Mark>, place: &str) -> Result<(), StoreError> {
+    mark.map_or(Ok(()), |mark| Err(mark.refusal(place)))
+}
+
+/// Refuses a place that was left, before anything else of it is looked at.
+pub(crate) fn refuse_left(mark: Option<&Mark>, place: &str) -> Result<(), StoreError> {
+    refuse_any(mark.filter(|mark| matches!(mark, Mark::Left { .. })), place)
+}
+
+/// What is read of a place that was not left. While a state is on its way there and nothing has
+/// arrived, that is no first run.
+pub(crate) fn marked(
+    loaded: Loaded,
+    mark: Option<Mark>,
+    place: &str,
+) -> Result<Loaded, StoreError> {
+    match mark {
+        Some(mark) if loaded.snapshot.is_none() => Err(mark.refusal(place)),
+        mark => Ok(Loaded { mark, ..loaded }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_come_back_as_they_were() {
+        for mark in [
+            Mark::Left { to: "s3://bucket/prefix".to_owned() },
+            Mark::Arriving { from: "/srv/x/.plumb".to_owned() },
+        ] {
+            assert_eq!(Mark::parse(&mark.text()), mark);
+        }
+        // What the oldest states have, and what a stranger may have put there.
+        assert_eq!(Mark::parse("gs://b/p\n"), Mark::Left { to: "gs://b/p".to_owned() });
+        assert_eq!(Mark::parse("a\u{1b}[2Jb"), Mark::Left { to: "a[2Jb".to_owned() });
+    }
+}
