@@ -6,66 +6,93 @@ use engine::spec::settings::StateSettings;
 
 use crate::open::Refusal;
 
-/// The region of a bucket, if the spec says one.
+/// What a name is like: none of its signs stands at either end, and no two dots together.
+struct Form {
+    length: std::ops::RangeInclusive<usize>,
+    /// Whether capitals are letters of it.
+    has_capitals: bool,
+    /// What it may have beside letters and digits.
+    signs: &'static str,
+    help: &'static str,
+}
+
+/// The region of a bucket, if the spec says one. Those of Amazon have small letters only, those of
+/// other services that speak S3 are like `RegionOne`. Where it becomes a part of a host's name, it is
+/// one label of it.
 #[cfg(feature = "s3")]
 pub(super) fn region(settings: &StateSettings) -> Result<Option<&str>, Refusal> {
-    const HELP: &str = "a region is like eu-west-1: small letters, digits and `-`";
-    optional(settings, "region", 1..=63, "-", HELP)
+    const FORM: Form = Form {
+        length: 1..=63,
+        has_capitals: true,
+        signs: "-_",
+        help: "a region is like eu-west-1 or RegionOne: letters, digits, `-` and `_`",
+    };
+    optional(settings, "region", &FORM)
 }
 
 /// The account that a container belongs to, if the spec says one.
 #[cfg(feature = "azure")]
 pub(super) fn account(settings: &StateSettings) -> Result<Option<&str>, Refusal> {
-    const HELP: &str = "the name of a storage account has 3 to 24 small letters and digits";
-    optional(settings, "account", 3..=24, "", HELP)
+    const FORM: Form = Form {
+        length: 3..=24,
+        has_capitals: false,
+        signs: "",
+        help: "the name of a storage account has 3 to 24 small letters and digits",
+    };
+    optional(settings, "account", &FORM)
 }
 
 /// The bucket of S3 or GCS.
 #[cfg(any(feature = "s3", feature = "gcs"))]
 pub(super) fn bucket(settings: &StateSettings) -> Result<&str, Refusal> {
-    const HELP: &str = "the name of a bucket has at least 3 small letters, digits, `-`, `_` and `.`, and begins and \
-         ends with a letter or a digit";
-    required(settings, "bucket", 3..=222, "-_.", HELP)
+    const FORM: Form = Form {
+        length: 3..=222,
+        has_capitals: false,
+        signs: "-_.",
+        help: "the name of a bucket has at least 3 small letters, digits, `-`, `_` and `.`, and begins and \
+               ends with a letter or a digit",
+    };
+    required(settings, "bucket", &FORM)
 }
 
 /// The container of Azure.
 #[cfg(feature = "azure")]
 pub(super) fn container(settings: &StateSettings) -> Result<&str, Refusal> {
-    const HELP: &str = "the name of a container has 3 to 63 small letters, digits and `-`, and begins \
-                        and ends with a letter or a digit";
-    required(settings, "container", 3..=63, "-", HELP)
+    const FORM: Form = Form {
+        length: 3..=63,
+        has_capitals: false,
+        signs: "-",
+        help: "the name of a container has 3 to 63 small letters, digits and `-`, and begins and ends \
+               with a letter or a digit",
+    };
+    required(settings, "container", &FORM)
 }
 
-fn required<'a>(
-    settings: &'a StateSettings,
-    name: &str,
-    length: std::ops::RangeInclusive<usize>,
-    signs: &str,
-    help: &str,
-) -> Result<&'a str, Refusal> {
-    let given = optional(settings, name, length, signs, help)?;
-    given.ok_or_else(|| Refusal::new(format!("`[state]` has no `{name}`")).help(help))
+fn required<'a>(settings: &'a StateSettings, name: &str, form: &Form) -> Result<&'a str, Refusal> {
+    let given = optional(settings, name, form)?;
+    given.ok_or_else(|| Refusal::new(format!("`[state]` has no `{name}`")).help(form.help))
 }
 
-/// A name of small letters, digits and `signs`, none of them at either end and no two dots together.
 fn optional<'a>(
     settings: &'a StateSettings,
     name: &str,
-    length: std::ops::RangeInclusive<usize>,
-    signs: &str,
-    help: &str,
+    form: &Form,
 ) -> Result<Option<&'a str>, Refusal> {
     let Some(text) = settings.text(name) else { return Ok(None) };
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let is_right = length.contains(&text.len())
-        && text.chars().all(|c| is_plain(c) || signs.contains(c))
+    let is_plain = |c: char| {
+        c.is_ascii_lowercase()
+            || c.is_ascii_digit()
+            || (form.has_capitals && c.is_ascii_uppercase())
+    };
+    let is_right = form.length.contains(&text.len())
+        && text.chars().all(|c| is_plain(c) || form.signs.contains(c))
         && text.starts_with(is_plain)
         && text.ends_with(is_plain)
         && !text.contains("..");
     if is_right {
         return Ok(Some(text));
     }
-    Err(Refusal::new(format!("the `{name}` of `[state]` is not the name of one")).help(help))
+    Err(Refusal::new(format!("the `{name}` of `[state]` is not the name of one")).help(form.help))
 }
 
 #[cfg(test)]
@@ -97,7 +124,7 @@ mod tests {
     #[test]
     fn nothing_in_a_name_leads_elsewhere() {
         for (name, is_right) in PARTS {
-            for sign in "@/\\:?#%[] \t\n\0&=;,'\"<>ABCé․。".chars() {
+            for sign in "@/\\:?#%[] \t\n\0&=;,'\"<>é․。".chars() {
                 for text in
                     [format!("x{sign}evil.example"), format!("evil{sign}"), format!("{sign}evil")]
                 {
@@ -108,6 +135,8 @@ mod tests {
                 assert!(!is_right(&with(name, text)), "{name} {text:?}");
             }
             assert!(is_right(&with(name, "abc123")), "{name}");
+            assert_eq!(is_right(&with(name, "RegionOne")), *name == "region", "{name}");
+            assert_eq!(is_right(&with(name, "a.b")), *name == "bucket", "{name}");
         }
     }
 
@@ -115,14 +144,20 @@ mod tests {
     #[cfg(feature = "s3")]
     #[test]
     fn the_host_is_the_services() {
-        for (bucket_name, region_name) in [("a-b", "eu-west-1"), ("a.b_c", "x"), ("evil.com", "9")]
-        {
+        for (bucket_name, region_name) in [
+            ("a-b", "eu-west-1"),
+            ("a.b_c", "x"),
+            ("evil.com", "9"),
+            ("a-b", "RegionOne"),
+            ("abc", "DE_1"),
+        ] {
             let settings = [with("bucket", bucket_name), with("region", region_name)];
             let (bucket, region) = (bucket(&settings[0]), region(&settings[1]));
             let (bucket, region) = (bucket.unwrap(), region.unwrap().unwrap());
             let url = format!("https://{bucket}.s3.{region}.amazonaws.com");
             let url = reqwest::Url::parse(&url).unwrap();
-            assert!(url.host_str().unwrap().ends_with(".amazonaws.com"));
+            let host = format!("{bucket}.s3.{}.amazonaws.com", region.to_lowercase());
+            assert_eq!(url.host_str().unwrap(), host);
             assert_eq!((url.username(), url.password(), url.port()), ("", None, None));
         }
     }
