@@ -21,6 +21,8 @@ pub(super) struct Link {
     pub(super) client: Session,
     /// The server's process.
     pub(super) pid: i32,
+    /// Whether the machine of the server may forget what was committed.
+    pub(super) is_forgetful: bool,
 }
 
 /// What statements are sent through.
@@ -108,7 +110,8 @@ pub(super) async fn connect(address: &Address) -> Result<Link, Trouble> {
     let nature = one(&client, sql::NATURE, &[]).await?;
     let pid = nature.get(3);
     refuse_unfit(nature.get(0), nature.get(1), nature.get(2))?;
-    Ok(Link { client, pid })
+    let is_forgetful = is_forgetful(nature.get(4), nature.get(0), nature.get(5));
+    Ok(Link { client, pid, is_forgetful })
 }
 
 async fn open(address: &Address) -> Result<Client, Error> {
@@ -141,6 +144,14 @@ fn refuse_unfit(commit: &str, is_copy: bool, read_only: &str) -> Result<(), Trou
         });
     }
     Ok(())
+}
+
+/// Whether a commit need not outlive a power cut of the server's machine: it does not wait for its
+/// disk, nor for another server that has it. Services that keep nothing on their own disk are set up
+/// like the latter.
+fn is_forgetful(fsync: &str, commit: &str, standbys: &str) -> bool {
+    let waits_for_others = !standbys.trim().is_empty() && matches!(commit, "on" | "remote_apply");
+    fsync == "off" && !waits_for_others
 }
 
 /// A parameter with its type, so that no statement need be prepared.
@@ -182,4 +193,29 @@ pub(super) async fn execute(
 
 pub(super) async fn batch(session: &Session, statements: &str) -> Result<(), Trouble> {
     session.within(session.client.batch_execute(statements)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_lasts_by_the_disk_or_by_another_server() {
+        assert!(!is_forgetful("on", "on", ""));
+        assert!(is_forgetful("off", "on", "") && is_forgetful("off", "on", " "));
+        assert!(!is_forgetful("off", "on", "walproposer"));
+        assert!(is_forgetful("off", "local", "walproposer"));
+        assert!(is_forgetful("off", "remote_write", "walproposer"));
+    }
+
+    #[test]
+    fn what_breaks_promises_is_refused() {
+        assert!(refuse_unfit("on", false, "off").is_ok());
+        for (commit, is_copy, read_only) in
+            [("off", false, "off"), ("on", true, "off"), ("on", false, "on")]
+        {
+            let refused = refuse_unfit(commit, is_copy, read_only);
+            assert!(matches!(refused, Err(Trouble::Unfit { .. })), "{refused:?}");
+        }
+    }
 }

@@ -118,6 +118,7 @@ impl PostgresStore {
     /// Waits for the lock, and makes sure that it is one.
     async fn take(&self, wait: Duration) -> Result<Link, StoreError> {
         let link = self.connect().await?;
+        refuse_forgetful(&link)?;
         let until = Instant::now() + wait.max(GRACE);
         let key = self.shared.names.key;
         loop {
@@ -275,6 +276,21 @@ impl Link {
         let rows = query(&self.client, sql::HOLDER, &given).await?;
         Ok(rows.first().map(|row| row.get(0)))
     }
+}
+
+/// Nothing is begun on a server whose machine may forget it. What is there can still be read, and so
+/// brought elsewhere.
+fn refuse_forgetful(link: &Link) -> Result<(), StoreError> {
+    if !link.is_forgetful {
+        return Ok(());
+    }
+    Err(StoreError::Unfit {
+        what: "the database does not wait for its disk (`fsync` is off)".to_owned(),
+        help: "a state could be gone or damaged there after a power cut: set it to `on`, as with `ALTER \
+               SYSTEM SET fsync = on` and `SELECT pg_reload_conf()`; `plumb state pull` reads a state that \
+               is to go elsewhere"
+            .to_owned(),
+    })
 }
 
 /// A lock's number as the server shows it.

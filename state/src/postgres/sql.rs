@@ -190,14 +190,18 @@ pub(super) const END_HOLDER: &str = "SELECT pg_terminate_backend(pid) FROM pg_lo
      AND classid::bigint = $1 AND objid::bigint = $2 AND objsubid = 1 AND pid = $3
      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
-/// Makes the session one that nothing but its end ends, and that notices a machine that is gone.
+/// Makes the session one that nothing but its end ends, that notices a machine that is gone, and
+/// whose commits are none before they last, also where others of the database or the user are.
 pub(super) const SETTINGS: &str = "SELECT set_config(name, CASE name
          WHEN 'tcp_keepalives_idle' THEN '10' WHEN 'tcp_keepalives_interval' THEN '5'
-         WHEN 'tcp_keepalives_count' THEN '3' ELSE '0' END, false)
+         WHEN 'tcp_keepalives_count' THEN '3'
+         WHEN 'synchronous_commit' THEN CASE setting WHEN 'off' THEN 'on' ELSE setting END
+         ELSE '0' END, false)
      FROM pg_settings WHERE name IN ('tcp_keepalives_idle', 'tcp_keepalives_interval',
          'tcp_keepalives_count', 'statement_timeout', 'lock_timeout', 'idle_session_timeout',
-         'idle_in_transaction_session_timeout')";
+         'idle_in_transaction_session_timeout', 'synchronous_commit')";
 
 /// What the server must be.
 pub(super) const NATURE: &str = "SELECT current_setting('synchronous_commit'), pg_is_in_recovery(),
-     current_setting('transaction_read_only'), pg_backend_pid()";
+     current_setting('transaction_read_only'), pg_backend_pid(), current_setting('fsync'),
+     current_setting('synchronous_standby_names')";

@@ -513,13 +513,61 @@ async fn twenty_older_snapshots_are_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_breaks_promises_is_refused() {
+async fn a_commit_is_waited_for_where_others_do_not() {
     let Some(server) = server() else { return };
     let url = server.database("hasty");
     server.sql("postgres", "ALTER DATABASE hasty SET synchronous_commit = off");
-    let result = store_at(&url, "x").lock(&holder("a"), Duration::ZERO).await.map(drop);
-    let Err(StoreError::Unfit { what, help }) = result else { panic!("{result:?}") };
-    assert!(what.contains("synchronous_commit") && help.contains("ALTER ROLE"), "{what}: {help}");
+    let store = store_at(&url, "x");
+    initialised(&store).await;
+    server.sql(
+        "hasty",
+        "CREATE TABLE public.seen (how text);
+         CREATE FUNCTION public.look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             INSERT INTO public.seen VALUES (current_setting('synchronous_commit')); RETURN NEW;
+         END $$;
+         CREATE TRIGGER look BEFORE INSERT ON plumb.journal FOR EACH ROW EXECUTE FUNCTION public.look()",
+    );
+    assert_eq!(server.sql("hasty", "SHOW synchronous_commit"), "off");
+    let mut held = store.lock(&holder("a"), Duration::ZERO).await.unwrap();
+    held.append(&records(0..1)).await.unwrap();
+    assert_eq!(server.sql("hasty", "SELECT * FROM public.seen"), "on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_wait_for_its_disk_is_refused() {
+    let Some(server) = Postgres::start_with("fsync = off") else { return };
+    let store = store_at(&server.url("postgres"), "x");
+    let results = [
+        store.lock(&holder("a"), Duration::ZERO).await.map(drop),
+        store.restore(&holder("a"), &snapshot(1)).await.map(drop),
+    ];
+    for result in results {
+        let Err(StoreError::Unfit { what, help }) = result else { panic!("{result:?}") };
+        assert!(
+            what.contains("`fsync` is off") && help.contains("pg_reload_conf"),
+            "{what}: {help}"
+        );
+    }
+    // What the message says helps; and what is there can be read.
+    server.sql("postgres", "ALTER SYSTEM SET fsync = on");
+    server.sql("postgres", "SELECT pg_reload_conf()");
+    let until = Instant::now() + Duration::from_secs(20);
+    while server.sql("postgres", "SHOW fsync") != "on" && Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    initialised(&store).await;
+    server.sql("postgres", "ALTER SYSTEM SET fsync = off");
+    server.sql("postgres", "SELECT pg_reload_conf()");
+    while server.sql("postgres", "SHOW fsync") != "off" && Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(store.load().await.unwrap().snapshot, Some(snapshot(0)));
+    assert!(store.lock(&holder("a"), Duration::ZERO).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_can_only_be_read_is_refused() {
+    let Some(server) = server() else { return };
     let url = server.database("readonly");
     server.sql("postgres", "ALTER DATABASE readonly SET default_transaction_read_only = on");
     let result = store_at(&url, "x").load().await.map(drop);

@@ -110,7 +110,7 @@ fn installed(name: &str) -> Option<PathBuf> {
     places.into_iter().flatten().map(|folder| folder.join(name)).find(|path| path.exists())
 }
 
-/// A database server with a user `plumb` and a password, with TLS, without syncing.
+/// A database server with a user `plumb` and a password, with TLS.
 pub(crate) struct Postgres {
     pub(crate) server: Server,
     bin: PathBuf,
@@ -118,6 +118,11 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn start() -> Option<Self> {
+        Self::start_with("")
+    }
+
+    /// The same with lines for its configuration.
+    pub(crate) fn start_with(lines: &str) -> Option<Self> {
         let versions = std::fs::read_dir("/usr/lib/postgresql").ok();
         let mut bins: Vec<PathBuf> = versions
             .into_iter()
@@ -138,13 +143,15 @@ impl Postgres {
                 as="setpriv --reuid=postgres --regid=postgres --init-groups"
             fi
             $as "$BIN/initdb" -D "$DIR/data" -U plumb -A scram-sha-256 --pwfile=password -E UTF8 --no-sync
+            echo "$LINES_OF_CONFIG" >> data/postgresql.conf
             chmod 600 key.pem
             exec $as "$BIN/postgres" -D "$DIR/data" -p "$PORT" -c listen_addresses=127.0.0.1 \
-                -c unix_socket_directories="$DIR" -c fsync=off -c max_connections=60 \
+                -c unix_socket_directories="$DIR" -c max_connections=60 \
                 -c ssl=on -c ssl_cert_file="$DIR/cert.pem" -c ssl_key_file="$DIR/key.pem"
         "#;
         let shown = bin.to_str().expect("the path is text");
-        let server = Server::start(script, &[("BIN", shown), ("PASSWORD", PASSWORD)]);
+        let variables = [("BIN", shown), ("PASSWORD", PASSWORD), ("LINES_OF_CONFIG", lines)];
+        let server = Server::start(script, &variables);
         let this = Self { server, bin };
         let until = Instant::now() + Duration::from_mins(1);
         while this.try_sql("postgres", "SELECT 1").is_none() {
