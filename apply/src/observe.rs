@@ -12,7 +12,7 @@ use engine::plan::input::{Leftover, Observations, Observed};
 use engine::plan::live::stored_attributes;
 use engine::plan::{agree, is_stable};
 use engine::schema::{SeenIn, TypeSchema};
-use engine::state::{Nonce, Object, ObjectId, Snapshot};
+use engine::state::{Nonce, Object, ObjectId, Snapshot, Which};
 use engine::stored::seal_attributes;
 use engine::value::{Attributes, Path, Paths, Value};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -280,7 +280,9 @@ fn is_deleted_by_us(known: &Known<'_>, snapshot: &Snapshot) -> bool {
     known.object.delete_sent_ms.is_some()
         || snapshot.pending.values().any(|pending| {
             let started = &pending.started;
-            started.ends_its_object() && started.object.as_ref() == Some(&known.object.id)
+            started.ends_its_object()
+                && started.object.as_ref() == Some(&known.object.id)
+                && (&started.provider, &started.address.block.ty) == (&known.key.0, &known.key.1)
         })
 }
 
@@ -295,16 +297,12 @@ fn find_unowned(
     if lists.values().all(Listed::is_empty) {
         return;
     }
-    let owned: BTreeSet<&ObjectId> = snapshot
-        .entries
-        .values()
-        .flat_map(|entry| entry.current.iter().chain(&entry.deposed))
-        .map(|object| &object.id)
-        .collect();
+    let owned: BTreeSet<Which<'_>> = snapshot.objects().map(|(_, which)| which).collect();
     for (key, listed) in lists {
         let Some(schema) = schema(providers, key) else { continue };
         let Some(name_attribute) = &schema.name_attribute else { continue };
-        for object in listed.values().filter(|object| !owned.contains(&object.id)) {
+        let is_owned = |id: &ObjectId| owned.contains(&Which::new(&key.0, &key.1, id));
+        for object in listed.values().filter(|object| !is_owned(&object.id)) {
             let Some(Value::String(name)) = object.attributes.get(name_attribute) else {
                 continue;
             };

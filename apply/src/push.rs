@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use engine::address::Address;
 use engine::journal::{CallId, IllegalRecord, Pending, Record};
-use engine::state::{Nonce, ObjectId, Snapshot, Watched};
+use engine::state::{Nonce, Snapshot, Watched, Which};
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
 
 use crate::session::fold_if_any;
@@ -67,7 +67,10 @@ pub async fn push(
         ))),
         found => {
             held.release().await?;
-            let lost = found.ok().flatten().map_or_else(Vec::new, |there| all_objects(&there.now));
+            let lost = found
+                .ok()
+                .flatten()
+                .map_or_else(Vec::new, |there| there.now.objects().map(told).collect());
             Ok(Pushed { lost, ..restore(store, holder, new).await? })
         }
     }
@@ -202,9 +205,9 @@ fn carry_over(now: &Snapshot, new: &mut Snapshot) -> Pushed {
     }
     // Numbers of calls are never given twice in a lineage.
     new.next_call = before.next_call.max(now.next_call);
-    let known: BTreeSet<&ObjectId> = objects(&before).map(|(_, id)| id).collect();
-    let lost = objects(now).filter(|(_, id)| !known.contains(id));
-    pushed.lost.extend(lost.map(|(address, id)| format!("{address} ({id})")));
+    let known: BTreeSet<Which<'_>> = before.objects().map(|(_, which)| which).collect();
+    let lost = now.objects().filter(|(_, which)| !known.contains(which));
+    pushed.lost.extend(lost.map(told));
     pushed
 }
 
@@ -221,12 +224,6 @@ fn carry_call(new: &mut Snapshot, pending: &Pending) -> bool {
     done
 }
 
-fn objects(snapshot: &Snapshot) -> impl Iterator<Item = (&Address, &ObjectId)> {
-    snapshot.entries.iter().flat_map(|(address, entry)| {
-        entry.current.iter().chain(&entry.deposed).map(move |object| (address, &object.id))
-    })
-}
-
-fn all_objects(snapshot: &Snapshot) -> Vec<String> {
-    objects(snapshot).map(|(address, id)| format!("{address} ({id})")).collect()
+fn told((address, which): (&Address, Which<'_>)) -> String {
+    format!("{address} ({})", which.id)
 }

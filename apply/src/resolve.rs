@@ -6,7 +6,7 @@
 use engine::address::{Address, Name};
 use engine::journal::{CallId, Pending, Record, Resolution};
 use engine::schema::TypeSchema;
-use engine::state::{Entry, ObjectId, Snapshot};
+use engine::state::{ObjectId, Snapshot};
 use provider_port::Provider;
 
 use crate::Providers;
@@ -70,10 +70,10 @@ impl<'a> Doubt<'a> {
         if started.object.as_ref().is_some_and(|own| own != id) {
             return Err(ResolveError::AnotherObject(started.address.clone()));
         }
-        let has_it = |entry: &Entry| entry.object(id).is_some();
-        let mut others = self.snapshot.entries.iter().filter(|(own, _)| **own != started.address);
-        match others.find(|(_, entry)| has_it(entry)) {
-            Some((owner, _)) => Err(ResolveError::Taken(owner.clone())),
+        let ty = &started.address.block.ty;
+        let mut owners = self.snapshot.owners(&started.provider, ty, id);
+        match owners.find(|owner| **owner != started.address) {
+            Some(owner) => Err(ResolveError::Taken(owner.clone())),
             None => Ok(()),
         }
     }

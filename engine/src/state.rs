@@ -143,10 +143,48 @@ impl Snapshot {
 
     /// The address that stands for an object, as its own or as one put aside.
     pub fn owner(&self, provider: &Name, ty: &Name, id: &ObjectId) -> Option<&Address> {
-        let owns = |(address, entry): &(&Address, &Entry)| {
+        self.owners(provider, ty, id).next()
+    }
+
+    /// All addresses that stand for an object.
+    pub fn owners<'a>(
+        &'a self,
+        provider: &Name,
+        ty: &Name,
+        id: &ObjectId,
+    ) -> impl Iterator<Item = &'a Address> {
+        let owns = move |(address, entry): &(&Address, &Entry)| {
             address.block.ty == *ty && entry.provider == *provider && entry.object(id).is_some()
         };
-        self.entries.iter().find(owns).map(|(address, _)| address)
+        self.entries.iter().filter(owns).map(|(address, _)| address)
+    }
+
+    /// All objects that it knows, with the addresses that stand for them.
+    pub fn objects(&self) -> impl Iterator<Item = (&Address, Which<'_>)> {
+        self.entries.iter().flat_map(|(address, entry)| {
+            let which = |object| Which::new(&entry.provider, &address.block.ty, object);
+            let objects = entry.current.iter().chain(&entry.deposed);
+            objects.map(move |object| (address, which(&object.id)))
+        })
+    }
+}
+
+/// Which object of the world an id stands for: an API may count the objects of each type, and each
+/// account, from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Which<'a> {
+    /// The provider instance that manages it.
+    pub provider: &'a Name,
+    /// Its type.
+    pub ty: &'a Name,
+    /// Its id there.
+    pub id: &'a ObjectId,
+}
+
+impl<'a> Which<'a> {
+    /// The object of this id, of a type, at a provider instance.
+    pub fn new(provider: &'a Name, ty: &'a Name, id: &'a ObjectId) -> Self {
+        Self { provider, ty, id }
     }
 }
 

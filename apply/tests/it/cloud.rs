@@ -56,6 +56,8 @@ pub(crate) struct Shared {
     /// What tells its account from another.
     pub(crate) key: String,
     next_id: u64,
+    /// Whether the objects of each type are counted from one.
+    pub(crate) counts_by_type: bool,
 }
 
 /// The cloud; clones are handles to one.
@@ -122,6 +124,11 @@ impl Cloud {
 impl Shared {
     fn new_id(&mut self, ty: &str) -> ObjectId {
         self.next_id += 1;
+        if self.counts_by_type {
+            let ids = self.objects.keys().filter(|(own, _)| **own == *ty).map(|(_, id)| id);
+            let last = ids.filter_map(|id| id.0.parse::<u64>().ok()).max().unwrap_or(0);
+            return ObjectId((last + 1).to_string().into());
+        }
         ObjectId(format!("{ty}-{}", self.next_id).into())
     }
 

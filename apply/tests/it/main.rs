@@ -9,6 +9,7 @@ mod creates;
 mod deletes;
 mod doubts;
 mod endings;
+mod identities;
 mod imports;
 mod large;
 mod lives;

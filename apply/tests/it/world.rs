@@ -65,6 +65,8 @@ impl Host for TestHost {
 
 pub(crate) struct World {
     pub(crate) cloud: Cloud,
+    /// Another account of the same API, if there is one.
+    pub(crate) second: Option<Cloud>,
     pub(crate) store: MemoryStore,
     pub(crate) host: TestHost,
     pub(crate) variables: BTreeMap<String, String>,
@@ -86,6 +88,7 @@ impl World {
     pub(crate) fn new() -> Self {
         Self {
             cloud: Cloud::new(),
+            second: None,
             store: MemoryStore::new(),
             host: TestHost::default(),
             variables: BTreeMap::new(),
@@ -97,7 +100,11 @@ impl World {
     pub(crate) fn providers(&self) -> Providers {
         let cloud: Arc<dyn provider_port::Provider> = Arc::new(self.cloud.clone());
         let builtin: Arc<dyn provider_port::Provider> = Arc::new(provider_builtin::Builtin::new());
-        Providers::from([("cloud".into(), cloud), ("builtin".into(), builtin)])
+        let mut providers = Providers::from([("cloud".into(), cloud), ("builtin".into(), builtin)]);
+        if let Some(second) = &self.second {
+            providers.insert("second".into(), Arc::new(second.clone()));
+        }
+        providers
     }
 
     /// The same with another way to the cloud.

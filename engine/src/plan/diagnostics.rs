@@ -17,6 +17,13 @@ pub(super) fn bad_for_each(span: Span, why: &str) -> Diagnostic {
         .help("give a table, or a list of distinct strings, that follows from variables and locals")
 }
 
+pub(super) fn empty_key(span: Span) -> Diagnostic {
+    Diagnostic::error("for_each cannot be used")
+        .at(span)
+        .label("one of its keys is empty, and an instance has no name by it")
+        .help("give it one; `compact(list)` leaves empty texts out, as of a split of nothing")
+}
+
 pub(super) fn too_many_instances(resource: &ResourceConfig) -> Diagnostic {
     let span = resource.for_each.as_ref().map_or(resource.header, |item| item.span);
     Diagnostic::error("this spec has too many instances")
@@ -302,6 +309,24 @@ pub(super) fn provider_is_missing(provider: &str, address: &Address) -> Diagnost
         .detail(format!("It manages {address}."))
         .about(address)
         .help(format!("keep a [provider.{provider}] block until its resources are gone"))
+}
+
+pub(super) fn other_provider(
+    resource: &ResourceConfig,
+    address: &Address,
+    own: &str,
+) -> Diagnostic {
+    let (block, wanted) = (&resource.block, &resource.provider);
+    Diagnostic::error(format!("{address} cannot go to another provider"))
+        .at(resource.header)
+        .label(format!("its object is managed by `{own}`, and the spec says `{wanted}`"))
+        .detail("At another provider, its id may be that of somebody else's object.")
+        .help(format!(
+            "to have it made anew, give the block another name: the old object is deleted then; \
+             if only the provider's name is another, `plumb state rm {block}` and \
+             `plumb import {block} ID` keep the object"
+        ))
+        .about(address)
 }
 
 pub(super) fn state_is_damaged(address: &Address, error: &str) -> Diagnostic {

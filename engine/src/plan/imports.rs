@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::decide::Decision;
 use super::input::{Observed, PlanInput};
+use super::instance::Refused;
 use super::planner::{Draft, Live, Planner};
 use super::wanted::Wanted;
 use super::{Action, Change, Reason, diagnostics};
@@ -13,7 +14,7 @@ use crate::address::Address;
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
 use crate::spec::{ImportConfig, ResourceConfig};
-use crate::state::{Object, Progress};
+use crate::state::{Nonce, Object, Progress};
 use crate::stored::{Stored, seal_attributes};
 use crate::value::{Attributes, Value};
 
@@ -22,9 +23,6 @@ pub(super) struct Imported {
     pub(super) object: Object,
     pub(super) attributes: Arc<Attributes>,
 }
-
-/// An import that may not be; it was said why.
-pub(super) struct Refused;
 
 /// The object that is to be taken over for an instance, if one is. What the spec says is secret is
 /// sealed in it, beside what the schema does.
@@ -86,8 +84,13 @@ fn refusal(
     if let Some(owner) = snapshot.owner(&resource.provider, &resource.block.ty, &import.id) {
         return Some(format!("{owner} stands for this object already").into());
     }
-    let leftovers = &input.observations.leftovers;
-    if leftovers.iter().any(|leftover| leftover.id == import.id) {
+    let here = |nonce: &Nonce| {
+        let place = (&resource.provider, &resource.block.ty);
+        let mut watched = snapshot.watched.iter().filter(|watched| watched.nonce == *nonce);
+        watched.any(|watched| (&watched.provider, &watched.ty) == place)
+    };
+    let mut leftovers = input.observations.leftovers.iter();
+    if leftovers.any(|leftover| leftover.id == import.id && here(&leftover.nonce)) {
         return Some("a create that was given up made it, and this plan deletes it".into());
     }
     None

@@ -11,8 +11,11 @@ use super::live::stored_attributes;
 use super::planner::{Draft, Live, Notes, Planner};
 use super::scope::{SpecScope, object};
 use super::wanted::{self, Instance, Wanted};
-use super::{Action, Change, Drift, compare, decide, guards, imports, names, triggers, uses};
+use super::{
+    Action, Change, Drift, compare, decide, diagnostics, guards, imports, names, triggers, uses,
+};
 use crate::address::{Address, Name};
+use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::journal::Record;
 use crate::schema::TypeSchema;
@@ -32,6 +35,9 @@ pub(super) struct Outcome {
     pub(super) is_enabled: bool,
     pub(super) notes: Notes,
 }
+
+/// An instance that may not be as the spec says; it was said why.
+pub(super) struct Refused;
 
 /// Looks at an instance with what was planned before it, and decides.
 pub(super) fn decide<'a>(
@@ -79,13 +85,10 @@ struct Looked<'p, 'a> {
 }
 
 impl Looked<'_, '_> {
-    fn decide(
-        mut self,
-        wanted: &Wanted,
-        found: &mut Notes,
-    ) -> Result<(Datum, Draft), imports::Refused> {
+    fn decide(mut self, wanted: &Wanted, found: &mut Notes) -> Result<(Datum, Draft), Refused> {
         let Self { planner, resource, address, entry, .. } = self;
         let input = planner.input;
+        self.keeps_its_provider(&mut found.diagnostics)?;
         let held = self.hold(wanted);
         let imported = match &held {
             Some(_) => None,
@@ -130,6 +133,19 @@ impl Looked<'_, '_> {
         }
         let sensitive = draft.change.sensitive.clone();
         Ok((object(decision.planned, sensitive), draft))
+    }
+
+    /// An id means nothing at another provider: there it may be anybody's.
+    fn keeps_its_provider(&self, found: &mut Diagnostics) -> Result<(), Refused> {
+        let Self { resource, address, entry, .. } = self;
+        let has_objects = |entry: &&Entry| entry.current.is_some() || !entry.deposed.is_empty();
+        match entry.filter(has_objects) {
+            Some(entry) if entry.provider != resource.provider => {
+                found.push(diagnostics::other_provider(resource, address, &entry.provider));
+                Err(Refused)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Why the instance is left alone, if it is.

@@ -45,6 +45,10 @@ pub(super) fn expand(
     };
     let datum = evaluate_spec(for_each, scope, &resource.block.instance(None), diagnostics)?;
     let keys = match keys(&datum) {
+        Ok(keys) if keys.iter().any(|(key, _)| key.is_empty()) => {
+            diagnostics.push(diagnostics::empty_key(for_each.span));
+            return None;
+        }
         Ok(keys) => keys,
         Err(why) => {
             diagnostics.push(diagnostics::bad_for_each(for_each.span, why));

@@ -1,0 +1,70 @@
+//! Which object an id stands for: it is one in a type, at a provider.
+
+use std::time::Duration;
+
+use apply::resolve::Doubt;
+use apply::session::Session;
+use engine::state::ObjectId;
+use engine::value::Value;
+
+use crate::cloud::{Cloud, Fault};
+use crate::world::{DISK, World, converges, holder};
+
+const IMAGES: &str = "[resource.image.a]\nname = \"a\"\n[resource.image.b]\nname = \"b\"\n";
+
+/// A cloud that counts the objects of each type from one, with two images.
+async fn counting() -> World {
+    let world = World::new();
+    world.cloud.shared.lock().unwrap().counts_by_type = true;
+    world.apply(IMAGES).await.unwrap();
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_twin_is_found_whose_id_an_object_of_another_type_has() {
+    let world = counting().await;
+    let spec = format!("{IMAGES}{DISK}");
+    world.cloud.strike(0, Fault::Doubled);
+    world.apply(&spec).await.unwrap();
+    assert_eq!(world.cloud.names("disk").len(), 2, "the server did it twice");
+    converges(&world, &spec).await;
+    assert_eq!(world.cloud.names("disk"), ["d"]);
+    assert_eq!(world.cloud.names("image"), ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_adopted_whose_id_an_object_of_another_type_has() {
+    let world = counting().await;
+    let spec = format!("{IMAGES}{DISK}");
+    world.apply(&spec).await.unwrap();
+    world.cloud.strike(0, Fault::LostAfter);
+    world.cloud.fail_reads(1);
+    let grown = spec.replace("size = 10", "size = 20");
+    assert_eq!(world.apply(&grown).await.unwrap().in_doubt.len(), 1);
+    let mut session =
+        Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap();
+    let doubt = Doubt::about(session.snapshot(), &"disk.d".parse().unwrap()).unwrap();
+    let record = doubt.adopt(&ObjectId("1".into()), &world.providers()).await.unwrap();
+    session.record(record).unwrap();
+    session.close().await.unwrap();
+    assert_eq!(world.plan_text(&grown).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_does_not_go_to_another_provider() {
+    let mut world = World::new();
+    world.second = Some(Cloud::new());
+    let at = |provider: &str| format!("{DISK}provider = \"{provider}\"\n");
+    world.apply(&at("cloud")).await.unwrap();
+    let theirs = world.second.as_ref().unwrap().put("disk", &[("name", Value::string("theirs"))]);
+    assert_eq!(&*theirs.0, "disk-1", "an id says nothing elsewhere");
+    for changed in [at("second"), at("second").replace("size = 10", "size = 20")] {
+        let text = world.plan_text(&changed).await;
+        assert_eq!(text, "error:1: disk.d cannot go to another provider\n");
+    }
+    // Under another name it is made there, and the old one is deleted where it is.
+    let moved = at("second").replace("disk.d", "disk.e");
+    world.apply(&moved).await.unwrap();
+    assert!(world.cloud.names("disk").is_empty());
+    assert_eq!(world.second.as_ref().unwrap().names("disk"), ["d", "theirs"]);
+}
