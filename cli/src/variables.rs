@@ -143,6 +143,21 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_declared_is_looked_for() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let environment = |name: &str| {
+            asked.borrow_mut().push(name.to_owned());
+            environment(name)
+        };
+        let names = [Name::from("env")];
+        let given =
+            given(names.iter(), &VariableArgs::default(), Path::new("."), &environment).unwrap();
+        assert_eq!(given.len(), 1);
+        let asked = asked.into_inner();
+        assert!(!asked.is_empty() && asked.iter().all(|name| name.ends_with("ENV")), "{asked:?}");
+    }
+
+    #[test]
     fn a_broken_file_shows_no_secret() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("v.toml"), "a = 1\ntoken = \"hunter2\n").unwrap();

@@ -80,27 +80,37 @@ fn killed_in_the_recovery_again_and_again_it_converges() {
 /// free, and there is nothing to do but what was not done.
 #[test]
 fn killed_at_every_write_the_next_run_takes_the_lock_at_once() {
-    let mut died_at = Vec::new();
-    for write in 1.. {
-        let folder = data();
-        let service = Service::start(folder.path(), &[]);
-        let mut project = Project::with(&volumes(1), &service);
-        project.set("PLUMB_TEST_DIE", &format!("after:{write}"));
-        let died = project.run(&["apply", "-y"]);
-        project.set("PLUMB_TEST_DIE", "");
-        let begin = Instant::now();
-        project.run(&["apply", "-y"]).expect(0);
-        assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
-        assert_eq!(service.names("/networkvolumes"), names(1));
-        if died.code == Some(0) {
-            break;
+    for moment in ["before", "after"] {
+        let mut died_at = Vec::new();
+        let mut sent_by_the_next = Vec::new();
+        for write in 1.. {
+            let folder = data();
+            let service = Service::start(folder.path(), &[]);
+            let mut project = Project::with(&volumes(1), &service);
+            project.set("PLUMB_TEST_DIE", &format!("{moment}:{write}"));
+            let died = project.run(&["apply", "-y"]);
+            project.set("PLUMB_TEST_DIE", "");
+            let sent = service.mutations().len();
+            if (moment, write) == ("before", 1) {
+                assert_eq!(sent, 0, "nothing is called before its record");
+                let plan = project.run(&["plan"]).expect(0);
+                assert!(plan.stdout.contains("1 to create") && !plan.stdout.contains("doubt"));
+            }
+            let begin = Instant::now();
+            project.run(&["apply", "-y"]).expect(0);
+            assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+            assert_eq!(service.names("/networkvolumes"), names(1));
+            if died.code == Some(0) {
+                break;
+            }
+            died_at.push(write);
+            sent_by_the_next.push(service.mutations().len() - sent);
         }
-        died_at.push(write);
-        let mutations = service.mutations().len();
-        project.run(&["apply", "-y"]).expect(0);
-        assert_eq!(service.mutations().len(), mutations, "nothing was left to do");
+        assert!(died_at.len() >= 4, "an apply has more writes than {died_at:?}");
+        if moment == "after" {
+            assert_eq!(sent_by_the_next.last(), Some(&0), "after the last nothing was left to do");
+        }
     }
-    assert!(died_at.len() >= 4, "an apply has more writes than {died_at:?}");
 }
 
 /// Case 11: many creates in flight at the kill; the lists that resolve them do not grow with them.

@@ -21,6 +21,21 @@ async fn what_was_drained_and_works_again_is_drained_again() {
     assert!(world.cloud.names("unit").is_empty());
 }
 
+/// Workers that never end: the wait does, nothing is deleted under them, and the next run goes on.
+#[tokio::test(start_paused = true)]
+async fn what_does_not_drain_in_time_stays_for_the_next_run() {
+    let world = World::new();
+    let spec = "[resource.unit.chat]\nname = \"chat\"\nworkers = 2\n";
+    world.apply(spec).await.unwrap();
+    world.cloud.take_log();
+    world.cloud.strike(0, Fault::StillWaiting);
+    let report = world.apply("[local]\n").await.unwrap();
+    assert_eq!((report.failures.len(), report.summary.deleted), (1, 0), "{report:?}");
+    assert_eq!(world.cloud.take_log(), ["drain unit"], "no delete after it");
+    converges(&world, "[local]\n").await;
+    assert!(world.cloud.names("unit").is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_used_again_is_let_go_of_before_it_goes() {
     let world = World::new();

@@ -169,6 +169,17 @@ fn keys_that_mean_nothing() {
 }
 
 #[test]
+fn names_are_small_letters_of_ascii() {
+    let spec = |name: &str| format!("[resource.value.'{name}']\n");
+    for name in ["A", "aB", "é", "e\u{301}", "а", "ﬁ", "ı", "a b", ""] {
+        let (sources, files) = sources(&spec(name));
+        let (document, diagnostics) = parse(&sources, &files);
+        assert!(diagnostics.has_errors() && document.resources.is_empty(), "{name}");
+    }
+    check(&spec("a-b_1"), "");
+}
+
+#[test]
 fn values_that_are_none() {
     let document = check(
         "[local]\na = 1979-05-27\nb = 99999999999999999999\nc = inf\nd = nan\ne=[1, {x = 07:32:00}]\nf=1_000\ng=0xff\n",
