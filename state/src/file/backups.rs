@@ -76,6 +76,8 @@ fn copy(files: &Files, from: &Path, to: &Path) -> std::io::Result<()> {
     let staged = to.with_added_extension("tmp");
     let file = files.disk.create(&staged)?;
     files.disk.write(&file, &bytes)?;
+    // What it is a copy of has lasted; as the only one that is left, it must as well.
+    files.disk.sync(&file)?;
     files.disk.rename(&staged, to)
 }
 

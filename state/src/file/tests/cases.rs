@@ -1,6 +1,7 @@
 //! What stands in the folder by accident, by hand or by malice.
 
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Mutex;
 
 use super::*;
 
@@ -199,10 +200,9 @@ async fn an_older_state_beside_newer_backups_is_refused() {
 
 #[tokio::test]
 async fn a_backup_of_another_history_is_not_taken_for_ours() {
-    for has_links in [true, false] {
+    for disk in with_and_without_links() {
         let folder = Folder::lived().await;
         folder.write("backups/2.json", "of another history");
-        let disk: Arc<dyn Disk> = if has_links { Arc::new(RealDisk) } else { Arc::new(NoLinks) };
         let store = FileStore::on(disk, folder.path());
         let mut held = store.lock(&holder(), Duration::ZERO).await.unwrap();
         let version = held.loaded().version.clone();
@@ -215,10 +215,9 @@ async fn a_backup_of_another_history_is_not_taken_for_ours() {
 
 #[tokio::test]
 async fn what_was_replaced_by_hand_is_kept_with_and_without_second_names() {
-    for has_links in [true, false] {
+    for disk in with_and_without_links() {
         let folder = Folder::lived().await;
         folder.write("state.json", "garbage");
-        let disk: Arc<dyn Disk> = if has_links { Arc::new(RealDisk) } else { Arc::new(NoLinks) };
         let store = FileStore::on(disk, folder.path());
         store.restore(&holder(), &snapshot(1)).await.unwrap();
         assert_eq!(folder.read("backups/replaced-after-2-state.json"), b"garbage");
@@ -513,15 +512,31 @@ async fn who_looks_while_another_writes_sees_one_moment() {
 
 #[tokio::test]
 async fn without_second_names_backups_are_copies() {
-    let folder = Folder::lived().await;
-    let cipher = Cipher::off();
-    let files = Files { disk: Arc::new(NoLinks), folder: folder.path(), cipher };
-    backups::keep(&files, 2).unwrap();
-    assert_eq!(folder.read("backups/2.json"), folder.read("state.json"));
+    for disk in with_and_without_links() {
+        let folder = Folder::lived().await;
+        let before = folder.read("state.json");
+        let store = FileStore::on(disk, folder.path());
+        let mut held = store.lock(&holder(), Duration::ZERO).await.unwrap();
+        let version = held.loaded().version.clone();
+        held.save(&snapshot(3), &version).await.unwrap();
+        assert_eq!(folder.read("backups/2.json"), before);
+    }
 }
 
-/// A disk like those of cameras.
-struct NoLinks;
+/// A disk as it should be, and those that have no second names, by each of the errors in which systems
+/// say so: it is forbidden, leads to another device, is one too many, is not implemented or not supported.
+fn with_and_without_links() -> Vec<Arc<dyn Disk>> {
+    let without = [1, 18, 31, 38, 95]
+        .map(|errno| Arc::new(NoLinks { errno, synced: Mutex::default() }) as Arc<dyn Disk>);
+    [Arc::new(RealDisk) as Arc<dyn Disk>].into_iter().chain(without).collect()
+}
+
+/// A disk without second names, and what it says of them. What is written there and gets its name was
+/// synced: it may be all that there is of it.
+struct NoLinks {
+    errno: i32,
+    synced: Mutex<Vec<Identity>>,
+}
 
 impl Disk for NoLinks {
     fn read(&self, path: &Path, most: u64) -> std::io::Result<Option<Vec<u8>>> {
@@ -545,14 +560,18 @@ impl Disk for NoLinks {
     }
 
     fn sync(&self, file: &File) -> std::io::Result<()> {
+        self.synced.lock().unwrap().push(identity_of(file)?);
         RealDisk.sync(file)
     }
 
     fn link(&self, _: &Path, _: &Path) -> std::io::Result<()> {
-        Err(ErrorKind::PermissionDenied.into())
+        Err(std::io::Error::from_raw_os_error(self.errno))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> std::io::Result<()> {
+        let is_synced =
+            identity_at(from).is_some_and(|it| self.synced.lock().unwrap().contains(&it));
+        assert!(is_synced || from.extension().is_none_or(|it| it != "tmp"), "{}", from.display());
         RealDisk.rename(from, to)
     }
 
