@@ -42,6 +42,26 @@ pub fn whole(foreign: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// Escapes a line of TOML, so that it stays TOML and says the same: what is hidden can only stand in
+/// a string there.
+pub fn toml(line: &str) -> Cow<'_, str> {
+    if is_harmless(line) && !line.contains('#') {
+        return Cow::Borrowed(line);
+    }
+    let mut safe = String::with_capacity(line.len() + 16);
+    for (index, c) in line.char_indices() {
+        if is_hidden(c) || is_ci_command(&line[index..], &safe) {
+            let _ = match u32::from(c) {
+                short @ 0..=0xffff => write!(safe, "\\u{short:04x}"),
+                long => write!(safe, "\\U{long:08x}"),
+            };
+        } else {
+            safe.push(c);
+        }
+    }
+    Cow::Owned(safe)
+}
+
 /// Escapes a line of a text that is shown as it came, in full length. Where it would begin with
 /// `::`, which a CI system takes for a command behind any number of spaces, it begins otherwise.
 pub fn line(foreign: &str) -> Cow<'_, str> {
@@ -153,6 +173,18 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(line(foreign), safe);
+        }
+    }
+
+    #[test]
+    fn toml_stays_toml() {
+        for (line, safe) in [
+            ("a = 1", "a = 1"),
+            ("a = \"über\"", "a = \"über\""),
+            ("a = \"\u{202e}b\u{e0041}\"", r#"a = "\u202eb\U000e0041""#),
+            ("a = \"##[group]\"", r##"a = "#\u0023[group]""##),
+        ] {
+            assert_eq!(toml(line), safe);
         }
     }
 

@@ -172,10 +172,30 @@ pub(crate) fn drift_objects(page: &mut Page, drift: &[DriftView]) {
             })
             .collect();
         values::table(page, 1, &rows);
-        if let Some(proposal) = &object.proposal {
-            let line = Line::new(1).then("to keep it as it is, write: ", Label::Faint);
-            page.push(line.then(safe::text(proposal), Label::Strong));
+        proposals(page, object.proposal.as_deref().unwrap_or_default());
+    }
+}
+
+/// The longest line that is proposed: nobody copies a longer one from a page.
+const PROPOSAL_MAX: usize = 120;
+
+/// What to write to keep an object as it is, which can be pasted as it stands. What is not shown in
+/// full is not proposed: a part of it would be another value.
+fn proposals(page: &mut Page, proposal: &str) {
+    let mut says = "to keep it as it is, write: ";
+    for line in proposal.lines() {
+        let line = safe::toml(line);
+        if line.chars().count() <= PROPOSAL_MAX {
+            page.push(Line::new(1).then(says, Label::Faint).then(line, Label::Strong));
+        } else {
+            let name = line.split(' ').next().unwrap_or_default();
+            let advice = format!(
+                "{says}`{}` as it is now, which `plumb drift --json` has in full",
+                safe::text(name)
+            );
+            page.push(Line::new(1).then(advice, Label::Faint));
         }
+        says = "and: ";
     }
 }
 

@@ -90,6 +90,17 @@ pub struct Counts {
     pub moved: usize,
     #[serde(rename = "no-op")]
     pub no_op: usize,
+    /// What another run is at right now: it is not changed, and it does not yet agree with the spec.
+    #[serde(skip_serializing_if = "is_none")]
+    pub running: usize,
+    /// What waits until somebody knows what became of a call on it.
+    #[serde(rename = "in-doubt", skip_serializing_if = "is_none")]
+    pub in_doubt: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A change as it may be shown.
@@ -183,7 +194,7 @@ pub struct DriftView {
     pub sensitive: Vec<String>,
     /// The managed attributes that differ.
     pub attributes: Vec<Name>,
-    /// What to write into the spec to keep it as it now is.
+    /// What to write into the spec to keep it as it now is: lines of TOML.
     pub proposal: Option<String>,
     /// The units of numbers, by attribute; see [`PlanView::with_units`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -246,15 +257,11 @@ impl<'a> PlanView<'a> {
         diagnostics: &Diagnostics,
         digest: Option<&Digest>,
     ) -> Self {
-        let mut summary = Counts::default();
-        for change in &plan.changes {
-            summary.add(change.action);
-        }
         Self {
             format: FORMAT,
             aim: Aim::Apply,
             complete: plan.complete && !diagnostics.has_errors(),
-            summary,
+            summary: Counts::of(plan),
             changes: Changes::of_plan(plan, sources),
             drift: plan.drift.iter().map(drift_view).collect(),
             outputs: plan.outputs.iter().map(|(n, o)| (n.to_string(), output_view(n, o))).collect(),
@@ -359,6 +366,21 @@ impl Place {
 }
 
 impl Counts {
+    fn of(plan: &Plan) -> Self {
+        let open: BTreeMap<_, _> =
+            plan.doubts.iter().map(|doubt| (&doubt.address, doubt.running)).collect();
+        let mut counts = Self::default();
+        for change in &plan.changes {
+            let is_open = change.action == Action::NoOp && !change.deposed;
+            match open.get(&change.address).filter(|_| is_open) {
+                Some(true) => counts.running += 1,
+                Some(false) => counts.in_doubt += 1,
+                None => counts.add(change.action),
+            }
+        }
+        counts
+    }
+
     fn add(&mut self, action: Action) {
         let count = match action {
             Action::Create => &mut self.create,

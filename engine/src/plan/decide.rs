@@ -13,7 +13,7 @@ use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::expression::{Expr, Kind};
 use crate::schema::{OnChange, Presence, ReplaceOrder, TypeSchema};
-use crate::spec::ResourceConfig;
+use crate::spec::{ResourceConfig, written};
 use crate::state::Progress;
 use crate::stored;
 use crate::value::{Attributes, Path, Paths, Value};
@@ -329,7 +329,8 @@ fn loss(schema: &TypeSchema, replacing: &BTreeSet<Name>) -> Option<String> {
     None
 }
 
-/// What to write into the spec to keep what changed outside, where the spec gives plain values.
+/// What to write into the spec to keep what changed outside, where the spec gives plain values: TOML,
+/// a line for each.
 pub(super) fn proposal(
     resource: &ResourceConfig,
     drifted: &[Name],
@@ -341,11 +342,8 @@ pub(super) fn proposal(
             let item = resource.attributes.get(name)?;
             let literal = matches!(item.value.expr.kind, Kind::Literal(_));
             let value = live.get(name).filter(|value| literal && !value.holds_sealed())?;
-            // For numbers, texts and yes-or-nos, JSON is TOML.
-            let scalar = !matches!(value, Value::Null) && value.as_items().is_none();
-            (scalar && value.as_map().is_none())
-                .then(|| format!("{name} = {}", stored::to_json(value)))
+            Some(format!("{name} = {}", written::scalar(value)?))
         })
         .collect();
-    (!lines.is_empty()).then(|| lines.join(", "))
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }

@@ -28,6 +28,7 @@ mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod variables;
+pub(crate) mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -633,6 +633,46 @@ fn nothing_to_do_and_incomplete() {
 }
 
 #[test]
+fn what_waits_for_a_call_is_not_counted_as_left_alone() {
+    let doubt = |address: &str, running| Doubt {
+        address: address.parse().unwrap(),
+        running,
+        ..plan().0.doubts.remove(0)
+    };
+    let still = |address: &str| change(address, Action::NoOp, Reason::InSync);
+    let busy = Plan {
+        complete: true,
+        doubts: vec![doubt("disk.a", true), doubt("disk.b", false)],
+        changes: vec![still("disk.a"), still("disk.b"), still("disk.c")],
+        ..Plan::default()
+    };
+    let sources = Sources::default();
+    let view = PlanView::new(&busy, &sources, &Diagnostics::new(), None);
+    let counts = [view.summary.running, view.summary.in_doubt, view.summary.no_op];
+    assert_eq!(counts, [1, 1, 1]);
+}
+
+#[test]
+fn what_is_proposed_can_be_pasted_or_is_named() {
+    let mut drifted = Plan { complete: true, drift: plan().0.drift, ..Plan::default() };
+    let long = "x".repeat(200);
+    drifted.drift[0].proposal =
+        Some(format!("size = 300\nname = \"\u{202e}evil\"\nnote = \"{long}\""));
+    let sources = Sources::default();
+    let view = PlanView::new(&drifted, &sources, &Diagnostics::new(), None);
+    let shown = text(&view, false);
+    let lines: Vec<_> = shown.lines().filter(|line| line.contains(": ")).map(str::trim).collect();
+    assert_eq!(
+        lines[1..],
+        [
+            "to keep it as it is, write: size = 300",
+            r#"and: name = "\u202eevil""#,
+            "and: `note` as it is now, which `plumb drift --json` has in full",
+        ]
+    );
+}
+
+#[test]
 fn many_changes_are_written_in_order() {
     let create = |n| change(&format!("app.v{n:05}"), Action::Create, Reason::NotInState);
     let changes: Vec<Change> = (0..3_000).map(create).collect();
