@@ -7,7 +7,7 @@
 //! next try finds or starts another one. A start that loses the race for the folder's lock ends by
 //! itself.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
@@ -181,18 +181,10 @@ fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
         CommandError::caused(format_args!("cannot start the service in {}", data.display()), &error)
     };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(cannot)?;
-    let log = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(log_file(data))
-        .map_err(cannot)?;
-    let mut command = Command::new(program);
-    // What opens the state is none of the service's business.
-    for name in crate::environment::OPENS_STATE {
-        command.env_remove(name);
-    }
-    command
+    let log = open_log(&log_file(data))?;
+    Command::new(program)
+        .env_clear()
+        .envs(environment())
         .args(["serve", "--until-idle", "--data"])
         .arg(data)
         .stdin(Stdio::null())
@@ -201,6 +193,29 @@ fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
         .process_group(0)
         .spawn()
         .map_err(cannot)
+}
+
+/// Variables of the service's own.
+const OWN_VARIABLES: [&str; 1] = ["PLUMB_SERVICE_KEY"];
+
+/// What the service needs of the environment. It outlives the command, and others find it: whatever
+/// else this user has set, secrets among it, is none of its business.
+fn environment() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
+    let names = service::INHERITED.iter().chain(&OWN_VARIABLES);
+    names.filter_map(|name| Some((*name, std::env::var_os(name)?)))
+}
+
+/// Opens the log to append. Looked at before it is opened, because to open a pipe is to wait for its
+/// other end.
+fn open_log(log: &Path) -> Result<File, CommandError> {
+    let cannot = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot write {}", log.display()), &error)
+            .help("remove it: the service writes it anew")
+    };
+    if log.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(cannot(std::io::Error::other("it is no regular file")));
+    }
+    OpenOptions::new().create(true).append(true).mode(0o600).open(log).map_err(cannot)
 }
 
 /// The port of the last time, so that addresses that outputs and other programs know stay as they
@@ -249,7 +264,7 @@ fn tail(log: &Path) -> Vec<String> {
         if !std::fs::metadata(log)?.is_file() {
             return Ok(Vec::new());
         }
-        let mut file = std::fs::File::open(log)?;
+        let mut file = File::open(log)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
         let mut bytes = Vec::new();
@@ -277,6 +292,15 @@ mod tests {
         let error = connect_with(&data, &program, Duration::from_millis(300)).await.err().unwrap();
         assert!(error.message.contains("no room on disk"), "{}", error.message);
         assert!(error.help.unwrap().contains("plumb serve --data"));
+    }
+
+    #[tokio::test]
+    async fn a_log_that_is_a_pipe_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Command::new("mkfifo").arg(log_file(dir.path())).status().unwrap().success());
+        let error =
+            connect_with(dir.path(), Path::new("/bin/false"), PATIENCE).await.err().unwrap();
+        assert!(error.message.contains("no regular file"), "{}", error.message);
     }
 
     #[tokio::test]

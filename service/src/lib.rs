@@ -37,4 +37,5 @@ pub use quirks::{Quirk, QuirkError};
 pub use server::{Addresses, RunError, Server, StartError, start};
 pub use store::StoreError;
 pub use workers::echo::echo_worker_main;
+pub use workers::environment::INHERITED;
 pub use workers::guard::worker_guard_main;

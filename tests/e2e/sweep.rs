@@ -570,6 +570,11 @@ fn workers_do_not_inherit_secrets() {
     // The service lives as long as a command: one that waits gives the worker time to start.
     let mut waiting = project.spawn(&["job", "run", "endpoint.spy", "{\"a\":1}"]);
     crate::harness::wait_for("the worker", || seen.exists());
+    let serve = std::fs::read(project.path(".plumb/service/serve.json")).unwrap();
+    let serve: serde_json::Value = serde_json::from_slice(&serve).unwrap();
+    // Where the system shows it.
+    let of_service = std::fs::read(format!("/proc/{}/environ", serve["pid"])).unwrap_or_default();
+    hidden("the environment of the service", &of_service, &all_secrets());
     drop(waiting.kill());
     drop(waiting.wait());
     let environment = std::fs::read(&seen).unwrap();

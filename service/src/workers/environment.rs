@@ -7,8 +7,9 @@ use super::fleet::Wanted;
 use super::worker::Worker;
 use crate::options::Options;
 
-/// What a worker inherits from the service; everything else would be a leak.
-const INHERITED: &[&str] = &[
+/// What a worker inherits from the service, and a service that a command starts from the command;
+/// everything else would be a leak.
+pub const INHERITED: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
