@@ -253,12 +253,16 @@ SCENARIOS = {
 PLUMB_ONLY = ["kill-local"]
 
 
-def places(api, remote):
-    """Where state can be."""
-    if remote is not True:
+STATES = [Files.label, Http.label, Postgres.label]
+
+
+def places(api, remote, wanted):
+    """Where state can be, of those that are wanted."""
+    if remote is not True and Files.label in wanted:
         yield Files()
-    if remote is not False:
+    if remote is not False and Http.label in wanted:
         yield Http(api)
+    if remote is not False and Postgres.label in wanted:
         try:
             yield Postgres()
         except FileNotFoundError as error:
@@ -291,7 +295,7 @@ def measure(api, options):
     """Yields rows: fault, tool, where, what, how often, of how many."""
     for key in [key for key in options.only.split(",") if key]:
         scenario, remote, title = SCENARIOS[key]
-        for where in places(api, remote):
+        for where in places(api, remote, options.states.split(",")):
             try:
                 for tool in tools(api, where, key, options.tools.split(",")):
                     api.reset(DELAY)
@@ -329,6 +333,7 @@ def main():
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--only", default=",".join(SCENARIOS))
     parser.add_argument("--tools", default="plumb,terraform")
+    parser.add_argument("--states", default=",".join(STATES), help="where the state is: %(default)s")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rows", help="a file of rows: those of earlier runs are kept, and the new ones added")
     parser.add_argument("--markdown", help="write the table into this file too, between its `<!-- faults -->` lines")
