@@ -3,6 +3,7 @@
 
 use engine::address::Address;
 use engine::journal::IllegalRecord;
+use engine::state::ObjectId;
 use state::StoreError;
 
 /// A run that cannot go on.
@@ -38,6 +39,19 @@ pub enum ApplyError {
     /// A saved plan no longer fits.
     #[error("the plan no longer fits: {0}")]
     Stale(String),
+    /// A saved plan would make an object beside one that came since, of the same name.
+    #[error(
+        "the plan no longer fits: {address} is to be made, and since then there is a {} named \
+         \"{name}\", {object}, which the state does not know", address.block.ty
+    )]
+    Twin {
+        /// What would be made.
+        address: Box<Address>,
+        /// What it is to be called.
+        name: String,
+        /// What is there.
+        object: ObjectId,
+    },
     /// A variable that the saved plan needs is missing or has another value.
     #[error("{0}")]
     Secret(String),

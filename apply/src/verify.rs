@@ -9,7 +9,7 @@ use engine::digest::{Digest, Fingerprint};
 use engine::journal::Record;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
-use engine::plan::{Action, Change, Plan, fitness_digest, is_stable};
+use engine::plan::{Action, Change, Plan, claimed, fitness_digest, is_stable, taken};
 use engine::schema::TypeSchema;
 use engine::spec::variables::environment_name;
 use engine::state::{ObjectId, Snapshot};
@@ -27,8 +27,8 @@ pub async fn look_and_verify(
 ) -> Result<(), ApplyError> {
     let touched = touched(plan);
     let is_chosen = |address: &Address| plan.complete || touched.contains(address);
-    let none = BTreeSet::new();
-    let (mut seen, question) = observe_chosen(snapshot, providers, &none, &is_chosen).await?;
+    let named = named_types(plan, providers);
+    let (mut seen, question) = observe_chosen(snapshot, providers, &named, &is_chosen).await?;
     if let Some(question) = question {
         return Err(question);
     }
@@ -40,6 +40,20 @@ pub async fn look_and_verify(
 fn touched(plan: &Plan) -> BTreeSet<&Address> {
     let changed = plan.changes.iter().filter(|change| change.action != Action::NoOp);
     changed.map(|change| &change.address).chain(plan.base.objects.keys()).collect()
+}
+
+/// The types of what a plan gives a name to: others may have taken it since. The plan listed them, too.
+fn named_types(plan: &Plan, providers: &Providers) -> BTreeSet<(Name, Name)> {
+    let named = plan.changes.iter().filter(|change| {
+        let schema = schema(providers, change);
+        schema.is_some_and(|schema| claimed(change, &schema).is_some())
+    });
+    named.map(|change| (change.provider.clone(), change.address.block.ty.clone())).collect()
+}
+
+fn schema(providers: &Providers, change: &Change) -> Option<Arc<TypeSchema>> {
+    let provider = providers.get(&change.provider)?;
+    provider.schema().types.get(&change.address.block.ty).cloned()
 }
 
 /// The objects that a plan takes over.
@@ -63,6 +77,7 @@ pub fn verify(
     for change in &plan.changes {
         fit.check_change(change)?;
     }
+    fit.check_names()?;
     fit.check_seen()
 }
 
@@ -169,6 +184,35 @@ impl Fit<'_> {
         as_planned(change, &live, &schema, expected)
     }
 
+    /// Nobody has come to bear a name that the plan gives to an object. Most likely it is the object
+    /// itself: made by this plan, from a copy of the folder that has its own state.
+    fn check_names(&self) -> Result<(), ApplyError> {
+        if self.observations.strangers.is_empty() {
+            return Ok(());
+        }
+        let imported: BTreeSet<_> = imports(self.plan)
+            .map(|(address, provider, id)| (provider, &address.block.ty, id))
+            .collect();
+        for change in &self.plan.changes {
+            let Some(schema) = self.schema(change) else { continue };
+            let Some(taken) = taken(change, &schema, self.observations) else { continue };
+            let Change { address, provider, .. } = change;
+            let known = self.plan.base.namesakes.get(address);
+            let is_new = |id: &&ObjectId| {
+                !known.is_some_and(|known| known.contains(*id))
+                    && !imported.contains(&(provider, &address.block.ty, *id))
+            };
+            if let Some(object) = taken.bearers.iter().find(is_new) {
+                return Err(ApplyError::Twin {
+                    address: Box::new(address.clone()),
+                    name: taken.name.to_owned(),
+                    object: object.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// What is to be taken over belongs to nobody, and is as it was.
     fn check_import(&self, change: &Change) -> Result<(), ApplyError> {
         let Change { address, object: Some(id), .. } = change else { return Ok(()) };
@@ -205,8 +249,7 @@ impl Fit<'_> {
     }
 
     fn schema(&self, change: &Change) -> Option<Arc<TypeSchema>> {
-        let provider = self.providers.get(&change.provider)?;
-        provider.schema().types.get(&change.address.block.ty).cloned()
+        schema(self.providers, change)
     }
 }
 

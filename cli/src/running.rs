@@ -21,6 +21,7 @@ use crate::checks::{self, Outcome};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
+use crate::shell;
 use crate::stopping::Stopping;
 use crate::stored;
 use crate::system::System;
@@ -267,6 +268,15 @@ impl From<ApplyError> for CommandError {
             ApplyError::Stale(_) => Self::new(message)
                 .status(Status::Stale)
                 .help("make a new plan, and look at it again"),
+            ApplyError::Twin { address, object, .. } => {
+                Self::new(message).status(Status::Stale).help(format!(
+                    "if this plan was applied in another copy of the folder, go on there: its state \
+                     knows them; else take it over (`plumb import {} {}`), or plan again, and see \
+                     whether a second one is meant",
+                    shell::quoted(&address.to_string()),
+                    shell::quoted(&object.to_string())
+                ))
+            }
             ApplyError::Secret(_) => Self::new(message),
         }
     }

@@ -1,8 +1,10 @@
 //! The text of a spec: its files, read and parsed. What they mean is the engine's to say.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Sources, Span};
+use engine::digest::Digest;
 use engine::spec::{self, BYTES_MAX, Document};
 
 use crate::error::CommandError;
@@ -56,6 +58,16 @@ pub(crate) fn inside(folder: &Path, name: impl AsRef<Path>) -> PathBuf {
 /// Whether a file of this name is part of the spec of its folder.
 pub(crate) fn is_spec_file(name: &str) -> bool {
     name == "plumb.toml" || name.ends_with(".plumb.toml")
+}
+
+/// The digest of the text of a spec: of its files by name, wherever the folder is.
+pub(crate) fn digest(sources: &Sources) -> Digest {
+    let file_name = |path: &str| Some(Path::new(path).file_name()?.to_str()?.to_owned());
+    let files = sources.iter().filter_map(|source| {
+        let name = file_name(&source.path).filter(|name| is_spec_file(name))?;
+        Some((name, Digest::of(source.text.as_bytes())))
+    });
+    Digest::of_json(&files.collect::<BTreeMap<_, _>>())
 }
 
 /// The files of a spec: `plumb.toml` first, the others by name.

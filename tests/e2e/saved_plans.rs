@@ -43,13 +43,68 @@ fn a_plan_that_no_longer_fits_is_refused_and_unrelated_changes_are_not_minded() 
     assert_eq!(service.list("/networkvolumes")[0]["size"], 200);
 }
 
+/// Each copy of the folder has a state of its own, and neither knows of the other's.
+#[test]
+fn a_first_plan_that_is_applied_in_two_copies_of_a_folder_makes_each_object_once() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let (first, second) = (Project::with(SPEC, &service), Project::with(SPEC, &service));
+    first.run(&["plan", "--out", "plan.json"]).expect(0);
+    std::fs::copy(first.path("plan.json"), second.path("plan.json")).unwrap();
+    first.run(&["apply", "plan.json"]).expect(0);
+    let before = service.mutations().len();
+    let refused = second.run(&["apply", "plan.json"]).expect(3).stderr;
+    assert!(refused.contains("named \"chat\""), "{refused}");
+    assert!(refused.contains("plumb import endpoint.chat "), "{refused}");
+    assert_eq!(service.mutations().len(), before, "nothing is called");
+    for (collection, name) in
+        [("/networkvolumes", "models"), ("/templates", "worker"), ("/endpoints", "chat")]
+    {
+        assert_eq!(service.names(collection), [name]);
+    }
+    // The plan says the same of them as the refusal, and they can be taken over.
+    let plan = second.run(&["plan"]);
+    assert!(plan.said().contains("named \"worker\" exists already"), "{}", plan.said());
+    for (address, collection) in [
+        ("network_volume.models", "/networkvolumes"),
+        ("template.worker", "/templates"),
+        ("endpoint.chat", "/endpoints"),
+    ] {
+        let id = service.list(collection)[0]["id"].as_str().unwrap().to_owned();
+        second.run(&["import", address, &id]).expect(0);
+    }
+    let plan = second.run(&["plan"]).expect(0);
+    assert!(plan.said().contains("No changes of resources"), "{}", plan.said());
+}
+
+#[test]
+fn a_name_that_others_bear_is_no_obstacle_to_a_plan_that_was_made_knowing_it() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let spec = SPEC.split("[resource.template").next().unwrap();
+    let project = Project::with(spec, &service);
+    let volume = json!({"name": "models", "size": 10, "dataCenterId": "EU-RO-1"});
+    let make = || assert!(service.request("POST", "/networkvolumes", Some(&volume)).0 < 300);
+    make();
+    let plan = project.run(&["plan", "--out", "plan.json"]).expect(0);
+    assert!(plan.said().contains("a second one of this name will be made"), "{}", plan.said());
+    make();
+    project.run(&["apply", "plan.json"]).expect(3);
+    // One that did not look knows of none.
+    project.run(&["plan", "--no-refresh", "--out", "plan.json"]).expect(0);
+    project.run(&["apply", "plan.json"]).expect(3);
+    project.run(&["plan", "--out", "plan.json"]).expect(0);
+    project.run(&["apply", "plan.json"]).expect(0);
+    assert_eq!(service.names("/networkvolumes"), ["models", "models", "models"]);
+}
+
 #[test]
 fn a_plan_of_another_folder_is_applied_there_or_not_at_all() {
     let project = Project::new("");
     for folder in ["env", "a/b c"] {
         project.write(&format!("{folder}/plumb.toml"), "[resource.value.a]\ninput = 1\n");
         project.run(&["plan", folder, "--out", "p.json"]).expect(0);
-        let refused = project.run(&["apply", "p.json"]).expect(1).stderr;
+        let refused = project.run(&["apply", "p.json"]).expect(3).stderr;
         let command = if folder == "env" {
             "`plumb -C env apply ../p.json`"
         } else {
@@ -64,12 +119,38 @@ fn a_plan_of_another_folder_is_applied_there_or_not_at_all() {
     // A folder that is not below: its name says which it is.
     project.write("one/plumb.toml", "[resource.value.a]\ninput = 1\n");
     project.run(&["-C", "env", "plan", "../one", "--out", "p.json"]).expect(0);
-    let refused = project.run(&["-C", "env", "apply", "p.json"]).expect(1).stderr;
+    let refused = project.run(&["-C", "env", "apply", "p.json"]).expect(3).stderr;
     assert!(refused.contains("folder one"), "{refused}");
     project.run(&["-C", "one", "apply", "../env/p.json"]).expect(0);
     // The folder itself, however it is called, is no other one.
     project.run(&["-C", "env", "plan", ".", "--out", "p.json"]).expect(0);
     project.run(&["-C", "env", "apply", "p.json"]).expect(0);
+}
+
+/// Before there is a state, nothing but the spec says whose plan it is.
+#[test]
+fn the_plan_of_a_first_run_is_applied_in_its_folder_or_in_a_copy_of_it() {
+    let project = Project::new("");
+    let spec = |value: u8| format!("[resource.value.a]\ninput = {value}\n");
+    for (folder, value) in [("dev", 1), ("prod", 2), ("checkout/dev", 1)] {
+        project.write(&format!("{folder}/plumb.toml"), spec(value));
+    }
+    project.run(&["-C", "dev", "plan", "--out", "../p.json"]).expect(0);
+    std::fs::remove_file(project.path("plumb.toml")).unwrap();
+    for (folder, why) in [("prod", "from the spec that is here"), (".", "there is no spec here")] {
+        let file = if folder == "." { "p.json" } else { "../p.json" };
+        let refused = project.run(&["-C", folder, "apply", file]).expect(3).stderr;
+        assert!(refused.contains("a plan of another folder") && refused.contains(why), "{refused}");
+        assert!(!project.path(folder).join(".plumb").exists(), "{folder}");
+    }
+    project.run(&["-C", "checkout/dev", "apply", "../../p.json"]).expect(0);
+    // In its own folder it is what was reviewed, whatever became of the spec.
+    project.write("dev/plumb.toml", spec(3));
+    project.run(&["-C", "dev", "apply", "../p.json"]).expect(0);
+    project.run(&["-C", "dev", "plan", "--out", "../p.json"]).expect(0);
+    let refused = project.run(&["-C", "prod", "apply", "../p.json"]).expect(3).stderr;
+    assert!(refused.contains("there is none here"), "{refused}");
+    assert!(!project.path("prod/.plumb").exists());
 }
 
 #[test]

@@ -16,7 +16,7 @@ use engine::spec::Config;
 use engine::spec::settings::provider_variables;
 use state::Holder;
 
-use super::{plan, saved_plan};
+use super::{plan, plan_origin, saved_plan};
 use crate::args::{Apply, Destroy, PlanFormat, Planning, Running};
 use crate::checks::{self, Outcome, Turns, World};
 use crate::environment;
@@ -246,9 +246,12 @@ async fn of_file(
     refuse_planning(&args.planning)?;
     let saved = saved_plan::read(file)?;
     refuse_variables(&saved.plan, &Folder::new(base, None)?, &args.planning)?;
-    saved_plan::refuse_elsewhere(&saved, base, args.path.as_deref().unwrap_or(file))?;
+    plan_origin::refuse_elsewhere(&saved, base, args.path.as_deref().unwrap_or(file))?;
     let folder = Folder::new(base, None)?;
     let folded = stop.unless(stored::load(&folder)).await?;
+    if folded.first_run {
+        plan_origin::refuse_without_state(&saved, &folder)?;
+    }
     let mut names: BTreeSet<_> = saved.plan.base.providers.keys().cloned().collect();
     names.extend(crate::providers::names(&folded.snapshot));
     let given = (base, &args.planning.selection.variables);

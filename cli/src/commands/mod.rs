@@ -10,6 +10,7 @@ mod job;
 mod output;
 pub(crate) mod plan;
 mod plan_file;
+mod plan_origin;
 mod resolve;
 mod saved_plan;
 mod schema;

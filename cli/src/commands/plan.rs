@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use render::view::PlanView;
 
-use super::{plan_file, saved_plan};
+use super::{plan_file, plan_origin};
 use crate::args::{Plan, PlanFormat};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
@@ -47,8 +47,9 @@ fn keep(base: &Path, args: &Plan, mut made: Made) -> Result<Made, CommandError> 
         made = made.with_digest();
     }
     if let (Some(path), Some(plan)) = (&args.out, &made.plan) {
-        let folder = saved_plan::folder_of(base, args.folder.folder.as_deref())?;
-        plan_file::save(&base.join(path), plan, &made.view(), folder.as_deref())?;
+        let given = args.folder.folder.as_deref();
+        let origin = plan_origin::of(plan, &made.sources, base, given)?;
+        plan_file::save(&base.join(path), plan, &made.view(), origin)?;
     }
     Ok(made)
 }

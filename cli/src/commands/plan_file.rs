@@ -8,6 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use engine::plan::saved::Origin;
 use engine::plan::{Plan, saved};
 use render::view::PlanView;
 use state::disk::{Disk as _, RealDisk};
@@ -111,12 +112,12 @@ pub(super) fn save(
     path: &Path,
     plan: &Plan,
     view: &PlanView<'_>,
-    folder: Option<&str>,
+    origin: Origin,
 ) -> Result<(), CommandError> {
     refuse_exposed(plan)?;
     let view = serde_json::to_value(view)
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
-    let text = saved::write_of(plan, &view, folder);
+    let text = saved::write_of(plan, &view, origin);
     let bytes = environment::cipher()?
         .seal(saved_plan::CONTEXT, text.as_bytes())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;

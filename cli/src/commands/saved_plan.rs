@@ -1,6 +1,6 @@
 //! Plan files, as `apply` and `show` read them.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::saved::{self, SavedPlan};
@@ -8,7 +8,6 @@ use render::view::PlanView;
 
 use crate::environment;
 use crate::error::{CommandError, Status, chain};
-use crate::shell;
 
 /// The largest plan file that is read, in bytes.
 const BYTES_MAX: u64 = 2 << 30;
@@ -39,56 +38,6 @@ pub(super) fn read(path: &Path) -> Result<SavedPlan, CommandError> {
         CommandError::new(format!("{shown}: {}", chain(&error)))
             .help("`plumb plan --out FILE` writes plan files")
     })
-}
-
-/// What a plan file says of the folder that the plan is of, as seen from `base`, unless it is
-/// `base` itself: the end of its path. Where it is may differ from machine to machine.
-pub(super) fn folder_of(base: &Path, given: Option<&Path>) -> Result<Option<String>, CommandError> {
-    let Some(given) = given else { return Ok(None) };
-    let real = |path: &Path| {
-        path.canonicalize().map_err(|error| CommandError::caused("cannot save the plan", &error))
-    };
-    let folder = real(&base.join(given))?;
-    if real(base)? == folder {
-        return Ok(None);
-    }
-    let is_below =
-        given.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-    let end: Option<&str> =
-        if is_below { given.to_str() } else { folder.file_name().and_then(|name| name.to_str()) };
-    let end = end.ok_or_else(|| {
-        CommandError::new("the plan is not saved: its folder has no name that can be written down")
-            .help("make it in the folder: `plumb -C DIR plan --out FILE`")
-    })?;
-    Ok(Some(end.to_owned()))
-}
-
-/// A plan of another folder would leave its state in this one, and the folder would know nothing
-/// of it. `file` is where the plan is, as seen from `base`.
-pub(super) fn refuse_elsewhere(
-    saved: &SavedPlan,
-    base: &Path,
-    file: &Path,
-) -> Result<(), CommandError> {
-    let Some(folder) = &saved.folder else { return Ok(()) };
-    let names = || Path::new(folder).components().filter(|part| *part != Component::CurDir);
-    let here = base.canonicalize().unwrap_or_else(|_| base.to_owned());
-    if here.ends_with(names().collect::<PathBuf>()) {
-        return Ok(());
-    }
-    let place = base.join(names().collect::<PathBuf>());
-    let help = if place.is_dir() {
-        let place = place.strip_prefix(".").unwrap_or(&place).display().to_string();
-        // Seen from there, what is relative to here is so many folders up; what is not stays.
-        let up: PathBuf = names().map(|_| Component::ParentDir).collect();
-        let file = up.join(file).display().to_string();
-        format!("plumb -C {} apply {}", shell::quoted(&place), shell::quoted(&file))
-    } else {
-        "plumb -C DIR apply FILE".to_owned()
-    };
-    let shown = render::safe::text(folder);
-    let message = format!("this is a plan of the folder {shown}, and the current folder is not it");
-    Err(CommandError::new(message).help(format!("apply it there: `{help}`")))
 }
 
 /// What to show of a saved plan: computed from the plan itself, so that nothing is shown that is

@@ -45,9 +45,9 @@ pub trait Scope {
 
     /// The expression that stands for a sensitive root in a residual, where the root itself would
     /// mean nothing at apply: what a local or `each.value` was computed from.
-    fn source(&self, root: &Root) -> Option<Expr> {
+    fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
         let _ = root;
-        None
+        Ok(None)
     }
 
     /// The content of a file that the spec names.
@@ -74,7 +74,9 @@ pub fn residual(expr: &Expr, scope: &dyn Scope) -> Result<Expr, ExprError> {
     let mut evaluator = Evaluator { discloses: true, ..Evaluator::new(scope) };
     let part = evaluator.eval(expr).map_err(|stop| stop.error)?;
     budget::check_result(&part.value, expr.range)?;
-    evaluator.reify(&part, expr.range).map_err(|stop| stop.error)
+    let residual = evaluator.reify(&part, expr.range).map_err(|stop| stop.error)?;
+    budget::check_residual(&residual, expr.range)?;
+    Ok(residual)
 }
 
 /// Why an evaluation ended early.

@@ -32,6 +32,16 @@ pub(super) fn too_many_instances(resource: &ResourceConfig) -> Diagnostic {
         .help("split the spec into several, each with a state of its own")
 }
 
+pub(super) fn too_many_values(span: Option<Span>, place: &str, millions: usize) -> Diagnostic {
+    Diagnostic::error(format!("the plan would hold more than {millions} million values"))
+        .at(span)
+        .label(format!("most of them are in {place}"))
+        .help(
+            "let each resource have the part that it needs, or split the spec into several, each \
+             with a state of its own",
+        )
+}
+
 pub(super) fn evaluation(span: Span, error: &ExprError, address: &Address) -> Diagnostic {
     let diagnostic = Diagnostic::error("expression cannot be evaluated")
         .at(span)

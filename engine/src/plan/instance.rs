@@ -55,8 +55,9 @@ pub(super) fn decide<'a>(
     let enabled = resource.lifecycle.enabled.as_ref();
     let enabled = wanted::flag(enabled, "enabled", &scope, address, diagnostics);
     let is_enabled = enabled != Some(false);
+    let is_evaluated = is_enabled && !planner.planned.spent.is_over();
     let wanted =
-        if is_enabled { wanted::wanted(resource, address, &scope, diagnostics) } else { None };
+        if is_evaluated { wanted::wanted(resource, address, &scope, diagnostics) } else { None };
     let mut flags = decide::flags(resource, &scope, address, diagnostics);
     let current = entry.and_then(|entry| entry.current.as_ref());
     let key = &input.snapshot.seal_key;
@@ -188,13 +189,12 @@ impl Looked<'_, '_> {
     }
 
     fn check(&self, draft: &Draft, is_imported: bool, found: &mut Notes) {
-        let diagnostics = &mut found.diagnostics;
         // An import makes and ends nothing; one that would was refused.
         if !is_imported {
-            guards::check(self.resource, draft, self.flags, diagnostics);
+            guards::check(self.resource, draft, self.flags, &mut found.diagnostics);
         }
         if !is_imported || draft.change.action == Action::Import {
-            names::check_strangers(self.planner.input, draft, diagnostics);
+            names::check_strangers(self.planner.input, draft, found);
         }
     }
 

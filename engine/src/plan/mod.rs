@@ -5,6 +5,7 @@
 //! sealed in `before` and `after`, and [`Change::secrets`] says how apply computes it again. Nothing
 //! may branch on a reason; reasons are for people.
 
+mod budget;
 mod compare;
 mod decide;
 mod diagnostics;
@@ -31,11 +32,12 @@ mod triggers;
 mod uses;
 mod wanted;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use compare::{agree, fitness_digest, is_stable};
 pub use exposed::exposed;
+pub use names::{Taken, claimed, taken};
 pub use planner::{plan, plan_with};
 pub use selection::Selection;
 
@@ -89,6 +91,9 @@ pub struct Base {
     pub accounts: BTreeMap<Name, crate::digest::Fingerprint>,
     /// The digest of the live attributes of every object that the plan touches or refers to.
     pub objects: BTreeMap<Address, Digest>,
+    /// The objects outside the state that bear a name which the plan gives to another object, by
+    /// that one's address. One that is not among them has come since.
+    pub namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
     /// The variables whose values the plan needs again and does not hold, with their fingerprints.
     pub secrets: BTreeMap<Name, crate::digest::Fingerprint>,
 }
@@ -294,7 +299,8 @@ pub struct Drift {
     pub after: Option<Attributes>,
     /// The managed attributes that differ.
     pub attributes: Vec<Name>,
-    /// What to write into the spec to keep it as it now is, if a line says it.
+    /// What to write into the spec to keep it as it now is: TOML, a line for each attribute of which a
+    /// line can say it.
     pub proposal: Option<String>,
 }
 

@@ -3,38 +3,66 @@
 //! Only names that are known are looked at; of the others the API decides. In which order names
 //! pass from one object to the next is for [`super::lower`] to say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::input::PlanInput;
-use super::planner::Draft;
+use super::input::{Observations, PlanInput};
+use super::planner::{Draft, Notes};
 use super::{Action, Change, diagnostics};
 use crate::address::{Address, Name};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::schema::TypeSchema;
 use crate::state::ObjectId;
 
-/// Says where a name is wanted that an object outside the state bears.
-pub(super) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, found: &mut Diagnostics) {
+/// Says where a name is wanted that an object outside the state bears, and remembers which: the plan
+/// is made knowing of those, and of no others.
+pub(super) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, found: &mut Notes) {
     let (change, schema) = (&draft.change, &draft.schema);
-    let Some(name) = taken_name(draft) else { return };
-    // A second bearer of a name that need not be unique is worth a warning only where it is made.
-    let makes = matches!(change.action, Action::Create | Action::Replace);
-    if !makes && !schema.unique_name {
+    let Some(taken) = taken(change, schema, input.observations) else { return };
+    let is_imported = |id: &&ObjectId| is_imported(input, change, id);
+    let bearers: BTreeSet<ObjectId> =
+        taken.bearers.iter().filter(|id| !is_imported(id)).cloned().collect();
+    if bearers.is_empty() {
         return;
     }
-    let key = (change.provider.clone(), schema.name.clone(), Name::from(name));
-    let Some(ids) = input.observations.strangers.get(&key) else { return };
-    let ids: Vec<&ObjectId> = ids.iter().filter(|id| !is_imported(input, change, id)).collect();
-    if ids.is_empty() {
-        return;
-    }
-    let ids = ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let span = span_of(input, draft);
-    found.push(if change.action == Action::Create || !schema.unique_name {
+    let ids = bearers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let (span, name) = (span_of(input, draft), taken.name);
+    found.diagnostics.push(if change.action == Action::Create || !schema.unique_name {
         diagnostics::name_is_taken(span, &change.address, name, schema.unique_name, &ids)
     } else {
         diagnostics::other_bears_name(span, &change.address, name, &ids)
     });
+    found.namesakes.push((change.address.clone(), bearers));
+}
+
+/// A name that a change takes, and objects outside the state bear.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// Who bears it.
+    pub bearers: &'a [ObjectId],
+}
+
+/// The name that a change takes, where it is known and objects outside the state bear it. A second
+/// bearer of a name that need not be unique matters only where it is made.
+pub fn taken<'a>(
+    change: &'a Change,
+    schema: &TypeSchema,
+    observations: &'a Observations,
+) -> Option<Taken<'a>> {
+    if observations.strangers.is_empty() {
+        return None;
+    }
+    let name = claimed(change, schema)?;
+    let key = (change.provider.clone(), schema.name.clone(), Name::from(name));
+    let bearers = observations.strangers.get(&key)?;
+    Some(Taken { name, bearers })
+}
+
+/// The name that a change takes and that nobody else should bear, where it is known.
+pub fn claimed<'a>(change: &'a Change, schema: &TypeSchema) -> Option<&'a str> {
+    let makes = matches!(change.action, Action::Create | Action::Replace);
+    taken_name(change, schema).filter(|_| makes || schema.unique_name)
 }
 
 /// Whether this plan takes the object over: what it is called afterwards, its own change says.
@@ -64,7 +92,9 @@ pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut D
     }
     for ((_, _, name), bearers) in bearers.into_iter().filter(|(_, bearers)| bearers.len() > 1) {
         // It is the one that takes the name that has to give way.
-        let Some(&late) = bearers.iter().rev().find(|draft| taken_name(draft).is_some()) else {
+        let Some(&late) =
+            bearers.iter().rev().find(|draft| taken_name(&draft.change, &draft.schema).is_some())
+        else {
             continue;
         };
         let others: Vec<&Address> = bearers
@@ -82,10 +112,10 @@ pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut D
 }
 
 /// The name that an instance takes with this plan, where it is known.
-fn taken_name(draft: &Draft) -> Option<&str> {
-    let after = name_in(&draft.schema, draft.change.after.as_deref())?;
-    let before = name_in(&draft.schema, draft.change.before.as_deref());
-    match draft.change.action {
+fn taken_name<'a>(change: &'a Change, schema: &TypeSchema) -> Option<&'a str> {
+    let after = name_in(schema, change.after.as_deref())?;
+    let before = name_in(schema, change.before.as_deref());
+    match change.action {
         Action::Create | Action::Replace => Some(after),
         Action::Update | Action::Import if before != Some(after) => Some(after),
         _ => None,

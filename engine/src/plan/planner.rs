@@ -16,8 +16,8 @@ use super::scope::{LocalCache, Planned, SpecScope};
 use super::wanted::{self, Instance};
 use super::{Action, Base, Change, Doubt, Drift, Plan, Use};
 use super::{
-    compare, diagnostics, farewell, imports, lint, lower, names, outputs, removal, selection,
-    triggers, uses,
+    budget, compare, diagnostics, farewell, imports, lint, lower, names, outputs, removal,
+    selection, triggers, uses,
 };
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
@@ -25,7 +25,7 @@ use crate::digest::{Digest, Fingerprint};
 use crate::journal::Record;
 use crate::schema::TypeSchema;
 use crate::spec::ResourceConfig;
-use crate::state::Object;
+use crate::state::{Object, ObjectId};
 use crate::value::Attributes;
 use crate::work::{self, InTurn, Workers};
 
@@ -84,6 +84,8 @@ pub(super) struct Planner<'a> {
     pub(super) handled: FxHashSet<Address>,
     pub(super) drift: Vec<Drift>,
     pub(super) seen: Vec<Record>,
+    /// Who bears the names that are to be taken, outside the state.
+    pub(super) namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
     pub(super) selection: selection::Selection,
     /// The addresses of calls in doubt.
     pub(super) blocked: BTreeMap<Address, Doubt>,
@@ -123,6 +125,8 @@ pub(super) struct Notes {
     pub(super) drift: Vec<Drift>,
     /// What the state takes over without a call.
     pub(super) seen: Vec<Record>,
+    /// Who bears the names that are to be taken, outside the state.
+    pub(super) namesakes: Vec<(Address, BTreeSet<ObjectId>)>,
 }
 
 /// A live object with what the state and refresh know of it.
@@ -145,6 +149,7 @@ impl<'a> Planner<'a> {
             handled: FxHashSet::default(),
             drift: Vec::new(),
             seen: Vec::new(),
+            namesakes: BTreeMap::new(),
             selection: selection::Selection::default(),
             blocked: BTreeMap::new(),
             held: BTreeSet::new(),
@@ -194,11 +199,13 @@ impl<'a> Planner<'a> {
                 // Growing step by step would copy a large list often.
                 self.drafts.reserve(instances.len());
                 open.extend(instances.into_iter().map(|instance| (resource, instance)));
-                if open.len() >= OPEN_MAX {
-                    self.decide(&mut open, workers);
+                if open.len() >= OPEN_MAX && !self.decide(&mut open, workers) {
+                    return;
                 }
             }
-            self.decide(&mut open, workers);
+            if !self.decide(&mut open, workers) {
+                return;
+            }
         }
     }
 
@@ -212,25 +219,36 @@ impl<'a> Planner<'a> {
         instances.unwrap_or_default()
     }
 
-    /// Decides instances that need nothing of one another.
-    fn decide(&mut self, open: &mut Vec<(&'a ResourceConfig, Instance)>, workers: &dyn Workers) {
-        if open.len() < PART * 2 {
-            for (resource, instance) in open.drain(..) {
-                let outcome = instance::decide(self, resource, &instance);
-                self.take(resource, instance.address, outcome);
-            }
-            return;
+    /// Decides instances that need nothing of one another; false where the plan would hold too much.
+    fn decide(
+        &mut self,
+        open: &mut Vec<(&'a ResourceConfig, Instance)>,
+        workers: &dyn Workers,
+    ) -> bool {
+        let outcomes = self.outcomes(open, workers);
+        if self.planned.spent.is_over() {
+            let exceeded = budget::exceeded(self, open);
+            self.diagnostics.push(exceeded);
+            return false;
         }
-        let planner = &*self;
-        let parts: Vec<_> = open.chunks(PART).collect();
-        let decided = work::map(workers, parts.len(), |part| {
-            let instances = parts[part].iter();
-            let decide = instances.map(|(resource, it)| instance::decide(planner, resource, it));
-            decide.collect::<Vec<_>>()
-        });
-        for ((resource, instance), outcome) in open.drain(..).zip(decided.into_iter().flatten()) {
+        for ((resource, instance), outcome) in open.drain(..).zip(outcomes.into_iter().flatten()) {
             self.take(resource, instance.address, outcome);
         }
+        true
+    }
+
+    /// What comes of instances, in parts.
+    fn outcomes(
+        &self,
+        open: &[(&'a ResourceConfig, Instance)],
+        workers: &dyn Workers,
+    ) -> Vec<Vec<Outcome>> {
+        let workers = if open.len() < PART * 2 { &InTurn } else { workers };
+        let parts: Vec<_> = open.chunks(PART).collect();
+        work::map(workers, parts.len(), |part| {
+            let instances = parts[part].iter();
+            instances.map(|(resource, it)| instance::decide(self, resource, it)).collect()
+        })
     }
 
     /// Takes over what came of an instance.
@@ -256,6 +274,7 @@ impl<'a> Planner<'a> {
         self.diagnostics.extend(notes.diagnostics);
         self.drift.extend(notes.drift);
         self.seen.extend(notes.seen);
+        self.namesakes.extend(notes.namesakes);
     }
 
     /// An object of the state as it is live; none when it is confirmed gone.
@@ -308,6 +327,10 @@ impl<'a> Planner<'a> {
         names::check_twice(self.input, &self.drafts, &mut self.diagnostics);
         let steps = lower::lower(&self.drafts, self.input.snapshot, &mut self.diagnostics);
         let outputs = outputs::outputs(&mut self);
+        if self.planned.spent.is_over() && !self.diagnostics.has_errors() {
+            let exceeded = budget::exceeded(&mut self, &[]);
+            self.diagnostics.push(exceeded);
+        }
         let base = self.base();
         let plan = Plan {
             complete: self.input.options.targets.is_empty()
@@ -372,6 +395,7 @@ impl<'a> Planner<'a> {
                 .map(|(name, it)| (name.clone(), Fingerprint::of_digest(it, &snapshot.seal_key)))
                 .collect(),
             objects: self.objects(),
+            namesakes: self.namesakes.clone(),
             secrets: outputs::needed_secrets(self),
         }
     }

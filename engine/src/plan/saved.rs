@@ -4,7 +4,7 @@
 //! made from. No secret: sensitive values are fingerprints, and the expressions that compute them
 //! again name variables. Spans stay outside; a rendered view travels beside the plan for `show`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -25,16 +25,14 @@ pub const FORMAT: &str = "plumb-plan-file/1";
 
 /// Writes a plan. `view` is what `show` prints of it later.
 pub fn write(plan: &Plan, view: &serde_json::Value) -> String {
-    write_of(plan, view, None)
+    write_of(plan, view, Origin::default())
 }
 
-/// The same for a plan of another folder than the one that its maker was in: `folder` is what the
-/// maker called it. Nothing is run by it, so it is no part of the digest.
-pub fn write_of(plan: &Plan, view: &serde_json::Value, folder: Option<&str>) -> String {
+/// The same with the folder that the plan is of.
+pub fn write_of(plan: &Plan, view: &serde_json::Value, origin: Origin) -> String {
     let body = PlanFile::from(plan);
     let digest = digest_of(&body);
-    let (format, folder) = (FORMAT.to_owned(), folder.map(str::to_owned));
-    let file = File { format, digest, folder, plan: body, view: view.clone() };
+    let file = File { format: FORMAT.to_owned(), digest, origin, plan: body, view: view.clone() };
     // Maps have text keys and numbers are finite, so nothing in it can fail to serialise.
     let mut text = serde_json::to_string_pretty(&file).unwrap_or_default();
     text.push('\n');
@@ -50,6 +48,21 @@ fn digest_of(body: &PlanFile) -> Digest {
     Digest::of_json(body)
 }
 
+/// Which folder a plan is of, so that it is not run in another one. What is run does not depend on
+/// it, so it is no part of the digest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// What its maker called the folder, where that was another than the maker's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// Of a first run's plan, whose lineage no state has yet: where the folder is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Digest>,
+    /// Of such a plan: the text of the spec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Digest>,
+}
+
 /// A plan that was read back.
 #[derive(Clone, Debug)]
 pub struct SavedPlan {
@@ -57,8 +70,8 @@ pub struct SavedPlan {
     pub plan: Plan,
     /// What `show` prints of it.
     pub view: serde_json::Value,
-    /// What its maker called the folder that it is of, where that was another than the maker's own.
-    pub folder: Option<String>,
+    /// Which folder it is of.
+    pub origin: Origin,
 }
 
 /// Why a file is not a plan that can be applied.
@@ -99,7 +112,7 @@ pub fn read(text: &str) -> Result<SavedPlan, UnreadablePlan> {
     if let Some(note) = super::lint::lint(&plan).into_iter().next() {
         return Err(UnreadablePlan::NotAPlan(note));
     }
-    Ok(SavedPlan { plan, view: file.view, folder: file.folder })
+    Ok(SavedPlan { plan, view: file.view, origin: file.origin })
 }
 
 /// The same file with the digest that it should have; none if it is no plan file. For tests, which
@@ -120,8 +133,8 @@ struct Head {
 struct File {
     format: String,
     digest: Digest,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    folder: Option<String>,
+    #[serde(flatten)]
+    origin: Origin,
     plan: PlanFile,
     view: serde_json::Value,
 }
@@ -147,6 +160,8 @@ struct BaseFile {
     providers: BTreeMap<Name, Digest>,
     accounts: BTreeMap<Name, Fingerprint>,
     objects: BTreeMap<Address, Digest>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
     secrets: BTreeMap<Name, Fingerprint>,
 }
 
@@ -234,6 +249,7 @@ impl From<&Plan> for PlanFile {
                 providers: base.providers.clone(),
                 accounts: base.accounts.clone(),
                 objects: base.objects.clone(),
+                namesakes: base.namesakes.clone(),
                 secrets: base.secrets.clone(),
             },
             drift: plan.drift.iter().map(DriftFile::from).collect(),
@@ -369,6 +385,7 @@ impl PlanFile {
                 providers: base.providers,
                 accounts: base.accounts,
                 objects: base.objects,
+                namesakes: base.namesakes,
                 secrets: base.secrets,
             },
             drift: self.drift.into_iter().map(DriftFile::drift).collect::<Result<_, _>>()?,

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::budget::{self, Spent};
+
 use crate::address::{Address, Block, Name};
 use crate::expression::evaluate::{self, Scope};
 use crate::expression::visit::roots;
@@ -18,6 +20,8 @@ use crate::value::{Attributes, Datum, Path, Paths, Value};
 /// The planned objects so far, by block.
 #[derive(Default)]
 pub(super) struct Planned<'a> {
+    /// What they and the locals take.
+    pub(super) spent: Spent,
     blocks: FxHashMap<&'a Block, Instances>,
 }
 
@@ -93,14 +97,24 @@ pub(super) struct Each {
 /// What came of the locals that were computed. Who computes one that another is computing meanwhile
 /// gets the same.
 #[derive(Default)]
-pub(super) struct LocalCache(Mutex<BTreeMap<Name, Local>>);
+pub(super) struct LocalCache {
+    values: Mutex<BTreeMap<Name, Local>>,
+    sources: Mutex<BTreeMap<Name, LocalSource>>,
+}
 
 /// A local with the resources it looked at, or why it cannot be computed.
 type Local = Result<(Datum, Set<Address>), String>;
 
+/// What stands for a local in a residual, or why nothing can.
+type LocalSource = Result<Arc<Expr>, String>;
+
 impl LocalCache {
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Name, Local>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn values(&self) -> MutexGuard<'_, BTreeMap<Name, Local>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sources(&self) -> MutexGuard<'_, BTreeMap<Name, LocalSource>> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,11 +140,16 @@ impl<'a> SpecScope<'a> {
         self.touched.take().into_iter().collect()
     }
 
+    /// Accounts for values that were evaluated.
+    pub(super) fn spend(&self, values: usize) {
+        self.planned.spent.add(values);
+    }
+
     fn local(&self, name: &Name) -> Result<Datum, String> {
         if !self.config.locals.contains_key(name) {
             return Err(format!("there is no local `{name}`"));
         }
-        let known = self.locals.known().get(name).cloned();
+        let known = self.locals.values().get(name).cloned();
         let (datum, touched) = match known {
             Some(local) => local?,
             None => self.computed_local(name)?,
@@ -143,27 +162,53 @@ impl<'a> SpecScope<'a> {
     /// stack. Locals are acyclic: the spec's resolution proved it.
     fn computed_local(&self, name: &Name) -> Local {
         let mut last = Err(format!("there is no local `{name}`"));
-        for (name, expr) in self.locals_before(name) {
+        let is_known = |name: &Name| self.locals.values().contains_key(name);
+        for (name, expr) in self.locals_before(name, &is_known) {
             // A scope of its own, so that what the local looks at is known by itself.
             let own = SpecScope::new(self.config, self.planned, self.locals);
+            if self.planned.spent.is_over() {
+                return Err("the plan would hold too many values".to_owned());
+            }
             let datum = evaluate::evaluate(expr, &own).map_err(|error| error.message);
             last = datum.map(|datum| (datum, own.touched()));
-            self.locals.known().insert(name.clone(), last.clone());
+            if let Ok((datum, _)) = &last {
+                self.spend(budget::weight(&datum.value));
+            }
+            self.locals.values().insert(name.clone(), last.clone());
+        }
+        last
+    }
+
+    /// What a local was computed from, with what it refers to filled in. Each local's is found once,
+    /// after those that it refers to: in a chain each one's holds that of all before it.
+    fn local_source(&self, name: &Name) -> LocalSource {
+        if let Some(known) = self.locals.sources().get(name) {
+            return known.clone();
+        }
+        let mut last = Err(format!("there is no local `{name}`"));
+        let is_known = |name: &Name| self.locals.sources().contains_key(name);
+        for (name, expr) in self.locals_before(name, &is_known) {
+            let own = SpecScope::new(self.config, self.planned, self.locals);
+            last = evaluate::residual(expr, &own).map(Arc::new).map_err(|error| error.message);
+            self.locals.sources().insert(name.clone(), last.clone());
         }
         last
     }
 
     /// The locals that one needs and that are not known yet, those first that others need; at the end
     /// itself.
-    fn locals_before(&self, last: &Name) -> Vec<(&'a Name, &'a Expr)> {
+    fn locals_before(
+        &self,
+        last: &Name,
+        is_known: &dyn Fn(&Name) -> bool,
+    ) -> Vec<(&'a Name, &'a Expr)> {
         let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
         let of = |name: &Name| self.config.locals.get_key_value(name);
         let mut open: Vec<_> = of(last).map(|local| (local, false)).into_iter().collect();
         while let Some(((name, local), is_ready)) = open.pop() {
-            let is_known = || name != last && self.locals.known().contains_key(name);
             if is_ready {
                 order.push((name, &local.expr));
-            } else if !is_known() && seen.insert(name) {
+            } else if (name == last || !is_known(name)) && seen.insert(name) {
                 open.push(((name, local), true));
                 roots(&local.expr, &mut |root, _| {
                     if let Root::Local(other) = root {
@@ -232,21 +277,18 @@ impl Scope for SpecScope<'_> {
         }
     }
 
-    fn source(&self, root: &Root) -> Option<Expr> {
+    fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
         use crate::expression::Kind;
-        match root {
-            Root::Local(name) => {
-                let own = SpecScope::new(self.config, self.planned, self.locals);
-                evaluate::residual(&self.config.locals.get(name)?.expr, &own).ok()
-            }
-            Root::EachValue => {
-                let each = self.each.as_ref()?;
+        match (root, self.each) {
+            (Root::Local(name), _) => self.local_source(name).map(|source| Some((*source).clone())),
+            (Root::EachValue, Some(each)) => {
                 let key = Expr::literal(Value::String(each.key.clone()));
                 let own = SpecScope::new(self.config, self.planned, self.locals);
-                let source = evaluate::residual(&each.source, &own).ok()?;
-                Some(Expr::nowhere(Kind::Index(Box::new(source), Box::new(key))))
+                let source =
+                    evaluate::residual(&each.source, &own).map_err(|error| error.message)?;
+                Ok(Some(Expr::nowhere(Kind::Index(Box::new(source), Box::new(key)))))
             }
-            _ => None,
+            _ => Ok(None),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::scope::{Each, SpecScope};
-use super::{diagnostics, triggers};
+use super::{budget, diagnostics, triggers};
 use crate::address::{Address, Name};
 use crate::constraint;
 use crate::diagnostics::Diagnostics;
@@ -184,6 +184,8 @@ pub(super) fn wanted(
             },
         }
     }
+    let secrets = wanted.secrets.values().map(budget::weight_of_expression);
+    scope.spend(budget::weight_of(&wanted.attributes) + secrets.sum::<usize>());
     wanted.dependencies = dependencies(resource, scope, address);
     whole.then_some(wanted)
 }

@@ -115,8 +115,8 @@ impl Scope for PlainScope<'_> {
         Err(format!("only `var` and `local` are known here, not the resource `{block}`"))
     }
 
-    fn source(&self, root: &Root) -> Option<Expr> {
-        if let Root::Local(name) = root { self.locals.source(name) } else { None }
+    fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
+        Ok(if let Root::Local(name) = root { self.locals.source(name) } else { None })
     }
 
     fn file(&self, path: &str) -> Result<Arc<str>, String> {

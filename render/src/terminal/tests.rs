@@ -663,7 +663,7 @@ fn what_is_proposed_can_be_pasted_or_is_named() {
     let shown = text(&view, false);
     let lines: Vec<_> = shown.lines().filter(|line| line.contains(": ")).map(str::trim).collect();
     assert_eq!(
-        lines[1..],
+        lines,
         [
             "to keep it as it is, write: size = 300",
             r#"and: name = "\u202eevil""#,

@@ -80,29 +80,35 @@ fn fatal(range: Range, message: String, help: &str) -> Stop {
 
 /// Refuses a result that nobody could walk, store or read back.
 pub(super) fn check_result(value: &Value, range: Range) -> Result<(), ExprError> {
-    let mut values = 0;
-    let refuse = |message: String, help: &str| {
-        Err(ExprError { range, message, help: Some(help.to_owned()) })
-    };
-    match measure(value, 0, &mut values) {
-        Ok(()) => Ok(()),
-        Err(Excess::Values) => refuse(
+    measure(value, 0, &mut 0).map_err(|excess| refused(&excess, range))
+}
+
+/// The same for what computes a secret again.
+pub(super) fn check_residual(residual: &Expr, range: Range) -> Result<(), ExprError> {
+    let mut nesting = Nesting { tree: 0, brackets: 0, size: 0, values: &mut 0 };
+    nesting.expr(residual).map_err(|excess| refused(&excess, range))
+}
+
+fn refused(excess: &Excess, range: Range) -> ExprError {
+    let (message, help) = match excess {
+        Excess::Values => (
             format!("the value holds more than {VALUES_MAX} values"),
             "make it smaller: refer to the part that is needed",
         ),
-        Err(Excess::Depth) => refuse(
+        Excess::Depth => (
             format!("the value is nested more than {VALUE_DEPTH_MAX} levels deep"),
             "make it flatter",
         ),
-        Err(Excess::Size) => refuse(
+        Excess::Size => (
             format!("what is left to compute after apply has more than {RESIDUAL_SIZE_MAX} parts"),
-            "refer fewer times to what is known only after apply",
+            "refer fewer times to what is secret or known only after apply",
         ),
-        Err(Excess::Residual) => refuse(
+        Excess::Residual => (
             "the expression is nested too deeply once what is known is filled in".to_owned(),
-            "give what is known only after apply fewer computations in a row",
+            "give what is secret or known only after apply fewer computations in a row",
         ),
-    }
+    };
+    ExprError { range, message, help: Some(help.to_owned()) }
 }
 
 enum Excess {

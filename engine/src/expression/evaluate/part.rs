@@ -185,7 +185,9 @@ impl Evaluator<'_> {
         match source {
             Source::Built(expr) => Ok((**expr).clone()),
             Source::Reference(expr) => {
-                let expr = self.replace_root((**expr).clone());
+                let expr = self.replace_root((**expr).clone())?;
+                // What stands for the root may be large, and wherever it is used it is copied.
+                self.budget.steps(size_of(&expr), range)?;
                 // What a local declares sensitive would stand in the residual of an unknown, which
                 // is shown.
                 if self.discloses || !declares(&expr) { Ok(expr) } else { Err(barred(range)) }
@@ -195,20 +197,22 @@ impl Evaluator<'_> {
     }
 
     /// A chain with the expression that the scope gives for its root.
-    fn replace_root(&self, expr: Expr) -> Expr {
+    fn replace_root(&self, expr: Expr) -> Result<Expr, Stop> {
         let range = expr.range;
         let kind = match expr.kind {
             Kind::Attribute(base, name) => {
-                Kind::Attribute(Box::new(self.replace_root(*base)), name)
+                Kind::Attribute(Box::new(self.replace_root(*base)?), name)
             }
-            Kind::Index(base, index) => Kind::Index(Box::new(self.replace_root(*base)), index),
-            Kind::Root(root) => match self.scope.source(&root) {
-                Some(replacement) => return replacement,
-                None => Kind::Root(root),
-            },
+            Kind::Index(base, index) => Kind::Index(Box::new(self.replace_root(*base)?), index),
+            Kind::Root(root) => {
+                match self.scope.source(&root).map_err(|message| stop(range, message, None))? {
+                    Some(replacement) => return Ok(replacement),
+                    None => Kind::Root(root),
+                }
+            }
             other => other,
         };
-        Expr { kind, range }
+        Ok(Expr { kind, range })
     }
 }
 

@@ -87,9 +87,9 @@ impl Scope for World {
         }
     }
 
-    fn source(&self, root: &Root) -> Option<Expr> {
-        (*root == Root::Local("derived".into()))
-            .then(|| parse::residual(r#""${var.secret}!""#).unwrap())
+    fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
+        Ok((*root == Root::Local("derived".into()))
+            .then(|| parse::residual(r#""${var.secret}!""#).unwrap()))
     }
 
     fn file(&self, path: &str) -> Result<Arc<str>, String> {
