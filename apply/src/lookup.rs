@@ -12,7 +12,10 @@ use engine::schema::{Identity, TypeSchema};
 use engine::state::{ObjectId, Snapshot};
 use engine::stored::{Stored, seal_attributes};
 use engine::value::{Attributes, Value};
-use engine::{digest::SealKey, journal::ProgramKind};
+use engine::{
+    digest::{Fingerprint, SealKey},
+    journal::ProgramKind,
+};
 use provider_port::{Error, Kind, Lookup, Object, Provider};
 
 use crate::observe::sensitive;
@@ -58,6 +61,11 @@ pub(crate) fn taken(
         .filter(|(address, entry)| address.block.ty == *ty && entry.provider == started.provider);
     let objects = same.flat_map(|(_, entry)| entry.current.iter().chain(&entry.deposed));
     objects.map(|object| object.id.clone()).collect()
+}
+
+/// The fingerprint of the account that a provider acts for, if it has one.
+pub(crate) fn account_of(provider: &dyn Provider, snapshot: &Snapshot) -> Option<Fingerprint> {
+    provider.account().map(|account| Fingerprint::of_digest(&account, &snapshot.seal_key))
 }
 
 /// Looks up one call.

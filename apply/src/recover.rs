@@ -2,17 +2,21 @@
 //!
 //! It only looks and records. What is left to do afterwards (an unfinished create, a leftover)
 //! appears in the plan as an ordinary change. What cannot be decided stays pending and blocks only
-//! its own address.
+//! its own address: also an absence that another account shows, or that is one of so many that
+//! somebody has to be asked first.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::event::Event;
-use engine::journal::{CallId, Outcome, Pending, Record, Resolution};
+use engine::journal::{CallId, Outcome, Pending, Record, Resolution, Started};
 use engine::schema::TypeSchema;
 use engine::state::Snapshot;
 use futures_util::{StreamExt, stream};
+use provider_port::{Error, Kind, Provider};
 
-use crate::lookup::{Found, Wanted, creates, known, look_up, seen, taken};
+use crate::lookup::{Found, Wanted, account_of, creates, known, look_up, seen, taken};
+use crate::observe::observe;
 use crate::{Host, Providers};
 
 /// How many calls are looked up at once.
@@ -21,6 +25,42 @@ const AT_ONCE: usize = 64;
 /// Looks up every pending call of a snapshot, and returns the records that say what was found, in
 /// the order of the calls. The caller folds them, and appends them if it holds the lock.
 pub async fn recover(
+    snapshot: &Snapshot,
+    providers: &Providers,
+    host: &dyn Host,
+    emit: &(dyn Fn(Event) + Send + Sync),
+) -> Vec<Record> {
+    let records = look_up_all(snapshot, providers, host, emit).await;
+    if is_questionable(snapshot, providers, &records).await {
+        return records.into_iter().filter(|record| !takes_away(record)).collect();
+    }
+    records
+}
+
+/// Whether so much is gone that somebody has to be asked before it leaves the state. The objects of
+/// deletes are meant to be gone, and are no reason to ask; where there is one, they stay as well.
+async fn is_questionable(snapshot: &Snapshot, providers: &Providers, records: &[Record]) -> bool {
+    let is_surprise = |record: &&Record| match record {
+        Record::Resolved { call, .. } if takes_away(record) => {
+            let pending = snapshot.pending.get(call);
+            pending.is_none_or(|pending| !pending.started.ends_its_object())
+        }
+        _ => false,
+    };
+    if !records.iter().any(|record| is_surprise(&record)) {
+        return false;
+    }
+    // The question is asked, in the same way, of whoever looks next; what cannot be seen now is no
+    // proof of anything either.
+    observe(snapshot, providers, &BTreeSet::new()).await.is_err()
+}
+
+/// Whether a record takes an object out of the state.
+fn takes_away(record: &Record) -> bool {
+    matches!(record, Record::Resolved { resolution: Resolution::Gone, .. })
+}
+
+async fn look_up_all(
     snapshot: &Snapshot,
     providers: &Providers,
     host: &dyn Host,
@@ -60,7 +100,12 @@ async fn recover_one(
     emit(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });
     let taken = taken(snapshot, &schema, started);
     let wanted = Wanted { schema: &schema, started, desired: None, taken: &taken };
-    let found = look_up(provider, &wanted).await;
+    let found = match look_up(provider, &wanted).await {
+        Found::Absent if is_elsewhere(started, &**provider, snapshot) => {
+            Found::Unknown(elsewhere())
+        }
+        found => found,
+    };
     emit(Event::RecoveryFinished { address, found: words(&found, creates(started)) });
     let resolution = match found {
         Found::Unknown(_) => return None,
@@ -74,6 +119,17 @@ async fn recover_one(
         }
     };
     Some(Record::Resolved { call, resolution })
+}
+
+/// Whether a call went to another account than the one that is looked at. An older journal does not
+/// say where its calls went.
+fn is_elsewhere(started: &Started, provider: &dyn Provider, snapshot: &Snapshot) -> bool {
+    started.account.is_some() && started.account != account_of(provider, snapshot)
+}
+
+fn elsewhere() -> Error {
+    let why = "it went to another account or address than the one that is looked at";
+    Error::new(Kind::InDoubt, why)
 }
 
 fn words(found: &Found, created: bool) -> String {

@@ -16,6 +16,7 @@ use engine::state::{ObjectId, Snapshot};
 use engine::stored::seal_attributes;
 use engine::value::{Attributes, Datum, Value};
 
+use crate::lookup::account_of;
 use crate::observe::{observe_chosen, observe_imports, sensitive};
 use crate::{ApplyError, Providers};
 
@@ -119,10 +120,10 @@ impl Fit<'_> {
             return stale(format!("the descriptor of provider `{name}` changed"));
         }
         let Some(planned) = base.accounts.get(name) else { return Ok(()) };
-        let account = provider.account();
-        let account = account.map(|own| Fingerprint::of_digest(&own, &self.snapshot.seal_key));
-        if account.as_ref() != Some(planned) {
-            return stale(format!("provider `{name}` acts for another account"));
+        if account_of(&**provider, self.snapshot).as_ref() != Some(planned) {
+            return stale(format!(
+                "provider `{name}` acts for another account or at another address"
+            ));
         }
         Ok(())
     }

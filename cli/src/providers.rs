@@ -254,13 +254,22 @@ impl Described {
         &self,
         environment: Environment<'_>,
     ) -> Result<Configured, CommandError> {
+        self.configure_at(environment, false)
+    }
+
+    /// The same; `at_home` where the environment names the service of the spec's own folder.
+    fn configure_at(
+        &self,
+        environment: Environment<'_>,
+        at_home: bool,
+    ) -> Result<Configured, CommandError> {
         let mut providers = Providers::new();
         let mut missing = Diagnostics::new();
         let mut jobs = None;
         providers.insert(provider_builtin::NAME.into(), Arc::new(Builtin::new()));
         for (name, instance) in &self.instances {
             let provider = instance
-                .configure(environment)
+                .configure_at(environment, at_home)
                 .map_err(|diagnostics| CommandError::new(first(&diagnostics)))?;
             missing.extend(provider.missing().clone());
             if instance.serverless {
@@ -292,7 +301,7 @@ impl Described {
         let service = child_service::connect(&folder.plumb().join("service")).await?;
         output.talk(&(service.describe() + "\n"));
         let overlaid = |name: &str| service.variable(name).or_else(|| environment(name));
-        let configured = self.configure(&overlaid)?;
+        let configured = self.configure_at(&overlaid, true)?;
         Ok(Configured { service: Some(service), ..configured })
     }
 
@@ -307,7 +316,16 @@ impl Described {
 
 impl Instance {
     fn configure(&self, environment: Environment<'_>) -> Result<HttpProvider, Diagnostics> {
-        HttpProvider::configure(self.descriptor.clone(), &self.called(environment))
+        self.configure_at(environment, false)
+    }
+
+    fn configure_at(
+        &self,
+        environment: Environment<'_>,
+        at_home: bool,
+    ) -> Result<HttpProvider, Diagnostics> {
+        let settings = self.called(environment).at_home(at_home && self.serverless);
+        HttpProvider::configure(self.descriptor.clone(), &settings)
     }
 
     /// How it is called, as the spec and the environment say.

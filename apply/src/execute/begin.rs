@@ -18,7 +18,7 @@ use super::{Answer, InFlight, Run};
 use crate::ApplyError;
 use crate::clock::Moment;
 use crate::fill::FillScope;
-use crate::lookup::{Wanted, look_up, taken};
+use crate::lookup::{Wanted, account_of, look_up, taken};
 use crate::observe::sensitive;
 use crate::prepare::{self, Unfit};
 
@@ -164,6 +164,11 @@ impl Run<'_> {
             managed: change.managed.clone(),
             sensitive: change.sensitive.clone(),
             dependencies: change.dependencies.clone(),
+            account: self
+                .input
+                .providers
+                .get(&change.provider)
+                .and_then(|provider| account_of(&**provider, self.session.snapshot())),
             at_ms: self.input.host.now_ms(),
         }
     }

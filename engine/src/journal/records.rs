@@ -208,6 +208,10 @@ pub struct Started {
     /// What the object depends on.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub dependencies: Set<Address>,
+    /// The fingerprint of the account that it goes to: what is not there in another one says
+    /// nothing about this call. None where the provider has no account, and in older journals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Fingerprint>,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
 }

@@ -32,6 +32,9 @@ pub struct Settings<'a> {
     /// Whether the descriptor came with the spec, so that its own addresses are no more to be
     /// believed than those of the spec.
     pub stranger: bool,
+    /// Whether the addresses lead to the service that belongs to the spec's folder, wherever it
+    /// listens this time.
+    pub at_home: bool,
     /// How requests get to servers; none: over the network of this process.
     pub network: Option<Arc<Network>>,
 }
@@ -49,6 +52,7 @@ impl<'a> Settings<'a> {
             allowed_keys: keys.split(',').map(|name| name.trim().to_owned()).collect(),
             timing: Timing::default(),
             stranger: false,
+            at_home: false,
             network: None,
         }
     }
@@ -57,6 +61,13 @@ impl<'a> Settings<'a> {
     #[must_use]
     pub fn stranger(mut self, stranger: bool) -> Self {
         self.stranger = stranger;
+        self
+    }
+
+    /// With the addresses of the service that belongs to the spec's folder.
+    #[must_use]
+    pub fn at_home(mut self, at_home: bool) -> Self {
+        self.at_home = at_home;
         self
     }
 

@@ -16,6 +16,7 @@ use crate::access::{Access, Settings, missing};
 use crate::calls::Caller;
 use crate::descriptor::Descriptor;
 use crate::reading::Subject;
+use crate::secret::Key;
 use crate::shared::Shared;
 
 /// How long an absence must last to be believed on this machine.
@@ -45,10 +46,7 @@ impl HttpProvider {
         if diagnostics.has_errors() {
             return Err(diagnostics);
         }
-        let account = access.key.as_ref().map(|key| {
-            let text = format!("plumb account 1\n{}\n{}", descriptor.name, key.reveal());
-            Digest::of(text.as_bytes())
-        });
+        let account = account(&descriptor, &access, settings.at_home);
         let settle = if access.is_local() { SETTLE_LOCAL } else { descriptor.settle };
         Ok(Self {
             schema: Arc::new(descriptor.schema_at(&access.addresses)),
@@ -80,6 +78,19 @@ impl HttpProvider {
         let message = format!("the provider {} has no resource type `{ty}`", self.descriptor.name);
         Err(Error::new(Kind::Rejected, message))
     }
+}
+
+/// Whose objects calls are about: that of this key, at these addresses, since one key may be good
+/// at several services. The service of the spec's own folder is at another address each time.
+fn account(descriptor: &Descriptor, access: &Access, at_home: bool) -> Option<Digest> {
+    if access.key.is_none() && access.addresses.is_empty() {
+        return None;
+    }
+    let key = access.key.as_ref().map_or("", Key::reveal);
+    let mut text = format!("plumb account 2\n{}\n{key}\n", descriptor.name);
+    let addresses = access.addresses.iter().filter(|_| !at_home);
+    addresses.for_each(|(api, url)| text.extend([api, " ", url.as_str(), "\n"]));
+    Some(Digest::of(text.as_bytes()))
 }
 
 #[async_trait]

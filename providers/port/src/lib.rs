@@ -41,9 +41,9 @@ pub trait Provider: Send + Sync {
     /// Performs one phase: at most one mutating call, then at most one wait.
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error>;
 
-    /// A digest that tells one account from another, from what is known of its key; or none when
-    /// the provider has no account. Addresses stay out of it: the same account may be reached at
-    /// several.
+    /// A digest that tells one account from another, from what is known of its key and of where its
+    /// API is; or none when the provider has no account. What another account shows says nothing
+    /// about the objects of this one.
     fn account(&self) -> Option<Digest> {
         None
     }

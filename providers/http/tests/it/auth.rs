@@ -262,11 +262,10 @@ async fn what_is_missing_is_said_before_and_in_the_call() {
     insta::assert_snapshot!(said.join("\n"), @r#"there is no key for the provider acme Some("set the environment variable ACME_KEY")"#);
     let error = provider.list("thing").await.unwrap_err();
     assert_eq!(error.kind, Kind::Unauthenticated);
-    assert!(provider.account().is_none());
 }
 
 #[tokio::test]
-async fn accounts_are_told_apart_by_key_and_not_by_address() {
+async fn accounts_are_told_apart_by_key_and_by_address() {
     let with = |key: &'static str, url: &'static str| {
         move |name: &str| match name {
             "ACME_KEY" => Some(key.to_owned()),
@@ -275,6 +274,16 @@ async fn accounts_are_told_apart_by_key_and_not_by_address() {
         }
     };
     let account = |key, url| configure(None, &with(key, url)).unwrap().account().unwrap();
-    assert_eq!(account("a", "http://x"), account("a", "http://y"));
-    assert_ne!(account("a", "http://x"), account("b", "http://x"));
+    assert_eq!(account("a", "http://127.0.0.1:1"), account("a", "http://127.0.0.1:1"));
+    assert_ne!(account("a", "http://127.0.0.1:1"), account("b", "http://127.0.0.1:1"));
+    assert_ne!(account("a", "http://127.0.0.1:1"), account("a", "http://127.0.0.1:2"));
+    assert_ne!(account("", "http://127.0.0.1:1"), account("", "http://127.0.0.1:2"), "no key");
+    // The service of a folder listens elsewhere each time, and is the same.
+    let at_home = |url| {
+        let environment = with("a", url);
+        let settings = Settings::new(&environment).at_home(true);
+        let descriptor = descriptor(REST);
+        HttpProvider::configure(descriptor, &settings).unwrap().account().unwrap()
+    };
+    assert_eq!(at_home("http://127.0.0.1:1"), at_home("http://127.0.0.1:2"));
 }
