@@ -1,7 +1,8 @@
 //! Looking up what a call in doubt did: the only way a doubt ends without a person.
 //!
-//! Presence is proof at once. An absence is believed after it has lasted for the provider's settle
-//! time, because a list may be behind.
+//! Presence is proof at once, of what bears a name that was drawn for it alone. An absence is believed
+//! after it has lasted for the provider's settle time, because a list may be behind; and so is the
+//! presence of what bears a name that another object may have borne a moment ago.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -71,11 +72,21 @@ pub(crate) fn account_of(provider: &dyn Provider, snapshot: &Snapshot) -> Option
 /// Looks up one call.
 pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     let first = once(provider, wanted).await;
-    if first != Found::Absent {
+    let is_known = match &first {
+        Found::There(_) => !may_be_another(wanted),
+        Found::Absent => false,
+        Found::Unknown(_) => true,
+    };
+    if is_known {
         return first;
     }
     tokio::time::sleep(provider.settle()).await;
     once(provider, wanted).await
+}
+
+/// Whether what a list shows may be what bore the name before, and is gone since.
+fn may_be_another(wanted: &Wanted<'_>) -> bool {
+    creates(wanted.started) && matches!(wanted.schema.identity, Identity::UniqueName { .. })
 }
 
 async fn once(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {

@@ -73,6 +73,7 @@ impl Run<'_> {
                 let address = step.address.clone();
                 self.session.record(Record::Forgot { address, object })?;
             }
+            self.unwritten.insert(id);
             self.finish_step(id, None, Instant::now());
             return Ok(false);
         };

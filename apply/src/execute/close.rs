@@ -44,7 +44,7 @@ impl Run<'_> {
     /// Steps whose intents could not be written down: nothing was called, so they remain.
     pub(super) fn not_sent(&mut self, steps: Vec<StepId>) {
         for step in steps {
-            self.land(step);
+            self.in_flight.remove(&step);
             self.scheduler.give_back(step);
         }
     }
@@ -52,16 +52,14 @@ impl Run<'_> {
     /// The end of a run that the store ended: what it was about to write down is in doubt, like the
     /// calls whose answers it did not wait for.
     pub(super) fn cut_short(&mut self) {
-        let told = std::mem::take(&mut self.events);
-        let unwritten = told.iter().filter_map(|event| match event {
-            Event::StepFinished { step, .. } | Event::StepFailed { step, .. } => Some(step.clone()),
-            _ => None,
-        });
-        let mut open: BTreeSet<String> = unwritten.collect();
-        open.extend(std::mem::take(&mut self.in_flight).into_keys().map(|step| step.to_string()));
-        let plan = self.input.plan;
-        for step in plan.steps.iter().filter(|step| open.contains(&step.id.to_string())) {
-            self.scheduler.doubt(step.id);
+        let mut open = std::mem::take(&mut self.unwritten);
+        open.extend(std::mem::take(&mut self.in_flight).into_keys());
+        for event in std::mem::take(&mut self.events) {
+            self.tell_unwritten(event, &open);
+        }
+        for id in open {
+            let step = self.scheduler.step(id);
+            self.scheduler.doubt(id);
             let address = step.address.clone();
             self.report.failures.retain(|failure| {
                 failure.address != address || failure.operation != step.operation
@@ -70,7 +68,7 @@ impl Run<'_> {
                 self.report.in_doubt.push(address.clone());
             }
             (self.input.emit)(Event::StepDoubted {
-                step: step.id.to_string(),
+                step: id.to_string(),
                 address,
                 operation: step.operation,
                 reason: "how it ended could not be written down".to_owned(),
@@ -81,6 +79,32 @@ impl Run<'_> {
         self.report.summary = Summary { skipped, cancelled, ..Summary::default() };
         self.count();
         (self.input.emit)(Event::RunFinished(self.report.summary.clone()));
+    }
+
+    /// Tells of the last turn what holds all the same: what was written down, and what failed before any
+    /// call. What was skipped waits for a doubt now, and remains.
+    fn tell_unwritten(&mut self, event: Event, open: &BTreeSet<StepId>) {
+        let plan = self.input.plan;
+        let id = |name: &str| {
+            let step = plan.steps.iter().find(|step| step.id.to_string() == name);
+            step.map(|step| step.id)
+        };
+        match &event {
+            Event::StepSkipped { step, .. } => {
+                if let Some(id) = id(step) {
+                    self.scheduler.give_back(id);
+                    self.report.summary.skipped -= 1;
+                }
+            }
+            Event::StepFinished { step, .. }
+            | Event::StepFailed { step, .. }
+            | Event::StepDoubted { step, .. }
+                if id(step).is_some_and(|id| !open.contains(&id)) =>
+            {
+                (self.input.emit)(event);
+            }
+            _ => {}
+        }
     }
 
     pub(super) fn count(&mut self) {

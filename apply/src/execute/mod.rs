@@ -12,7 +12,7 @@ mod leave;
 mod reveal;
 mod settle;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -145,6 +145,8 @@ struct Run<'a> {
     calls: JoinSet<(StepId, Answer)>,
     in_flight: BTreeMap<StepId, InFlight>,
     busy: BTreeMap<Name, usize>,
+    /// Steps of which something ended in this turn, and no record of that is durable yet.
+    unwritten: BTreeSet<StepId>,
     /// Steps to begin again, with how often they were begun.
     again: Vec<(StepId, usize)>,
     /// The values of sensitive variables, in clear.
@@ -171,6 +173,7 @@ impl<'a> Run<'a> {
             calls: JoinSet::new(),
             in_flight: BTreeMap::new(),
             busy: BTreeMap::new(),
+            unwritten: BTreeSet::new(),
             again: Vec::new(),
             clear: BTreeMap::new(),
             events: Vec::new(),
@@ -251,6 +254,7 @@ impl<'a> Run<'a> {
         let clock = self.input.host.clock();
         let mut since = clock.moment();
         self.session.flush().await?;
+        self.unwritten.clear();
         while calls && since.elapsed() > SEND_WITHIN {
             since = clock.moment();
             self.session.confirm().await?;

@@ -10,9 +10,10 @@ use crate::prepare::Unfit;
 use crate::scheduler::Status;
 
 impl Run<'_> {
-    /// Takes a call out of those under way.
+    /// Takes a call out of those under way, so that its end can be recorded.
     pub(super) fn land(&mut self, id: StepId) -> Option<InFlight> {
         let flight = self.in_flight.remove(&id)?;
+        self.unwritten.insert(id);
         if let Some(busy) = self.busy.get_mut(&flight.started.provider) {
             *busy = busy.saturating_sub(1);
         }

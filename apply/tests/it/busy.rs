@@ -1,6 +1,6 @@
 //! Another way to the cloud, on which calls take long and answers are mixed up.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,11 +21,14 @@ pub(crate) struct Busy {
     pub(crate) shows: Option<ObjectId>,
     /// The run is stopped while it reads, and no answer comes.
     pub(crate) hangs: bool,
+    /// What the first search shows, which is behind.
+    pub(crate) behind: Mutex<Vec<Object>>,
 }
 
 impl Busy {
     pub(crate) fn new(world: &World, waits: Duration) -> Self {
-        Self { cloud: world.cloud.clone(), waits, stop: None, shows: None, hangs: false }
+        let cloud = world.cloud.clone();
+        Self { cloud, waits, stop: None, shows: None, hangs: false, behind: Mutex::default() }
     }
 }
 
@@ -48,7 +51,8 @@ impl Provider for Busy {
     }
 
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
-        self.cloud.find(ty, create).await
+        let behind = std::mem::take(&mut *self.behind.lock().unwrap());
+        if behind.is_empty() { self.cloud.find(ty, create).await } else { Ok(behind) }
     }
 
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {

@@ -21,6 +21,7 @@ mod passwords;
 mod pauses;
 mod pushes;
 mod replaces;
+mod reports;
 mod resolve;
 mod saved_plans;
 #[path = "../support/shapes.rs"]

@@ -1,11 +1,17 @@
 //! Names that only one object may bear: who has them, who takes them, and in which order.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use engine::address::Address;
+use engine::plan::input::Options;
 use engine::state::ObjectId;
+use provider_port::Provider as _;
 use state::Store as _;
 
+use crate::busy::Busy;
 use crate::cloud::Fault;
-use crate::world::World;
+use crate::world::{World, converges};
 
 /// The name that the key is to bear is the id of what is made before it, so no plan knows it.
 const LATE: &str = r#"
@@ -49,6 +55,23 @@ async fn a_lost_create_does_not_take_the_object_of_another_address() {
     assert_eq!(known, ["disk.d disk-2", "key.a key-1"]);
     world.destroy(LATE).await.unwrap();
     assert!(world.cloud.names("key").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_create_does_not_take_what_bore_its_name_a_moment_ago() {
+    let world = World::new();
+    world.apply(FIRST).await.unwrap();
+    let busy = Busy::new(&world, Duration::ZERO);
+    *busy.behind.lock().unwrap() = world.cloud.list("key").await.unwrap();
+    // The old key goes, and the new one's create is lost while lists still show the old one.
+    world.cloud.strike(1, Fault::LostAfter);
+    let other = FIRST.replace("key.a", "key.b");
+    let providers = world.providers_with(Arc::new(busy));
+    world.apply_through(&world.store, &providers, &other, &Options::default()).await.unwrap();
+    let known: Vec<String> =
+        objects(&world).await.iter().map(|(address, id)| format!("{address} {id}")).collect();
+    assert_eq!(known, ["key.b key-2"]);
+    converges(&world, &other).await;
 }
 
 async fn check(world: &World, spec: &str, expected: &str) {

@@ -1,22 +1,24 @@
 //! A cloud, a store and a clock, and what a user does with them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use apply::execute::{Execution, Report, execute};
+use apply::execute::{Execution, Report, execute_anyway};
 use apply::planning::{self, Request};
 use apply::recover::recover;
 use apply::session::{Session, fold};
 use apply::{ApplyError, Clock, Host, Providers};
 use engine::diagnostics::{Diagnostics, Sources};
+use engine::event::Event;
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Options};
 use engine::plan::{Plan, text};
 use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{Given, ResolveInput, resolve};
+use engine::state::Snapshot;
 use engine::work::{InTurn, Workers};
 use state::memory::MemoryStore;
 use state::{Holder, Store};
@@ -74,6 +76,9 @@ pub(crate) struct World {
     pub(crate) stop: CancellationToken,
     /// Who looks at the instances of a large spec.
     pub(crate) workers: &'static dyn Workers,
+    /// What the last run told, and what it reported in the end.
+    pub(crate) told: Arc<Mutex<Vec<Event>>>,
+    pub(crate) report: Mutex<Report>,
 }
 
 /// A spec, resolved.
@@ -94,7 +99,14 @@ impl World {
             variables: BTreeMap::new(),
             stop: CancellationToken::new(),
             workers: &InTurn,
+            told: Arc::default(),
+            report: Mutex::default(),
         }
+    }
+
+    /// The state, with the journal folded in.
+    pub(crate) async fn state(&self) -> Snapshot {
+        fold(self.store.load().await.unwrap(), &self.host).unwrap().snapshot
     }
 
     pub(crate) fn providers(&self) -> Providers {
@@ -231,17 +243,23 @@ impl World {
             .iter()
             .map(|(name, variable)| (name.clone(), variable.value.clone()))
             .collect();
+        let told = self.told.clone();
+        told.lock().unwrap().clear();
         let execution = Execution {
             plan: &plan,
             providers,
             host: &self.host,
             variables: &variables,
             parallelism: None,
-            emit: Arc::new(|_| {}),
+            emit: Arc::new(move |event| told.lock().unwrap().push(event)),
             stop: &self.stop,
             run: "run",
         };
-        let report = execute(&mut session, &execution).await?;
+        let (report, failure) = execute_anyway(&mut session, &execution).await;
+        self.report.lock().unwrap().clone_from(&report);
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
         session.close().await?;
         Ok(report)
     }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
 use engine::address::{Address, Name};
-use engine::journal::{PhaseRef, ProgramKind};
+use engine::journal::{CallId, PhaseRef, ProgramKind};
 use engine::plan::{Action, Change, Plan, Reason, Step};
 use engine::schema::ReplaceOrder;
 use engine::sorted::Set;
@@ -41,9 +41,15 @@ impl From<&Call<'_>> for Asking {
     }
 }
 
+/// For whom a call is, and which it is, as the journal says.
+pub(crate) struct Meant {
+    pub(crate) address: String,
+    pub(crate) call: Option<(usize, CallId)>,
+}
+
 /// Who calls, in the words of a violation.
 #[derive(Clone, Copy)]
-struct Who<'a> {
+pub(crate) struct Who<'a> {
     run: usize,
     call: &'a Asking,
 }
@@ -59,14 +65,14 @@ impl Display for Who<'_> {
 impl Runner {
     /// Checks a mutating call against what is durable, what the plan shows and what is wanted, as
     /// it is sent; returns for whom it is.
-    pub(crate) fn audit(&self, call: &Asking, sent: &Attributes) -> String {
+    pub(crate) fn audit(&self, call: &Asking, sent: &Attributes) -> Meant {
         let plan = self.plan.lock().unwrap().clone();
         let mut sky = lock(&self.sky);
         sky.mutations += 1;
         sky.count("calls");
         let who = Who { run: self.number, call };
         let now = sky.now_ms();
-        let record = sky.open.iter().find(|Intent { run, started, at_ms, ended }| {
+        let record = sky.open.iter_mut().find(|Intent { run, started, at_ms, ended, .. }| {
             *run == self.number
                 && (!ended || now <= at_ms + SEND_WITHIN_MS)
                 && started.phase == call.phase
@@ -74,9 +80,13 @@ impl Runner {
                 && started.object == call.id
                 && started.nonce == call.nonce
         });
-        let Some(Intent { started, .. }) = record.cloned() else {
+        let started = record.map(|intent| {
+            intent.was_sent = true;
+            intent.started.clone()
+        });
+        let Some(started) = started else {
             sky.violation(format!("{who}: no durable record names this call"));
-            return "nobody".to_owned();
+            return Meant { address: "nobody".to_owned(), call: None };
         };
         let address = started.address.to_string();
         let step = plan.as_ref().and_then(|plan| step_of(plan, &started.step));
@@ -88,6 +98,10 @@ impl Runner {
         if !shown {
             sky.violation(format!("{who}: the plan does not show this call"));
         }
+        let change = step.zip(plan.as_ref()).map(|(step, plan)| &plan.changes[step.change]);
+        if let Some(change) = change {
+            self.audit_body(&mut sky, who, call, sent, change);
+        }
         if let Some(id) = &call.id
             && let Some(live) = sky.objects.get(id).cloned()
         {
@@ -97,18 +111,17 @@ impl Runner {
             if let Some(Value::Integer(size)) = sent.get("size")
                 && live.number("size").is_some_and(|own| own > *size)
                 && call.phase.kind == ProgramKind::Update
-                && !sky.disordered
+                && !sky.is_disordered(id)
                 && !self.fenced.load(Ordering::Relaxed)
             {
                 sky.violation(format!("{who}: it would shrink"));
             }
             if call.phase.kind == ProgramKind::Delete {
-                let change = step.zip(plan.as_ref()).map(|(s, plan)| &plan.changes[s.change]);
                 self.audit_delete(&mut sky, who, &address, &live, change);
             }
         }
         self.audit_order(&mut sky, who, call, &started.managed);
-        address
+        Meant { address, call: Some((self.number, started.call)) }
     }
 
     /// What the spec wants as it is, is not deleted.
@@ -162,7 +175,7 @@ impl Runner {
 
     /// What is used is there before its user and after it.
     fn audit_order(&self, sky: &mut Sky, who: Who<'_>, call: &Asking, managed: &Set<Name>) {
-        if sky.disordered || self.fenced.load(Ordering::Relaxed) {
+        if self.fenced.load(Ordering::Relaxed) {
             return;
         }
         let names = |attributes: &Attributes, id: &ObjectId| -> Vec<&'static str> {
@@ -171,14 +184,16 @@ impl Runner {
             used.map(|name| self.room.say(name)).collect()
         };
         if call.phase.kind == ProgramKind::Delete {
-            let Some(id) = call.id.as_ref().filter(|_| call.phase.is_last()) else { return };
+            let id = call.id.as_ref().filter(|id| call.phase.is_last() && !sky.is_disordered(id));
+            let Some(id) = id else { return };
             let own = sky.objects.get(id).and_then(|live| live.owner.clone());
             let Some((address, _)) = own else { return };
             // What is deleted before its successor is made goes under those that use it.
             let order = self.schema.types[&call.ty].replace;
             let under = order == ReplaceOrder::DeleteFirst
                 && self.action_of(&address) == Some(Action::Replace);
-            let user = sky.objects.iter().find(|(user, live)| {
+            let mut users = sky.objects.iter().filter(|(user, _)| !sky.is_disordered(user));
+            let user = users.find(|(user, live)| {
                 let by = names(&live.attributes, id);
                 let left =
                     if by.is_empty() { None } else { self.depends(user, live, &address, &by) };
@@ -195,8 +210,8 @@ impl Runner {
             if !managed.contains(name) || &**used == PUBLIC {
                 continue;
             }
-            let live = sky.objects.get(&ObjectId(used.clone()));
-            if live.is_none() {
+            let id = ObjectId(used.clone());
+            if !sky.objects.contains_key(&id) && !sky.is_disordered(&id) {
                 sky.violation(format!("{who}: {used} is not there"));
             }
         }

@@ -3,13 +3,14 @@
 //! Each is a layer around a port, or a change of what a run is given: product code has no switch
 //! for them.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::address::Name;
-use engine::journal::{Outcome, ProgramKind, Record};
+use engine::journal::{Outcome, ProgramKind, Record, Resolution};
 use engine::plan::{Plan, StepId};
 use engine::schema::{Operation, ProviderSchema, Sends, TypeSchema};
 use engine::state::{Nonce, ObjectId, Snapshot};
@@ -39,6 +40,10 @@ pub(crate) enum Bug {
     ResultBeforeIntent,
     SkipAdopted,
     AdoptAnother,
+    AbsentAtZero,
+    FailuresUnrecorded,
+    ForgetPendingInBetween,
+    LockWaitIgnored,
     // The calls.
     ResendAfterTimeout,
     BelieveUnavailable,
@@ -53,6 +58,7 @@ pub(crate) enum Bug {
     OtherNonceOnTheWire,
     CallBeyondThePlan,
     DeltaInsteadOfValue,
+    ManagedIsChanged,
     // What a run is given.
     SameNonce,
     NoRecovery,
@@ -63,6 +69,10 @@ pub(crate) enum Bug {
     ReverseOrder,
     SkipActivation,
     ForgetDeletes,
+    WatchInSeconds,
+    NobodyIsAsked,
+    StopNotHeeded,
+    VerifyPassesChanges,
     // The wire.
     ResendAfterLoss,
     LostIsNotSent,
@@ -101,53 +111,62 @@ impl Bug {
 /// All of them, each with a seed that shows it.
 pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::SkipStarted, 0),
-    (Bug::SkipFinished, 2),
+    (Bug::SkipFinished, 0),
     (Bug::SkipResolved, 2),
-    (Bug::SwapRecords, 2),
+    (Bug::SwapRecords, 1),
     (Bug::AcknowledgeBeforeDurable, 0),
     (Bug::BelieveFailedWrites, 2),
     (Bug::NoFence, 11),
-    (Bug::LockKeepsNobodyOut, 37),
+    (Bug::LockKeepsNobodyOut, 60),
     (Bug::SnapshotLosesTheTail, 0),
-    (Bug::ForgetPending, 21),
-    (Bug::ForgetWatched, 11),
-    (Bug::ForgetDeposed, 330),
+    (Bug::ForgetPending, 3),
+    (Bug::ForgetWatched, 21),
+    (Bug::ForgetDeposed, 144),
     (Bug::ResultBeforeIntent, 0),
     (Bug::SkipAdopted, 9),
     (Bug::AdoptAnother, 9),
-    (Bug::ResendAfterTimeout, 156),
-    (Bug::BelieveUnavailable, 14),
-    (Bug::NotSentIsDone, 340),
-    (Bug::ThrottledIsDone, 87),
-    (Bug::RefusedDeleteIsDone, 104),
-    (Bug::MatchByName, 87),
+    (Bug::ResendAfterTimeout, 21),
+    (Bug::BelieveUnavailable, 2),
+    (Bug::NotSentIsDone, 34),
+    (Bug::ThrottledIsDone, 14),
+    (Bug::RefusedDeleteIsDone, 186),
+    (Bug::MatchByName, 310),
     (Bug::DeleteByName, 0),
-    (Bug::UpdateByName, 63),
+    (Bug::UpdateByName, 17),
     (Bug::UnreadableIsGone, 417),
-    (Bug::UnlistedIsGone, 12),
+    (Bug::UnlistedIsGone, 47),
     (Bug::OtherNonceOnTheWire, 0),
     (Bug::CallBeyondThePlan, 0),
     (Bug::DeltaInsteadOfValue, 3),
-    (Bug::SameNonce, 5),
+    (Bug::SameNonce, 1),
     (Bug::NoRecovery, 2),
-    (Bug::StalePlan, 20),
+    (Bug::StalePlan, 310),
     (Bug::CreateActive, 42),
     (Bug::NoDrain, 0),
     (Bug::ForgetDependencies, 0),
     (Bug::ReverseOrder, 0),
     (Bug::SkipActivation, 0),
     (Bug::ForgetDeletes, 0),
-    (Bug::ResendAfterLoss, 65),
-    (Bug::LostIsNotSent, 65),
-    (Bug::HtmlIsSuccess, 665),
-    (Bug::InternalIsRefused, 365),
-    (Bug::ErrorsAreRefusals, 983),
+    (Bug::ResendAfterLoss, 137),
+    (Bug::LostIsNotSent, 137),
+    (Bug::HtmlIsSuccess, 587),
+    (Bug::InternalIsRefused, 245),
+    (Bug::ErrorsAreRefusals, 2117),
     (Bug::OnlyTheFirstPage, 11),
     (Bug::NoLeave, 53),
-    (Bug::NoSync, 219),
+    (Bug::NoSync, 79),
     (Bug::NoFolderSync, 79),
     (Bug::TornEndsStay, 303),
     (Bug::ShortWritesAreWrites, 219),
+    (Bug::AbsentAtZero, 21),
+    (Bug::FailuresUnrecorded, 0),
+    (Bug::ForgetPendingInBetween, 3),
+    (Bug::LockWaitIgnored, 10),
+    (Bug::ManagedIsChanged, 1),
+    (Bug::WatchInSeconds, 1428),
+    (Bug::NobodyIsAsked, 379),
+    (Bug::StopNotHeeded, 60),
+    (Bug::VerifyPassesChanges, 310),
 ];
 
 /// The schema that runs see.
@@ -174,9 +193,14 @@ pub(crate) fn schema(bug: Option<Bug>, room: Room) -> Arc<ProviderSchema> {
     Arc::new(schema)
 }
 
-/// The plan that a run executes.
-pub(crate) fn plan(bug: Option<Bug>, plan: &mut Plan) {
+/// The plan that a run executes, which begins at a certain time from a certain state.
+pub(crate) fn plan(bug: Option<Bug>, plan: &mut Plan, state: &Snapshot, now_ms: u64) {
     match bug {
+        Some(Bug::WatchInSeconds) => {
+            let seconds = 30 * 24 * 60 * 60;
+            let old = state.watched.iter().filter(|own| now_ms - own.since_ms > seconds);
+            plan.seen.extend(old.map(|own| Record::Unwatched { nonce: own.nonce.clone() }));
+        }
         Some(Bug::ForgetDependencies) => {
             let owners: Vec<usize> = plan.steps.iter().map(|step| step.change).collect();
             for step in &mut plan.steps {
@@ -215,6 +239,16 @@ pub(crate) fn plan(bug: Option<Bug>, plan: &mut Plan) {
         }
         _ => {}
     }
+}
+
+/// What is verified of a saved plan.
+pub(crate) fn verified(bug: Option<Bug>, plan: &Plan) -> Cow<'_, Plan> {
+    if bug != Some(Bug::VerifyPassesChanges) {
+        return Cow::Borrowed(plan);
+    }
+    let mut plan = plan.clone();
+    plan.changes.retain(|change| change.deposed);
+    Cow::Owned(plan)
 }
 
 /// Steps are found by their place, so those that are left get new numbers.
@@ -380,6 +414,10 @@ impl Provider for BadProvider {
                 }
                 self.inner.perform(&Call { desired: &desired, ..copy(call) }).await
             }
+            Bug::ManagedIsChanged if call.phase.kind == ProgramKind::Update => {
+                let changed: BTreeSet<Name> = call.desired.keys().cloned().collect();
+                self.inner.perform(&Call { changed: &changed, ..copy(call) }).await
+            }
             Bug::NoLeave => {
                 let call = Call { leave: &provider_port::Always, ..copy(call) };
                 self.inner.perform(&call).await
@@ -412,14 +450,20 @@ impl Store for BadStore {
     }
 
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+        let goes_on = match self.bug {
+            Bug::LockKeepsNobodyOut => true,
+            Bug::LockWaitIgnored => !wait.is_zero(),
+            _ => false,
+        };
+        let wait = if self.bug == Bug::LockWaitIgnored { Duration::ZERO } else { wait };
         let held = match self.inner.lock(holder, wait).await {
-            Err(StoreError::Locked(_)) if self.bug == Bug::LockKeepsNobodyOut => {
+            Err(StoreError::Locked(_)) if goes_on => {
                 let loaded = self.inner.load().await?;
                 Box::new(NoLock { loaded })
             }
             held => held?,
         };
-        Ok(Box::new(BadHeld { bug: self.bug, held, kept: Mutex::default() }))
+        Ok(Box::new(BadHeld { bug: self.bug, held, kept: Mutex::default(), is_running: false }))
     }
 
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
@@ -473,11 +517,20 @@ fn adopt_another(record: &mut Record) {
     }
 }
 
+/// An absence was believed when time began.
+fn forget_when(record: &mut Record) {
+    if let Record::Resolved { resolution: Resolution::Absent { at_ms }, .. } = record {
+        *at_ms = 0;
+    }
+}
+
 struct BadHeld {
     bug: Bug,
     held: Box<dyn Held>,
     /// Acknowledged and not yet written.
     kept: Mutex<Vec<Record>>,
+    /// Whether a run began and did not end.
+    is_running: bool,
 }
 
 impl BadHeld {
@@ -487,6 +540,10 @@ impl BadHeld {
             Bug::SkipStarted => records.retain(|r| !matches!(r, Record::Started(_))),
             Bug::SkipFinished => records
                 .retain(|r| !matches!(r, Record::Finished { outcome: Outcome::Done { .. }, .. })),
+            Bug::FailuresUnrecorded => records.retain(|r| {
+                !matches!(r, Record::Finished { outcome: Outcome::NoEffect { .. }, .. })
+            }),
+            Bug::AbsentAtZero => records.iter_mut().for_each(forget_when),
             Bug::SkipResolved => records.retain(|r| !matches!(r, Record::Resolved { .. })),
             Bug::SwapRecords => records.reverse(),
             Bug::SkipAdopted => {
@@ -523,6 +580,13 @@ impl Held for BadHeld {
     }
 
     async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        for record in records {
+            match record {
+                Record::RunOpened { .. } => self.is_running = true,
+                Record::RunClosed { .. } => self.is_running = false,
+                _ => {}
+            }
+        }
         let records = self.spoil(records);
         match self.held.append(&records).await {
             Err(StoreError::Failed { .. }) if self.bug == Bug::BelieveFailedWrites => Ok(()),
@@ -543,6 +607,12 @@ impl Held for BadHeld {
                 newest.map(|address| snapshot.entries.remove(&address));
             }
             Bug::ForgetPending => snapshot.pending.clear(),
+            Bug::ForgetPendingInBetween if self.is_running => snapshot.pending.clear(),
+            Bug::AbsentAtZero => {
+                for watched in snapshot.watched.iter_mut().filter(|watched| !watched.made) {
+                    watched.since_ms = 0;
+                }
+            }
             Bug::ForgetWatched => snapshot.watched.clear(),
             Bug::ForgetDeposed => {
                 for entry in snapshot.entries.values_mut() {

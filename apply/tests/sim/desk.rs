@@ -10,6 +10,7 @@ use engine::state::Snapshot;
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
 
 use crate::runner::Runner;
+use crate::simulation::EPOCH_MS;
 use crate::sky::lock;
 
 /// See the module.
@@ -24,6 +25,9 @@ struct DeskHeld {
     broken: bool,
     /// The number of the next call, by what was read and appended.
     next_call: u64,
+    /// How often something was appended, and how large the journal is said to be since.
+    appends: u64,
+    said_bytes: Option<u64>,
 }
 
 impl DeskHeld {
@@ -54,6 +58,33 @@ impl DeskHeld {
         self.next_call = after(self.next_call, records);
         if let Some((_, _, next_call)) = &mut lock(&self.runner.sky).told {
             *next_call = self.next_call;
+        }
+    }
+
+    /// Every so often the journal is said to have grown so much that the state is saved in between;
+    /// more each time, as it takes ever more.
+    fn grow(&mut self) {
+        self.appends += 1;
+        let Some(every) =
+            self.runner.grows_every.filter(|every| self.appends.is_multiple_of(*every))
+        else {
+            return;
+        };
+        let times = u32::try_from(self.appends / every).unwrap().min(20);
+        self.said_bytes = Some(5_000_000 * 3_u64.pow(times));
+    }
+
+    /// No step begins once the run was asked to stop.
+    fn heeds(&self, records: &[Record]) {
+        let Some(stopped) = *self.runner.stopped_ms.lock().unwrap() else { return };
+        for record in records {
+            if let Record::Started(started) = record
+                && started.at_ms > EPOCH_MS + stopped
+            {
+                let (run, call) = (self.runner.number, started.call);
+                let what = format!("r{run}: {call} begins after the run was asked to stop");
+                lock(&self.runner.sky).violation(what);
+            }
         }
     }
 
@@ -97,7 +128,14 @@ impl Store for Desk {
                 lock(&self.runner.sky).take_over_what(&snapshot);
             }
         }
-        let held = DeskHeld { held, runner: self.runner.clone(), broken: false, next_call };
+        let held = DeskHeld {
+            held,
+            runner: self.runner.clone(),
+            broken: false,
+            next_call,
+            appends: 0,
+            said_bytes: None,
+        };
         if let Some(snapshot) = &held.loaded().snapshot {
             held.told(snapshot);
         }
@@ -140,6 +178,8 @@ impl Held for DeskHeld {
             return Err(failed("no space"));
         }
         self.held.append(records).await?;
+        self.heeds(records);
+        self.grow();
         self.told_records(records);
         {
             let mut sky = lock(&self.runner.sky);
@@ -164,13 +204,16 @@ impl Held for DeskHeld {
         }
         let version = self.held.save(snapshot, expected).await?;
         self.told(snapshot);
+        if self.said_bytes.take().is_some() {
+            lock(&self.runner.sky).count("saves in between");
+        }
         self.runner.note(format_args!("saves serial {}", snapshot.serial));
         self.runner.boundary("after a save").await;
         if fails.is_some() { Err(failed("no answer")) } else { Ok(version) }
     }
 
     fn journal_bytes(&self) -> u64 {
-        self.held.journal_bytes()
+        self.said_bytes.unwrap_or_else(|| self.held.journal_bytes())
     }
 
     async fn release(self: Box<Self>) -> Result<(), StoreError> {

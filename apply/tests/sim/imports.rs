@@ -177,8 +177,9 @@ impl Sky {
         let Some(id) = offered else { return };
         self.note(format_args!("a stranger deletes {id}"));
         self.count("withdrawn offers");
-        self.disordered = true;
+        self.disorder(id.clone());
         self.strangers.remove(&id);
+        self.taken_away.insert(id.clone());
         self.edit(|objects| drop(objects.remove(&id)));
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use engine::plan::agree;
 use engine::plan::live::stored_attributes;
 use engine::state::{Nonce, ObjectId, Progress, Snapshot};
 
@@ -45,7 +46,11 @@ pub(crate) async fn after_run(simulation: &Simulation, number: usize) {
         let pending = snapshot.pending.values();
         nonces.extend(pending.filter_map(|pending| pending.started.nonce.clone()));
     }
+    let shown = simulation.has_secret && simulation.store.shows_a_secret().await;
     let mut sky = lock(&simulation.sky);
+    if shown {
+        sky.violation(format!("run {number}: a secret stands in the state"));
+    }
     if std::mem::take(&mut sky.was_cut) {
         sky.let_go(&ids);
     }
@@ -128,7 +133,8 @@ pub(crate) async fn whole(simulation: &Simulation, spec: &Spec) {
         let schema = &schema.types[&address.block.ty];
         let stored = stored_attributes(&current.attributes, schema).unwrap_or_default();
         for (name, value) in &live.attributes {
-            if stored.get(room.say(name)).is_none_or(|own| own != value) {
+            let own = stored.get(room.say(name));
+            if !own.is_some_and(|own| agree(value, own, &snapshot.seal_key)) {
                 found.push(format!("{address}: `{name}` is not in the state what is live"));
             }
         }

@@ -77,6 +77,12 @@ impl Platter {
         self.folder.path().join("state")
     }
 
+    /// All that is in the files of the folder.
+    pub(crate) fn files(&self) -> Vec<Vec<u8>> {
+        let Ok(files) = std::fs::read_dir(self.folder()) else { return Vec::new() };
+        files.filter_map(|file| std::fs::read(file.ok()?.path()).ok()).collect()
+    }
+
     /// Paths differ from run to run, and traces must not.
     pub(crate) fn without_path(&self, text: &str) -> String {
         text.replace(&self.folder().display().to_string(), "STATE")

@@ -10,7 +10,8 @@ use engine::state::ObjectId;
 use engine::value::Attributes;
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 
-use crate::audit::Asking;
+use crate::audit::{Asking, Meant};
+use crate::keys;
 use crate::runner::Runner;
 use crate::shapes;
 use crate::sky::{LATE_MS, Live, Request, SETTLE_MS, Sky, lock};
@@ -45,7 +46,7 @@ impl Runner {
         let ago = self.behind_ms();
         let objects = lock(&self.sky).ago(ago);
         let own = objects.iter().filter(|(_, live)| &*live.ty == ty);
-        own.filter(|_| !self.strikes("incomplete", self.rates.incomplete))
+        own.filter(|_| ty == keys::TYPE || !self.strikes("incomplete", self.rates.incomplete))
             .map(|(id, live)| self.object(id, live))
             .collect()
     }
@@ -75,6 +76,7 @@ impl Drop for Wire<'_> {
             self.runner.with_rng(|rng| (rng.per_mille(500), rng.below(LATE_MS / 2)));
         if arrives {
             let mut sky = lock(&self.runner.sky);
+            let after = if request.makes_a_key() { after % keys::LATE_MS } else { after };
             let at = sky.now_ms() + after;
             sky.postpone(at, request);
         }
@@ -112,7 +114,11 @@ impl Provider for Cloud {
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
         self.0.look("find").await?;
         let mut found = self.0.listed(ty);
-        found.retain(|object| create.nonce.is(object.attributes["name"].as_str().unwrap()));
+        let own = create.desired.and_then(|desired| desired.get("name")?.as_str());
+        found.retain(|object| {
+            let name = object.attributes["name"].as_str().unwrap();
+            if ty == keys::TYPE { own == Some(name) } else { create.nonce.is(name) }
+        });
         Ok(found)
     }
 
@@ -120,7 +126,7 @@ impl Provider for Cloud {
         let runner = &*self.0;
         runner.die_at("call").await;
         let sent = shapes_sent(runner, call);
-        let address = runner.audit(&Asking::from(call), &sent);
+        let Meant { address, call: number } = runner.audit(&Asking::from(call), &sent);
         let rates = &runner.rates;
         let words = match (call.phase.kind, call.phase.phase) {
             (ProgramKind::Create, 0) => "create",
@@ -150,6 +156,7 @@ impl Provider for Cloud {
             nonce: call.nonce.cloned(),
             sent,
             address,
+            call: number,
             words,
         };
         runner.send(request).await
@@ -158,8 +165,13 @@ impl Provider for Cloud {
 
 impl Runner {
     async fn send(&self, request: Request) -> Result<Reply, Error> {
+        let is_quick = request.makes_a_key();
         let mut wire = Wire { runner: self, request: Some(request) };
-        self.latency().await;
+        if is_quick {
+            self.short_latency().await;
+        } else {
+            self.latency().await;
+        }
         self.die_at("on the wire").await;
         let request = wire.request.take().unwrap();
         drop(wire);
@@ -168,7 +180,7 @@ impl Runner {
             return Err(Self::doubt("no answer"));
         }
         if self.strikes("late", self.rates.late) {
-            let after = self.with_rng(|rng| rng.below(LATE_MS));
+            let after = self.late_by(&request);
             self.note("  late");
             let mut sky = lock(&self.sky);
             let at = sky.now_ms() + after;
@@ -179,7 +191,7 @@ impl Runner {
             let mut sky = lock(&self.sky);
             sky.catch_up();
             let first = self.reply(&mut sky, &request);
-            if self.strikes("doubled", self.rates.doubled) {
+            if !request.makes_a_key() && self.strikes("doubled", self.rates.doubled) {
                 sky.doubles(&request);
                 let second = self.reply(&mut sky, &request);
                 if self.with_rng(|rng| rng.per_mille(500)) { second } else { first }

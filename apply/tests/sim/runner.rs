@@ -13,9 +13,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::dialect::Room;
 use crate::faults::Rates;
+use crate::keys;
+use crate::report::Tale;
 use crate::rng::Rng;
 use crate::schedule::{Narrow, Spec};
-use crate::sky::{STALE_MS, Shared, lock};
+use crate::sky::{LATE_MS, Request, STALE_MS, Shared, VERY_LATE_MS, lock};
 
 /// A process.
 pub(crate) struct Runner {
@@ -35,15 +37,21 @@ pub(crate) struct Runner {
     /// How often a fault of each class struck.
     pub(crate) struck: Mutex<BTreeMap<&'static str, u64>>,
     boundaries: AtomicU64,
+    /// After every so many writes of records the journal is taken for too long.
+    pub(crate) grows_every: Option<u64>,
     crash_at: Option<u64>,
     pause: Option<(u64, u64)>,
     paused_until: Mutex<Option<Instant>>,
     pub(crate) dead: AtomicBool,
     pub(crate) fenced: AtomicBool,
+    /// When it was asked to stop, by the world's time.
+    pub(crate) stopped_ms: Mutex<Option<u64>>,
     pub(crate) crashed: Notify,
     /// Told when it is stopped, dies or ends, whatever comes first.
     pub(crate) out: Notify,
     pub(crate) plan: Mutex<Option<Arc<Plan>>>,
+    /// What it tells of its steps.
+    pub(crate) tale: Arc<Mutex<Tale>>,
     pub(crate) schema: Arc<ProviderSchema>,
 }
 
@@ -63,14 +71,17 @@ impl Runner {
             rng: Mutex::new(Rng::new(seed)),
             struck: Mutex::default(),
             boundaries: AtomicU64::new(0),
+            grows_every: None,
             crash_at: None,
             pause: None,
             paused_until: Mutex::new(None),
             dead: AtomicBool::new(false),
             fenced: AtomicBool::new(false),
+            stopped_ms: Mutex::new(None),
             crashed: Notify::new(),
             out: Notify::new(),
             plan: Mutex::new(None),
+            tale: Arc::default(),
             schema: room.schema(),
         }
     }
@@ -110,6 +121,13 @@ impl Runner {
             }
         });
         bytes
+    }
+
+    /// Somebody asks it to stop.
+    pub(crate) fn asked_to_stop(&self) {
+        let now = lock(&self.sky).now_ms();
+        *self.stopped_ms.lock().unwrap() = Some(now);
+        self.note("is asked to stop");
     }
 
     /// A place where the process can die, or stand still.
@@ -173,9 +191,27 @@ impl Runner {
         if stale { self.with_rng(|rng| rng.below(STALE_MS)) } else { 0 }
     }
 
+    /// How long a request is under way whose client gave up. What makes something may show after
+    /// weeks, when a queue was cleared or a backup was put back; its one-time name is looked for as long.
+    pub(crate) fn late_by(&self, request: &Request) -> u64 {
+        self.with_rng(|rng| {
+            let after = rng.below(LATE_MS);
+            match request.creates && rng.per_mille(200) {
+                _ if request.makes_a_key() => after % keys::LATE_MS,
+                true => rng.below(VERY_LATE_MS),
+                false => after,
+            }
+        })
+    }
+
     pub(crate) async fn latency(&self) {
         let slow = self.strikes("slow", self.rates.slow);
         let ms = self.with_rng(|rng| rng.below(if slow { 60_000 } else { 400 }));
+        sleep(Duration::from_millis(ms)).await;
+    }
+
+    pub(crate) async fn short_latency(&self) {
+        let ms = self.with_rng(|rng| rng.below(400));
         sleep(Duration::from_millis(ms)).await;
     }
 }

@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use crate::dialect::Room;
 use crate::faults::Rates;
 use crate::imports::{self, Offer, Place};
+use crate::keys::{self, Keys};
 use crate::rng::Rng;
+use crate::secrets;
 
 /// A spec: what is wanted, in the shapes of the cloud.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +23,14 @@ pub(crate) struct Spec {
     pub(crate) fleet_workers: u64,
     /// What is to be taken over: where to, and the id.
     pub(crate) imports: BTreeMap<Place, String>,
+    /// What is known by its own name.
+    pub(crate) keys: Keys,
+    /// The secret of all units, by its number.
+    pub(crate) secret: Option<u64>,
+    /// Whether the ids of units are outputs.
+    pub(crate) outputs: bool,
+    /// Whether a reference to nothing of ours is left out, where it can be given another value.
+    pub(crate) leaves_out: bool,
     /// The largest size so far: a disk that comes back may still be there, and cannot shrink.
     pub(crate) largest: u64,
 }
@@ -54,6 +64,8 @@ pub(crate) struct Wanted {
     pub(crate) numbers: BTreeMap<&'static str, u64>,
     pub(crate) references: BTreeMap<&'static str, String>,
 }
+
+const HOUR_MS: u64 = 60 * 60 * 1_000;
 
 const ZONES: [&str; 2] = ["eu", "us"];
 const KINDS: [&str; 3] = ["thin", "full", "odd"];
@@ -209,6 +221,18 @@ impl Spec {
         for key in &self.fleet {
             push(&|spec| spec.fleet.retain(|own| own != key));
         }
+        for key in self.keys.keys() {
+            push(&|spec| spec.keys.retain(|own, _| own != key));
+        }
+        push(&|spec| spec.secret = None);
+        push(&|spec| spec.outputs = false);
+        push(&|spec| spec.leaves_out = false);
+        all.retain(|smaller| smaller != self);
+        let mut push = |edit: &dyn Fn(&mut Self)| {
+            let mut spec = self.clone();
+            edit(&mut spec);
+            all.push(spec);
+        };
         for place in self.imports.keys() {
             push(&|spec| drop(spec.imports.remove(place)));
         }
@@ -238,6 +262,7 @@ impl Spec {
             writeln!(out, "{workers_are} = {}", own.workers).unwrap();
             match own.disk {
                 Some(key) => writeln!(out, "{disk_id} = \"${{{disk}.d{key}.id}}\"").unwrap(),
+                None if self.leaves_out => {}
                 None => out.push_str(no_disk(room)),
             }
             match own.image {
@@ -245,6 +270,7 @@ impl Spec {
                 None => out.push_str(unused(room)),
             }
             out.push_str(hardware(room));
+            out.push_str(&self.secret_line(room));
         }
         if !self.fleet.is_empty() {
             write!(
@@ -261,8 +287,19 @@ impl Spec {
             out.push_str(unused(room));
             out.push_str(hardware(room));
         }
+        self.key_blocks(room, &mut out);
+        self.output_blocks(room, &mut out);
+        self.secret_block(room, &mut out);
         self.import_blocks(room, &mut out);
         out
+    }
+
+    /// An output for each unit: its id.
+    fn output_blocks(&self, room: Room, out: &mut String) {
+        let unit = room.say("unit");
+        for key in self.units.keys().filter(|_| self.outputs) {
+            writeln!(out, "[output.u{key}]\nvalue = \"${{{unit}.u{key}.id}}\"").unwrap();
+        }
     }
 
     /// What must be live once all is well, by address.
@@ -296,6 +333,7 @@ impl Spec {
             all.insert(format!("{unit}.fleet[\"{key}\"]"), user);
             all.insert(own, wanted_disk(&name, 10, room.say("eu")));
         }
+        all.extend(self.wanted_keys(room));
         all
     }
 }
@@ -345,8 +383,12 @@ pub(crate) struct RunPlan {
     pub(crate) saved_for_ms: Option<u64>,
     /// What another runner does meanwhile.
     pub(crate) other: Option<Other>,
+    /// At which boundary that one dies.
+    pub(crate) other_crash_at: Option<u64>,
     /// What a stranger does before it.
     pub(crate) meddling: Option<Meddling>,
+    /// After every so many writes of records the journal is taken for too long, and the state saved.
+    pub(crate) grows_every: Option<u64>,
     /// How many objects a stranger deletes at once.
     pub(crate) deletes: usize,
     /// What strangers have made by then, for whoever wants it.
@@ -428,16 +470,30 @@ impl Schedule {
             runs.push(run);
         }
         imports::draw(seed, &mut runs);
-        // More than three objects that are gone at once are a question that a person must answer.
+        keys::draw(seed, &mut runs);
+        secrets::draw(seed, &mut runs);
+        draw_details(seed, &mut runs);
+        // Many objects that are gone at once are a question that a person must answer.
         if runs.iter().all(|run| run.withdraws.is_none()) {
             let mut own = Rng::new(Rng::new(seed ^ 0xde1).next());
             for run in &mut runs {
-                run.deletes = 1 + own.index(3);
+                let most = if own.per_mille(300) { 10 } else { 3 };
+                run.deletes = 1 + own.index(most);
             }
         }
         let room = if seed % 6 == 5 { Room::Http } else { Room::Port };
         let store = if seed % 14 == 9 { StoreKind::File } else { StoreKind::Memory };
         Self { room, store, runs }
+    }
+}
+
+/// Outputs, and references that are left out, with dice of their own.
+fn draw_details(seed: u64, runs: &mut [RunPlan]) {
+    let mut rng = Rng::new(Rng::new(seed ^ 0x0b7).next());
+    let outputs = rng.per_mille(300);
+    for run in runs {
+        run.spec.outputs = outputs && rng.per_mille(900);
+        run.spec.leaves_out = rng.per_mille(200);
     }
 }
 
@@ -482,6 +538,14 @@ impl RunPlan {
         let mut own = Rng::new(seed ^ 0x9a7);
         let which = if own.per_mille(500) { Narrow::Target } else { Narrow::Exclude };
         let narrow = own.per_mille(150).then(|| (which, own.index(64)));
+        let grows_every = own.per_mille(150).then(|| own.between(1, 6));
+        // Nobody looks for so long that what is only looked for seconds or an hour is forgotten.
+        let long = own.per_mille(100).then(|| own.between(1, 240) * HOUR_MS);
+        let other_crash_at = own.per_mille(300).then(|| own.between(1, 90));
+        let crash_at = rng.per_mille(500).then(|| rng.between(1, 90));
+        let stop_after_ms = rng.per_mille(100).then(|| rng.below(15_000));
+        let saved_for_ms = rng.per_mille(150).then(|| *rng.pick(&[0, 5_000, 60_000]));
+        let idle_ms = *rng.pick(&[0, 100, 3_000, 30_000, 200_000]);
         Self {
             spec,
             destroy,
@@ -490,16 +554,18 @@ impl RunPlan {
             parallelism,
             seed,
             rates,
-            crash_at: rng.per_mille(500).then(|| rng.between(1, 90)),
-            stop_after_ms: rng.per_mille(100).then(|| rng.below(15_000)),
-            saved_for_ms: rng.per_mille(150).then(|| *rng.pick(&[0, 5_000, 60_000])),
+            crash_at,
+            stop_after_ms,
+            saved_for_ms,
             other,
+            other_crash_at,
             meddling,
+            grows_every,
             deletes: 1,
             offers: Vec::new(),
             withdraws: None,
             by_command: false,
-            idle_ms: *rng.pick(&[0, 100, 3_000, 30_000, 200_000]),
+            idle_ms: long.unwrap_or(idle_ms),
         }
     }
 }

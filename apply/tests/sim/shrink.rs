@@ -51,6 +51,9 @@ fn candidates(schedule: &Schedule) -> Vec<Schedule> {
         if run.other.is_some() {
             push(&|schedule| schedule.runs[number].other = None);
         }
+        if run.other_crash_at.is_some() {
+            push(&|schedule| schedule.runs[number].other_crash_at = None);
+        }
         if run.narrow.is_some() {
             push(&|schedule| schedule.runs[number].narrow = None);
         }
@@ -59,6 +62,9 @@ fn candidates(schedule: &Schedule) -> Vec<Schedule> {
         }
         if !run.offers.is_empty() {
             push(&|schedule| drop(schedule.runs[number].offers.pop()));
+        }
+        if run.grows_every.is_some() {
+            push(&|schedule| schedule.runs[number].grows_every = None);
         }
         if run.deletes > 1 {
             push(&|schedule| schedule.runs[number].deletes = 1);

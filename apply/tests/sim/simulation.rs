@@ -5,20 +5,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use apply::execute::{Execution, Report, execute};
+use apply::execute::{Execution, Report, execute_anyway};
 use apply::observe::observe;
 use apply::planning::{self, Request};
 use apply::recover::recover;
 use apply::session::{Session, fold};
 use apply::verify::verify;
 use apply::{ApplyError, Clock, Host, Providers};
+use engine::diagnostics::Diagnostics;
 use engine::graph::Graph;
-use engine::plan::Plan;
+use engine::journal::Record;
 use engine::plan::input::{Mode, Options, Target};
+use engine::plan::{Action, Plan};
 use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{ResolveInput, resolve};
-use engine::state::ObjectId;
+use engine::state::{ObjectId, Snapshot};
 use engine::work::InTurn;
 use state::file::FileStore;
 use state::memory::MemoryStore;
@@ -29,18 +31,22 @@ use tokio_util::sync::CancellationToken;
 use crate::bugs::{self, Bug};
 use crate::desk::Desk;
 use crate::dialect::Room;
-use crate::imports;
 use crate::invariants;
+use crate::keys;
 use crate::platter::{Platter, Spindle};
 use crate::port::Cloud;
+use crate::report::{Ended, is_success};
 use crate::rng::Rng;
 use crate::runner::Runner;
 use crate::schedule::{Meddling, Narrow, Other, RunPlan, Schedule, Spec, StoreKind};
 use crate::sky::{LATE_MS, Shared, Sky, lock};
-use crate::wire;
+use crate::{secrets, wire};
 
 /// Longer than all that can happen in one schedule: what still runs then is stuck.
-const STUCK: Duration = Duration::from_hours(20 * 24);
+const STUCK: Duration = Duration::from_hours(200 * 24);
+
+/// When a schedule begins: a day of our time, in milliseconds since 1970.
+pub(crate) const EPOCH_MS: u64 = 1_790_000_000_000;
 
 /// What one simulation showed.
 #[derive(Debug)]
@@ -71,6 +77,7 @@ pub(crate) fn simulate(schedule: &Schedule, bug: Option<Bug>, verbose: bool) -> 
             sky: Arc::new(std::sync::Mutex::new(Sky::new(schedule.room, verbose))),
             store: Place::new(schedule.store),
             bug,
+            has_secret: schedule.runs.iter().any(|run| run.spec.secret.is_some()),
             prepared: std::sync::Mutex::default(),
         };
         let whole = simulation.whole(schedule);
@@ -91,6 +98,8 @@ pub(crate) struct Simulation {
     pub(crate) sky: Shared,
     pub(crate) store: Place,
     pub(crate) bug: Option<Bug>,
+    /// Whether any of its specs has a secret.
+    pub(crate) has_secret: bool,
     /// Specs that were read: each is read once, however many runs it has.
     prepared: std::sync::Mutex<Vec<(Spec, Prepared)>>,
 }
@@ -110,7 +119,7 @@ impl Place {
     }
 
     /// The store as a process has it.
-    fn of(&self, runner: &Arc<Runner>, bug: Option<Bug>) -> Box<dyn Store> {
+    pub(crate) fn of(&self, runner: &Arc<Runner>, bug: Option<Bug>) -> Box<dyn Store> {
         match self {
             Self::Memory(store) => Box::new(store.clone()),
             Self::Disk(platter) => {
@@ -125,6 +134,18 @@ impl Place {
         match self {
             Self::Memory(store) => store.load().await,
             Self::Disk(platter) => FileStore::new(platter.folder()).load().await,
+        }
+    }
+
+    /// Whether a secret stands in anything that is kept.
+    pub(crate) async fn shows_a_secret(&self) -> bool {
+        match self {
+            Self::Memory(store) => {
+                let loaded = store.load().await.unwrap();
+                let kept = serde_json::to_vec(&(loaded.snapshot, loaded.records)).unwrap();
+                secrets::shows(&kept)
+            }
+            Self::Disk(platter) => platter.files().iter().any(|file| secrets::shows(file)),
         }
     }
 
@@ -146,14 +167,14 @@ impl Place {
 type Prepared = Arc<(Config, Graph)>;
 
 /// A runner's clock and dice.
-struct Machine<'a> {
-    runner: &'a Runner,
-    bug: Option<Bug>,
+pub(crate) struct Machine<'a> {
+    pub(crate) runner: &'a Runner,
+    pub(crate) bug: Option<Bug>,
 }
 
 impl Host for Machine<'_> {
     fn now_ms(&self) -> u64 {
-        1_000_000 + lock(&self.runner.sky).now_ms()
+        EPOCH_MS + lock(&self.runner.sky).now_ms()
     }
 
     fn clock(&self) -> Clock {
@@ -206,6 +227,7 @@ impl Simulation {
             .objects
             .iter()
             .filter(|(_, live)| live.owner.is_some() && live.is_named())
+            .filter(|(_, live)| &*live.ty != keys::TYPE)
             .map(|(id, live)| (id.clone(), live.name().to_owned()))
             .collect();
         if let Meddling::Makes = meddling {
@@ -220,11 +242,12 @@ impl Simulation {
             return;
         }
         sky.count("meddling");
-        sky.disordered = true;
         if let Meddling::Deletes = meddling {
             for _ in 0..run.deletes {
                 let (id, _) = rng.pick(&ours);
                 sky.note(format_args!("a stranger deletes {id}"));
+                sky.taken_away.insert(id.clone());
+                sky.disorder(id.clone());
                 sky.edit(|objects| drop(objects.remove(id)));
             }
             return;
@@ -232,6 +255,7 @@ impl Simulation {
         let (id, _) = rng.pick(&ours).clone();
         sky.note(format_args!("stranger meddles with {id}: {meddling:?}"));
         let works = rng.per_mille(600);
+        sky.disorder(id.clone());
         sky.edit(|objects| {
             let Some(live) = objects.get_mut(&id).map(Arc::make_mut) else { return };
             if &*live.ty == "unit" && works {
@@ -243,25 +267,29 @@ impl Simulation {
         });
     }
 
+    /// One of the runners of a run, with dice of its own.
+    fn runner(&self, number: usize, run: &RunPlan, salt: u64) -> Runner {
+        let mut runner = Runner::new(number, &self.sky, &run.spec, run.seed ^ salt);
+        runner.rates = run.rates.clone();
+        runner.destroy = run.destroy;
+        runner.asked = run.asked(runner.room).filter(|_| !run.destroy);
+        runner.narrow = run.narrowed(runner.room);
+        runner.grows_every = run.grows_every;
+        if run.by_command {
+            runner.commands = run.spec.imported(runner.room);
+            runner.spec.imports.clear();
+        }
+        runner.schema = bugs::schema(self.bug, runner.room);
+        runner
+    }
+
     async fn one(&self, number: usize, run: &RunPlan) {
         let pause = match run.other {
             Some(Other::TakesOver { at, for_ms }) => Some((at, for_ms)),
             _ => None,
         };
-        let runner = |own: usize, salt: u64| {
-            let mut runner = Runner::new(own, &self.sky, &run.spec, run.seed ^ salt);
-            runner.rates = run.rates.clone();
-            runner.destroy = run.destroy;
-            runner.asked = run.asked(runner.room).filter(|_| !run.destroy);
-            runner.narrow = run.narrowed(runner.room);
-            if run.by_command {
-                runner.commands = run.spec.imported(runner.room);
-                runner.spec.imports.clear();
-            }
-            runner.schema = bugs::schema(self.bug, runner.room);
-            runner
-        };
-        let first = Arc::new(runner(number * 2, 0).crashing(run.crash_at).pausing(pause));
+        let first = self.runner(number * 2, run, 0).crashing(run.crash_at).pausing(pause);
+        let first = Arc::new(first);
         {
             let mut sky = lock(&self.sky);
             for offer in &run.offers {
@@ -284,13 +312,15 @@ impl Simulation {
         };
         let one = self.live(&first, asked);
         let Some(other) = &run.other else {
-            tokio::join!(one, withdraws);
+            let (end, ()) = tokio::join!(one, withdraws);
             if first.dead.load(Ordering::Relaxed) {
                 self.lose_power(run);
+            } else {
+                self.is_over(&first, &end).await;
             }
             return;
         };
-        let second = Arc::new(runner(number * 2 + 1, 1));
+        let second = Arc::new(self.runner(number * 2 + 1, run, 1).crashing(run.other_crash_at));
         let two = async {
             let wait = match other {
                 Other::Waits { after_ms, wait_ms } => {
@@ -363,13 +393,16 @@ impl Simulation {
         end
     }
 
-    async fn run(&self, runner: &Arc<Runner>, asked: Asked) -> Result<End, ApplyError> {
+    fn providers(&self, runner: &Arc<Runner>) -> Providers {
         let (name, provider): (_, Arc<dyn provider_port::Provider>) = match runner.room {
             Room::Port => ("cloud", Arc::new(Cloud(runner.clone()))),
             Room::Http => ("serverless", Arc::new(wire::provider(runner, self.bug))),
         };
-        let provider = bugs::provider(self.bug, provider);
-        let providers = Providers::from([(name.into(), provider)]);
+        Providers::from([(name.into(), bugs::provider(self.bug, provider))])
+    }
+
+    async fn run(&self, runner: &Arc<Runner>, asked: Asked) -> Result<End, ApplyError> {
+        let providers = self.providers(runner);
         let prepared = self.prepared(runner, &providers);
         let (config, graph) = &*prepared;
         let host = Machine { runner, bug: self.bug };
@@ -393,18 +426,20 @@ impl Simulation {
             Ok(opened) => opened,
             Err(why) => return Ok(End::Refused(why)),
         };
-        bugs::plan(self.bug, &mut plan);
+        self.was_asked(session.snapshot(), &plan);
+        bugs::plan(self.bug, &mut plan, session.snapshot(), host.now_ms());
         let plan = Arc::new(plan);
         *runner.plan.lock().unwrap() = Some(plan.clone());
         let stop = CancellationToken::new();
-        let variables = BTreeMap::new();
+        let variables = runner.spec.variables(runner.room);
+        let tale = runner.tale.clone();
         let execution = Execution {
             plan: &plan,
             providers: &providers,
             host: &host,
             variables: &variables,
             parallelism: Some(asked.parallelism),
-            emit: Arc::new(|_| {}),
+            emit: Arc::new(move |event| tale.lock().unwrap().hear(&event)),
             stop: &stop,
             run: "run",
         };
@@ -413,14 +448,22 @@ impl Simulation {
                 Some(ms) => sleep(Duration::from_millis(ms)).await,
                 None => std::future::pending().await,
             }
-            stop.cancel();
+            if self.bug != Some(Bug::StopNotHeeded) {
+                stop.cancel();
+            }
+            runner.asked_to_stop();
             std::future::pending::<()>().await;
         };
-        let report = tokio::select! {
+        let (report, failure) = tokio::select! {
             biased;
-            report = execute(&mut session, &execution) => report?,
+            ended = execute_anyway(&mut session, &execution) => ended,
             () = cancel => unreachable!("it waits for good"),
         };
+        let (is_whole, state) = (failure.is_none(), session.snapshot());
+        Ended { runner, plan: &plan, report: &report, is_whole, state }.audit();
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
         session.close().await?;
         Ok(End::Done(Box::new(report), plan))
     }
@@ -505,7 +548,8 @@ impl Simulation {
         self.recover(&mut session, providers, host).await?;
         let plan = if let Some(plan) = saved {
             let seen = observe(session.snapshot(), providers, &BTreeSet::new()).await?;
-            let fits = verify(&plan, session.snapshot(), &seen, providers);
+            let checked = bugs::verified(self.bug, &plan);
+            let fits = verify(&checked, session.snapshot(), &seen, providers);
             if let Err(error) = fits
                 && self.bug != Some(Bug::StalePlan)
             {
@@ -516,7 +560,7 @@ impl Simulation {
             lock(&self.sky).count("saved plans");
             plan
         } else {
-            let (plan, diagnostics) = planning::make(session.snapshot(), request).await?;
+            let (plan, diagnostics) = self.make(session.snapshot(), request).await?;
             if diagnostics.has_errors() {
                 let said = diagnostics.iter().map(|d| d.summary.clone()).collect::<Vec<_>>();
                 session.close().await?;
@@ -527,13 +571,26 @@ impl Simulation {
         Ok(Ok((session, plan)))
     }
 
+    /// A plan, as planning makes it where nothing is to be asked first.
+    async fn make(
+        &self,
+        snapshot: &Snapshot,
+        request: &Request<'_>,
+    ) -> Result<(Plan, Diagnostics), ApplyError> {
+        if self.bug != Some(Bug::NobodyIsAsked) {
+            return planning::make(snapshot, request).await;
+        }
+        let (plan, diagnostics, _) = planning::make_anyway(snapshot, request).await?;
+        Ok((plan, diagnostics))
+    }
+
     fn prepared(&self, runner: &Runner, providers: &Providers) -> Prepared {
         let spec = &runner.spec;
         let mut prepared = self.prepared.lock().unwrap();
         if let Some((_, prepared)) = prepared.iter().find(|(own, _)| own == spec) {
             return prepared.clone();
         }
-        let new = Arc::new(prepare(&spec.text(runner.room), providers));
+        let new = Arc::new(prepare(spec, runner.room, providers));
         prepared.push((spec.clone(), new.clone()));
         new
     }
@@ -550,20 +607,29 @@ impl Simulation {
         let request = &Request { running, ..*request };
         let mut snapshot = fold(loaded, host)?.snapshot;
         planning::recover_in_memory(&mut snapshot, request, host, &|_| {}).await?;
-        let (plan, diagnostics) = planning::make(&snapshot, request).await?;
+        let (plan, diagnostics) = self.make(&snapshot, request).await?;
         Ok((!diagnostics.has_errors()).then_some(plan))
     }
 
     /// All is calm: what was late has come, and the next run makes everything whole.
     async fn finale(&self, spec: &Spec) {
-        sleep(Duration::from_millis(LATE_MS + 1_000)).await;
+        let last = lock(&self.sky).until_all_came();
+        sleep(Duration::from_millis(last + LATE_MS)).await;
         lock(&self.sky).catch_up();
         lock(&self.sky).note("finale");
         lock(&self.sky).calm_down();
-        let mut spec = spec.clone();
+        // What is left out stays as it is: whoever wants it gone gives it another value.
+        let mut spec = Spec { leaves_out: false, ..spec.clone() };
         let room = lock(&self.sky).room;
         lock(&self.sky).ask_for(spec.imported(room));
         let mut end = self.undisturbed(900, &spec, false).await;
+        if let End::Failed(ApplyError::Vanished { addresses, .. }) = &end {
+            let addresses = addresses.clone();
+            end = match self.take_out(&addresses, &spec).await {
+                Ok(()) => self.undisturbed(901, &spec, false).await,
+                Err(error) => End::Failed(error),
+            };
+        }
         if let End::Refused(why) = &end
             && self.give_up_imports(&mut spec, why).await
         {
@@ -573,32 +639,69 @@ impl Simulation {
         if self.well(end).is_none() {
             return;
         }
-        let Some(plan) = self.calm(901, spec, false).await else { return };
-        // What only one of two APIs shows is seen by the first refresh, and is no change.
-        let news = plan.seen.iter().filter(|record| match room {
-            Room::Port => true,
-            Room::Http => !matches!(record, engine::journal::Record::Seen { .. }),
-        });
-        if !plan.steps.is_empty() || news.count() > 0 {
-            let steps = engine::plan::text::steps(&plan);
-            lock(&self.sky).violation(format!("the plan after a success is not empty: {steps}"));
-        }
+        let Some(plan) = self.calm(904, spec, false).await else { return };
+        self.is_empty(&plan, &BTreeMap::new());
         invariants::whole(self, spec).await;
         if self.calm(910, spec, true).await.is_some() {
             invariants::nothing_left(self).await;
         }
     }
 
-    /// Takes the imports out of a spec that a person would when they read why a plan was refused;
-    /// says whether there were any.
-    async fn give_up_imports(&self, spec: &mut Spec, why: &str) -> bool {
-        let state = invariants::durable(self).await;
+    /// After a run that says that all is done, nothing is left to do: where nothing came that it could
+    /// not know of, and it saw all that there was.
+    async fn is_over(&self, runner: &Arc<Runner>, end: &End) {
+        let End::Done(report, plan) = end else { return };
+        let saw_all = {
+            let struck = runner.struck.lock().unwrap();
+            ["stale", "incomplete"].iter().all(|class| !struck.contains_key(class))
+        };
+        let knew_all = saw_all && lock(&self.sky).is_orderly();
+        if !knew_all || !is_success(report) || !plan.complete || !plan.doubts.is_empty() {
+            return;
+        }
+        let mut looker = Runner::new(runner.number + 1, &self.sky, &runner.spec, 950);
+        looker.destroy = runner.destroy;
+        looker.schema = bugs::schema(self.bug, looker.room);
+        match self.look(&Arc::new(looker)).await {
+            Ok(Some(plan)) => self.is_empty(&plan, &runner.struck.lock().unwrap()),
+            Ok(None) => lock(&self.sky).violation("no plan is made after a success".to_owned()),
+            Err(error) => lock(&self.sky).violation(format!("no plan after a success: {error}")),
+        }
+        lock(&self.sky).count("plans after a success");
+    }
+
+    /// The plan that somebody sees who looks.
+    async fn look(&self, runner: &Arc<Runner>) -> Result<Option<Plan>, ApplyError> {
+        let providers = self.providers(runner);
+        let prepared = self.prepared(runner, &providers);
+        let (config, graph) = &*prepared;
+        let options = self.options(runner);
+        let request = Request {
+            config,
+            graph,
+            providers: &providers,
+            options: &options,
+            refresh: true,
+            running: false,
+            workers: &InTurn,
+        };
+        let host = Machine { runner, bug: self.bug };
+        let desk = Desk { store: self.store.of(runner, self.bug), runner: runner.clone() };
+        self.plan_ahead(&*bugs::store(self.bug, desk), &request, &host).await
+    }
+
+    /// A plan of what is whole shows nothing. But what only one of two APIs shows, and what an answer did
+    /// not show, is seen by the next refresh.
+    fn is_empty(&self, plan: &Plan, struck: &BTreeMap<&'static str, u64>) {
         let mut sky = lock(&self.sky);
-        let hopeless = imports::hopeless(spec, sky.room, &sky.objects, state.as_ref());
-        sky.note(format_args!("{why}: a person gives up {hopeless:?}"));
-        sky.count("imports given up");
-        spec.imports.retain(|_, id| !hopeless.contains(id));
-        !hopeless.is_empty()
+        let shows_all = sky.room == Room::Port && !struck.contains_key("bare");
+        let is_news = |record: &Record| shows_all || !matches!(record, Record::Seen { .. });
+        let drifted = shows_all && !plan.drift.is_empty();
+        let outputs = plan.outputs.values().any(|output| output.action != Action::NoOp);
+        if !plan.steps.is_empty() || outputs || drifted || plan.seen.iter().any(is_news) {
+            let steps = engine::plan::text::steps(plan);
+            sky.violation(format!("the plan after a success is not empty: {steps}"));
+        }
     }
 
     /// A run in which nothing goes wrong; whatever does is a violation.
@@ -649,12 +752,13 @@ impl Simulation {
     }
 }
 
-fn prepare(text: &str, providers: &Providers) -> (Config, Graph) {
+fn prepare(spec: &Spec, room: Room, providers: &Providers) -> (Config, Graph) {
+    let text = spec.text(room);
     let mut sources = engine::diagnostics::Sources::default();
-    let file = sources.add("plumb.toml", text);
+    let file = sources.add("plumb.toml", text.as_str());
     let (document, mut diagnostics) = parse(&sources, &[file]);
     let input = ResolveInput {
-        variables: BTreeMap::new(),
+        variables: spec.given(room),
         providers: planning::schemas(providers),
         files: BTreeMap::new(),
     };

@@ -13,6 +13,7 @@ use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind};
 
 use crate::dialect::Room;
+use crate::keys;
 use crate::shapes;
 
 /// A list may be this far behind.
@@ -23,6 +24,9 @@ pub(crate) const SETTLE_MS: u64 = 10_000;
 
 /// A request that takes effect at all does so within this time.
 pub(crate) const LATE_MS: u64 = 90_000;
+
+/// A create may take effect so late: less than its one-time name is looked for.
+pub(crate) const VERY_LATE_MS: u64 = 20 * 24 * 60 * 60 * 1_000;
 
 /// A live object.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,8 +69,9 @@ pub(crate) struct Request {
     pub(crate) id: Option<ObjectId>,
     pub(crate) nonce: Option<Nonce>,
     pub(crate) sent: Attributes,
-    /// For whom, as the durable record says.
+    /// For whom, as the durable record says, and which call of which run it is.
     pub(crate) address: String,
+    pub(crate) call: Option<(usize, CallId)>,
     /// Whether it is a growth, which must be greater than what is.
     pub(crate) words: &'static str,
 }
@@ -82,6 +87,9 @@ pub(crate) struct Intent {
     pub(crate) at_ms: u64,
     /// Whether another run recorded its end.
     pub(crate) ended: bool,
+    /// Whether its call went out, and whether it is recorded to be in doubt.
+    pub(crate) was_sent: bool,
+    pub(crate) doubted: bool,
 }
 
 /// See the module.
@@ -101,8 +109,15 @@ pub(crate) struct Sky {
     pub(crate) told: Option<(String, u64, u64)>,
     /// The one-time names of creates that were executed twice.
     doubled: BTreeSet<Nonce>,
+    /// The calls that took effect, and those that were answered, as it is recorded, and did not.
+    happened: BTreeSet<(usize, CallId)>,
+    denied: BTreeSet<(usize, CallId)>,
+    /// The calls that were executed twice.
+    repeated: BTreeSet<(usize, CallId)>,
     /// What any spec asked to take over: addresses and ids.
     pub(crate) asked_for: BTreeSet<(String, ObjectId)>,
+    /// What strangers deleted.
+    pub(crate) taken_away: BTreeSet<ObjectId>,
     /// Whether the power was cut since the last run began.
     pub(crate) was_cut: bool,
     pub(crate) violations: Vec<String>,
@@ -110,8 +125,8 @@ pub(crate) struct Sky {
     pub(crate) room: Room,
     /// Until when endpoints without workers still have pods, and images are taken for used.
     lingering: BTreeMap<ObjectId, u64>,
-    /// Whether effects came at times at which nobody can order them.
-    pub(crate) disordered: bool,
+    /// The objects to which something came at a time at which nobody can order it.
+    disordered: BTreeSet<ObjectId>,
     pub(crate) counts: BTreeMap<&'static str, u64>,
     hash: u64,
     pub(crate) lines: Option<Vec<String>>,
@@ -149,13 +164,17 @@ impl Sky {
             last: None,
             told: None,
             doubled: BTreeSet::new(),
+            happened: BTreeSet::new(),
+            denied: BTreeSet::new(),
+            repeated: BTreeSet::new(),
             asked_for: BTreeSet::new(),
+            taken_away: BTreeSet::new(),
             was_cut: false,
             violations: Vec::new(),
             mutations: 0,
             room,
             lingering: BTreeMap::new(),
-            disordered: false,
+            disordered: BTreeSet::new(),
             counts: BTreeMap::new(),
             hash: 0xcbf2_9ce4_8422_2325,
             lines: verbose.then(Vec::new),
@@ -198,11 +217,12 @@ impl Sky {
             std::mem::take(&mut self.late).into_iter().partition(|(at, _)| *at <= now);
         self.late = later;
         due.sort_by_key(|(at, _)| *at);
-        for (_, request) in due {
+        for (at, request) in due {
             self.count("late effects");
-            self.disordered = true;
-            let done = self.effect(&request);
+            let done = self.effect_at(at, &request);
             self.note(format_args!("late {} {:?}", request.words, done.is_ok()));
+            let made = done.ok().flatten();
+            self.disordered.extend(request.id.into_iter().chain(made));
         }
     }
 
@@ -210,9 +230,17 @@ impl Sky {
         self.late.push((at_ms, request));
     }
 
-    fn remember(&mut self) {
+    /// For how long the last of what is still under way has not come.
+    pub(crate) fn until_all_came(&self) -> u64 {
+        let last = self.late.iter().map(|(at, _)| *at).max();
+        last.unwrap_or_default().saturating_sub(self.now_ms())
+    }
+
+    /// Keeps what is there since a time. Nobody has looked in between, if that is over.
+    fn remember(&mut self, since_ms: u64) {
         let now = self.now_ms();
-        self.past.push_back((now, self.objects.clone()));
+        let last = self.past.back().map_or(0, |(at, _)| *at);
+        self.past.push_back((since_ms.max(last), self.objects.clone()));
         while self.past.len() > 1 && self.past[1].0 + STALE_MS < now {
             self.past.pop_front();
         }
@@ -252,7 +280,7 @@ impl Sky {
         let live = Arc::new(Live { ty: ty.into(), attributes, owner: None });
         self.strangers.insert(id.clone(), live.clone());
         self.objects.insert(id, live);
-        self.remember();
+        self.remember(self.now_ms());
     }
 
     /// How many pods an endpoint has: one while it may have workers, and for a while after.
@@ -273,25 +301,54 @@ impl Sky {
 
     /// From now on nothing hangs, and whatever happens happens in order.
     pub(crate) fn calm_down(&mut self) {
-        self.disordered = false;
+        self.disordered.clear();
         self.lingering.clear();
+    }
+
+    /// Something came to an object in no order with what runs do.
+    pub(crate) fn disorder(&mut self, id: ObjectId) {
+        self.disordered.insert(id);
+    }
+
+    pub(crate) fn is_disordered(&self, id: &ObjectId) -> bool {
+        self.disordered.contains(id)
+    }
+
+    /// Whether nothing came, or will come, that no run can know of when it says that all is done.
+    pub(crate) fn is_orderly(&self) -> bool {
+        self.disordered.is_empty() && self.late.is_empty() && self.doubled.is_empty()
     }
 
     pub(crate) fn edit(&mut self, edit: impl FnOnce(&mut Objects)) {
         edit(&mut self.objects);
-        self.remember();
+        self.remember(self.now_ms());
     }
 
     /// What a request does, when it does it.
     pub(crate) fn effect(&mut self, request: &Request) -> Result<Option<ObjectId>, Error> {
+        self.effect_at(self.now_ms(), request)
+    }
+
+    fn effect_at(&mut self, at_ms: u64, request: &Request) -> Result<Option<ObjectId>, Error> {
         let done = self.change(request);
-        self.remember();
+        if let Some(call) = request.call.filter(|_| done.is_ok()) {
+            self.happened.insert(call);
+            if self.denied.contains(&call) {
+                let (run, call) = call;
+                let what = "happens, and is recorded not to have happened";
+                self.violation(format!("r{run}: {call} {what}"));
+            }
+        }
+        self.remember(at_ms);
         self.look_for_twins();
         done
     }
 
     fn change(&mut self, request: &Request) -> Result<Option<ObjectId>, Error> {
         if request.creates {
+            if self.refuses_name(request) {
+                return Err(Error::new(Kind::Rejected, "the name is taken"));
+            }
             let id = self.new_id(&request.ty);
             let mut attributes = request.sent.clone();
             attributes.insert("id".into(), Value::String(id.0.clone()));
@@ -305,6 +362,9 @@ impl Sky {
             return Ok(Some(id));
         }
         let id = request.id.clone().unwrap();
+        if self.refuses_name(request) {
+            return Err(Error::new(Kind::Rejected, "the name is taken"));
+        }
         let Some(live) = self.objects.get_mut(&id).map(Arc::make_mut) else {
             return Err(Error::new(Kind::NotFound, "no such object"));
         };
@@ -328,6 +388,12 @@ impl Sky {
         Ok(Some(id))
     }
 
+    fn refuses_name(&self, request: &Request) -> bool {
+        let name = request.sent.get("name").and_then(Value::as_str);
+        let taken = |name| keys::is_taken(&self.objects, name, request.id.as_ref());
+        &*request.ty == keys::TYPE && name.is_some_and(taken)
+    }
+
     /// Never two active objects for one address.
     fn look_for_twins(&mut self) {
         let mut active: BTreeMap<&str, &ObjectId> = BTreeMap::new();
@@ -349,16 +415,25 @@ impl Sky {
     pub(crate) fn doubles(&mut self, request: &Request) {
         self.note("  doubled");
         self.doubled.extend(request.nonce.clone());
+        self.repeated.extend(request.call);
     }
 
     /// What is recorded as not done was not done. Who executed a create twice may refuse it all the
     /// same; anybody else who believes in a refusal has read the answer wrongly.
     fn audit_no_effect(&mut self, run: usize, call: CallId) {
         let intent = self.open.iter().find(|own| own.run == run && own.started.call == call);
-        let Some(nonce) = intent.and_then(|intent| intent.started.nonce.clone()) else { return };
-        if self.doubled.contains(&nonce) {
-            return;
+        let Some(Intent { started, doubted, .. }) = intent else { return };
+        let (nonce, doubted, key) = (started.nonce.clone(), *doubted, (run, call));
+        // A look that was behind may have ended a doubt so; the answer to a call is about the call.
+        if !doubted && !self.repeated.contains(&key) {
+            self.denied.insert(key);
+            if self.happened.contains(&key) {
+                let what = "is recorded not to have happened, and did";
+                self.violation(format!("r{run}: {call} {what}"));
+                return;
+            }
         }
+        let Some(nonce) = nonce.filter(|nonce| !self.doubled.contains(nonce)) else { return };
         let made = self
             .objects
             .iter()
@@ -383,7 +458,19 @@ impl Sky {
             match record {
                 Record::Started(started) => {
                     let (at_ms, started) = (self.now_ms(), Arc::new((**started).clone()));
-                    self.open.push(Intent { run, started, at_ms, ended: false });
+                    self.open.push(Intent {
+                        run,
+                        started,
+                        at_ms,
+                        ended: false,
+                        was_sent: false,
+                        doubted: false,
+                    });
+                }
+                Record::Doubted { call, .. } => {
+                    for intent in self.open.iter_mut().filter(|own| own.started.call == *call) {
+                        intent.doubted |= intent.run == run;
+                    }
                 }
                 Record::Finished { call, .. } | Record::Resolved { call, .. } => {
                     self.open.retain(|intent| intent.run != run || intent.started.call != *call);

@@ -16,14 +16,14 @@ use provider_http::{
 use provider_port::{Call, Error, Leave, Lookup, Object, Provider, Reply};
 use serde_json::Value as Json;
 
-use crate::audit::Asking;
+use crate::audit::{Asking, Meant};
 use crate::bad_wire;
 use crate::bugs::Bug;
 use crate::dialect::descriptor;
 use crate::port::Wire as OnTheWire;
 use crate::runner::Runner;
 use crate::service::{self, Asked, Understood, body, empty, page};
-use crate::sky::{LATE_MS, Sky, lock};
+use crate::sky::{Sky, lock};
 
 /// How long a template is taken for used after its last use.
 const USED_MS: u64 = 20_000;
@@ -257,13 +257,13 @@ impl Line {
             Asked::Make(_, sent) | Asked::Change(_, _, sent) => sent.clone(),
             _ => Attributes::new(),
         };
-        let address = runner.audit(&made.asking, &sent);
+        let meant = runner.audit(&made.asking, &sent);
         self.hold_against(words, asked, &made, &sent);
-        runner.note(format_args!("{words} for {address}"));
+        runner.note(format_args!("{words} for {}", meant.address));
         if let Some(answer) = self.refused_before(asked) {
             return answer;
         }
-        let request = request(asked, &made.asking, sent, address);
+        let request = request(asked, &made.asking, sent, meant);
         let mut wire = OnTheWire { runner, request: Some(request) };
         runner.latency().await;
         runner.die_at("on the wire").await;
@@ -277,7 +277,7 @@ impl Line {
         }
         if runner.strikes("late", runner.rates.late) {
             made.arrived.store(true, Ordering::Relaxed);
-            let after = runner.with_rng(|rng| rng.below(LATE_MS));
+            let after = runner.late_by(&request);
             runner.note("  late");
             let mut sky = lock(&runner.sky);
             let at = sky.now_ms() + after;
@@ -422,7 +422,7 @@ fn request(
     asked: &Understood,
     asking: &Asking,
     mut sent: Attributes,
-    address: String,
+    meant: Meant,
 ) -> crate::sky::Request {
     let (kind, words, creates, ends) = match &asked.asked {
         Asked::Make(..) => (ProgramKind::Create, "create", true, false),
@@ -444,7 +444,8 @@ fn request(
         id,
         nonce: asking.nonce.clone(),
         sent,
-        address,
+        address: meant.address,
+        call: meant.call,
         words,
     }
 }

@@ -1,0 +1,80 @@
+//! What a person does about what Plumb asks and refuses.
+
+use engine::journal::Record;
+use engine::plan::Plan;
+use engine::state::Snapshot;
+use state::Holder;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apply::ApplyError;
+use apply::session::Session;
+use engine::address::Address;
+
+use crate::desk::Desk;
+use crate::runner::Runner;
+use crate::schedule::Spec;
+use crate::simulation::{Machine, Simulation};
+use crate::sky::lock;
+use crate::{imports, invariants};
+
+impl Simulation {
+    /// Takes the imports out of a spec that a person would when they read why a plan was refused;
+    /// says whether there were any.
+    pub(crate) async fn give_up_imports(&self, spec: &mut Spec, why: &str) -> bool {
+        let state = invariants::durable(self).await;
+        let mut sky = lock(&self.sky);
+        let hopeless = imports::hopeless(spec, sky.room, &sky.objects, state.as_ref());
+        sky.note(format_args!("{why}: a person gives up {hopeless:?}"));
+        sky.count("imports given up");
+        spec.imports.retain(|_, id| !hopeless.contains(id));
+        !hopeless.is_empty()
+    }
+
+    /// Takes out of the state what was asked about, as far as it really is gone.
+    pub(crate) async fn take_out(&self, asked: &[Address], spec: &Spec) -> Result<(), ApplyError> {
+        let runner = Arc::new(Runner::new(903, &self.sky, spec, 903));
+        let host = Machine { runner: &runner, bug: None };
+        let desk = Desk { store: self.store.of(&runner, None), runner: runner.clone() };
+        let mut session =
+            Session::open(&desk, &Holder::default(), Duration::ZERO, &host, None).await?;
+        for record in self.gone(session.snapshot(), asked) {
+            session.record(record)?;
+        }
+        lock(&self.sky).count("vanished objects given up");
+        session.close().await
+    }
+
+    fn gone(&self, state: &Snapshot, asked: &[Address]) -> Vec<Record> {
+        let sky = lock(&self.sky);
+        let entries = asked.iter().filter_map(|address| state.entries.get_key_value(address));
+        let objects = entries.flat_map(|(address, entry)| {
+            entry.current.iter().chain(&entry.deposed).map(move |object| (address, &object.id))
+        });
+        objects
+            .filter(|(_, id)| !sky.objects.contains_key(*id))
+            .map(|(address, id)| Record::Forgot { address: address.clone(), object: id.clone() })
+            .collect()
+    }
+
+    /// More than three objects, and more than a fifth, that are gone at once are a question and no
+    /// plan. What our own deletes may have ended is no part of it.
+    pub(crate) fn was_asked(&self, state: &Snapshot, plan: &Plan) {
+        let mut sky = lock(&self.sky);
+        let objects = || {
+            let entries = state.entries.values();
+            entries.flat_map(|entry| entry.current.iter().chain(&entry.deposed))
+        };
+        let ended = |id| objects().any(|own| own.id == id && own.delete_sent_ms.is_some());
+        let gone = plan.seen.iter().filter(|record| match record {
+            Record::Vanished { object, .. } => {
+                sky.taken_away.contains(object) && !ended(object.clone())
+            }
+            _ => false,
+        });
+        let (gone, all) = (gone.count(), objects().count());
+        if plan.complete && gone > 3 && gone * 5 > all {
+            sky.violation(format!("{gone} of {all} objects are gone, and nobody was asked"));
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What a run says of itself, held against what it did: each step is told once, what is said to be done
+//! is so, and a doubt is one in the journal, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+
+use apply::execute::Report;
+use engine::address::Address;
+use engine::event::Event;
+use engine::journal::{PhaseRef, ProgramKind};
+use engine::plan::{Action, Change, Plan, Step};
+use engine::state::{ObjectId, Progress, Snapshot};
+
+use crate::body::fits;
+use crate::runner::Runner;
+use crate::sky::{Sky, lock};
+
+/// How a step ended, as those who look on are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Finished,
+    Failed,
+    Doubted,
+    Skipped,
+}
+
+/// What a run told, by step. A step that is told of twice says so.
+#[derive(Debug, Default)]
+pub(crate) struct Tale {
+    steps: BTreeMap<String, Told>,
+    twice: Vec<String>,
+}
+
+impl Tale {
+    pub(crate) fn hear(&mut self, event: &Event) {
+        let (step, told) = match event {
+            Event::StepFinished { step, .. } => (step, Told::Finished),
+            Event::StepFailed { step, .. } => (step, Told::Failed),
+            Event::StepDoubted { step, .. } => (step, Told::Doubted),
+            Event::StepSkipped { step, .. } => (step, Told::Skipped),
+            _ => return,
+        };
+        if self.steps.insert(step.clone(), told).is_some() {
+            self.twice.push(step.clone());
+        }
+    }
+
+    fn count(&self, told: Told) -> usize {
+        self.steps.values().filter(|own| **own == told).count()
+    }
+
+    fn of(&self, step: &Step) -> Option<Told> {
+        self.steps.get(&step.id.to_string()).copied()
+    }
+}
+
+/// A run that ended, and what is there then.
+pub(crate) struct Ended<'a> {
+    pub(crate) runner: &'a Runner,
+    pub(crate) plan: &'a Plan,
+    pub(crate) report: &'a Report,
+    /// Whether the store let it come to its end.
+    pub(crate) is_whole: bool,
+    pub(crate) state: &'a Snapshot,
+}
+
+/// Whether a report says that everything was done.
+pub(crate) fn is_success(report: &Report) -> bool {
+    report.failures.is_empty() && report.in_doubt.is_empty() && !report.summary.cancelled
+}
+
+impl Ended<'_> {
+    /// Holds all of it against each other.
+    pub(crate) fn audit(&self) {
+        let tale = std::mem::take(&mut *self.runner.tale.lock().unwrap());
+        let mut sky = lock(&self.runner.sky);
+        let mut found = self.each_step_is_told(&tale);
+        found.extend(self.counts_fit(&tale));
+        found.extend(self.doubts_are_open(&sky));
+        // Whom another run drove out may have been told of what that one changed since.
+        if self.is_whole && !self.runner.fenced.load(Ordering::Relaxed) {
+            for change in self.done(&tale) {
+                found.extend(self.is_carried_out(&sky, change));
+            }
+        }
+        for found in found {
+            sky.violation(format!("r{}: {found}", self.runner.number));
+        }
+    }
+
+    /// Every step ended in one way, or did not begin.
+    fn each_step_is_told(&self, tale: &Tale) -> Vec<String> {
+        let twice = tale.twice.iter().map(|step| format!("the end of {step} is told twice"));
+        let remaining: BTreeSet<_> = self.report.remaining.iter().map(|step| step.id).collect();
+        let untold = self.plan.steps.iter().filter_map(|step| {
+            match (tale.of(step), remaining.contains(&step.id)) {
+                (None, false) => Some(format!("nobody is told how {} ended", step.id)),
+                (Some(told), true) => Some(format!("{} remains, and is {told:?}", step.id)),
+                _ => None,
+            }
+        });
+        let mut found: Vec<String> = twice.chain(untold).collect();
+        if is_success(self.report) && self.is_whole && !remaining.is_empty() {
+            found.push("all is said to be done, and steps remain".to_owned());
+        }
+        found
+    }
+
+    /// The changes of which no step failed, is in doubt or did not begin.
+    fn done<'a>(&'a self, tale: &'a Tale) -> impl Iterator<Item = &'a Change> {
+        let undone = self.plan.steps.iter().filter(|step| tale.of(step) != Some(Told::Finished));
+        let undone: BTreeSet<usize> = undone.map(|step| step.change).collect();
+        let changes = self.plan.changes.iter().enumerate();
+        changes.filter(move |(index, _)| !undone.contains(index)).map(|(_, change)| change)
+    }
+
+    /// The counts of a report are those of what was told.
+    fn counts_fit(&self, tale: &Tale) -> Option<String> {
+        let summary = &self.report.summary;
+        let done = |action| self.done(tale).filter(|change| change.action == action).count();
+        let changed = [
+            (summary.created, done(Action::Create)),
+            (summary.imported, done(Action::Import)),
+            (summary.updated, done(Action::Update)),
+            (summary.replaced, done(Action::Replace)),
+            (summary.deleted, done(Action::Delete)),
+            (summary.failed, tale.count(Told::Failed)),
+            (summary.failed, self.report.failures.len()),
+            (summary.skipped, tale.count(Told::Skipped)),
+        ];
+        let wrong = self.is_whole && changed.iter().any(|(said, was)| said != was);
+        wrong.then(|| format!("{summary:?} does not fit what was told: {changed:?}"))
+    }
+
+    /// What is said to be in doubt is what the journal holds open. Of a run that the store ended, calls
+    /// that were never sent may be open there, too.
+    fn doubts_are_open(&self, sky: &Sky) -> Option<String> {
+        let own = sky.open.iter().filter(|intent| {
+            intent.run == self.runner.number && !intent.ended && (self.is_whole || intent.was_sent)
+        });
+        let open: BTreeSet<&Address> = own.map(|intent| &intent.started.address).collect();
+        let said: BTreeSet<&Address> = self.report.in_doubt.iter().collect();
+        let fits = if self.is_whole { open == said } else { open.is_subset(&said) };
+        (!fits)
+            .then(|| format!("{open:?} is open in the journal, and {said:?} said to be in doubt"))
+    }
+
+    /// What a change shows is so, where nobody else had a hand in it.
+    fn is_carried_out(&self, sky: &Sky, change: &Change) -> Option<String> {
+        let address = &change.address;
+        match change.action {
+            Action::Delete => {
+                let id = change.object.as_ref()?;
+                let is_there = sky.objects.contains_key(id) && !sky.is_disordered(id);
+                is_there.then(|| format!("{id} is said to be deleted, and is there"))
+            }
+            Action::Create | Action::Replace | Action::Update | Action::Import => {
+                let entry = self.state.entries.get(address);
+                let Some(own) = entry.and_then(|entry| entry.current.as_ref()) else {
+                    return Some(format!("{address} is said to be there, and the state has none"));
+                };
+                if self.is_left_unfinished(change) {
+                    return None;
+                }
+                if own.progress != Progress::Ready {
+                    return Some(format!(
+                        "{address} is said to be done, and is {:?}",
+                        own.progress
+                    ));
+                }
+                self.differs(sky, change, &own.id)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a plan itself leaves what it makes to a later one: a new object waits for its unique name
+    /// while the old one is used by something that the run is not about.
+    fn is_left_unfinished(&self, change: &Change) -> bool {
+        let steps = self.plan.steps.iter();
+        let own =
+            steps.filter(|step| std::ptr::eq(&raw const self.plan.changes[step.change], change));
+        let phases = own.filter_map(|step| step.phase);
+        let mut made = phases.filter(|phase| phase.kind != ProgramKind::Delete).peekable();
+        made.peek().is_some() && !made.any(PhaseRef::is_last)
+    }
+
+    fn differs(&self, sky: &Sky, change: &Change, id: &ObjectId) -> Option<String> {
+        let address = &change.address;
+        if sky.is_disordered(id) {
+            return None;
+        }
+        let Some(live) = sky.objects.get(id) else {
+            return Some(format!("{address} is said to be {id}, which is not there"));
+        };
+        let after = change.after.as_deref()?;
+        let wrong = live.attributes.iter().find(|(name, value)| {
+            let said = self.runner.room.say(name);
+            let planned = after.get(said).filter(|_| change.managed.contains(said));
+            planned.is_some_and(|planned| match &***name {
+                "secret" => !self.runner.is_secret(value),
+                _ => !fits(sky, planned, value),
+            })
+        });
+        let (name, value) = wrong?;
+        Some(format!("{address} is said to be as planned, and its {name} is {value:?}"))
+    }
+}
