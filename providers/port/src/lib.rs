@@ -140,11 +140,15 @@ impl fmt::Debug for Secrets {
     }
 }
 
+/// How soon after a leave the request is on its way, or is not sent at all: a provider bounds by it
+/// what it does in between, such as connecting.
+pub const SENT_AFTER_LEAVE: Duration = Duration::from_secs(3);
+
 /// Gives leave to send. Between two tries of a call, or while it waits its turn, the run that it
 /// belongs to may have been stopped, or driven out by another one.
 #[async_trait]
 pub trait Leave: Send + Sync {
-    /// Returns when the request may go out. An error says that nothing was sent, and that nothing
+    /// Returns when the request may go out, within [`SENT_AFTER_LEAVE`]. An error says that nothing was sent, and that nothing
     /// may be.
     async fn ask(&self) -> Result<(), Error>;
 }
