@@ -120,7 +120,7 @@ async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     let named = started
         .name
         .as_ref()
-        .zip(schema.name_attribute.as_ref())
+        .zip(schema.identity.chosen_attribute())
         .map(|(name, at)| Attributes::from([(at.clone(), Value::String(name.clone()))]));
     let lookup = Lookup { nonce, desired: desired.or(named.as_ref()) };
     match provider.find(&started.address.block.ty, &lookup).await {

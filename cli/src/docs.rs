@@ -346,7 +346,7 @@ fn conduct(schema: &TypeSchema) -> Vec<String> {
             Some("A create whose answer was lost is found by its name, which is unique.")
         }
         Identity::IdempotencyKey => Some("A create whose answer was lost is sent again with its key."),
-        Identity::ClientId => Some("A create whose answer was lost is found by its id."),
+        Identity::ClientId { .. } => Some("A create whose answer was lost is found by its id."),
         Identity::Ask => Some("A create whose answer was lost must be decided by a person."),
         Identity::Local => None,
     }.map(str::to_owned));

@@ -304,7 +304,10 @@ pub enum Identity {
     /// The API knows a repeated create by a header.
     IdempotencyKey,
     /// The client chooses the id.
-    ClientId,
+    ClientId {
+        /// The attribute that holds the id. Where the spec gives none, it is the one-time name.
+        attribute: Name,
+    },
     /// No two objects share the name, so the name finds it.
     UniqueName {
         /// The attribute that holds the name.
@@ -314,6 +317,16 @@ pub enum Identity {
     Ask,
     /// There is no API, so nothing can be lost.
     Local,
+}
+
+impl Identity {
+    /// The attribute by whose value a lost create is found, where the spec chooses that value.
+    pub fn chosen_attribute(&self) -> Option<&Name> {
+        match self {
+            Self::UniqueName { attribute } | Self::ClientId { attribute } => Some(attribute),
+            _ => None,
+        }
+    }
 }
 
 /// Which half of a replace comes first.

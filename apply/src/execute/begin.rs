@@ -9,7 +9,7 @@ use engine::event::Event;
 use engine::journal::{CallId, PhaseRef, ProgramKind, Record, Started};
 use engine::plan::live::stored_attributes;
 use engine::plan::{Change, Step, StepId};
-use engine::schema::{Identity, TypeSchema};
+use engine::schema::TypeSchema;
 use engine::state::{Nonce, ObjectId};
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Leave as _, Notice, Provider, Secrets};
@@ -146,8 +146,7 @@ impl Run<'_> {
         desired: &Attributes,
     ) -> Started {
         let creates = phase.kind == ProgramKind::Create && phase.phase == 0;
-        let unique = matches!(schema.identity, Identity::UniqueName { .. });
-        let name = schema.name_attribute.as_ref().filter(|_| unique && creates);
+        let name = schema.identity.chosen_attribute().filter(|_| creates);
         Started {
             call: CallId(self.session.snapshot().next_call),
             step: step.id.to_string(),
@@ -159,6 +158,7 @@ impl Run<'_> {
             nonce: creates.then(|| self.nonce()),
             name: name.and_then(|name| match desired.get(name) {
                 Some(Value::String(text)) => Some(text.clone()),
+                Some(Value::Integer(number)) => Some(number.to_string().into()),
                 _ => None,
             }),
             deposes: step.deposes,

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use engine::address::Name;
 use engine::digest::Digest;
 use engine::journal::ProgramKind;
-use engine::schema::{Identity, Phase, ProviderSchema, SeenIn, Sends, TypeSchema};
+use engine::schema::{Phase, ProviderSchema, SeenIn, Sends, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
@@ -238,7 +238,7 @@ impl Provider for Cloud {
 
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
         let all = self.list(ty).await?;
-        if let Identity::UniqueName { attribute } = &self.schema.types[ty].identity {
+        if let Some(attribute) = self.schema.types[ty].identity.chosen_attribute() {
             let wanted = create.desired.and_then(|desired| desired.get(attribute)).cloned();
             let bears = |object: &Object| object.attributes.get(attribute) == wanted.as_ref();
             return Ok(all.into_iter().filter(bears).collect());

@@ -1,5 +1,8 @@
 //! A run dies at each write of its store; the next one finishes what was begun.
 
+use std::sync::Arc;
+
+use engine::schema::Identity;
 use engine::value::Value;
 
 use crate::world::World;
@@ -54,6 +57,24 @@ async fn a_crash_at_any_write_of_a_create_loses_and_doubles_nothing() {
         writes += 1;
     }
     assert!(writes > 4, "the loop saw only {writes} writes");
+}
+
+/// An id that the spec chose is all that finds such a create, also once the spec has it no more.
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_write_of_a_create_under_an_id_of_the_specs() {
+    for writes in 1.. {
+        let mut world = World::new();
+        let mut schema = (*world.cloud.schema).clone();
+        let key = Arc::make_mut(schema.types.get_mut("key").unwrap());
+        key.identity = Identity::ClientId { attribute: "name".into() };
+        world.cloud.schema = Arc::new(schema);
+        let died = die(&world, "[resource.key.k]\nname = \"k\"\n", writes).await;
+        world.apply("[local]\n").await.unwrap();
+        assert!(world.cloud.names("key").is_empty(), "an orphan after {writes} writes");
+        if !died {
+            break;
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -193,7 +193,7 @@ pub struct Started {
     /// The one-time name of a create.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Nonce>,
-    /// The name that a create gives, where the type's identity is a unique name.
+    /// The name or id that a create gives, where the type's identity is one that the spec chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
     /// Whether the current object is put aside when this create succeeds.

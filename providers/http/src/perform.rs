@@ -204,7 +204,7 @@ impl Act<'_> {
         if let Some(id) = self.call.id {
             return Some(id.clone());
         }
-        if self.subject.model.identity != Identity::ClientId {
+        if !matches!(self.subject.model.identity, Identity::ClientId { .. }) {
             return None;
         }
         let wanted = self.call.desired.get(&self.subject.model.key).and_then(id_text);

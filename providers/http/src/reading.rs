@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::schema::{Identity, TypeSchema};
+use engine::schema::{Identity, Presence, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use futures_util::future::join_all;
@@ -119,9 +119,15 @@ impl<'a> Subject<'a> {
                 let bears = |object: &Object| object.attributes.get(attribute) == Some(&wanted);
                 Ok(shared.list(self.list()).await?.iter().filter(|o| bears(o)).cloned().collect())
             }
-            Identity::ClientId => {
-                let wanted = lookup.desired.and_then(|desired| desired.get(&self.model.key));
-                let id = wanted.and_then(id_text).unwrap_or_else(|| lookup.nonce.0.clone());
+            Identity::ClientId { attribute } => {
+                let wanted = lookup.desired.and_then(|desired| desired.get(attribute));
+                // An id that the spec need not give is drawn; one that it must give never is.
+                let known = self.schema.attributes.get(attribute);
+                let drawn = known.is_none_or(|known| known.presence != Presence::Required);
+                let drawn = || drawn.then(|| lookup.nonce.0.clone());
+                let Some(id) = wanted.and_then(id_text).or_else(drawn) else {
+                    return Err(self.cannot_find("the id that it was to get is not known"));
+                };
                 match self.read(&ObjectId(id)).await {
                     Ok(object) => Ok(vec![object]),
                     Err(failure) if failure.error.kind == Kind::NotFound => Ok(Vec::new()),

@@ -235,7 +235,7 @@ async fn found(
 ) -> Result<(), String> {
     let by_nonce = matches!(
         schema.identity,
-        Identity::OneTimeName { .. } | Identity::ClientId | Identity::UniqueName { .. }
+        Identity::OneTimeName { .. } | Identity::ClientId { .. } | Identity::UniqueName { .. }
     );
     if !schema.remote || !by_nonce {
         return Ok(());

@@ -106,6 +106,7 @@ fn attributes(
 fn identity(reader: &mut Reader, keys: &mut Keys<'_>) -> (Identity, Option<String>) {
     let name_attribute = keys.text(reader, "name_attribute").unwrap_or_else(|| "name".to_owned());
     let attribute: Name = name_attribute.into();
+    let key = keys.text(reader, "key").unwrap_or_else(|| "id".to_owned());
     let Some(node) = keys.must(reader, "identity") else { return (Identity::Ask, None) };
     if node.get_ref().is_table() {
         let Some(mut keys) = Keys::of(reader, node, "identity") else {
@@ -123,7 +124,7 @@ fn identity(reader: &mut Reader, keys: &mut Keys<'_>) -> (Identity, Option<Strin
     let words = [
         ("one_time_name", Identity::OneTimeName { attribute: attribute.clone() }),
         ("unique_name", Identity::UniqueName { attribute }),
-        ("client_id", Identity::ClientId),
+        ("client_id", Identity::ClientId { attribute: key.into() }),
         ("ask", Identity::Ask),
     ];
     let places: Vec<(&str, usize)> =

@@ -342,3 +342,24 @@ async fn ids_that_the_client_chooses() {
     let lookup = provider_port::Lookup { nonce: &nonce, desired: None };
     assert_eq!(provider.find("thing", &lookup).await.unwrap().len(), 1);
 }
+
+/// Nothing is under a one-time name where the spec chose the id, so nothing follows from that.
+#[tokio::test]
+async fn an_id_of_the_specs_is_not_looked_for_by_a_one_time_name() {
+    let text = KEYED
+        .replace("{ idempotency_key = \"Idempotency-Key\" }", "\"client_id\"")
+        .replace("POST /things", "PUT /things/${id}")
+        .replace("type = \"integer\", computed = true", "type = \"string\", required = true");
+    let server =
+        Server::start(|_, _| Answer::json(200, json!([{"id": "mine", "name": "n"}]))).await;
+    let provider = provider(&text, &server.address);
+    let nonce = nonce();
+    let find = async |desired| {
+        let lookup = provider_port::Lookup { nonce: &nonce, desired };
+        provider.find("thing", &lookup).await
+    };
+    assert_eq!(find(None).await.unwrap_err().kind, Kind::InDoubt);
+    let chosen =
+        engine::value::Attributes::from([("id".into(), engine::value::Value::string("mine"))]);
+    assert_eq!(find(Some(&chosen)).await.unwrap().len(), 1);
+}
