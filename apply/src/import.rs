@@ -29,7 +29,10 @@ pub async fn import(
     let options =
         Options { targets: vec![Target::Instance(address.clone())], ..Options::default() };
     let request = Request { config: &config, options: &options, refresh: true, ..*request };
-    let (plan, mut found) = make(session.snapshot(), &request).await?;
+    // A block that did its work does nothing more. Who asks for it again by id means it.
+    let mut snapshot = session.snapshot().clone();
+    snapshot.taken_over.remove(address);
+    let (plan, mut found) = make(&snapshot, &request).await?;
     if found.has_errors() {
         return Ok(found);
     }

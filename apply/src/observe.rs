@@ -104,7 +104,8 @@ pub async fn observe_imports<'a>(
         let key = (instance.clone(), address.block.ty.clone());
         let Some(schema) = schema(providers, &key).filter(|schema| schema.remote) else { continue };
         let entry = snapshot.entries.get(address);
-        if entry.is_none_or(|entry| entry.current.is_none()) {
+        let is_free = entry.is_none_or(|entry| entry.current.is_none());
+        if is_free && !snapshot.has_taken_over(address, id) {
             open.push((address, id, key, schema));
         }
     }

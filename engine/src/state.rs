@@ -114,6 +114,10 @@ pub struct Snapshot {
     /// ours, inert and unwanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<Watched>,
+    /// Which objects of strangers were taken over as what. An address remembers it also when the
+    /// object is gone: the block that asked for it may stay in the spec.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub taken_over: BTreeMap<Address, Set<ObjectId>>,
     /// The outputs of the last finished run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<Name, OutputValue>,
@@ -136,9 +140,15 @@ impl Snapshot {
             entries: BTreeMap::new(),
             pending: Calls::default(),
             watched: Vec::new(),
+            taken_over: BTreeMap::new(),
             outputs: BTreeMap::new(),
             next_call: 0,
         }
+    }
+
+    /// Says whether an address has taken over an object once, and nobody has let it go since.
+    pub fn has_taken_over(&self, address: &Address, id: &ObjectId) -> bool {
+        self.taken_over.get(address).is_some_and(|ids| ids.contains(id))
     }
 
     /// The address that stands for an object, as its own or as one put aside.

@@ -130,8 +130,17 @@ pub fn encode(
 
 /// Everything but the entries. Each part is named, so that a new one cannot be forgotten.
 fn without_entries(snapshot: &Snapshot) -> Snapshot {
-    let Snapshot { lineage, serial, seal_key, entries: _, pending, watched, outputs, next_call } =
-        snapshot;
+    let Snapshot {
+        lineage,
+        serial,
+        seal_key,
+        entries: _,
+        pending,
+        watched,
+        taken_over,
+        outputs,
+        next_call,
+    } = snapshot;
     Snapshot {
         lineage: lineage.clone(),
         serial: *serial,
@@ -139,6 +148,7 @@ fn without_entries(snapshot: &Snapshot) -> Snapshot {
         entries: BTreeMap::new(),
         pending: pending.clone(),
         watched: watched.clone(),
+        taken_over: taken_over.clone(),
         outputs: outputs.clone(),
         next_call: *next_call,
     }

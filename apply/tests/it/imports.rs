@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use apply::planning::Request;
 use apply::session::{Session, fold};
+use engine::address::Address;
+use engine::journal::Record;
 use engine::plan::input::Options;
 use engine::state::ObjectId;
 use engine::value::Value;
@@ -37,6 +39,10 @@ fn disk(world: &World, size: i64, zone: &str) -> ObjectId {
     world.cloud.put("disk", &attributes)
 }
 
+async fn open(world: &World) -> Session {
+    Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap()
+}
+
 /// Imports as `plumb import` does, and says what was wrong.
 async fn import(world: &World, spec: &str, address: &str, id: &str) -> String {
     let prepared = world.prepare(spec);
@@ -50,8 +56,7 @@ async fn import(world: &World, spec: &str, address: &str, id: &str) -> String {
         running: false,
         workers: &InTurn,
     };
-    let mut session =
-        Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap();
+    let mut session = open(world).await;
     let (to, id) = (address.parse().unwrap(), ObjectId(id.into()));
     let found = apply::import::import(&mut session, &request, &to, &id).await.unwrap();
     session.close().await.unwrap();
@@ -216,4 +221,56 @@ async fn an_import_block_that_stays_is_in_nobodys_way() {
         format!("warning:8: the import of {id} does nothing\n")
     );
     assert_eq!(world.cloud.names("disk"), ["d"]);
+}
+
+/// A run that dies anywhere in a replace, also when the old object is gone and the new one not made.
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_write_of_a_replace_of_what_was_taken_over_is_finished() {
+    let moving = format!("{DISK}lifecycle = {{ allow_data_loss = true }}\n");
+    let (mut writes, mut between) = (0, 0);
+    loop {
+        let world = World::new();
+        let attributes =
+            [("name", "d"), ("zone", "eu")].map(|(name, text)| (name, Value::string(text)));
+        let size = ("size", Value::Integer(10));
+        let id = world.cloud.put("disk", &[&attributes[..], &[size]].concat());
+        let taken = format!("{moving}[[import]]\nto = 'disk.d'\nid = '{id}'\n");
+        world.apply(&taken).await.unwrap();
+        let moved = taken.replace("eu", "us");
+        world.store.fail_after(Some(writes));
+        let died = world.apply(&moved).await.is_err();
+        world.store.fail_after(None);
+        between += usize::from(world.cloud.names("disk").is_empty());
+        world.apply(&moved).await.unwrap();
+        let warning = format!("warning:8: the import of {id} does nothing\n");
+        assert_eq!(world.plan_text(&moved).await, warning, "{writes}");
+        assert_eq!(world.cloud.names("disk"), ["d"], "{writes}");
+        if !died {
+            break;
+        }
+        writes += 1;
+    }
+    assert!(between > 0, "no run died between the delete and the create");
+}
+
+/// Once it is let go it is a stranger's, which the block or a command may take over again.
+#[tokio::test(start_paused = true)]
+async fn what_was_let_go_or_is_asked_for_by_id_is_taken_over_again() {
+    let world = World::new();
+    let id = disk(&world, 20, "eu");
+    let spec = block("disk.d", &id.0);
+    world.apply(&spec).await.unwrap();
+    let address: Address = "disk.d".parse().unwrap();
+    let mut session = open(&world).await;
+    session.record(Record::Forgot { address: address.clone(), object: id.clone() }).unwrap();
+    session.close().await.unwrap();
+    assert_eq!(world.plan_text(&spec).await, "import disk.d []\n");
+    world.apply(&spec).await.unwrap();
+    // Gone, and seen to be so, and there again: the block did its work.
+    let mut session = open(&world).await;
+    session.record(Record::Vanished { address, object: id.clone() }).unwrap();
+    session.close().await.unwrap();
+    assert!(world.plan_text(&spec).await.contains("the import of disk-1 does nothing"));
+    assert_eq!(import(&world, &spec, "disk.d", &id.0).await, "");
+    assert_eq!(world.plan_text(&spec).await, "");
 }

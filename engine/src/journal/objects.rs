@@ -63,6 +63,13 @@ impl Snapshot {
             // What is let go under its one-time name is no leftover.
             self.unwatch(&nonce);
         }
+        // What is let go is a stranger's again, and may be taken over again.
+        if let Some(ids) = self.taken_over.get_mut(address)
+            && ids.remove(id)
+            && ids.is_empty()
+        {
+            self.taken_over.remove(address);
+        }
         self.remove(address, id)
     }
 
@@ -84,6 +91,8 @@ impl Snapshot {
             dependencies: dependencies.clone(),
         };
         self.entries.insert(address.clone(), entry);
+        let ids = self.taken_over.entry(address.clone()).or_insert_with(Set::new);
+        ids.insert(object.id.clone());
         Ok(())
     }
 
@@ -124,6 +133,9 @@ impl Snapshot {
             return illegal(format_args!("{from} moved and is not in the state"));
         };
         self.entries.insert(to.clone(), entry);
+        if let Some(ids) = self.taken_over.remove(from) {
+            self.taken_over.entry(to.clone()).or_insert_with(Set::new).extend(ids);
+        }
         for entry in self.entries.values_mut() {
             if entry.dependencies.remove(from) {
                 entry.dependencies.insert(to.clone());

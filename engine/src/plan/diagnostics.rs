@@ -277,11 +277,11 @@ pub(super) fn cannot_import(
 pub(super) fn import_does_nothing(
     import: &ImportConfig,
     address: &Address,
-    current: &ObjectId,
+    why: &str,
 ) -> Diagnostic {
     Diagnostic::warning(format!("the import of {} does nothing", import.id))
         .at(import.span)
-        .label(format!("{address} stands for {current} already"))
+        .label(why)
         .help("take this block out of the spec")
         .about(address)
 }

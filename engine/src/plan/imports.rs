@@ -42,12 +42,18 @@ pub(super) fn imported(
     }
     let entry = input.snapshot.entries.get(address);
     let current = entry.and_then(|entry| entry.current.as_ref());
+    // What was taken over may have been replaced since, or gone and been made anew, or a run may have
+    // ended between the two: a block that stays in the spec must not keep a plan from being made.
     if let Some(object) = current {
-        // What was taken over may have been replaced since, or gone and been made anew: a block that
-        // stays in the spec must not keep the next plan from being made.
         if object.id != import.id {
-            found.push(diagnostics::import_does_nothing(import, address, &object.id));
+            let why = format!("{address} stands for {} already", object.id);
+            found.push(diagnostics::import_does_nothing(import, address, &why));
         }
+        return Ok(None);
+    }
+    if input.snapshot.has_taken_over(address, &import.id) {
+        let why = format!("{address} stood for it, and it went since");
+        found.push(diagnostics::import_does_nothing(import, address, &why));
         return Ok(None);
     }
     let observed = input.observations.objects.get(&(address.clone(), import.id.clone()));
