@@ -1,6 +1,8 @@
 //! Why a run cannot go on as a whole. A step that fails is no such error: the run reports it and
 //! goes on with what does not depend on it.
 
+use std::time::Duration;
+
 use engine::address::Address;
 use engine::journal::IllegalRecord;
 use engine::state::ObjectId;
@@ -12,6 +14,14 @@ pub enum ApplyError {
     /// The state store failed, is locked, or holds what it should not.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store takes so long for each write that no call may be made by it: meanwhile another run
+    /// could have taken over.
+    #[error(
+        "the state store is too slow: what it is to write takes longer than {} s each time, and no \
+         call is made whose record is older",
+        .0.as_secs()
+    )]
+    SlowStore(Duration),
     /// The journal contradicts itself.
     #[error(transparent)]
     Journal(#[from] IllegalRecord),

@@ -11,11 +11,11 @@ use engine::diagnostics::Diagnostics;
 use engine::digest::Digest;
 use engine::event::Event;
 use engine::graph::Graph;
-use engine::plan::input::{Mode, Observations, Options, PlanInput};
+use engine::plan::input::{Leftover, Mode, Observations, Options, PlanInput};
 use engine::plan::{Plan, Selection, plan_with};
 use engine::schema::ProviderSchema;
 use engine::spec::Config;
-use engine::state::{ObjectId, Snapshot};
+use engine::state::{Nonce, ObjectId, Snapshot, Watched};
 use engine::work::Workers;
 
 use crate::observe::{observe_chosen, observe_imports};
@@ -37,6 +37,8 @@ pub struct Request<'a> {
     pub refresh: bool,
     /// Whether another run holds the lock: its open calls are running, not in doubt.
     pub running: bool,
+    /// When, in milliseconds since 1970: what was watched for long enough is looked for a last time.
+    pub now_ms: u64,
     /// Who looks at the instances of a large spec.
     pub workers: &'a dyn Workers,
 }
@@ -65,6 +67,7 @@ pub async fn make_anyway(
         let wanted = wanted(request);
         (observations, question) =
             observe_chosen(snapshot, request.providers, &wanted, &is_chosen).await?;
+        observations.over = over(snapshot, request, &observations.leftovers);
         let imports = imports(request);
         observe_imports(snapshot, request.providers, imports, &mut observations).await?;
     }
@@ -112,6 +115,20 @@ fn accounts(providers: &Providers) -> BTreeMap<Name, Digest> {
         .iter()
         .filter_map(|(name, provider)| Some((name.clone(), provider.account()?)))
         .collect()
+}
+
+/// The watched nonces that need no more watching: their time is over, and their lists, which were
+/// just looked at, show nothing under them. The lists of a provider that is gone were not.
+fn over(snapshot: &Snapshot, request: &Request<'_>, leftovers: &[Leftover]) -> Vec<Nonce> {
+    let is_listed = |watched: &Watched| {
+        let provider = request.providers.get(&watched.provider);
+        provider.is_some_and(|provider| provider.schema().types.contains_key(&watched.ty))
+    };
+    let surfaced: BTreeSet<&Nonce> = leftovers.iter().map(|leftover| &leftover.nonce).collect();
+    let over = snapshot.watched.iter().filter(|watched| {
+        watched.is_over(request.now_ms) && is_listed(watched) && !surfaced.contains(&watched.nonce)
+    });
+    over.map(|watched| watched.nonce.clone()).collect()
 }
 
 /// The objects that the spec asks to take over.

@@ -46,11 +46,21 @@ pub enum ResolveError {
 }
 
 impl<'a> Doubt<'a> {
-    /// The call in doubt about an address, if there is one.
-    pub fn about(snapshot: &'a Snapshot, address: &Address) -> Option<Self> {
-        let mut pending = snapshot.pending.iter();
-        let (call, pending) = pending.find(|(_, own)| own.started.address == *address)?;
-        Some(Self { snapshot, call: *call, pending })
+    /// The calls in doubt about an address. There are two where what a replace has put aside is
+    /// deleted while its address's own object is worked on.
+    pub fn about(snapshot: &'a Snapshot, address: &Address) -> impl Iterator<Item = Self> {
+        let pending = snapshot.pending.iter().filter(|(_, own)| own.started.address == *address);
+        pending.map(move |(call, pending)| Self { snapshot, call: *call, pending })
+    }
+
+    /// The number of the call.
+    pub fn call(&self) -> CallId {
+        self.call
+    }
+
+    /// The call.
+    pub fn pending(&self) -> &'a Pending {
+        self.pending
     }
 
     /// The provider instance that was called.

@@ -1,12 +1,13 @@
 //! Whether a saved plan still fits: checked before its first call, over everything that it touches
 //! or refers to, and nothing else.
 
+mod seen;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::{Address, Name};
 use engine::digest::{Digest, Fingerprint};
-use engine::journal::Record;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
 use engine::plan::{Action, Change, Plan, claimed, fitness_digest, is_stable, taken};
@@ -124,30 +125,6 @@ impl Fit<'_> {
             return stale(format!(
                 "provider `{name}` acts for another account or at another address"
             ));
-        }
-        Ok(())
-    }
-
-    /// What the plan takes into the state without a call must still be so, and what it deletes
-    /// beside an address's own object must still stand there.
-    fn check_seen(&self) -> Result<(), ApplyError> {
-        let mut after = self.snapshot.clone();
-        for record in &self.plan.seen {
-            if let Record::Vanished { address, object } = record
-                && !self.is_gone(address, object)
-            {
-                return stale(format!("{address} is not what it was, {object}"));
-            }
-            if let Err(error) = after.fold(record) {
-                return stale(format!("the state changed since then: {error}"));
-            }
-        }
-        for change in self.plan.changes.iter().filter(|c| c.deposed && c.action != Action::NoOp) {
-            let entry = after.entries.get(&change.address);
-            let mut beside = entry.iter().flat_map(|entry| &entry.deposed);
-            if !beside.any(|object| Some(&object.id) == change.object.as_ref()) {
-                return stale(format!("what stood beside {} is gone since then", change.address));
-            }
         }
         Ok(())
     }

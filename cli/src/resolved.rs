@@ -25,6 +25,7 @@ use crate::output::Output;
 use crate::providers::{Configured, Described};
 use crate::spec_text::SpecText;
 use crate::stored;
+use crate::system::System;
 use crate::threads::Threads;
 use crate::variables;
 
@@ -64,8 +65,8 @@ impl Resolved {
     ) -> Request<'a> {
         let Self { config, graph, .. } = self;
         let providers = &configured.providers;
-        let (running, workers) = (false, &Threads);
-        Request { config, graph, providers, options, refresh, running, workers }
+        let (running, now_ms, workers) = (false, System::now_ms(), &Threads);
+        Request { config, graph, providers, options, refresh, running, now_ms, workers }
     }
 
     /// The values of the variables.

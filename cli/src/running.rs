@@ -251,6 +251,10 @@ impl From<ApplyError> for CommandError {
         let message = error.to_string();
         match error {
             ApplyError::Store(error) => error.into(),
+            ApplyError::SlowStore(_) => Self::new(message).status(Status::StoreFailed).help(
+                "look what keeps its disk or its network busy, and apply again: what was not called \
+                 is planned anew",
+            ),
             ApplyError::Journal(_) => Self::new(message).status(Status::Suspicious).help(
                 "nothing was changed; put a backup in place with `plumb state push --force FILE`",
             ),

@@ -19,9 +19,8 @@ pub use self::records::{
 };
 use crate::state::Snapshot;
 
-/// For how long the nonce of a create that made its object is watched, in milliseconds: an hour. A
-/// server that executes a request twice has done so long before.
-const TWIN_MS: u64 = 60 * 60 * 1000;
+/// After this time nothing comes of what a server was sent, in milliseconds: an hour.
+const LATE_MS: u64 = 60 * 60 * 1000;
 
 /// A record that cannot have happened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,11 +35,7 @@ impl Snapshot {
     /// Applies one record.
     pub fn fold(&mut self, record: &Record) -> Result<(), IllegalRecord> {
         match record {
-            Record::RunOpened { at_ms, .. } => {
-                self.end_old_watches(*at_ms);
-                Ok(())
-            }
-            Record::RunClosed { .. } => Ok(()),
+            Record::RunOpened { .. } | Record::RunClosed { .. } => Ok(()),
             Record::Started(started) => self.start(started),
             Record::Finished { call, outcome } => self.finish(*call, outcome),
             Record::Doubted { call, reason } if self.pending.doubt(*call, reason) => Ok(()),

@@ -290,6 +290,21 @@ pub struct Watched {
     pub made: bool,
 }
 
+impl Watched {
+    /// For how long the nonce of a create that was answered is watched, in milliseconds: an hour. A
+    /// server that executes a request twice has done so long before.
+    pub const MADE_MS: u64 = 60 * 60 * 1000;
+    /// For how long a create that was given up is looked for, in milliseconds: 30 days.
+    pub const GIVEN_UP_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+
+    /// Says whether what has not surfaced by now will not. Only a look at the lists tells whether it
+    /// has.
+    pub fn is_over(&self, now_ms: u64) -> bool {
+        let for_ms = if self.made { Self::MADE_MS } else { Self::GIVEN_UP_MS };
+        now_ms.saturating_sub(self.since_ms) > for_ms
+    }
+}
+
 /// The last value of an output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputValue {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::address::Name;
 use engine::event::{Event, Summary};
-use engine::journal::Record;
+use engine::journal::{Outcome, Record};
 use engine::plan::{Action, StepId};
 use engine::state::OutputValue;
 use engine::stored::{Stored, seal};
@@ -47,6 +47,20 @@ impl Run<'_> {
             self.in_flight.remove(&step);
             self.scheduler.give_back(step);
         }
+    }
+
+    /// Intents that are written down, too late for their calls: another record says that nothing was
+    /// called. Should that one fail, the next run looks them up.
+    pub(super) async fn undo_intents(&mut self, steps: &[StepId]) {
+        let calls = steps.iter().filter_map(|step| self.in_flight.get(step));
+        let calls: Vec<_> = calls.map(|flight| flight.call).collect();
+        for call in calls {
+            let reason = "it was not sent: the state store is too slow".to_owned();
+            self.session
+                .record(Record::Finished { call, outcome: Outcome::NoEffect { reason } })
+                .ok();
+        }
+        self.session.flush().await.ok();
     }
 
     /// The end of a run that the store ended: what it was about to write down is in doubt, like the

@@ -80,17 +80,12 @@ impl Run<'_> {
     /// Answers a call that asks whether it may still go out, and all others that do: one record
     /// is enough for them.
     pub(super) async fn give_leave(&mut self, first: Question) -> Result<(), ApplyError> {
-        // Taken before the write: what came in between counts as well.
-        let since = self.input.host.clock().moment();
         let mut questions = self.desk.waiting();
         questions.push(first);
-        let leave = !self.halted && !self.input.stop.is_cancelled();
-        if leave {
-            self.session.confirm().await?;
-        }
+        let since = self.confirm().await?;
         for question in questions {
             // A call that no longer waits for the answer was given up.
-            question.send(leave.then(|| since.clone())).ok();
+            question.send(since.clone()).ok();
         }
         Ok(())
     }

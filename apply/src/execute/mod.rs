@@ -21,7 +21,6 @@ use engine::event::{Event, Summary};
 use engine::journal::{CallId, Record, Started};
 use engine::plan::{Plan, Step, StepId, saved};
 use engine::schema::{Operation, TypeSchema};
-use engine::state::Nonce;
 use engine::value::{Attributes, Datum, Value};
 use provider_port::{Error, Provider, Reply};
 use tokio::task::JoinSet;
@@ -41,8 +40,9 @@ const TRIES_MAX: usize = 3;
 /// between may have lost its place to another run, which believes that nothing more comes.
 const SEND_WITHIN: Duration = Duration::from_secs(5);
 
-/// For how long a given-up create is looked for: 30 days, in milliseconds.
-const WATCH_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+/// How often a record that shows that the run has its place is written before the store is given up
+/// as too slow to call anything by.
+const CONFIRMATIONS_MAX: usize = 3;
 
 /// Takes events. Called from the run's own task and from running calls.
 pub type Emit = Arc<dyn Fn(Event) + Send + Sync>;
@@ -202,19 +202,9 @@ impl<'a> Run<'a> {
         let digest = saved::digest(plan);
         self.session.record(Record::RunOpened { run, serial, plan: digest, at_ms })?;
         for record in &plan.seen {
-            self.session.record(record.clone())?;
-        }
-        self.unwatch_old(at_ms)?;
-        Ok(())
-    }
-
-    /// What has not surfaced in a month will not.
-    fn unwatch_old(&mut self, now_ms: u64) -> Result<(), ApplyError> {
-        let watched = &self.session.snapshot().watched;
-        let old = watched.iter().filter(|w| now_ms.saturating_sub(w.since_ms) > WATCH_MS);
-        let nonces: Vec<Nonce> = old.map(|watched| watched.nonce.clone()).collect();
-        for nonce in nonces {
-            self.session.record(Record::Unwatched { nonce })?;
+            if !plan.is_outdated(record, self.session.snapshot()) {
+                self.session.record(record.clone())?;
+            }
         }
         Ok(())
     }
@@ -226,6 +216,9 @@ impl<'a> Run<'a> {
             let since = match self.write_down(!begun.is_empty()).await {
                 Ok(since) => since,
                 Err(error) => {
+                    if matches!(error, ApplyError::SlowStore(_)) {
+                        self.undo_intents(&begun).await;
+                    }
                     self.not_sent(begun);
                     return Err(error);
                 }
@@ -251,15 +244,30 @@ impl<'a> Run<'a> {
     /// one at which calls may begin, if any are to.
     async fn write_down(&mut self, calls: bool) -> Result<Moment, ApplyError> {
         // Taken before the write: what came in between counts as well.
-        let clock = self.input.host.clock();
-        let mut since = clock.moment();
+        let since = self.input.host.clock().moment();
         self.session.flush().await?;
         self.unwritten.clear();
-        while calls && since.elapsed() > SEND_WITHIN {
-            since = clock.moment();
-            self.session.confirm().await?;
+        if !calls || since.elapsed() <= SEND_WITHIN {
+            return Ok(since);
         }
-        Ok(since)
+        // Of a run that is stopped meanwhile the calls are not sent: they find the moment too old.
+        Ok(self.confirm().await?.unwrap_or(since))
+    }
+
+    /// Writes something that fails if this run was driven out, in so little time that calls may go
+    /// out, and says at which moment it still had its place; none when the run is stopped.
+    async fn confirm(&mut self) -> Result<Option<Moment>, ApplyError> {
+        for _ in 0..CONFIRMATIONS_MAX {
+            if self.halted || self.input.stop.is_cancelled() {
+                return Ok(None);
+            }
+            let since = self.input.host.clock().moment();
+            self.session.confirm().await?;
+            if since.elapsed() <= SEND_WITHIN {
+                return Ok(Some(since));
+            }
+        }
+        Err(ApplyError::SlowStore(SEND_WITHIN))
     }
 
     async fn take_answers(&mut self) -> Result<(), ApplyError> {

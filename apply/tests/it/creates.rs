@@ -1,8 +1,12 @@
 //! Creates whose answers are lost, doubled or late.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 use apply::session::fold;
+use engine::journal::Record;
+use engine::plan::input::Options;
+use engine::state::Watched;
 use engine::value::Value;
 use state::Store as _;
 
@@ -146,4 +150,60 @@ async fn what_a_leftover_uses_goes_after_it() {
     world.apply(alone).await.unwrap();
     let log = world.cloud.take_log();
     assert_eq!(log[..2], ["drain unit", "delete unit"]);
+}
+
+/// The name of a create is watched until its time is over and a list, looked at after that, shows
+/// nothing under it: never by the clock alone.
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_when_its_lists_were_looked_at_after_its_time() {
+    let own = [(None, Watched::MADE_MS), (Some(Fault::LostBefore), Watched::GIVEN_UP_MS)];
+    for (fault, for_ms) in own {
+        let world = World::new();
+        if let Some(fault) = fault {
+            world.cloud.strike(0, fault);
+        }
+        world.apply(DISK).await.unwrap();
+        let mut watched = world.snapshot().await.watched.into_iter();
+        let nonce = watched.find(|watched| watched.made == fault.is_none()).unwrap().nonce;
+        let is_watched = async || {
+            let watched = world.snapshot().await.watched;
+            watched.iter().any(|watched| watched.nonce == nonce)
+        };
+        let noted = format!("{DISK}[resource.value.v]\ninput = 1\n");
+        let (early, ..) = world.plan(&noted).await;
+        world.host.slept.fetch_add(for_ms, Ordering::Relaxed);
+        world.apply(DISK).await.unwrap();
+        assert!(is_watched().await, "its time is not over");
+        world.host.slept.fetch_add(1, Ordering::Relaxed);
+        world.apply_saved(&early).await.unwrap();
+        assert!(is_watched().await, "the plan was made before that");
+        // What shows only now is still known for ours, and goes.
+        world.cloud.put("disk", &[("name", Value::String(nonce.0.clone()))]);
+        converges(&world, &noted).await;
+        assert_eq!(world.cloud.names("disk"), ["d"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_by_a_look_at_nothing_and_not_without_a_provider() {
+    let world = World::new();
+    world.apply(DISK).await.unwrap();
+    world.host.slept.fetch_add(Watched::MADE_MS + 1, Ordering::Relaxed);
+    let (late, ..) = world.plan(DISK).await;
+    assert!(matches!(&late.seen[..], [Record::Unwatched { .. }]), "{:?}", late.seen);
+    world.destroy(DISK).await.unwrap();
+    assert!(world.snapshot().await.watched.is_empty());
+    // Nothing of the state needs the provider any more, and the spec does not name it.
+    let world = World::new();
+    world.apply(DISK).await.unwrap();
+    world.destroy(DISK).await.unwrap();
+    world.host.slept.fetch_add(Watched::MADE_MS + 1, Ordering::Relaxed);
+    let mut providers = world.providers();
+    providers.remove("cloud");
+    let noted = "[resource.value.v]\ninput = 1\n";
+    let options = Options::default();
+    world.apply_through(&world.store, &providers, noted, &options).await.unwrap();
+    assert_eq!(world.snapshot().await.watched.len(), 1, "no list was looked at");
+    world.apply(noted).await.unwrap();
+    assert!(world.snapshot().await.watched.is_empty());
 }

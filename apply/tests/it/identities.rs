@@ -43,7 +43,7 @@ async fn an_object_is_adopted_whose_id_an_object_of_another_type_has() {
     assert_eq!(world.apply(&grown).await.unwrap().in_doubt.len(), 1);
     let mut session =
         Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap();
-    let doubt = Doubt::about(session.snapshot(), &"disk.d".parse().unwrap()).unwrap();
+    let doubt = Doubt::about(session.snapshot(), &"disk.d".parse().unwrap()).next().unwrap();
     let record = doubt.adopt(&ObjectId("1".into()), &world.providers()).await.unwrap();
     session.record(record).unwrap();
     session.close().await.unwrap();

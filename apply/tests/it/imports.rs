@@ -54,6 +54,7 @@ async fn import(world: &World, spec: &str, address: &str, id: &str) -> String {
         options: &Options::default(),
         refresh: true,
         running: false,
+        now_ms: 1_000,
         workers: &InTurn,
     };
     let mut session = open(world).await;

@@ -33,6 +33,8 @@ enum Pause {
     None,
     /// The process stands still for a minute.
     Still,
+    /// Each append takes six seconds, and nobody takes the place.
+    Slow,
     /// The machine sleeps for an hour, and only the clock of the day goes on.
     Asleep(Arc<AtomicU64>),
 }
@@ -85,6 +87,10 @@ impl Held for WatchedHeld {
         write!(self.store.appended.lock().unwrap(), "{records:?}").unwrap();
         match &self.store.pause {
             Pause::None => return Ok(()),
+            Pause::Slow => {
+                tokio::time::sleep(Duration::from_secs(6)).await;
+                return Ok(());
+            }
             Pause::Still => tokio::time::sleep(Duration::from_mins(1)).await,
             Pause::Asleep(slept) => drop(slept.fetch_add(3_600_000, Ordering::Relaxed)),
         }
@@ -204,4 +210,35 @@ async fn a_servers_words_are_shown_and_not_kept() {
         assert!(!kept.contains(SAID), "{kept}");
         assert!(kept.contains("NoEffect") || kept.contains("Doubted"), "{kept}");
     }
+}
+
+/// A store so slow that no call may be made by it is no reason to write without end.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_too_slow_ends_the_run() {
+    let world = World::new();
+    let store = Watched::new(world.store.clone(), Pause::Slow);
+    let began = tokio::time::Instant::now();
+    let error = world.apply_on(&store, DISK, &Options::default()).await.unwrap_err();
+    assert!(matches!(error, ApplyError::SlowStore(_)), "{error}");
+    assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
+    assert!(world.cloud.take_log().is_empty());
+    assert!(world.snapshot().await.pending.is_empty(), "nothing is in doubt");
+    converges(&world, DISK).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_is_heeded_while_a_slow_store_writes() {
+    let world = World::new();
+    let store = Watched::new(world.store.clone(), Pause::Slow);
+    let stopped = async {
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        world.stop.cancel();
+    };
+    let options = Options::default();
+    let (report, ()) = tokio::join!(world.apply_on(&store, DISK, &options), stopped);
+    assert!(report.unwrap().summary.cancelled);
+    assert!(world.cloud.take_log().is_empty());
+    let world = World { stop: CancellationToken::new(), ..world };
+    assert!(world.snapshot().await.pending.is_empty(), "nothing is in doubt");
+    converges(&world, DISK).await;
 }

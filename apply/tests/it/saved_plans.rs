@@ -1,12 +1,13 @@
 //! Plans that are applied later.
 
 use apply::ApplyError;
-use apply::session::fold;
 use apply::verify::verify;
-use engine::plan::input::Observations;
-use state::Store as _;
+use engine::plan::input::{Mode, Observations, Options};
+use engine::state::ObjectId;
+use engine::value::Value;
 
-use crate::world::{DISK, World};
+use crate::cloud::Fault;
+use crate::world::{DISK, SERVED, World};
 
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_that_takes_over_what_was_taken_over_is_stale() {
@@ -16,7 +17,7 @@ async fn a_saved_plan_that_takes_over_what_was_taken_over_is_stale() {
     let (plan, ..) = world.plan("[local]\n").await;
     assert_eq!(plan.seen.len(), 1, "the disk is seen to be gone");
     world.apply("[local]\n").await.unwrap();
-    let snapshot = fold(world.store.load().await.unwrap(), &world.host).unwrap().snapshot;
+    let snapshot = world.snapshot().await;
     let seen = Observations::default();
     let error = verify(&plan, &snapshot, &seen, &world.providers()).unwrap_err();
     assert!(matches!(error, ApplyError::Stale(_)), "{error}");
@@ -34,10 +35,105 @@ async fn a_saved_plan_tells_accounts_apart_and_nothing_of_their_keys() {
     let plan = engine::plan::saved::read(&text).unwrap().plan;
     let digest = engine::digest::Digest::of(b"hunter2").to_string();
     assert!(text.contains("accounts") && !text.contains(&digest), "{text}");
-    let loaded = world.store.load().await.unwrap();
-    let snapshot = fold(loaded, &world.host).unwrap().snapshot;
+    let snapshot = world.snapshot().await;
     let fits = || verify(&plan, &snapshot, &Observations::default(), &world.providers());
     fits().unwrap();
     set("another");
     assert!(fits().unwrap_err().to_string().contains("another account"));
+}
+
+fn set(world: &World, ty: &str, id: &str, attribute: &str, value: Value) {
+    let mut shared = world.cloud.shared.lock().unwrap();
+    let key = (ty.into(), ObjectId(id.into()));
+    shared.objects.get_mut(&key).unwrap().insert(attribute.into(), value);
+}
+
+const UNIT: &str = "[resource.unit.u]\nname = 'u'\n";
+
+/// What another apply has written down since is newer than what the plan saw.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_takes_nothing_back_of_what_it_does_not_touch() {
+    let world = World::new();
+    world.apply(&format!("{DISK}{UNIT}")).await.unwrap();
+    set(&world, "unit", "unit-2", "workers", Value::Integer(3));
+    let accepting = format!("{DISK}{UNIT}workers = 3\n");
+    let (plan, ..) = world.plan(&format!("{accepting}{OTHER}")).await;
+    let looks = Options { mode: Mode::RefreshOnly, ..Options::default() };
+    let (look, ..) = world.plan_with(&accepting, &looks).await;
+    assert!((plan.seen.len(), look.seen.len()) == (1, 1) && look.steps.is_empty());
+    // Meanwhile it is changed once more, and comes to use the disk.
+    let newer = format!("{DISK}{UNIT}workers = 9\ndisk_id = '${{disk.d.id}}'\n");
+    world.apply(&newer).await.unwrap();
+    let before = world.snapshot().await;
+    world.apply_saved(&plan).await.unwrap();
+    let after = world.snapshot().await;
+    let unit = "unit.u".parse().unwrap();
+    assert_eq!(after.entries[&unit], before.entries[&unit]);
+    assert_eq!(world.cloud.names("disk"), ["d", "other"]);
+    // A plan that only looks would not do what it showed.
+    let error = world.apply_saved(&look).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the plan no longer fits: the state says something else of unit.u since then"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_saved_plan_saw_is_taken_over_while_it_fits() {
+    let world = World::new();
+    world.apply(UNIT).await.unwrap();
+    set(&world, "unit", "unit-1", "workers", Value::Integer(3));
+    let spec = format!("{UNIT}workers = 3\n");
+    let (plan, ..) = world.plan(&format!("{spec}{OTHER}")).await;
+    world.apply_saved(&plan).await.unwrap();
+    assert_eq!(world.plan_text(&format!("{spec}{OTHER}")).await, "");
+    let unit = &world.snapshot().await.entries[&"unit.u".parse().unwrap()];
+    let known = serde_json::to_string(unit.current.as_ref().unwrap()).unwrap();
+    assert!(known.contains("\"workers\":3"), "{known}");
+}
+
+const OTHER: &str = "[resource.disk.other]\nname = 'other'\nsize = 1\nzone = 'eu'\n";
+
+/// A twin that a person has named, or changed, is not what the plan was to delete.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_deletes_no_leftover_that_somebody_changed() {
+    for (attribute, value, why) in [
+        ("name", Value::string("somebodys"), "is named \"somebodys\" since then"),
+        ("size", Value::Integer(100), "`size` was 10 and is 100"),
+    ] {
+        let world = World::new();
+        world.cloud.strike(0, Fault::Doubled);
+        world.apply(DISK).await.unwrap();
+        let (plan, ..) = world.plan(DISK).await;
+        assert_eq!(plan.steps.len(), 1, "the twin is to go");
+        let ids = world.cloud.shared.lock().unwrap().objects.keys().cloned().collect::<Vec<_>>();
+        let current = &world.snapshot().await.entries[&"disk.d".parse().unwrap()];
+        let own = current.current.as_ref().unwrap().id.clone();
+        let (_, twin) = ids.into_iter().find(|(_, id)| *id != own).unwrap();
+        set(&world, "disk", &twin.0, attribute, value);
+        let error = world.apply_saved(&plan).await.unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(world.cloud.names("disk").len(), 2);
+    }
+}
+
+/// The same for what a replace has put aside.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_deletes_nothing_put_aside_that_somebody_changed() {
+    let world = World::new();
+    world.apply(SERVED).await.unwrap();
+    let fat = SERVED.replace("thin", "fat");
+    // The new image is made; the unit refuses to follow it.
+    world.cloud.strike(1, Fault::Refused);
+    world.apply(&fat).await.unwrap();
+    let (plan, ..) = world.plan(&fat).await;
+    let old = plan.changes.iter().find(|change| change.deposed).unwrap().object.clone().unwrap();
+    let own = world.cloud.names("image");
+    set(&world, "image", &old.0, "name", Value::string("kept"));
+    let error = world.apply_saved(&plan).await.unwrap_err();
+    assert!(error.to_string().contains("and is \"kept\""), "{error}");
+    let base = own.iter().find(|name| !engine::state::Nonce::is_likely(name)).unwrap();
+    set(&world, "image", &old.0, "name", Value::string(base.as_str()));
+    world.apply_saved(&plan).await.unwrap();
+    assert_eq!(world.cloud.names("image"), ["base"]);
 }

@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use apply::execute::{Execution, Report, execute_anyway};
+use apply::execute::{Execution, Report, execute, execute_anyway};
 use apply::planning::{self, Request};
 use apply::recover::recover;
 use apply::session::{Session, fold};
+use apply::verify::look_and_verify;
 use apply::{ApplyError, Clock, Host, Providers};
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::event::Event;
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Options};
-use engine::plan::{Plan, text};
+use engine::plan::{Plan, saved, text};
 use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{Given, ResolveInput, resolve};
@@ -163,6 +164,7 @@ impl World {
             options,
             refresh: true,
             running: false,
+            now_ms: self.host.now_ms(),
             workers: self.workers,
         };
         planning::recover_in_memory(&mut snapshot, &request, &self.host, &|_| {}).await.unwrap();
@@ -185,6 +187,35 @@ impl World {
     /// Applies as `plumb apply --yes` does.
     pub(crate) async fn apply(&self, spec: &str) -> Result<Report, ApplyError> {
         self.apply_with(spec, &Options::default()).await
+    }
+
+    /// Applies a plan as `plumb apply FILE` does.
+    pub(crate) async fn apply_saved(&self, plan: &Plan) -> Result<(), ApplyError> {
+        let plan = saved::read(&saved::write(plan, &serde_json::Value::Null)).unwrap().plan;
+        let (providers, holder) = (self.providers(), holder());
+        let opened = Session::open(&self.store, &holder, Duration::ZERO, &self.host, None);
+        let mut session = opened.await?;
+        let fits = look_and_verify(&plan, session.snapshot(), &providers).await;
+        let execution = Execution {
+            plan: &plan,
+            providers: &providers,
+            host: &self.host,
+            variables: &BTreeMap::new(),
+            parallelism: None,
+            emit: Arc::new(|_| {}),
+            stop: &self.stop,
+            run: "run",
+        };
+        if fits.is_ok() {
+            execute(&mut session, &execution).await?;
+        }
+        session.close().await?;
+        fits
+    }
+
+    /// The state, with the journal folded in.
+    pub(crate) async fn snapshot(&self) -> Snapshot {
+        fold(self.store.load().await.unwrap(), &self.host).unwrap().snapshot
     }
 
     pub(crate) async fn destroy(&self, spec: &str) -> Result<Report, ApplyError> {
@@ -233,6 +264,7 @@ impl World {
             options,
             refresh: true,
             running: false,
+            now_ms: self.host.now_ms(),
             workers: self.workers,
         };
         let (plan, diagnostics) = planning::make(session.snapshot(), &request).await?;

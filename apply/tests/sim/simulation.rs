@@ -416,6 +416,7 @@ impl Simulation {
             options: &options,
             refresh: true,
             running: false,
+            now_ms: host.now_ms(),
             workers: &InTurn,
         };
         for (address, id) in &runner.commands {
@@ -676,6 +677,7 @@ impl Simulation {
         let prepared = self.prepared(runner, &providers);
         let (config, graph) = &*prepared;
         let options = self.options(runner);
+        let host = Machine { runner, bug: self.bug };
         let request = Request {
             config,
             graph,
@@ -683,9 +685,9 @@ impl Simulation {
             options: &options,
             refresh: true,
             running: false,
+            now_ms: host.now_ms(),
             workers: &InTurn,
         };
-        let host = Machine { runner, bug: self.bug };
         let desk = Desk { store: self.store.of(runner, self.bug), runner: runner.clone() };
         self.plan_ahead(&*bugs::store(self.bug, desk), &request, &host).await
     }

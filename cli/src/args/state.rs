@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use engine::journal::CallId;
 
 use super::shared::{Form, PlanForm, VariableArgs};
 
@@ -118,6 +119,9 @@ pub(crate) struct Resolve {
     /// There is no object
     #[arg(long, requires = "address")]
     pub(crate) absent: bool,
+    /// Which call, where several are in doubt about the resource
+    #[arg(long, value_name = "CALL", requires = "address")]
+    pub(crate) call: Option<CallId>,
     #[command(flatten)]
     pub(crate) variables: VariableArgs,
 }

@@ -66,13 +66,20 @@ async fn show(folder: &Folder, output: &Output) -> Result<Status, CommandError> 
 }
 
 fn line(call: CallId, pending: &Pending, running: bool) -> String {
-    let (address, operation) = (&pending.started.address, pending.started.operation.word());
     let why = match (&pending.doubt, running) {
         (_, true) => "another run may be at it".to_owned(),
         (Some(doubt), false) => doubt.clone(),
         (None, false) => "the run ended before its answer was recorded".to_owned(),
     };
-    render::safe::text(&format!("{address}: {operation} ({call}): {why}")) + "\n"
+    let address = &pending.started.address;
+    render::safe::text(&format!("{address}: {}: {why}", what(call, pending))) + "\n"
+}
+
+/// What a call does, to which object, and its number.
+fn what(call: CallId, pending: &Pending) -> String {
+    let started = &pending.started;
+    let object = started.object.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
+    format!("{}{object} ({call})", started.operation.word())
 }
 
 async fn decide(
@@ -108,6 +115,32 @@ async fn decide(
     }
 }
 
+/// The one call that is meant.
+fn chosen<'a>(
+    snapshot: &'a Snapshot,
+    address: &Address,
+    call: Option<CallId>,
+) -> Result<Doubt<'a>, CommandError> {
+    let doubts: Vec<_> = Doubt::about(snapshot, address)
+        .filter(|doubt| call.is_none_or(|call| call == doubt.call()))
+        .collect();
+    match (doubts.as_slice(), call) {
+        ([doubt], _) => Ok(*doubt),
+        ([], call) => {
+            let which = call.map(|call| format!(" with call {call}")).unwrap_or_default();
+            Err(CommandError::new(format!("nothing is in doubt about {address}{which}"))
+                .help("`plumb resolve` lists what is"))
+        }
+        (several, _) => {
+            let calls: Vec<_> = several.iter().map(|it| what(it.call(), it.pending())).collect();
+            let count = several.len();
+            let calls = calls.join(", ");
+            Err(CommandError::new(format!("{count} calls are in doubt about {address}: {calls}"))
+                .help("each is decided by itself: say with `--call` which one you mean"))
+        }
+    }
+}
+
 /// What the person says, as the record that decides it.
 async fn decision(
     asked: &Asked<'_>,
@@ -115,10 +148,7 @@ async fn decision(
     address: &Address,
     output: &Output,
 ) -> Result<Record, CommandError> {
-    let Some(doubt) = Doubt::about(snapshot, address) else {
-        return Err(CommandError::new(format!("nothing is in doubt about {address}"))
-            .help("`plumb resolve` lists what is"));
-    };
+    let doubt = chosen(snapshot, address, asked.args.call)?;
     let Some(id) = &asked.args.adopt else { return Ok(doubt.absent(System::now_ms())) };
     let id = super::import::id(id)?;
     // Before anything is started or called for it.
@@ -138,5 +168,79 @@ impl From<ResolveError> for CommandError {
             }
             _ => failed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::digest::SealKey;
+    use engine::journal::{Outcome, PhaseRef, ProgramKind, Seen, Started};
+    use engine::schema::Operation;
+    use engine::state::ObjectId;
+    use engine::stored::Stored;
+
+    use super::*;
+
+    fn started(call: u64, operation: Operation, object: Option<&str>) -> Record {
+        let kind = match operation {
+            Operation::Delete => ProgramKind::Delete,
+            Operation::Update => ProgramKind::Update,
+            _ => ProgramKind::Create,
+        };
+        Record::Started(Box::new(Started {
+            call: CallId(call),
+            step: format!("s{call}"),
+            address: "unit.u".parse().unwrap(),
+            provider: "cloud".into(),
+            account: None,
+            operation,
+            phase: PhaseRef { kind, program: 0, phase: 0, phases: 1 },
+            object: object.map(|id| ObjectId(id.into())),
+            nonce: None,
+            name: None,
+            deposes: true,
+            managed: engine::sorted::Set::new(),
+            sensitive: engine::value::Paths::none(),
+            dependencies: engine::sorted::Set::new(),
+            at_ms: 0,
+        }))
+    }
+
+    fn made(call: u64, id: &str) -> Record {
+        let object = Seen { id: ObjectId(id.into()), attributes: Stored::default() };
+        let outcome = Outcome::Done { object: Some(object) };
+        Record::Finished { call: CallId(call), outcome }
+    }
+
+    /// A run was killed while it worked on an object and deleted the one that it had put aside.
+    #[test]
+    fn of_two_calls_in_doubt_about_one_address_a_person_names_one() {
+        let key = SealKey::from_random([0; 32]);
+        let mut snapshot = Snapshot::new("lineage".to_owned(), key);
+        for record in [
+            started(0, Operation::Create, None),
+            made(0, "o1"),
+            started(1, Operation::Create, None),
+            made(1, "o2"),
+            started(2, Operation::Update, Some("o2")),
+        ] {
+            snapshot.fold(&record).unwrap();
+        }
+        let address = "unit.u".parse().unwrap();
+        let call = |snapshot: &Snapshot, call: Option<u64>| {
+            let doubt = chosen(snapshot, &address, call.map(CallId));
+            doubt.map(|doubt| doubt.call().0).map_err(|error| error.message)
+        };
+        assert_eq!(call(&snapshot, None), Ok(2));
+        snapshot.fold(&started(3, Operation::Delete, Some("o1"))).unwrap();
+        let refused = call(&snapshot, None).unwrap_err();
+        for part in ["update of o2 (c2)", "delete of o1 (c3)"] {
+            assert!(refused.contains(part), "{refused}");
+        }
+        assert_eq!((call(&snapshot, Some(2)), call(&snapshot, Some(3))), (Ok(2), Ok(3)));
+        let other = call(&snapshot, Some(4)).unwrap_err();
+        assert!(other.contains("nothing is in doubt about unit.u with call c4"), "{other}");
+        let absent = chosen(&snapshot, &address, Some(CallId(3))).unwrap().absent(0);
+        assert!(matches!(absent, Record::Resolved { call: CallId(3), .. }));
     }
 }

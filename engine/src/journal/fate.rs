@@ -3,7 +3,7 @@
 
 use super::calls::Pending;
 use super::records::{CallId, Outcome, ProgramKind, Resolution, Seen, Started};
-use super::{IllegalRecord, TWIN_MS, illegal};
+use super::{IllegalRecord, illegal};
 use crate::state::{Nonce, Snapshot, Watched};
 use crate::value::Path;
 
@@ -141,13 +141,6 @@ impl Snapshot {
 
     pub(super) fn unwatch(&mut self, nonce: &Nonce) {
         self.watched.retain(|watched| watched.nonce != *nonce);
-    }
-
-    /// Twins that nobody has seen for so long are none. The plan of a run that begins has looked at
-    /// the lists since.
-    pub(super) fn end_old_watches(&mut self, now_ms: u64) {
-        let old = |since_ms: u64| now_ms.saturating_sub(since_ms) > TWIN_MS;
-        self.watched.retain(|watched| !(watched.made && old(watched.since_ms)));
     }
 
     pub(super) fn watch(&mut self, started: &Started, nonce: Nonce, since_ms: u64, made: bool) {

@@ -91,7 +91,7 @@ impl Snapshot {
             dependencies: dependencies.clone(),
         };
         self.entries.insert(address.clone(), entry);
-        let ids = self.taken_over.entry(address.clone()).or_insert_with(Set::new);
+        let ids = self.taken_over.entry(address.clone()).or_default();
         ids.insert(object.id.clone());
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Snapshot {
         };
         self.entries.insert(to.clone(), entry);
         if let Some(ids) = self.taken_over.remove(from) {
-            self.taken_over.entry(to.clone()).or_insert_with(Set::new).extend(ids);
+            self.taken_over.entry(to.clone()).or_default().extend(ids);
         }
         for entry in self.entries.values_mut() {
             if entry.dependencies.remove(from) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::records::{PhaseRef, ProgramKind, Seen, Started};
-use super::{IllegalRecord, TWIN_MS, illegal};
+use super::{IllegalRecord, LATE_MS, illegal};
 use crate::sorted::Set;
 use crate::state::{Entry, Nonce, Object, Progress, Snapshot};
 
@@ -50,7 +50,7 @@ impl Snapshot {
         }
         if kind != ProgramKind::Delete {
             // What has outlived its delete by so much has outlived it for good.
-            let late = |sent_ms: &u64| started.at_ms.saturating_sub(*sent_ms) <= TWIN_MS;
+            let late = |sent_ms: &u64| started.at_ms.saturating_sub(*sent_ms) <= LATE_MS;
             object.delete_sent_ms = object.delete_sent_ms.filter(late);
             object.managed.clone_from(&started.managed);
             object.sensitive.clone_from(&started.sensitive);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,15 @@ pub struct CallId(pub u64);
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "c{}", self.0)
+    }
+}
+
+impl FromStr for CallId {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = text.strip_prefix('c').and_then(|digits| digits.parse().ok());
+        number.map(Self).ok_or("a call is a `c` and a number, as `plumb resolve` lists it")
     }
 }
 

@@ -85,6 +85,8 @@ pub struct Observations {
     pub objects: BTreeMap<(Address, ObjectId), Observed>,
     /// Objects that bear a watched nonce.
     pub leftovers: Vec<Leftover>,
+    /// Watched nonces whose time was over when lists showed nothing under them.
+    pub over: Vec<Nonce>,
     /// The names of live objects that are not in the state, by provider instance, type and name.
     pub strangers: BTreeMap<(Name, Name, Name), Vec<ObjectId>>,
     /// The calls in doubt that another run is at right now.

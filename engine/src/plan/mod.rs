@@ -20,6 +20,7 @@ pub mod lint;
 pub mod live;
 mod lower;
 mod names;
+mod news;
 mod outputs;
 mod planner;
 mod removal;
@@ -94,6 +95,8 @@ pub struct Base {
     /// The objects outside the state that bear a name which the plan gives to another object, by
     /// that one's address. One that is not among them has come since.
     pub namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
+    /// The digest of what the state said of every object that was seen to be different.
+    pub known: BTreeMap<Address, Digest>,
     /// The variables whose values the plan needs again and does not hold, with their fingerprints.
     pub secrets: BTreeMap<Name, crate::digest::Fingerprint>,
 }

@@ -16,7 +16,7 @@ use super::scope::{LocalCache, Planned, SpecScope};
 use super::wanted::{self, Instance};
 use super::{Action, Base, Change, Doubt, Drift, Plan, Use};
 use super::{
-    budget, compare, diagnostics, farewell, imports, lint, lower, names, outputs, removal,
+    budget, compare, diagnostics, farewell, imports, lint, lower, names, news, outputs, removal,
     selection, triggers, uses,
 };
 use crate::address::{Address, Name};
@@ -376,6 +376,16 @@ impl<'a> Planner<'a> {
         touched.filter_map(digest).collect()
     }
 
+    /// The digests of what the state says of the objects that are seen to be different.
+    fn known(&self) -> BTreeMap<Address, Digest> {
+        let known = |record: &Record| {
+            let Record::Seen { address, object, .. } = record else { return None };
+            let entry = self.input.snapshot.entries.get(address)?;
+            Some((address.clone(), news::known(entry, object)?))
+        };
+        self.seen.iter().filter_map(known).collect()
+    }
+
     fn base(&self) -> Base {
         let snapshot = self.input.snapshot;
         Base {
@@ -396,6 +406,7 @@ impl<'a> Planner<'a> {
                 .collect(),
             objects: self.objects(),
             namesakes: self.namesakes.clone(),
+            known: self.known(),
             secrets: outputs::needed_secrets(self),
         }
     }

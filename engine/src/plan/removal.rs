@@ -35,6 +35,8 @@ pub(super) fn remove(planner: &mut Planner<'_>) {
         }
     }
     surface_leftovers(planner);
+    let over = planner.input.observations.over.iter();
+    planner.seen.extend(over.map(|nonce| Record::Unwatched { nonce: nonce.clone() }));
     tell_what_stays(planner);
 }
 

@@ -162,6 +162,8 @@ struct BaseFile {
     objects: BTreeMap<Address, Digest>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    known: BTreeMap<Address, Digest>,
     secrets: BTreeMap<Name, Fingerprint>,
 }
 
@@ -250,6 +252,7 @@ impl From<&Plan> for PlanFile {
                 accounts: base.accounts.clone(),
                 objects: base.objects.clone(),
                 namesakes: base.namesakes.clone(),
+                known: base.known.clone(),
                 secrets: base.secrets.clone(),
             },
             drift: plan.drift.iter().map(DriftFile::from).collect(),
@@ -386,6 +389,7 @@ impl PlanFile {
                 accounts: base.accounts,
                 objects: base.objects,
                 namesakes: base.namesakes,
+                known: base.known,
                 secrets: base.secrets,
             },
             drift: self.drift.into_iter().map(DriftFile::drift).collect::<Result<_, _>>()?,

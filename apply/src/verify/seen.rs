@@ -1,0 +1,89 @@
+//! Whether what a saved plan takes into the state still fits, and what it deletes beside an
+//! address's own object.
+
+use engine::address::Name;
+use engine::journal::Record;
+use engine::plan::input::{Observations, Observed};
+use engine::plan::live::{overlay, stored_attributes};
+use engine::plan::{Action, Change};
+use engine::state::ObjectId;
+use engine::value::{Attributes, Value};
+
+use super::{Fit, changed, moved, shown, stale};
+use crate::ApplyError;
+
+impl Fit<'_> {
+    /// What the plan takes into the state without a call must still be so, and what it deletes
+    /// beside an address's own object must still stand there.
+    pub(super) fn check_seen(&self) -> Result<(), ApplyError> {
+        let mut after = self.snapshot.clone();
+        for record in &self.plan.seen {
+            if self.plan.is_outdated(record, &after) {
+                self.may_leave_out(record)?;
+                continue;
+            }
+            if let Record::Vanished { address, object } = record
+                && !self.is_gone(address, object)
+            {
+                return stale(format!("{address} is not what it was, {object}"));
+            }
+            if let Err(error) = after.fold(record) {
+                return stale(format!("the state changed since then: {error}"));
+            }
+        }
+        for change in self.plan.changes.iter().filter(|c| c.deposed && c.action != Action::NoOp) {
+            let entry = after.entries.get(&change.address);
+            let mut beside = entry.iter().flat_map(|entry| &entry.deposed);
+            if !beside.any(|object| Some(&object.id) == change.object.as_ref()) {
+                return stale(format!("what stood beside {} is gone since then", change.address));
+            }
+            self.check_beside(change)?;
+        }
+        Ok(())
+    }
+
+    /// What the state has learned of an object since the plan was made stands, and nothing that the
+    /// plan does goes by what it saw. A plan that does nothing but look would not do what it showed.
+    fn may_leave_out(&self, record: &Record) -> Result<(), ApplyError> {
+        match record {
+            Record::Seen { address, .. } if self.plan.steps.is_empty() => {
+                stale(format!("the state says something else of {address} since then"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An object that is deleted beside an address's own is still what it was: somebody may have
+    /// come to use it, or have given it another name, which makes it nobody's leftover.
+    fn check_beside(&self, change: &Change) -> Result<(), ApplyError> {
+        let (Some(schema), Some(id)) = (self.schema(change), &change.object) else { return Ok(()) };
+        let known = self.snapshot.entries.get(&change.address).and_then(|entry| entry.object(id));
+        let live = match (known, self.observed(&change.address, id)) {
+            (Some(object), Some(Observed::Live(seen))) => {
+                overlay(&stored_attributes(&object.attributes, &schema).unwrap_or_default(), seen)
+            }
+            (Some(_), _) => return Ok(()),
+            (None, _) => match self.leftover(change, id)? {
+                Some(attributes) => attributes,
+                None => return Ok(()),
+            },
+        };
+        let moved = moved(change.before.as_deref(), &live, &schema);
+        if moved.is_empty() { Ok(()) } else { stale(changed(change, &live, &schema)) }
+    }
+
+    /// What was seen of a leftover; none when it was not, as where it is gone.
+    fn leftover(&self, change: &Change, id: &ObjectId) -> Result<Option<Attributes>, ApplyError> {
+        let Observations { leftovers, strangers, .. } = self.observations;
+        let is_its_type = |provider: &Name, ty: &Name| {
+            *provider == change.provider && *ty == change.address.block.ty
+        };
+        let mut named = strangers.iter().filter(|((provider, ty, _), _)| is_its_type(provider, ty));
+        if let Some(((.., name), _)) = named.find(|(_, ids)| ids.contains(id)) {
+            let name = shown(&Value::String(name.clone()));
+            stale(format!("{id}, beside {}, is named {name} since then", change.address))?;
+        }
+        let seen = leftovers.iter().find(|leftover| leftover.id == *id);
+        Ok(seen.map(|leftover| leftover.attributes.clone()))
+    }
+}
