@@ -697,7 +697,12 @@ impl Simulation {
     fn is_empty(&self, plan: &Plan, struck: &BTreeMap<&'static str, u64>) {
         let mut sky = lock(&self.sky);
         let shows_all = sky.room == Room::Port && !struck.contains_key("bare");
-        let is_news = |record: &Record| shows_all || !matches!(record, Record::Seen { .. });
+        // That a name is not watched any more changes nothing that anybody sees.
+        let is_news = |record: &Record| match record {
+            Record::Unwatched { .. } => false,
+            Record::Seen { .. } => shows_all,
+            _ => true,
+        };
         let drifted = shows_all && !plan.drift.is_empty();
         let outputs = plan.outputs.values().any(|output| output.action != Action::NoOp);
         if !plan.steps.is_empty() || outputs || drifted || plan.seen.iter().any(is_news) {
