@@ -265,7 +265,8 @@ impl From<ApplyError> for CommandError {
             ApplyError::Vanished { addresses, .. } => Self {
                 about: addresses,
                 ..Self::new(message).status(Status::InDoubt).help(
-                    "if they are really gone, take them out with `plumb state rm`; until then, \
+                    "if they are really gone, take them out with `plumb state rm`, or where a call \
+                     about one is in doubt with `plumb resolve ADDRESS --absent`; until then, \
                      `--exclude` leaves them alone, and `--target` names others",
                 )
             },

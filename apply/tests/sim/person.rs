@@ -1,8 +1,8 @@
 //! What a person does about what Plumb asks and refuses.
 
-use engine::journal::Record;
+use engine::journal::{Record, Resolution};
 use engine::plan::Plan;
-use engine::state::Snapshot;
+use engine::state::{ObjectId, Snapshot};
 use state::Holder;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,16 +45,29 @@ impl Simulation {
         session.close().await
     }
 
+    /// As `plumb resolve --absent` does of an object that a call in doubt is about, and as `plumb state
+    /// rm` does of others.
     fn gone(&self, state: &Snapshot, asked: &[Address]) -> Vec<Record> {
         let sky = lock(&self.sky);
+        let in_doubt = state.pending.iter().filter_map(|(call, pending)| {
+            let started = &pending.started;
+            Some((*call, &started.address, started.object.as_ref()?))
+        });
+        let decided: Vec<_> = in_doubt
+            .filter(|(_, address, id)| asked.contains(address) && !sky.objects.contains_key(*id))
+            .collect();
+        let resolved = decided
+            .iter()
+            .map(|(call, ..)| Record::Resolved { call: *call, resolution: Resolution::Gone });
         let entries = asked.iter().filter_map(|address| state.entries.get_key_value(address));
         let objects = entries.flat_map(|(address, entry)| {
             entry.current.iter().chain(&entry.deposed).map(move |object| (address, &object.id))
         });
-        objects
-            .filter(|(_, id)| !sky.objects.contains_key(*id))
-            .map(|(address, id)| Record::Forgot { address: address.clone(), object: id.clone() })
-            .collect()
+        let is_decided = |id: &ObjectId| decided.iter().any(|(.., own)| *own == id);
+        let forgot = objects
+            .filter(|(_, id)| !sky.objects.contains_key(*id) && !is_decided(id))
+            .map(|(address, id)| Record::Forgot { address: address.clone(), object: id.clone() });
+        resolved.chain(forgot).collect()
     }
 
     /// More than three objects, and more than a fifth, that are gone at once are a question and no

@@ -44,11 +44,15 @@ impl Runner {
     /// What a list shows, which may be old or incomplete.
     fn listed(&self, ty: &str) -> Vec<Object> {
         let ago = self.behind_ms();
-        let objects = lock(&self.sky).ago(ago);
-        let own = objects.iter().filter(|(_, live)| &*live.ty == ty);
-        own.filter(|_| ty == keys::TYPE || !self.strikes("incomplete", self.rates.incomplete))
-            .map(|(id, live)| self.object(id, live))
-            .collect()
+        let sky = lock(&self.sky);
+        let objects = sky.ago(ago);
+        let is_left_out = |id| {
+            ty != keys::TYPE
+                && self.strikes("incomplete", self.rates.incomplete)
+                && sky.is_young(id)
+        };
+        let own = objects.iter().filter(|(id, live)| &*live.ty == ty && !is_left_out(id));
+        own.map(|(id, live)| self.object(id, live)).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use engine::address::Name;
 use engine::journal::{CallId, Outcome, ProgramKind, Record, Started};
 use engine::schema::ProviderSchema;
-use engine::state::{Nonce, ObjectId};
+use engine::state::{Nonce, ObjectId, Watched};
 use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind};
 
@@ -100,6 +100,8 @@ pub(crate) struct Sky {
     past: VecDeque<(u64, Objects)>,
     late: Vec<(u64, Request)>,
     next_id: u64,
+    /// When each object came to be, in milliseconds.
+    born: BTreeMap<ObjectId, u64>,
     /// The durable intents of which no durable end is known, or that are as old as a call may be;
     /// each with the run that wrote it, and when.
     pub(crate) open: Vec<Intent>,
@@ -160,6 +162,7 @@ impl Sky {
             past: VecDeque::new(),
             late: Vec::new(),
             next_id: 0,
+            born: BTreeMap::new(),
             open: Vec::new(),
             last: None,
             told: None,
@@ -261,7 +264,16 @@ impl Sky {
 
     fn new_id(&mut self, ty: &str) -> ObjectId {
         self.next_id += 1;
-        ObjectId(format!("{ty}-{:04}", self.next_id).into())
+        let id = ObjectId(format!("{ty}-{:04}", self.next_id).into());
+        self.born.insert(id.clone(), self.now_ms());
+        id
+    }
+
+    /// Whether a list may still leave an object out: as far as lists are behind, an hour is for ever.
+    /// Names are watched for that long at least.
+    pub(crate) fn is_young(&self, id: &ObjectId) -> bool {
+        let born = self.born.get(id).copied().unwrap_or(u64::MAX);
+        self.now_ms() < born.saturating_add(Watched::MADE_MS)
     }
 
     /// Makes an object as a stranger would.

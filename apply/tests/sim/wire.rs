@@ -237,7 +237,9 @@ impl Line {
         let sky = lock(&runner.sky);
         let objects = sky.ago(ago);
         let own = objects.iter().filter(|(_, live)| &*live.ty == ty);
-        let own = own.filter(|_| !runner.strikes("incomplete", runner.rates.incomplete));
+        let is_left_out =
+            |id| runner.strikes("incomplete", runner.rates.incomplete) && sky.is_young(id);
+        let own = own.filter(|(id, _)| !is_left_out(id));
         let mut shown: Vec<Json> = own.map(|(id, live)| asked.object(&sky, id, live)).collect();
         if runner.strikes("stale", runner.rates.stale)
             && let Some(twice) = shown.first().cloned()
