@@ -113,10 +113,25 @@ impl fmt::Display for Type {
                 for (index, (name, field)) in fields.iter().enumerate() {
                     let comma = if index == 0 { "" } else { ", " };
                     let mark = if field.optional { "?" } else { "" };
-                    write!(f, "{comma}{name}{mark} = {}", field.ty)?;
+                    write!(f, "{comma}{}{mark} = {}", Quoted(name), field.ty)?;
                 }
                 f.write_str("}")
             }
+        }
+    }
+}
+
+/// A name of an object's attribute, in quotes where it would not read back as it is: the keys of a map
+/// may be any text.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+        if !self.0.is_empty() && self.0.chars().all(is_plain) {
+            f.write_str(self.0)
+        } else {
+            serde_json::Value::from(self.0).fmt(f)
         }
     }
 }
@@ -128,52 +143,76 @@ impl fmt::Display for Type {
 )]
 pub struct TypeError(String);
 
+/// How deep types may be nested in a text: as deep as values may, and a little more.
+const DEPTH_MAX: usize = 256;
+
 impl std::str::FromStr for Type {
     type Err = TypeError;
 
     /// Reads the text that `Display` prints.
     fn from_str(text: &str) -> Result<Self, TypeError> {
-        let fail = || TypeError(text.to_owned());
-        match text.trim() {
-            "any" => return Ok(Self::Any),
-            "boolean" | "bool" => return Ok(Self::Boolean),
-            "integer" => return Ok(Self::Integer),
-            "number" => return Ok(Self::Number),
-            "string" => return Ok(Self::String),
-            _ => {}
-        }
-        let trimmed = text.trim();
-        if trimmed.len() > 4096 {
-            return Err(fail());
-        }
-        for (word, make) in
-            [("list(", Self::list as fn(Type) -> Type), ("set(", Self::set), ("map(", Self::map)]
-        {
-            if let Some(inner) = trimmed.strip_prefix(word).and_then(|t| t.strip_suffix(')')) {
-                return Ok(make(inner.parse().map_err(|_| fail())?));
-            }
-        }
-        let inner =
-            trimmed.strip_prefix("object{").and_then(|t| t.strip_suffix('}')).ok_or_else(fail)?;
-        let mut fields = BTreeMap::new();
-        for part in split_top(inner).into_iter().filter(|part| !part.trim().is_empty()) {
-            let (name, ty) = part.split_once('=').ok_or_else(fail)?;
-            let (name, optional) = match name.trim().strip_suffix('?') {
-                Some(name) => (name, true),
-                None => (name.trim(), false),
-            };
-            let ty = ty.parse().map_err(|_| fail())?;
-            fields.insert(Name::from(name), Field { ty, optional });
-        }
-        Ok(Self::Object(fields))
+        // A text may be of any length, and so its error shows only the beginning.
+        let shown = || text.chars().take(200).collect();
+        read(text, DEPTH_MAX).ok_or_else(|| TypeError(shown()))
     }
 }
 
-/// Splits at the commas that stand in no bracket.
+fn read(text: &str, depth_left: usize) -> Option<Type> {
+    let text = text.trim();
+    match text {
+        "any" => return Some(Type::Any),
+        "null" => return Some(Type::Null),
+        "boolean" | "bool" => return Some(Type::Boolean),
+        "integer" => return Some(Type::Integer),
+        "number" => return Some(Type::Number),
+        "string" => return Some(Type::String),
+        _ => {}
+    }
+    let depth_left = depth_left.checked_sub(1)?;
+    for (word, make) in
+        [("list(", Type::list as fn(Type) -> Type), ("set(", Type::set), ("map(", Type::map)]
+    {
+        if let Some(inner) = text.strip_prefix(word).and_then(|t| t.strip_suffix(')')) {
+            return Some(make(read(inner, depth_left)?));
+        }
+    }
+    let inner = text.strip_prefix("object{")?.strip_suffix('}')?;
+    let mut fields = BTreeMap::new();
+    for part in split_top(inner).into_iter().filter(|part| !part.trim().is_empty()) {
+        let (name, rest) = read_name(part.trim())?;
+        let (optional, rest) = match rest.trim_start().strip_prefix('?') {
+            Some(rest) => (true, rest),
+            None => (false, rest),
+        };
+        let ty = read(rest.trim_start().strip_prefix('=')?, depth_left)?;
+        fields.insert(name, Field { ty, optional });
+    }
+    Some(Type::Object(fields))
+}
+
+/// The name at the beginning, and what comes after it.
+fn read_name(text: &str) -> Option<(Name, &str)> {
+    if text.starts_with('"') {
+        let mut texts = serde_json::Deserializer::from_str(text).into_iter::<String>();
+        let name = texts.next()?.ok()?;
+        return Some((name.into(), &text[texts.byte_offset()..]));
+    }
+    let end = text.find(['=', '?'])?;
+    let name = text[..end].trim();
+    let is_one = !name.is_empty() && !name.contains(['"', '(', ')', '{', '}', ',']);
+    is_one.then(|| (name.into(), &text[end..]))
+}
+
+/// Splits at the commas that stand in no bracket and in no quotes.
 fn split_top(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
+    let (mut quoted, mut escaped) = (false, false);
     for (index, byte) in text.bytes().enumerate() {
         match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
             b'(' | b'{' => depth += 1,
             b')' | b'}' => depth = depth.saturating_sub(1),
             b',' if depth == 0 => {
@@ -205,6 +244,29 @@ mod tests {
         ] {
             assert_eq!(ty(text).to_string(), text);
         }
+        // Maps have any keys, and as many as one likes.
+        for name in ["a, b=c}", "q?", "", " ", "\"", "\\", "é", "a\nb", "x(", "{", "=", "\0", "a?b"]
+        {
+            let field = Field { ty: Type::list(Type::String), optional: name.len() % 2 == 0 };
+            let inner = Type::Object(BTreeMap::from([(name.into(), field)]));
+            let fields = [name, "other"]
+                .map(|name| (Name::from(name), Field { ty: inner.clone(), optional: false }));
+            let whole = Type::map(Type::Object(fields.into()));
+            assert_eq!(ty(&whole.to_string()), whole, "{name}");
+        }
+        let field = |n: usize| {
+            (Name::from(format!("NAME_{n}")), Field { ty: Type::String, optional: false })
+        };
+        let large = Type::Object((0..10_000).map(field).collect());
+        assert_eq!(ty(&large.to_string()), large);
+        assert_eq!(ty("null").to_string(), "null");
+        for wrong in ["object{a b}", "object{\"a = string}", "object{= string}", "object{a( = any}"]
+        {
+            assert!(wrong.parse::<Type>().is_err(), "{wrong}");
+        }
+        let deep = |depth| format!("{}any{}", "list(".repeat(depth), ")".repeat(depth));
+        assert_eq!(ty(&deep(200)).to_string(), deep(200));
+        assert!(deep(100_000).parse::<Type>().is_err());
         assert!("list(".parse::<Type>().is_err());
         assert!("strnig".parse::<Type>().is_err());
     }

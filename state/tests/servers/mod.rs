@@ -290,15 +290,27 @@ pub(crate) fn azurite() -> Option<Server> {
     Some(Server::start(script, &[("BIN", &bin)]).wait_until(Server::listens))
 }
 
-/// A request without anything of a client's own, for what a person would do in a console.
+/// A request without anything of a client's own, for what a person would do in a console. A server
+/// that has just begun to listen may hang up on the first ones.
 pub(crate) fn http(port: u16, method: &str, path: &str) -> u16 {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        match try_http(port, method, path) {
+            Ok(status) => return status,
+            Err(error) if Instant::now() > until => panic!("{method} {path}: {error}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(200)),
+        }
+    }
+}
+
+fn try_http(port: u16, method: &str, path: &str) -> std::io::Result<u16> {
     use std::io::Write as _;
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\nConnection: close\r\n"
     );
-    stream.write_all(format!("{request}\r\n").as_bytes()).expect("it reads");
+    stream.write_all(format!("{request}\r\n").as_bytes())?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
-    answer.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
+    stream.read_to_string(&mut answer)?;
+    Ok(answer.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0))
 }
