@@ -133,14 +133,16 @@ impl Ended<'_> {
     }
 
     /// What is said to be in doubt is what the journal holds open. Of a run that the store ended, calls
-    /// that were never sent may be open there, too.
+    /// that were never sent may be open there, too; what a run left that was driven out, another has
+    /// looked up by now.
     fn doubts_are_open(&self, sky: &Sky) -> Option<String> {
         let own = sky.open.iter().filter(|intent| {
             intent.run == self.runner.number && !intent.ended && (self.is_whole || intent.was_sent)
         });
         let open: BTreeSet<&Address> = own.map(|intent| &intent.started.address).collect();
         let said: BTreeSet<&Address> = self.report.in_doubt.iter().collect();
-        let fits = if self.is_whole { open == said } else { open.is_subset(&said) };
+        let is_alone = self.is_whole && !self.runner.fenced.load(Ordering::Relaxed);
+        let fits = if is_alone { open == said } else { open.is_subset(&said) };
         (!fits)
             .then(|| format!("{open:?} is open in the journal, and {said:?} said to be in doubt"))
     }
