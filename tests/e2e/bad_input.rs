@@ -257,3 +257,22 @@ fn a_plan_file_that_is_not_there_is_called_one() {
     let project = Project::new("[resource.value.a]\ninput = 1\n");
     refused(&project, &["apply", "plan.json"], 1, &["no folder or plan file", "--out FILE"]);
 }
+
+/// What may be planned can be written down and read back, however deep it is.
+#[test]
+fn a_value_as_deep_as_may_be_is_kept() {
+    let spec = |levels: usize| {
+        let local = |n: usize| format!("l{n} = [\"${{local.l{}}}\"]\n", n - 1);
+        let locals: String = (1..levels).map(local).collect();
+        format!(
+            "[local]\nl0 = [1]\n{locals}[resource.value.a]\ninput = \"${{local.l{}}}\"\n",
+            levels - 1
+        )
+    };
+    let project = Project::new(&spec(100));
+    project.run(&["apply", "-y"]).expect(0);
+    project.run(&["plan", "--detailed-exitcode", "--out", "p"]).expect(0);
+    project.run(&["apply", "p"]).expect(0);
+    let project = Project::new(&spec(101));
+    refused(&project, &["plan"], 1, &["nested more than 100 levels deep"]);
+}

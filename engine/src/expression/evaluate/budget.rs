@@ -19,8 +19,9 @@ const ITEM_BYTES: usize = 16;
 const VALUES_MAX: usize = 4_000_000;
 /// The most expressions in one residual: wherever it is used, it is copied.
 const RESIDUAL_SIZE_MAX: usize = 100_000;
-/// The deepest nesting of a result.
-const VALUE_DEPTH_MAX: usize = 2 * DEPTH_MAX;
+/// The deepest nesting of a result. Plans, records and states wrap it in some more levels, and what
+/// reads their JSON stops at 128.
+const VALUE_DEPTH_MAX: usize = 100;
 
 /// What is used up so far.
 #[derive(Default)]

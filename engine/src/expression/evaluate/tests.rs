@@ -532,7 +532,7 @@ fn values_and_residuals_have_a_depth() {
         }
     }
     for (text, start, message) in [
-        ("[local.x]", Value::Null, "the value is nested more than 128 levels deep"),
+        ("[local.x]", Value::Null, "the value is nested more than 100 levels deep"),
         ("[local.x, local.x]", Value::Null, "the value holds more than 4000000 values"),
         (
             "1 - local.x",
