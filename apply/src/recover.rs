@@ -30,11 +30,30 @@ pub async fn recover(
     host: &dyn Host,
     emit: &(dyn Fn(Event) + Send + Sync),
 ) -> Vec<Record> {
-    let records = look_up_all(snapshot, providers, host, emit).await;
+    let mut records = look_up_all(snapshot, providers, host, emit).await;
+    settle_claims(snapshot, &mut records, host.now_ms());
     if is_questionable(snapshot, providers, &records).await {
         return records.into_iter().filter(|record| !takes_away(record)).collect();
     }
     records
+}
+
+/// What is known by a name that others may give, too, may be found by more than one call that was to
+/// make it. Only one of them can have made it; it is the first one's, and the others made nothing.
+/// An object that the spec wants elsewhere then goes like any other that it does not want there.
+fn settle_claims(snapshot: &Snapshot, records: &mut [Record], at_ms: u64) {
+    let mut claimed = BTreeSet::new();
+    for record in records {
+        let Record::Resolved { call, resolution: Resolution::Found { object } } = record else {
+            continue;
+        };
+        let Some(Pending { started, .. }) = snapshot.pending.get(call) else { continue };
+        let own = (&started.provider, &started.address.block.ty, object.id.clone());
+        if creates(started) && !claimed.insert(own) {
+            let resolution = Resolution::Absent { at_ms };
+            *record = Record::Resolved { call: *call, resolution };
+        }
+    }
 }
 
 /// Whether so much is gone that somebody has to be asked before it leaves the state. The objects of

@@ -53,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) calls: u64,
     /// How many reads from now fail.
     pub(crate) reads_fail: u64,
+    /// How many looks for what a create made fail from now.
+    pub(crate) finds_fail: u64,
     /// What tells its account from another.
     pub(crate) key: String,
     next_id: u64,
@@ -237,6 +239,13 @@ impl Provider for Cloud {
     }
 
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
+        {
+            let mut shared = self.shared.lock().unwrap();
+            if shared.finds_fail > 0 {
+                shared.finds_fail -= 1;
+                return Err(Error::new(Kind::InDoubt, "cut"));
+            }
+        }
         let all = self.list(ty).await?;
         if let Some(attribute) = self.schema.types[ty].identity.chosen_attribute() {
             let wanted = create.desired.and_then(|desired| desired.get(attribute)).cloned();

@@ -57,6 +57,24 @@ async fn a_lost_create_does_not_take_the_object_of_another_address() {
     assert!(world.cloud.names("key").is_empty());
 }
 
+/// Both are looked up at once, and both find what only one of them can have made.
+#[tokio::test(start_paused = true)]
+async fn of_two_lost_creates_of_one_name_only_one_takes_the_object() {
+    let world = World::new();
+    let other = FIRST.replace("key.a", "key.b");
+    for (fault, spec) in [(Fault::LostBefore, FIRST), (Fault::LostAfter, &other)] {
+        world.cloud.strike(0, fault);
+        world.cloud.shared.lock().unwrap().finds_fail = 2;
+        world.apply(spec).await.unwrap();
+    }
+    world.cloud.shared.lock().unwrap().finds_fail = 0;
+    assert_eq!(world.cloud.names("key"), ["disk-2"]);
+    converges(&world, &other).await;
+    assert_eq!(world.cloud.names("key"), ["disk-2"]);
+    let addresses = objects(&world).await;
+    assert_eq!(addresses.len(), 1, "{addresses:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lost_create_does_not_take_what_bore_its_name_a_moment_ago() {
     let world = World::new();
