@@ -7,16 +7,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::journal::{Seen, Started};
+use engine::digest::{Fingerprint, SealKey};
+use engine::journal::{ProgramKind, Seen, Started};
 use engine::plan::live::stored_attributes;
 use engine::schema::{Identity, TypeSchema};
 use engine::state::{ObjectId, Snapshot};
 use engine::stored::{Stored, seal_attributes};
 use engine::value::{Attributes, Value};
-use engine::{
-    digest::{Fingerprint, SealKey},
-    journal::ProgramKind,
-};
 use provider_port::{Error, Kind, Lookup, Object, Provider};
 
 use crate::observe::sensitive;

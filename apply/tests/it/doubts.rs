@@ -73,6 +73,19 @@ async fn what_a_doubt_may_use_by_now_is_not_replaced_either() {
     assert_eq!(world.cloud.names("image"), ["base"]);
 }
 
+/// The disk's replacement would take it from its unit, which the plan leaves out.
+async fn may_not_move_under_its_user(world: &World, used: &str) {
+    let named = "name = \"d\"\n";
+    let lossy = format!("{named}lifecycle = {{ allow_data_loss = true }}\n");
+    let elsewhere = used.replace(named, &lossy).replace("\"eu\"", "\"us\"");
+    let unit = Target::Block("unit.u".parse().unwrap());
+    let options = Options { excludes: vec![unit], ..Options::default() };
+    let (_, diagnostics, _) = world.plan_with(&elsewhere, &options).await;
+    let said: Vec<_> = diagnostics.iter().map(|said| said.summary.clone()).collect();
+    assert_eq!(said, ["disk.d cannot be replaced while it is used"]);
+    converges(world, &elsewhere).await;
+}
+
 /// A change that was looked up and not fulfilled may have happened: what it was to use is used.
 #[tokio::test(start_paused = true)]
 async fn what_an_unfulfilled_change_may_use_is_not_deleted() {
@@ -83,16 +96,7 @@ async fn what_an_unfulfilled_change_may_use_is_not_deleted() {
     let used = format!("{DISK}{unit}disk_id = \"${{disk.d.id}}\"\n");
     let report = world.apply(&used).await.unwrap();
     assert_eq!(report.failures.len(), 1, "{report:?}");
-    // The disk's replacement would take it from the unit, which the plan leaves out.
-    let named = "name = \"d\"\n";
-    let lossy = format!("{named}lifecycle = {{ allow_data_loss = true }}\n");
-    let elsewhere = used.replace(named, &lossy).replace("\"eu\"", "\"us\"");
-    let unit = Target::Block("unit.u".parse().unwrap());
-    let options = Options { excludes: vec![unit], ..Options::default() };
-    let (_, diagnostics, _) = world.plan_with(&elsewhere, &options).await;
-    let said: Vec<_> = diagnostics.iter().map(|said| said.summary.clone()).collect();
-    assert_eq!(said, ["disk.d cannot be replaced while it is used"]);
-    converges(&world, &elsewhere).await;
+    may_not_move_under_its_user(&world, &used).await;
 }
 
 /// A reference that is left out of the spec stays as it is: a run about another part of the spec
@@ -104,15 +108,7 @@ async fn what_an_attribute_that_left_the_spec_still_names_is_not_deleted() {
     let used = format!("{DISK}{unit}disk_id = \"${{disk.d.id}}\"\n");
     world.apply(&used).await.unwrap();
     world.apply(&format!("{DISK}{unit}")).await.unwrap();
-    let named = "name = \"d\"\n";
-    let lossy = format!("{named}lifecycle = {{ allow_data_loss = true }}\n");
-    let elsewhere = used.replace(named, &lossy).replace("\"eu\"", "\"us\"");
-    let unit = Target::Block("unit.u".parse().unwrap());
-    let options = Options { excludes: vec![unit], ..Options::default() };
-    let (_, diagnostics, _) = world.plan_with(&elsewhere, &options).await;
-    let said: Vec<_> = diagnostics.iter().map(|said| said.summary.clone()).collect();
-    assert_eq!(said, ["disk.d cannot be replaced while it is used"]);
-    converges(&world, &elsewhere).await;
+    may_not_move_under_its_user(&world, &used).await;
 }
 
 /// Some APIs say of an object who uses it: it uses none of them for that.

@@ -404,21 +404,11 @@ impl Simulation {
     async fn run(&self, runner: &Arc<Runner>, asked: Asked) -> Result<End, ApplyError> {
         let providers = self.providers(runner);
         let prepared = self.prepared(runner, &providers);
-        let (config, graph) = &*prepared;
         let host = Machine { runner, bug: self.bug };
         let desk = Desk { store: self.store.of(runner, self.bug), runner: runner.clone() };
         let store = bugs::store(self.bug, desk);
         let options = self.options(runner);
-        let request = Request {
-            config,
-            graph,
-            providers: &providers,
-            options: &options,
-            refresh: true,
-            running: false,
-            now_ms: host.now_ms(),
-            workers: &InTurn,
-        };
+        let request = request(&prepared, &providers, &options, &host);
         for (address, id) in &runner.commands {
             self.import(&*store, &request, &host, asked, (address, id)).await?;
         }
@@ -675,19 +665,9 @@ impl Simulation {
     async fn look(&self, runner: &Arc<Runner>) -> Result<Option<Plan>, ApplyError> {
         let providers = self.providers(runner);
         let prepared = self.prepared(runner, &providers);
-        let (config, graph) = &*prepared;
         let options = self.options(runner);
         let host = Machine { runner, bug: self.bug };
-        let request = Request {
-            config,
-            graph,
-            providers: &providers,
-            options: &options,
-            refresh: true,
-            running: false,
-            now_ms: host.now_ms(),
-            workers: &InTurn,
-        };
+        let request = request(&prepared, &providers, &options, &host);
         let desk = Desk { store: self.store.of(runner, self.bug), runner: runner.clone() };
         self.plan_ahead(&*bugs::store(self.bug, desk), &request, &host).await
     }
@@ -757,6 +737,17 @@ impl Simulation {
             End::Crashed => None,
         }
     }
+}
+
+fn request<'a>(
+    (config, graph): &'a (Config, Graph),
+    providers: &'a Providers,
+    options: &'a Options,
+    host: &Machine<'_>,
+) -> Request<'a> {
+    let now_ms = host.now_ms();
+    let (refresh, running) = (true, false);
+    Request { config, graph, providers, options, refresh, running, now_ms, workers: &InTurn }
 }
 
 fn prepare(spec: &Spec, room: Room, providers: &Providers) -> (Config, Graph) {
