@@ -310,7 +310,9 @@ fn find_unowned(
             // The cheap question first: most names of most strangers are no nonce at all.
             let mut watched = snapshot.watched.iter().filter(|_| Nonce::is_likely(name));
             let watched = watched.find(|watched| {
-                watched.provider == key.0 && watched.ty == key.1 && watched.nonce.is(name)
+                (&watched.provider, &watched.ty) == (&key.0, &key.1)
+                    && watched.nonce.is(name)
+                    && !watched.let_go.contains(&object.id)
             });
             if let Some(watched) = watched {
                 observations.leftovers.push(Leftover {

@@ -197,6 +197,7 @@ fn carry_over(now: &Snapshot, new: &mut Snapshot) -> Pushed {
                 address: address.clone(),
                 since_ms: started.at_ms,
                 made: false,
+                let_go: Vec::new(),
             });
             pushed.carried.push(format!("the one-time name of call {call} about {address}"));
         } else {

@@ -288,6 +288,9 @@ pub struct Watched {
     /// is another execution, which does not take long to show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub made: bool,
+    /// The objects that somebody let go of while they bore it: they are left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub let_go: Vec<ObjectId>,
 }
 
 impl Watched {

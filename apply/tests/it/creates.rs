@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use apply::session::fold;
+use apply::session::{Session, fold};
 use engine::journal::Record;
 use engine::plan::input::Options;
 use engine::state::Watched;
@@ -11,7 +12,7 @@ use engine::value::Value;
 use state::Store as _;
 
 use crate::cloud::Fault;
-use crate::world::{DISK, SERVED, World, converges};
+use crate::world::{DISK, SERVED, World, converges, holder};
 
 #[tokio::test(start_paused = true)]
 async fn a_create_that_was_executed_twice_leaves_no_twin() {
@@ -206,4 +207,25 @@ async fn a_watch_ends_by_a_look_at_nothing_and_not_without_a_provider() {
     assert_eq!(world.snapshot().await.watched.len(), 1, "no list was looked at");
     world.apply(noted).await.unwrap();
     assert!(world.snapshot().await.watched.is_empty());
+}
+
+/// What is let go of under its one-time name is left alone, and its twin is not.
+#[tokio::test(start_paused = true)]
+async fn a_twin_goes_although_its_address_was_let_go() {
+    let world = World::new();
+    world.cloud.strike(0, Fault::Doubled);
+    world.cloud.strike(1, Fault::Refused);
+    world.apply(DISK).await.unwrap();
+    let both = world.cloud.names("disk");
+    assert!(both.len() == 2 && both[0] == both[1], "the server did it twice: {both:?}");
+    let own = world.snapshot().await.entries.into_values().next().unwrap().current.unwrap().id;
+    let mut session =
+        Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap();
+    let address = "disk.d".parse().unwrap();
+    session.record(Record::Forgot { address, object: own.clone() }).unwrap();
+    session.close().await.unwrap();
+    converges(&world, "[local]\n").await;
+    let shared = world.cloud.shared.lock().unwrap();
+    let left: Vec<_> = shared.objects.keys().map(|(_, id)| id).collect();
+    assert_eq!(left, [&own]);
 }

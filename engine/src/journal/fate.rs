@@ -151,6 +151,7 @@ impl Snapshot {
             address: started.address.clone(),
             since_ms,
             made,
+            let_go: Vec::new(),
         });
     }
 }

@@ -60,8 +60,10 @@ impl Snapshot {
     pub(super) fn let_go(&mut self, address: &Address, id: &ObjectId) -> Result<(), IllegalRecord> {
         let known = self.entries.get(address).and_then(|entry| entry.object(id));
         if let Some(Progress::Created { nonce, .. }) = known.map(|own| own.progress.clone()) {
-            // What is let go under its one-time name is no leftover.
-            self.unwatch(&nonce);
+            // What is let go under its one-time name is no leftover; its twin is.
+            for watched in self.watched.iter_mut().filter(|watched| watched.nonce == nonce) {
+                watched.let_go.push(id.clone());
+            }
         }
         // What is let go is a stranger's again, and may be taken over again.
         if let Some(ids) = self.taken_over.get_mut(address)
