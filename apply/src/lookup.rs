@@ -2,7 +2,8 @@
 //!
 //! Presence is proof at once, of what bears a name that was drawn for it alone. An absence is believed
 //! after it has lasted for the provider's settle time, because a list may be behind; and so is the
-//! presence of what bears a name that another object may have borne a moment ago.
+//! presence of what bears a name that another object may have borne a moment ago, and what an object
+//! shows that a killed run was changing a moment ago.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) desired: Option<&'a Attributes>,
     /// The objects that it cannot have made: see [`taken`].
     pub(crate) taken: &'a BTreeSet<ObjectId>,
+    /// Whether what it does to an object that is there may show only later.
+    pub(crate) unsettled: bool,
 }
 
 /// The objects that addresses stand for already, where a lost create is found by what others may
@@ -70,7 +73,7 @@ pub(crate) fn account_of(provider: &dyn Provider, snapshot: &Snapshot) -> Option
 pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     let first = once(provider, wanted).await;
     let is_known = match &first {
-        Found::There(_) => !may_be_another(wanted),
+        Found::There(_) => !wanted.unsettled && !may_be_another(wanted),
         Found::Absent => false,
         Found::Unknown(_) => true,
     };
@@ -106,7 +109,7 @@ async fn read(provider: &Arc<dyn Provider>, ty: &str, id: &ObjectId) -> Found {
 }
 
 async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
-    let Wanted { schema, started, desired, taken } = wanted;
+    let Wanted { schema, started, desired, taken, .. } = wanted;
     let Some(nonce) = &started.nonce else {
         return Found::Unknown(Error::new(Kind::InDoubt, "the create has no nonce"));
     };

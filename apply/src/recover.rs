@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::event::Event;
 use engine::journal::{CallId, Outcome, Pending, Record, Resolution, Started};
@@ -18,6 +19,10 @@ use provider_port::{Error, Kind, Provider};
 use crate::lookup::{Found, Wanted, account_of, creates, known, look_up, seen, taken};
 use crate::observe::observe;
 use crate::{Host, Providers};
+
+/// How old the record of a call is at the most when the run that sent it may have died a moment ago:
+/// more than a call takes with all its tries.
+const CALL_LASTS_MAX: Duration = Duration::from_mins(10);
 
 /// How many calls are looked up at once.
 const AT_ONCE: usize = 64;
@@ -118,7 +123,8 @@ async fn recover_one(
     let (address, operation) = (started.address.clone(), started.operation);
     emit(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });
     let taken = taken(snapshot, &schema, started);
-    let wanted = Wanted { schema: &schema, started, desired: None, taken: &taken };
+    let unsettled = may_still_land(started, host);
+    let wanted = Wanted { schema: &schema, started, desired: None, taken: &taken, unsettled };
     let found = match look_up(provider, &wanted).await {
         Found::Absent if is_elsewhere(started, &**provider, snapshot) => {
             Found::Unknown(elsewhere())
@@ -138,6 +144,13 @@ async fn recover_one(
         }
     };
     Some(Record::Resolved { call, resolution })
+}
+
+/// Whether what a call does to an object that is there may show only later, because the run that sent
+/// it died a moment ago: what is decided by what the object shows now would be undone by it.
+fn may_still_land(started: &Started, host: &dyn Host) -> bool {
+    let age = Duration::from_millis(host.now_ms().saturating_sub(started.at_ms));
+    started.object.is_some() && age < CALL_LASTS_MAX
 }
 
 /// Whether a call went to another account than the one that is looked at. An older journal does not

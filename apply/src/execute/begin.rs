@@ -239,7 +239,10 @@ impl Run<'_> {
         let taken = taken(self.session.snapshot(), &schema, &started);
         self.calls.spawn(async move {
             let desired = Some(&*desired);
-            let wanted = Wanted { schema: &schema, started: &started, desired, taken: &taken };
+            // The same change is sent again if this shows that nothing happened: nothing is undone.
+            let unsettled = false;
+            let (schema, started, taken) = (&schema, &started, &taken);
+            let wanted = Wanted { schema, started, desired, taken, unsettled };
             let found = look_up(&provider, &wanted).await;
             (id, Answer::LookedUp(found))
         });

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::address::Name;
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     next_id: u64,
     /// Whether the objects of each type are counted from one.
     pub(crate) counts_by_type: bool,
+    /// How long a call may take to show.
+    pub(crate) settle: Duration,
 }
 
 /// The cloud; clones are handles to one.
@@ -214,6 +217,10 @@ impl Shared {
 impl Provider for Cloud {
     fn account(&self) -> Option<Digest> {
         Some(Digest::of(self.shared.lock().unwrap().key.as_bytes()))
+    }
+
+    fn settle(&self) -> Duration {
+        self.shared.lock().unwrap().settle
     }
 
     fn schema(&self) -> Arc<ProviderSchema> {

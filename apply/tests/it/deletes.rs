@@ -1,5 +1,7 @@
 //! Deletes that were stopped, come late, or never were ours.
 
+use std::time::Duration;
+
 use apply::ApplyError;
 use engine::value::Value;
 
@@ -97,6 +99,23 @@ async fn deletes_that_come_late_are_no_question() {
     world.apply(&disks(1)).await.unwrap();
     converges(&world, &disks(1)).await;
     assert_eq!(world.cloud.names("disk"), ["d0"]);
+}
+
+/// The run that sent them died a moment ago: the next one does not build on what it sees at once.
+#[tokio::test(start_paused = true)]
+async fn deletes_of_a_killed_run_are_waited_for() {
+    let world = World::new();
+    lose_deletes(&world, 4).await;
+    world.cloud.shared.lock().unwrap().settle = Duration::from_secs(10);
+    let arrive = async {
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        deletes_arrive(&world);
+    };
+    let spec = disks(5);
+    let (report, ()) = tokio::join!(world.apply(&spec), arrive);
+    assert_eq!(report.unwrap().summary.created, 4);
+    assert_eq!(world.plan_text(&spec).await, "");
+    assert_eq!(world.cloud.names("disk").len(), 5);
 }
 
 #[tokio::test(start_paused = true)]

@@ -278,6 +278,7 @@ impl Sky {
 
     /// Makes an object as a stranger would.
     pub(crate) fn put(&mut self, ty: &str, name: &str) {
+        self.catch_up();
         let id = self.new_id(ty);
         let mut attributes = Attributes::new();
         attributes.insert("id".into(), Value::String(id.0.clone()));
@@ -332,6 +333,8 @@ impl Sky {
     }
 
     pub(crate) fn edit(&mut self, edit: impl FnOnce(&mut Objects)) {
+        // What was to come before this was there before this: lists are behind from then on.
+        self.catch_up();
         edit(&mut self.objects);
         self.remember(self.now_ms());
     }
