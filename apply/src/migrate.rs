@@ -81,8 +81,7 @@ pub async fn migrate(
         None if target.loaded().snapshot.is_some() => {
             recognise(&*target, new, &snapshot).await?;
         }
-        Some(mark @ Mark::Left { .. }) => return Err(mark.refusal(&new.place()).into()),
-        None | Some(Mark::Arriving { .. }) => {
+        _ => {
             let snapshot = settle(&mut *source, snapshot.clone()).await?;
             copy(&snapshot, old, new, &mut *target).await?;
         }
@@ -135,7 +134,7 @@ async fn settle(source: &mut dyn Held, snapshot: Snapshot) -> Result<Snapshot, S
     Ok(settled)
 }
 
-/// Writes the state to the new place, which is marked as arriving before anything is there, and
+/// Writes the state to the new place, which is marked as arriving before anything changes there, and
 /// reads it back.
 async fn copy(
     snapshot: &Snapshot,
@@ -143,19 +142,23 @@ async fn copy(
     new: &dyn Store,
     target: &mut dyn Held,
 ) -> Result<(), MigrateError> {
-    let from = old.place();
-    match fold_if_any(target.loaded())? {
-        None => {
-            target.set_mark(Some(&Mark::Arriving { from })).await?;
-            target.initialise(snapshot).await?;
-        }
+    let arriving = Mark::Arriving { from: old.place() };
+    let there = fold_if_any(target.loaded())?;
+    if let Some(there) = there.as_ref().filter(|there| *there != snapshot)
+        && !is_older_copy(there, snapshot, &arriving, target)
+    {
+        return Err(taken(there, snapshot, new.place()));
+    }
+    if target.loaded().mark.as_ref() != Some(&arriving) {
+        target.set_mark(Some(&arriving)).await?;
+    }
+    match there {
+        None => drop(target.initialise(snapshot).await?),
         Some(there) if there == *snapshot => {}
-        // The old place went on after an attempt that was cut short.
-        Some(there) if is_older_copy(&there, snapshot, &from, target) => {
+        Some(_) => {
             let version = target.loaded().version.clone();
             target.save(snapshot, &version).await?;
         }
-        Some(there) => return Err(taken(&there, snapshot, new.place())),
     }
     match fold_if_any(&new.load().await?)? {
         Some(back) if back == *snapshot => Ok(()),
@@ -163,10 +166,16 @@ async fn copy(
     }
 }
 
-/// Whether what arrived is of this very move, and from before.
-fn is_older_copy(there: &Snapshot, snapshot: &Snapshot, from: &str, target: &dyn Held) -> bool {
-    let of_this = Mark::Arriving { from: from.to_owned() };
-    target.loaded().mark.as_ref() == Some(&of_this)
+/// Whether what is at the new place is this state, from before: an earlier attempt brought it, after
+/// which the old place went on, or it was left there when the state moved away, and now comes back.
+fn is_older_copy(
+    there: &Snapshot,
+    snapshot: &Snapshot,
+    arriving: &Mark,
+    target: &dyn Held,
+) -> bool {
+    let mark = target.loaded().mark.as_ref();
+    (mark == Some(arriving) || matches!(mark, Some(Mark::Left { .. })))
         && there.lineage == snapshot.lineage
         && there.serial < snapshot.serial
 }

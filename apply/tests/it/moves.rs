@@ -246,6 +246,45 @@ async fn finish(world: &World, old: &dyn Store, new: &dyn Store) {
     assert_eq!(world.cloud.names("disk").len(), 2);
 }
 
+/// Back to where it was, over what was left there: killed at any write, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_state_moves_back_to_where_it_was() {
+    let root = tempfile::tempdir().unwrap();
+    for is_used in [false, true] {
+        for pair in 0..pairs(&root).len() {
+            for (write, behind) in (1..).flat_map(|write| [(write, false), (write, true)]) {
+                let (first, second) = pairs(&root).swap_remove(pair);
+                let world = applied(&*first, false).await;
+                migrate(&*first, &*second, &holder()).await.unwrap();
+                if is_used {
+                    world.apply_on(&*second, TWO, &Options::default()).await.unwrap();
+                }
+                let is_cut = cut_short(&world, (&*second, &*first), (write, behind)).await;
+                finish(&world, &*second, &*first).await;
+                if !is_cut {
+                    assert!(write > 3, "pair {pair}: it ended at write {write}");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_left_is_overwritten_by_no_other_state() {
+    let root = tempfile::tempdir().unwrap();
+    let [left, second, other] =
+        ["left", "second", "other"].map(|name| FileStore::new(root.path().join(name)));
+    let world = applied(&left, false).await;
+    migrate(&left, &second, &holder()).await.unwrap();
+    let another = Snapshot { lineage: "another".to_owned(), ..snapshot_of(&second).await };
+    other.restore(&holder(), &another).await.unwrap();
+    let refused = migrate(&other, &left, &holder()).await;
+    assert!(matches!(refused, Err(MigrateError::AnotherState { .. })), "{refused:?}");
+    assert!(is_live(&other).await && !is_live(&left).await);
+    finish(&world, &second, &left).await;
+}
+
 /// Killed again and again, with the old place in use in between, while it can be used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_may_be_killed_many_times() {

@@ -9,8 +9,8 @@ use engine::journal::Record;
 use engine::state::Snapshot;
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
 
+use crate::one_run::EPOCH_MS;
 use crate::runner::Runner;
-use crate::simulation::EPOCH_MS;
 use crate::sky::lock;
 
 /// See the module.

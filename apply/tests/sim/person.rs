@@ -12,9 +12,10 @@ use apply::session::Session;
 use engine::address::Address;
 
 use crate::desk::Desk;
+use crate::one_run::Machine;
 use crate::runner::Runner;
 use crate::schedule::Spec;
-use crate::simulation::{Machine, Simulation};
+use crate::simulation::Simulation;
 use crate::sky::lock;
 use crate::{imports, invariants};
 

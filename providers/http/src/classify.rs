@@ -130,10 +130,8 @@ fn refused(context: &Context<'_>, answer: &Response) -> Failure {
     let text = String::from_utf8_lossy(&answer.body);
     let json = serde_json::from_slice::<Json>(&answer.body).ok();
     let said = json.as_ref().and_then(|json| message(json, context.api));
-    let form = match &said {
-        None if !text.trim().is_empty() && is_html(answer, &text) => " with an HTML page",
-        _ => "",
-    };
+    let is_page = said.is_none() && !text.trim().is_empty() && is_html(answer, &text);
+    let form = if is_page { " with an HTML page" } else { "" };
     let message = format!(
         "{} at {} answered {}{form}",
         context.what,
@@ -143,14 +141,18 @@ fn refused(context: &Context<'_>, answer: &Response) -> Failure {
     let said = said.unwrap_or_else(|| text.into_owned());
     let failure = match row(context.api, answer.status, &said) {
         Some(row) => known(context, row, message, retry_after(context, answer)),
-        None => by_status(context, answer, message),
+        None => by_status(context, answer, is_page, message),
     };
     failure.said(context.mask.clean(&said))
 }
 
-fn by_status(context: &Context<'_>, answer: &Response, message: String) -> Failure {
+fn by_status(context: &Context<'_>, answer: &Response, is_page: bool, message: String) -> Failure {
     match answer.status {
         401 | 403 => unauthenticated(context, message),
+        // What stands before an API answers with a page of its own where it does not know the way.
+        404 if is_page => Failure::new(Kind::Rejected, message).help(
+            "a page is not the API's word, so nothing is known of the object: give an address that leads to the API",
+        ),
         404 if context.names_object => Failure::new(Kind::NotFound, message),
         404 => Failure::new(Kind::Rejected, message)
             .help("nothing was changed; check the address and the ids that the object refers to"),

@@ -252,6 +252,22 @@ async fn a_delete_of_what_is_gone_is_done() {
     }
 }
 
+/// What stands before an API answers so where it does not know the way: that says nothing of the object.
+#[tokio::test]
+async fn a_page_that_finds_nothing_is_not_the_apis_word() {
+    let page = Answer::text(404, "text/html", "<html>no such route</html>");
+    let server = Server::start(move |_, _| page.clone()).await;
+    let provider = provider(REST, &server.address);
+    let read = provider.read("thing", &engine::state::ObjectId("t1".into())).await.unwrap_err();
+    let delete = Step::delete("thing", "t1").perform(&provider).await.unwrap_err();
+    let update = Step::update("thing", "t1", json!({"name": "new"}));
+    let update = update.perform(&provider).await.unwrap_err();
+    for error in [read, delete, update] {
+        assert_eq!(error.kind, Kind::Rejected, "{error}");
+        assert!(texts(&error).contains("an address that leads to the API"), "{error:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_update_of_what_is_gone_is_not_found() {
     let server = Server::start(|_, _| Answer::json(404, json!({"error": "thing not found"}))).await;

@@ -1,0 +1,347 @@
+//! One run, with the steps of the command line's apply: recovery, a plan or a saved one, execution.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use apply::execute::{Execution, execute_anyway};
+use apply::observe::observe;
+use apply::planning::{self, Request};
+use apply::recover::recover;
+use apply::session::{Session, fold};
+use apply::verify::verify;
+use apply::{ApplyError, Clock, Host, Providers};
+use engine::diagnostics::Diagnostics;
+use engine::graph::Graph;
+use engine::plan::Plan;
+use engine::plan::input::{Mode, Options, Target};
+use engine::spec::Config;
+use engine::spec::parse::parse;
+use engine::spec::resolve::{ResolveInput, resolve};
+use engine::state::{ObjectId, Snapshot};
+use engine::work::InTurn;
+use state::{Holder, Store};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::bugs::{self, Bug};
+use crate::desk::Desk;
+use crate::dialect::Room;
+use crate::port::Cloud;
+use crate::report::Ended;
+use crate::runner::Runner;
+use crate::schedule::{Narrow, Spec};
+use crate::simulation::{End, Simulation};
+use crate::sky::lock;
+use crate::wire;
+
+/// When a schedule begins: a day of our time, in milliseconds since 1970.
+pub(crate) const EPOCH_MS: u64 = 1_790_000_000_000;
+
+/// A spec that was read.
+pub(crate) type Prepared = Arc<(Config, Graph)>;
+
+/// A runner's clock and dice.
+pub(crate) struct Machine<'a> {
+    pub(crate) runner: &'a Runner,
+    pub(crate) bug: Option<Bug>,
+}
+
+impl Host for Machine<'_> {
+    fn now_ms(&self) -> u64 {
+        EPOCH_MS + lock(&self.runner.sky).now_ms()
+    }
+
+    fn clock(&self) -> Clock {
+        let start = lock(&self.runner.sky).start;
+        Clock::new(move || u64::try_from(start.elapsed().as_millis()).unwrap())
+    }
+
+    fn random(&self) -> [u8; 32] {
+        if self.bug == Some(Bug::SameNonce) { [7; 32] } else { self.runner.random() }
+    }
+}
+
+/// How a run is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) parallelism: usize,
+    pub(crate) wait: Duration,
+    pub(crate) stop_after_ms: Option<u64>,
+    /// The plan is made ahead, and applied so much later.
+    pub(crate) saved_for_ms: Option<u64>,
+}
+
+impl Simulation {
+    /// A run, until it ends or dies.
+    pub(crate) async fn live(&self, runner: &Arc<Runner>, asked: Asked) -> End {
+        let end = tokio::select! {
+            biased;
+            () = runner.crashed.notified() => End::Crashed,
+            end = self.run(runner, asked) => end.unwrap_or_else(End::Failed),
+        };
+        let words = match &end {
+            End::Done(report, _) => format!(
+                "done: {} failed, {} in doubt",
+                report.failures.len(),
+                report.in_doubt.len()
+            ),
+            End::Refused(why) => format!("refused: {why}"),
+            End::Failed(error) => format!("failed: {error}"),
+            End::Crashed => "dead".to_owned(),
+        };
+        let words = self.store.without_path(&words);
+        let mut sky = lock(&self.sky);
+        sky.note(format_args!("r{} {words}", runner.number));
+        if let End::Failed(ApplyError::Journal(error)) = &end {
+            sky.violation(format!("the journal contradicts itself: {error}"));
+        }
+        if let End::Failed(ApplyError::Vanished { .. }) = &end {
+            sky.count("vanished");
+        }
+        for (class, count) in &*runner.struck.lock().unwrap() {
+            *sky.counts.entry(class).or_default() += count;
+        }
+        drop(sky);
+        runner.out.notify_one();
+        end
+    }
+
+    pub(crate) fn providers(&self, runner: &Arc<Runner>) -> Providers {
+        let (name, provider): (_, Arc<dyn provider_port::Provider>) = match runner.room {
+            Room::Port => ("cloud", Arc::new(Cloud(runner.clone()))),
+            Room::Http => ("serverless", Arc::new(wire::provider(runner, self.bug))),
+        };
+        Providers::from([(name.into(), bugs::provider(self.bug, provider))])
+    }
+
+    async fn run(&self, runner: &Arc<Runner>, asked: Asked) -> Result<End, ApplyError> {
+        let providers = self.providers(runner);
+        let prepared = self.prepared(runner, &providers);
+        let host = Machine { runner, bug: self.bug };
+        let desk = Desk { store: self.store.of(runner, self.bug), runner: runner.clone() };
+        let store = bugs::store(self.bug, desk);
+        let options = self.options(runner);
+        let request = request(&prepared, &providers, &options, &host);
+        for (address, id) in &runner.commands {
+            self.import(&*store, &request, &host, asked, (address, id)).await?;
+        }
+        let opened = self.open(&*store, &request, &host, asked).await?;
+        let (mut session, mut plan) = match opened {
+            Ok(opened) => opened,
+            Err(why) => return Ok(End::Refused(why)),
+        };
+        self.was_asked(session.snapshot(), &plan);
+        bugs::plan(self.bug, &mut plan, session.snapshot(), host.now_ms());
+        let plan = Arc::new(plan);
+        *runner.plan.lock().unwrap() = Some(plan.clone());
+        let stop = CancellationToken::new();
+        let variables = runner.spec.variables(runner.room);
+        let tale = runner.tale.clone();
+        let execution = Execution {
+            plan: &plan,
+            providers: &providers,
+            host: &host,
+            variables: &variables,
+            parallelism: Some(asked.parallelism),
+            emit: Arc::new(move |event| tale.lock().unwrap().hear(&event)),
+            stop: &stop,
+            run: "run",
+        };
+        let cancel = async {
+            match asked.stop_after_ms {
+                Some(ms) => sleep(Duration::from_millis(ms)).await,
+                None => std::future::pending().await,
+            }
+            if self.bug != Some(Bug::StopNotHeeded) {
+                stop.cancel();
+            }
+            runner.asked_to_stop();
+            std::future::pending::<()>().await;
+        };
+        let (report, failure) = tokio::select! {
+            biased;
+            ended = execute_anyway(&mut session, &execution) => ended,
+            () = cancel => unreachable!("it waits for good"),
+        };
+        let (is_whole, state) = (failure.is_none(), session.snapshot());
+        Ended { runner, plan: &plan, report: &report, is_whole, state }.audit();
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        session.close().await?;
+        Ok(End::Done(Box::new(report), plan))
+    }
+
+    /// What is asked of a run.
+    pub(crate) fn options(&self, runner: &Runner) -> Options {
+        let mode = if runner.destroy { Mode::Destroy } else { Mode::Apply };
+        let replace = runner.asked.iter().map(|address| address.parse().unwrap()).collect();
+        let mut options = Options { mode, replace, ..Options::default() };
+        if let Some((narrow, address)) = &runner.narrow {
+            let target = Target::Instance(address.parse().unwrap());
+            match narrow {
+                Narrow::Target => options.targets.push(target),
+                Narrow::Exclude => options.excludes.push(target),
+            }
+            lock(&self.sky).count("narrowed runs");
+        }
+        options
+    }
+
+    /// Takes an object over as the command does.
+    async fn import(
+        &self,
+        store: &dyn Store,
+        request: &Request<'_>,
+        host: &Machine<'_>,
+        asked: Asked,
+        (address, id): (&str, &ObjectId),
+    ) -> Result<(), ApplyError> {
+        let holder = Holder { run: format!("r{}", host.runner.number), ..Holder::default() };
+        let address = address.parse().unwrap();
+        let mut session = Session::open(store, &holder, asked.wait, host, None).await?;
+        self.recover(&mut session, request.providers, host).await?;
+        let entry = session.snapshot().entries.get(&address);
+        if entry.is_none_or(|entry| entry.current.is_none()) {
+            let found = apply::import::import(&mut session, request, &address, id).await?;
+            for said in found.iter() {
+                host.runner.note(format_args!("  import: {}", said.summary));
+            }
+        }
+        session.close().await
+    }
+
+    async fn recover(
+        &self,
+        session: &mut Session,
+        providers: &Providers,
+        host: &Machine<'_>,
+    ) -> Result<(), ApplyError> {
+        if self.bug == Some(Bug::NoRecovery) {
+            return Ok(());
+        }
+        for record in recover(session.snapshot(), providers, host, &|_| {}).await {
+            session.record(record)?;
+        }
+        session.flush().await
+    }
+
+    /// The state under its lock, and the plan that runs: made now, or made ahead and checked.
+    async fn open(
+        &self,
+        store: &dyn Store,
+        request: &Request<'_>,
+        host: &Machine<'_>,
+        asked: Asked,
+    ) -> Result<Result<(Session, Plan), String>, ApplyError> {
+        let holder = Holder { run: format!("r{}", host.runner.number), ..Holder::default() };
+        let providers = request.providers;
+        let saved = match asked.saved_for_ms {
+            Some(ms) => {
+                let Some(plan) = self.plan_ahead(store, request, host).await? else {
+                    return Ok(Err("nothing was saved".to_owned()));
+                };
+                sleep(Duration::from_millis(ms)).await;
+                Some(plan)
+            }
+            None => None,
+        };
+        let base = saved.as_ref().map(|plan| &plan.base);
+        let origin = base.and_then(|base| Some((base.lineage.clone(), base.first_key.clone()?)));
+        let mut session = Session::open(store, &holder, asked.wait, host, origin).await?;
+        self.recover(&mut session, providers, host).await?;
+        let plan = if let Some(plan) = saved {
+            let seen = observe(session.snapshot(), providers, &BTreeSet::new()).await?;
+            let checked = bugs::verified(self.bug, &plan);
+            let fits = verify(&checked, session.snapshot(), &seen, providers);
+            if let Err(error) = fits
+                && self.bug != Some(Bug::StalePlan)
+            {
+                session.close().await?;
+                lock(&self.sky).count("stale plans");
+                return Ok(Err(error.to_string()));
+            }
+            lock(&self.sky).count("saved plans");
+            plan
+        } else {
+            let (plan, diagnostics) = self.make(session.snapshot(), request).await?;
+            if diagnostics.has_errors() {
+                let said = diagnostics.iter().map(|d| d.summary.clone()).collect::<Vec<_>>();
+                session.close().await?;
+                return Ok(Err(said.join("; ")));
+            }
+            plan
+        };
+        Ok(Ok((session, plan)))
+    }
+
+    /// A plan, as planning makes it where nothing is to be asked first.
+    async fn make(
+        &self,
+        snapshot: &Snapshot,
+        request: &Request<'_>,
+    ) -> Result<(Plan, Diagnostics), ApplyError> {
+        if self.bug != Some(Bug::NobodyIsAsked) {
+            return planning::make(snapshot, request).await;
+        }
+        let (plan, diagnostics, _) = planning::make_anyway(snapshot, request).await?;
+        Ok((plan, diagnostics))
+    }
+
+    pub(crate) fn prepared(&self, runner: &Runner, providers: &Providers) -> Prepared {
+        let spec = &runner.spec;
+        let mut prepared = self.prepared.lock().unwrap();
+        if let Some((_, prepared)) = prepared.iter().find(|(own, _)| own == spec) {
+            return prepared.clone();
+        }
+        let new = Arc::new(prepare(spec, runner.room, providers));
+        prepared.push((spec.clone(), new.clone()));
+        new
+    }
+
+    /// A plan as `plan --out` makes it: without the lock, from what the store holds right now.
+    pub(crate) async fn plan_ahead(
+        &self,
+        store: &dyn Store,
+        request: &Request<'_>,
+        host: &Machine<'_>,
+    ) -> Result<Option<Plan>, ApplyError> {
+        let loaded = store.load().await?;
+        let running = loaded.holder.is_some();
+        let request = &Request { running, ..*request };
+        let mut snapshot = fold(loaded, host)?.snapshot;
+        planning::recover_in_memory(&mut snapshot, request, host, &|_| {}).await?;
+        let (plan, diagnostics) = self.make(&snapshot, request).await?;
+        Ok((!diagnostics.has_errors()).then_some(plan))
+    }
+}
+
+pub(crate) fn request<'a>(
+    (config, graph): &'a (Config, Graph),
+    providers: &'a Providers,
+    options: &'a Options,
+    host: &Machine<'_>,
+) -> Request<'a> {
+    let now_ms = host.now_ms();
+    let (refresh, running) = (true, false);
+    Request { config, graph, providers, options, refresh, running, now_ms, workers: &InTurn }
+}
+
+fn prepare(spec: &Spec, room: Room, providers: &Providers) -> (Config, Graph) {
+    let text = spec.text(room);
+    let mut sources = engine::diagnostics::Sources::default();
+    let file = sources.add("plumb.toml", text.as_str());
+    let (document, mut diagnostics) = parse(&sources, &[file]);
+    let input = ResolveInput {
+        variables: spec.given(room),
+        providers: planning::schemas(providers),
+        files: BTreeMap::new(),
+    };
+    let (config, found) = resolve(&document, &input);
+    diagnostics.extend(found);
+    let (graph, found) = Graph::new(&config);
+    diagnostics.extend(found);
+    assert!(!diagnostics.has_errors(), "{diagnostics:?}\n{text}");
+    (config, graph)
+}

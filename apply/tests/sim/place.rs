@@ -1,0 +1,73 @@
+//! Where the state of a schedule is: in memory, or in the file store on a disk of the model's.
+
+use std::sync::Arc;
+
+use state::file::FileStore;
+use state::memory::MemoryStore;
+use state::{Loaded, Store, StoreError};
+
+use crate::bugs::Bug;
+use crate::platter::{Platter, Spindle};
+use crate::runner::Runner;
+use crate::schedule::StoreKind;
+use crate::secrets;
+
+/// Where the state is, for all runs of a schedule.
+pub(crate) enum Place {
+    Memory(MemoryStore),
+    Disk(Arc<Platter>),
+}
+
+impl Place {
+    pub(crate) fn new(kind: StoreKind) -> Self {
+        match kind {
+            StoreKind::Memory => Self::Memory(MemoryStore::new()),
+            StoreKind::File => Self::Disk(Platter::new()),
+        }
+    }
+
+    /// The store as a process has it.
+    pub(crate) fn of(&self, runner: &Arc<Runner>, bug: Option<Bug>) -> Box<dyn Store> {
+        match self {
+            Self::Memory(store) => Box::new(store.clone()),
+            Self::Disk(platter) => {
+                let disk = Spindle { platter: platter.clone(), runner: runner.clone(), bug };
+                Box::new(FileStore::on(Arc::new(disk), platter.folder()))
+            }
+        }
+    }
+
+    /// What it holds, as somebody finds it who looks when nobody runs.
+    pub(crate) async fn load(&self) -> Result<Loaded, StoreError> {
+        match self {
+            Self::Memory(store) => store.load().await,
+            Self::Disk(platter) => FileStore::new(platter.folder()).load().await,
+        }
+    }
+
+    /// Whether a secret stands in anything that is kept.
+    pub(crate) async fn shows_a_secret(&self) -> bool {
+        match self {
+            Self::Memory(store) => {
+                let loaded = store.load().await.unwrap();
+                let kept = serde_json::to_vec(&(loaded.snapshot, loaded.records)).unwrap();
+                secrets::shows(&kept)
+            }
+            Self::Disk(platter) => platter.files().iter().any(|file| secrets::shows(file)),
+        }
+    }
+
+    pub(crate) fn without_path(&self, text: &str) -> String {
+        match self {
+            Self::Disk(platter) => platter.without_path(text),
+            Self::Memory(_) => text.to_owned(),
+        }
+    }
+
+    /// Lets another run take over from one that stands still, where a store has such a way.
+    pub(crate) fn drive_out(&self) {
+        if let Self::Memory(store) = self {
+            store.drive_out();
+        }
+    }
+}
