@@ -35,6 +35,7 @@ pub async fn run(make: impl Fn() -> Place) {
     loading_needs_no_lock(make()).await;
     restoring_begins_anew(make()).await;
     a_place_that_was_left_says_where_to(make()).await;
+    a_place_that_was_left_takes_its_state_back(make()).await;
     a_place_that_a_state_arrives_at_is_read_and_not_used(make()).await;
 }
 
@@ -287,6 +288,26 @@ async fn a_place_that_was_left_says_where_to(place: Place) {
     place().restore(&holder("c"), &snapshot(3)).await.expect("a person decided it");
     assert!(loaded(&place).await.snapshot.is_some());
     drop(locked(&place, "d").await);
+}
+
+/// A move may bring it back, over what was left.
+async fn a_place_that_was_left_takes_its_state_back(place: Place) {
+    initialised(&place).await;
+    let mut held = locked(&place, "a").await;
+    held.set_mark(Some(&Mark::Left { to: "there".to_owned() })).await.expect("the lock is held");
+    held.release().await.expect("it is held");
+    let mut held = to_move(&place).await;
+    assert_eq!(held.loaded().mark, Some(Mark::Left { to: "there".to_owned() }));
+    let back = Snapshot { serial: 7, ..held.loaded().snapshot.clone().expect("it was left") };
+    let arriving = Mark::Arriving { from: "there".to_owned() };
+    held.set_mark(Some(&arriving)).await.expect("the lock is held");
+    let version = held.loaded().version.clone();
+    held.save(&back, &version).await.expect("the version is right");
+    let now = loaded(&place).await;
+    assert_eq!((now.snapshot.as_ref(), now.mark), (Some(&back), Some(arriving)));
+    held.set_mark(None).await.expect("the lock is held");
+    held.release().await.expect("it is held");
+    assert_eq!(locked(&place, "b").await.loaded().snapshot, Some(back));
 }
 
 /// From before there is a state, while it is written, until the mark is taken away.
