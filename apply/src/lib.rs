@@ -24,6 +24,7 @@ pub mod resolve;
 mod scheduler;
 pub mod session;
 pub mod verify;
+mod withheld;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

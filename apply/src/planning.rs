@@ -20,6 +20,7 @@ use engine::work::Workers;
 
 use crate::observe::{observe_chosen, observe_imports};
 use crate::recover::recover;
+use crate::withheld::withheld;
 use crate::{ApplyError, Host, Providers};
 
 /// What is to be planned.
@@ -83,7 +84,8 @@ pub async fn make_anyway(
         observations: &observations,
         options: request.options,
     };
-    let (plan, found) = plan_with(&input, request.workers);
+    let (plan, mut found) = plan_with(&input, request.workers);
+    found.extend(withheld(&plan, request.providers));
     Ok((plan, found, question))
 }
 

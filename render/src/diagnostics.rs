@@ -241,9 +241,9 @@ fn shown_lines(source: &Source, first_line: usize, span: Span) -> (String, bool)
     (text, true)
 }
 
-/// Makes visible what the snippet renderer leaves as it is (it replaces what acts on a terminal):
-/// characters that cannot be seen, and the beginnings of commands to a CI system. The range of what
-/// is underlined moves along.
+/// Makes visible what the snippet renderer leaves as it is or drops (it replaces the control characters
+/// of ASCII, and what turns text around): other control characters, those that cannot be seen, and the
+/// beginnings of commands to a CI system. The range of what is underlined moves along.
 fn visible(text: &str, range: Range<usize>) -> (String, Range<usize>) {
     let mut shown = String::with_capacity(text.len());
     let mut place = range.clone();
@@ -254,8 +254,8 @@ fn visible(text: &str, range: Range<usize>) -> (String, Range<usize>) {
         if at == range.end {
             place.end = shown.len();
         }
-        let replaced = c.is_control()
-            || matches!(c, '\u{200d}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let replaced =
+            c.is_ascii_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         let hides = safe::is_hidden(c) && !replaced;
         if hides || safe::is_ci_command(&text[at..], &shown) {
             let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
@@ -390,6 +390,19 @@ mod tests {
         let (shown, place) = visible("ab", 2..2);
         assert_eq!((&*shown, place), ("ab", 2..2));
         assert_eq!(visible("", 0..0), (String::new(), 0..0));
+    }
+
+    /// Whatever the snippet renderer does with a character, and in whatever version.
+    #[test]
+    fn no_character_of_a_line_acts_or_hides() {
+        let odd = ('\0'..=char::MAX).filter(|c| safe::is_hidden(*c) && *c != '\n');
+        for c in odd {
+            let (sources, file) = sources(&format!("y{c}z = x\n"));
+            let diagnostic = Diagnostic::error("bad").at(span_of(&sources, file, "x"));
+            let text = report(&diagnostic, &sources, Colour::Off);
+            assert!(!text.chars().any(|c| c != '\n' && safe::is_hidden(c)), "{text:?}");
+            assert!(!text.contains("yz"), "it is dropped: {c:?}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::address::Name;
 use engine::digest::Digest;
-use engine::journal::ProgramKind;
+use engine::journal::{PhaseRef, ProgramKind};
 use engine::schema::{Phase, ProviderSchema, SeenIn, Sends, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
@@ -63,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) counts_by_type: bool,
     /// How long a call may take to show.
     pub(crate) settle: Duration,
+    /// Whether it is at a place to which no secret is sent.
+    pub(crate) is_foreign: bool,
 }
 
 /// The cloud; clones are handles to one.
@@ -217,6 +219,13 @@ impl Shared {
 impl Provider for Cloud {
     fn account(&self) -> Option<Digest> {
         Some(Digest::of(self.shared.lock().unwrap().key.as_bytes()))
+    }
+
+    fn may_carry(&self, _: &str, _: PhaseRef, secret: &Name) -> Result<(), Error> {
+        if self.shared.lock().unwrap().is_foreign {
+            return Err(Error::new(Kind::Rejected, format!("`{secret}` is not sent there")));
+        }
+        Ok(())
     }
 
     fn settle(&self) -> Duration {

@@ -3,7 +3,7 @@
 use engine::value::Value;
 
 use crate::cloud::Fault;
-use crate::world::{World, converges};
+use crate::world::{DISK, World, converges, show};
 
 pub(crate) const LOGIN: &str = r#"
 [variable.pw]
@@ -61,4 +61,29 @@ async fn a_password_whose_change_was_cut_off_is_planned_again() {
     assert!(text.contains("update login.l [password]"), "{text}");
     converges(&world, LOGIN).await;
     assert_eq!(password(&world), Value::string("new"));
+}
+
+/// The plan says it, before anything is called.
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_would_not_be_sent_is_no_plan() {
+    let mut world = World::new();
+    world.variables.insert("pw".to_owned(), "old".to_owned());
+    world.cloud.shared.lock().unwrap().is_foreign = true;
+    let (plan, said, sources) = world.plan(LOGIN).await;
+    insta::assert_snapshot!(show(&plan, &said, &sources), @"
+    create login.l []
+    s0 = create login.l
+    s1 = activate login.l after s0
+    error:6: `password` is not sent there
+    ");
+    // What carries none is planned, and so is the end of what carried one.
+    let variable = "[variable.pw]\ntype = \"string\"\nsensitive = true\n";
+    let plain = world.plan(&format!("{variable}{DISK}")).await.1;
+    assert!(!plain.has_errors(), "{plain:?}");
+    world.cloud.shared.lock().unwrap().is_foreign = false;
+    world.apply(LOGIN).await.unwrap();
+    world.cloud.shared.lock().unwrap().is_foreign = true;
+    assert!(!world.plan(LOGIN).await.1.has_errors(), "nothing is sent");
+    world.apply(variable).await.unwrap();
+    assert!(world.cloud.names("login").is_empty());
 }

@@ -2,7 +2,7 @@
 
 use engine::address::Name;
 use engine::expression::evaluate;
-use engine::journal::ProgramKind;
+use engine::journal::{PhaseRef, ProgramKind};
 use engine::schema::{Identity, Presence};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
@@ -30,21 +30,11 @@ pub(crate) struct Act<'a> {
 impl Subject<'_> {
     /// Performs a phase.
     pub(crate) async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
-        let programs = match call.phase.kind {
-            ProgramKind::Create => &self.model.create,
-            ProgramKind::Update => &self.model.update,
-            ProgramKind::Delete => &self.model.delete,
-        };
-        let phase = programs
-            .get(call.phase.program)
-            .and_then(|program| program.phases.get(call.phase.phase))
-            .ok_or_else(|| {
-                let message = format!("{} has no such phase", self.schema.name);
-                Error::new(Kind::Rejected, message)
-                    .help("the plan was made with another version of the provider: plan again")
-            })?;
-        self.can_send(&programs[call.phase.program].phases, call)?;
-        self.may_send(phase, call)?;
+        let (phases, phase) = self.phase(call.phase)?;
+        self.can_send(phases, call)?;
+        for (secret, _) in call.secrets.carried(call.desired) {
+            self.may_carry(call.phase, secret)?;
+        }
         let mask = self.masking(call);
         let subject = Subject { mask: Some(&mask), ..*self };
         Act { subject, phase, call }.run().await
@@ -58,12 +48,27 @@ impl Subject<'_> {
             .with_secrets(call.secrets, call.desired)
     }
 
+    /// A phase, and all those of its program.
+    fn phase(&self, phase: PhaseRef) -> Result<(&[PhaseModel], &PhaseModel), Error> {
+        let programs = match phase.kind {
+            ProgramKind::Create => &self.model.create,
+            ProgramKind::Update => &self.model.update,
+            ProgramKind::Delete => &self.model.delete,
+        };
+        let phases = programs.get(phase.program).map(|program| &*program.phases);
+        phases.and_then(|phases| Some((phases, phases.get(phase.phase)?))).ok_or_else(|| {
+            let message = format!("{} has no such phase", self.schema.name);
+            Error::new(Kind::Rejected, message)
+                .help("the plan was made with another version of the provider: plan again")
+        })
+    }
+
     /// Refuses to send a secret to a host that only the spec names.
-    fn may_send(&self, phase: &PhaseModel, call: &Call<'_>) -> Result<(), Error> {
+    pub(crate) fn may_carry(&self, phase: PhaseRef, secret: &Name) -> Result<(), Error> {
+        let (_, phase) = self.phase(phase)?;
         let Some(model) = &phase.call else { return Ok(()) };
-        let Some(host) = self.caller.unproven_host(&model.api) else { return Ok(()) };
-        match call.secrets.carried(call.desired).next() {
-            Some((name, _)) => Err(trust::kept_back(&self.schema.name, name, host)),
+        match self.caller.unproven_host(&model.api) {
+            Some(host) => Err(trust::kept_back(&self.schema.name, secret, host)),
             None => Ok(()),
         }
     }

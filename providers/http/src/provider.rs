@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use engine::address::Name;
 use engine::diagnostics::Diagnostics;
 use engine::digest::Digest;
+use engine::journal::PhaseRef;
 use engine::schema::ProviderSchema;
 use engine::state::ObjectId;
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
@@ -115,6 +116,10 @@ impl Provider for HttpProvider {
 
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
         self.subject(call.ty)?.perform(call).await
+    }
+
+    fn may_carry(&self, ty: &str, phase: PhaseRef, secret: &Name) -> Result<(), Error> {
+        self.subject(ty)?.may_carry(phase, secret)
     }
 
     fn account(&self) -> Option<Digest> {

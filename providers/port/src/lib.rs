@@ -41,6 +41,12 @@ pub trait Provider: Send + Sync {
     /// Performs one phase: at most one mutating call, then at most one wait.
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error>;
 
+    /// Whether a phase of a type may carry a secret attribute. Known without a call, so that a plan says
+    /// it; a call that carries what may not be carried fails with the same words.
+    fn may_carry(&self, _ty: &str, _phase: PhaseRef, _secret: &Name) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// A digest that tells one account from another, from what is known of its key and of where its
     /// API is; or none when the provider has no account. What another account shows says nothing
     /// about the objects of this one.

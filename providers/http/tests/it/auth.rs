@@ -1,6 +1,7 @@
 //! Where the key goes, and where it never does.
 
 use engine::diagnostics::Diagnostics;
+use engine::journal::{PhaseRef, ProgramKind};
 use engine::value::Value;
 use provider_http::{HttpProvider, Settings};
 use provider_port::{Kind, Provider as _};
@@ -223,6 +224,24 @@ fn hosts_can_be_allowed_and_the_environment_is_trusted() {
     assert!(configure(Some("https://evil.example/v1"), &given).is_ok(), "the environment wins");
     let keyless = |_: &str| None;
     assert!(configure(Some("https://evil.example/v1"), &keyless).is_ok(), "no key, no danger");
+}
+
+/// Said by the plan, in the words of the call that would fail.
+#[tokio::test]
+async fn where_a_secret_does_not_go_is_known_without_a_call() {
+    let none = |_: &str| None;
+    let url = Some("https://evil.example/v1");
+    let secret = "secret".into();
+    let phase = |kind| PhaseRef { kind, program: 0, phase: 0, phases: 1 };
+    let provider = configure(url, &none).unwrap();
+    let error = provider.may_carry("thing", phase(ProgramKind::Create), &secret).unwrap_err();
+    let call = Step::create("thing", json!({"name": "n", "secret": "hush-hush"}));
+    let called = call.secret("secret", &[]).perform(&provider).await.unwrap_err();
+    assert_eq!(texts(&error), texts(&called));
+    assert!(texts(&error).contains("set PLUMB_ALLOWED_HOSTS=evil.example"), "{error:?}");
+    let allowed = |name: &str| (name == "PLUMB_ALLOWED_HOSTS").then(|| "evil.example".to_owned());
+    let provider = configure(url, &allowed).unwrap();
+    provider.may_carry("thing", phase(ProgramKind::Create), &secret).unwrap();
 }
 
 /// Such a key would only fail at the first call, and there look like a server that is not reached.
