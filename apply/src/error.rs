@@ -62,7 +62,7 @@ pub enum ApplyError {
         /// What is there.
         object: ObjectId,
     },
-    /// A variable that the saved plan needs is missing or has another value.
+    /// A sensitive variable that a saved plan needs was not given again.
     #[error("{0}")]
-    Secret(String),
+    MissingSecret(String),
 }

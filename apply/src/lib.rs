@@ -23,6 +23,7 @@ pub mod recover;
 pub mod resolve;
 mod scheduler;
 pub mod session;
+mod trouble;
 pub mod verify;
 mod withheld;
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::digest::{Fingerprint, SealKey};
-use engine::journal::{ProgramKind, Seen, Started};
+use engine::journal::{Seen, Started};
 use engine::plan::live::stored_attributes;
 use engine::schema::{Identity, TypeSchema};
 use engine::state::{ObjectId, Snapshot};
@@ -52,7 +52,7 @@ pub(crate) fn taken(
     schema: &TypeSchema,
     started: &Started,
 ) -> BTreeSet<ObjectId> {
-    if !creates(started) || matches!(schema.identity, Identity::OneTimeName { .. }) {
+    if !started.makes_its_object() || matches!(schema.identity, Identity::OneTimeName { .. }) {
         return BTreeSet::new();
     }
     let ty = &started.address.block.ty;
@@ -86,7 +86,8 @@ pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -
 
 /// Whether what a list shows may be what bore the name before, and is gone since.
 fn may_be_another(wanted: &Wanted<'_>) -> bool {
-    creates(wanted.started) && matches!(wanted.schema.identity, Identity::UniqueName { .. })
+    wanted.started.makes_its_object()
+        && matches!(wanted.schema.identity, Identity::UniqueName { .. })
 }
 
 async fn once(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
@@ -140,7 +141,7 @@ pub(crate) fn known(snapshot: &Snapshot, started: &Started, schema: &TypeSchema)
     let entry = snapshot.entries.get(&started.address);
     let object = started.object.as_ref().and_then(|id| entry?.object(id));
     object
-        .filter(|_| started.phase.kind != ProgramKind::Create || started.phase.phase > 0)
+        .filter(|_| !started.makes_its_object())
         .and_then(|object| stored_attributes(&object.attributes, schema).ok())
         .unwrap_or_default()
 }
@@ -158,9 +159,4 @@ pub(crate) fn seen(
     let answered = seal_attributes(&object.attributes, &sensitive, key);
     let attributes = engine::plan::live::overlay(known, &answered);
     Seen { id: object.id.clone(), attributes: Stored::of_sealed(&Value::map(attributes)) }
-}
-
-/// Says whether a call makes an object.
-pub(crate) fn creates(started: &Started) -> bool {
-    started.phase.kind == ProgramKind::Create && started.phase.phase == 0
 }

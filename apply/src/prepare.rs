@@ -10,19 +10,7 @@ use engine::schema::{Presence, TypeSchema};
 use engine::value::{Attributes, Datum, Value};
 
 use crate::fill::{FillScope, fill, known};
-
-/// Why a step cannot begin. Nothing was called.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unfit {
-    pub(crate) message: String,
-    pub(crate) help: Option<String>,
-}
-
-impl Unfit {
-    fn new(message: String) -> Self {
-        Self { message, help: None }
-    }
-}
+use crate::trouble::Trouble;
 
 /// The object that a change wants, in clear and fully known. What the API itself fills in is not
 /// in it.
@@ -30,7 +18,7 @@ pub(crate) fn desired(
     change: &Change,
     schema: &TypeSchema,
     scope: &FillScope<'_>,
-) -> Result<Attributes, Unfit> {
+) -> Result<Attributes, Trouble> {
     let mut desired = Attributes::new();
     let Some(after) = &change.after else { return Ok(desired) };
     for (name, value) in after.iter() {
@@ -40,10 +28,10 @@ pub(crate) fn desired(
             None if filled_by_api(value, change, name) => continue,
             None => fill(value, scope),
         };
-        let filled = filled.map_err(|why| Unfit::new(format!("`{name}` is not known: {why}")))?;
+        let filled = filled.map_err(|why| Trouble::new(format!("`{name}` is not known: {why}")))?;
         let filled = filled
             .convert(&attribute.ty)
-            .map_err(|misfit| Unfit::new(format!("`{name}` has the wrong type {misfit}")))?;
+            .map_err(|misfit| Trouble::new(format!("`{name}` has the wrong type {misfit}")))?;
         if attribute.presence != Presence::Computed && !value.is_known() {
             check_constraint(name, schema, &filled)?;
         }
@@ -74,17 +62,17 @@ fn refers_to(expr: &Expr, address: &Address) -> bool {
     found
 }
 
-fn check_constraint(name: &Name, schema: &TypeSchema, value: &Value) -> Result<(), Unfit> {
+fn check_constraint(name: &Name, schema: &TypeSchema, value: &Value) -> Result<(), Trouble> {
     let attribute = &schema.attributes[name];
     let unit = attribute.unit.as_deref();
     let violations = constraint::violations(name, unit, &attribute.constraint, value);
     match violations.into_iter().find(|violation| !violation.outside_list) {
-        Some(violation) => Err(Unfit { message: violation.message, help: violation.help }),
+        Some(violation) => Err(Trouble { message: violation.message, help: violation.help }),
         None => Ok(()),
     }
 }
 
-fn check_rules(change: &Change, schema: &TypeSchema, desired: &Attributes) -> Result<(), Unfit> {
+fn check_rules(change: &Change, schema: &TypeSchema, desired: &Attributes) -> Result<(), Trouble> {
     if change.deferred_rules == 0 {
         return Ok(());
     }
@@ -95,7 +83,7 @@ fn check_rules(change: &Change, schema: &TypeSchema, desired: &Attributes) -> Re
     };
     let new = Datum { value: Value::map(desired.clone()), sensitive };
     match rules::broken_before_call(&schema.rules, change.action, &old, &new) {
-        Some((message, help)) => Err(Unfit { message, help }),
+        Some((message, help)) => Err(Trouble { message, help }),
         None => Ok(()),
     }
 }

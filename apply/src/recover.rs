@@ -16,13 +16,12 @@ use engine::state::Snapshot;
 use futures_util::{StreamExt, stream};
 use provider_port::{Error, Kind, Provider};
 
-use crate::lookup::{Found, Wanted, account_of, creates, known, look_up, seen, taken};
+use crate::lookup::{Found, Wanted, account_of, known, look_up, seen, taken};
 use crate::observe::observe;
 use crate::{Host, Providers};
 
-/// How old the record of a call is at the most when the run that sent it may have died a moment ago:
-/// more than a call takes with all its tries.
-const CALL_LASTS_MAX: Duration = Duration::from_mins(10);
+/// After so long nothing comes of a call of a killed run: longer than any call is tried again.
+const CALL_LASTS_MAX: Duration = Duration::from_hours(1);
 
 /// How many calls are looked up at once.
 const AT_ONCE: usize = 64;
@@ -54,7 +53,7 @@ fn settle_claims(snapshot: &Snapshot, records: &mut [Record], at_ms: u64) {
         };
         let Some(Pending { started, .. }) = snapshot.pending.get(call) else { continue };
         let own = (&started.provider, &started.address.block.ty, object.id.clone());
-        if creates(started) && !claimed.insert(own) {
+        if started.makes_its_object() && !claimed.insert(own) {
             let resolution = Resolution::Absent { at_ms };
             *record = Record::Resolved { call: *call, resolution };
         }
@@ -131,10 +130,10 @@ async fn recover_one(
         }
         found => found,
     };
-    emit(Event::RecoveryFinished { address, found: words(&found, creates(started)) });
+    emit(Event::RecoveryFinished { address, found: words(&found, started.makes_its_object()) });
     let resolution = match found {
         Found::Unknown(_) => return None,
-        Found::Absent if creates(started) => Resolution::Absent { at_ms: host.now_ms() },
+        Found::Absent if started.makes_its_object() => Resolution::Absent { at_ms: host.now_ms() },
         Found::Absent => Resolution::Gone,
         Found::There(object) => {
             let known = known(snapshot, started, &schema);

@@ -10,7 +10,7 @@ use engine::state::{ObjectId, Snapshot};
 use provider_port::Provider;
 
 use crate::Providers;
-use crate::lookup::{creates, known, seen};
+use crate::lookup::{known, seen};
 
 /// A call in doubt that a person decides.
 #[derive(Clone, Copy)]
@@ -71,7 +71,7 @@ impl<'a> Doubt<'a> {
     /// Decides that no object is there: the call made none, or the one that it was about is gone.
     pub fn absent(&self, at_ms: u64) -> Record {
         let none = Resolution::Absent { at_ms };
-        self.record(if creates(&self.pending.started) { none } else { Resolution::Gone })
+        self.record(if self.pending.started.makes_its_object() { none } else { Resolution::Gone })
     }
 
     /// Refuses an object that cannot be the call's own, whatever it is like.

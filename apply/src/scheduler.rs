@@ -19,7 +19,7 @@ pub(crate) enum Status {
     Running,
     /// It is done.
     Done,
-    /// It failed, and nothing happened.
+    /// It failed: nothing happened, or what it waited for did not come true.
     Failed,
     /// Nobody knows whether it happened.
     Doubted,

@@ -13,8 +13,9 @@ use state::{Held, Holder, Loaded, Store, Version};
 
 use crate::{ApplyError, Host};
 
-/// The journal may outgrow the snapshot by this much before a snapshot is written.
-const JOURNAL_BYTES_MIN: u64 = 4 * 1024 * 1024;
+/// A journal of at most this many bytes is not folded into a snapshot during a run; a larger one is, once
+/// it is twice the largest that was folded before.
+const JOURNAL_BYTES_SMALL: u64 = 4 * 1024 * 1024;
 
 /// What a store holds, with the journal folded in.
 #[derive(Clone, Debug)]
@@ -64,7 +65,8 @@ pub struct Session {
     dirty: bool,
     /// Folded and not yet durable.
     outbox: Vec<Record>,
-    snapshot_bytes: u64,
+    /// The size of the largest journal that this session folded into a snapshot.
+    folded_bytes_max: u64,
 }
 
 impl Session {
@@ -89,7 +91,7 @@ impl Session {
             }
             version = held.initialise(&snapshot).await?;
         }
-        Ok(Self { held, version, snapshot, dirty, outbox: Vec::new(), snapshot_bytes: 0 })
+        Ok(Self { held, version, snapshot, dirty, outbox: Vec::new(), folded_bytes_max: 0 })
     }
 
     /// The state as it now is.
@@ -112,7 +114,7 @@ impl Session {
         self.dirty = true;
         let records = std::mem::take(&mut self.outbox);
         self.held.append(&records).await?;
-        if self.held.journal_bytes() > JOURNAL_BYTES_MIN.max(2 * self.snapshot_bytes) {
+        if self.held.journal_bytes() > JOURNAL_BYTES_SMALL.max(2 * self.folded_bytes_max) {
             self.save().await?;
         }
         Ok(())
@@ -139,7 +141,7 @@ impl Session {
         self.dirty = false;
         // A snapshot is about as large as the journal that it replaced, or larger; what matters is
         // that writing snapshots stays rarer the larger they are.
-        self.snapshot_bytes = self.snapshot_bytes.max(before);
+        self.folded_bytes_max = self.folded_bytes_max.max(before);
         Ok(())
     }
 

@@ -194,16 +194,11 @@ impl Fit<'_> {
     /// What is to be taken over belongs to nobody, and is as it was.
     fn check_import(&self, change: &Change) -> Result<(), ApplyError> {
         let Change { address, object: Some(id), .. } = change else { return Ok(()) };
-        let entries = &self.snapshot.entries;
-        if entries.get(address).is_some_and(|entry| entry.current.is_some()) {
+        let entry = self.snapshot.entries.get(address);
+        if entry.is_some_and(|entry| entry.current.is_some()) {
             return stale(format!("{address} exists since then"));
         }
-        let owner = entries.iter().find(|(other, entry)| {
-            other.block.ty == address.block.ty
-                && entry.provider == change.provider
-                && entry.object(id).is_some()
-        });
-        if let Some((owner, _)) = owner {
+        if let Some(owner) = self.snapshot.owner(&change.provider, &address.block.ty, id) {
             return stale(format!("{owner} stands for {id} since then"));
         }
         let Some(schema) = self.schema(change) else { return Ok(()) };
@@ -291,7 +286,7 @@ pub fn verify_secrets(
 ) -> Result<(), ApplyError> {
     for (name, fingerprint) in &plan.base.secrets {
         let Some(datum) = variables.get(name) else {
-            return Err(ApplyError::Secret(format!(
+            return Err(ApplyError::MissingSecret(format!(
                 "the plan needs the sensitive variable `{name}` again, which it does not hold: \
                  give it with --var, --var-file or {}",
                 environment_name(name)

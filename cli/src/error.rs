@@ -1,11 +1,14 @@
-//! Why a command failed, and the one table from that to the exit status.
+//! Why a command failed, with the exit status that says so. What only one command meets is turned into
+//! it in that command's file.
 
 use std::error::Error as StdError;
 use std::fmt;
 
+use apply::ApplyError;
 use engine::address::Address;
 use state::StoreError;
 
+use crate::shell;
 use crate::system::System;
 
 /// How a command ended, as scripts see it.
@@ -181,6 +184,47 @@ fn locked(holder: &state::Holder) -> CommandError {
     CommandError::new(format!("another run holds the lock: {who}"))
         .status(Status::Locked)
         .help("wait for it to end, or give `--lock-timeout 5m` to wait here")
+}
+
+impl From<ApplyError> for CommandError {
+    fn from(error: ApplyError) -> Self {
+        let message = error.to_string();
+        match error {
+            ApplyError::Store(error) => error.into(),
+            ApplyError::SlowStore(_) => Self::new(message).status(Status::StoreFailed).help(
+                "look what keeps its disk or its network busy, and apply again: what was not called \
+                 is planned anew",
+            ),
+            ApplyError::Journal(_) => Self::new(message).status(Status::Suspicious).help(
+                "nothing was changed; put a backup in place with `plumb state push --force FILE`",
+            ),
+            ApplyError::Refresh { source, .. } => match source.help {
+                Some(help) => Self::new(message).help(help),
+                None => Self::new(message),
+            },
+            ApplyError::Vanished { addresses, .. } => Self {
+                about: addresses,
+                ..Self::new(message).status(Status::InDoubt).help(
+                    "if they are really gone, take them out with `plumb state rm`, or where a call \
+                     about one is in doubt with `plumb resolve ADDRESS --absent`; until then, \
+                     `--exclude` leaves them alone, and `--target` names others",
+                )
+            },
+            ApplyError::Stale(_) => Self::new(message)
+                .status(Status::Stale)
+                .help("make a new plan, and look at it again"),
+            ApplyError::Twin { address, object, .. } => {
+                Self::new(message).status(Status::Stale).help(format!(
+                    "if this plan was applied in another copy of the folder, go on there: its state \
+                     knows them; else take it over (`plumb import {} {}`), or plan again, and see \
+                     whether a second one is meant",
+                    shell::quoted(&address.to_string()),
+                    shell::quoted(&object.to_string())
+                ))
+            }
+            ApplyError::MissingSecret(_) => Self::new(message),
+        }
+    }
 }
 
 #[cfg(test)]

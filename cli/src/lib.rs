@@ -2,7 +2,8 @@
 //!
 //! Each command is one file in `commands`; it parses nothing that [`args`] has not, decides
 //! nothing that another crate can decide, and returns a [`error::Status`]. [`output`] is the only
-//! place of the workspace that prints, and this file the only one that ends the process.
+//! place of the workspace that prints, and this file ends the process; only a second request to stop
+//! ends it elsewhere ([`signals`]).
 
 mod args;
 mod checks;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use apply::Providers;
 use apply::execute::{Execution, Report, execute_anyway};
 use apply::recover::recover;
 use apply::session::Session;
-use apply::{ApplyError, Providers};
 use engine::address::Name;
 use engine::event::{Event, Summary};
 use engine::plan::Plan;
@@ -21,7 +21,6 @@ use crate::checks::{self, Outcome};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::shell;
 use crate::stopping::Stopping;
 use crate::stored;
 use crate::system::System;
@@ -105,9 +104,7 @@ impl Teller {
         }
         self.output.data(&render::state::outputs_text(outputs));
     }
-}
 
-impl Teller {
     /// Tells programs that there was nothing to run: the events end as those of any run do. People
     /// have read it in the plan.
     pub(crate) fn nothing_to_run(&self, snapshot: &Snapshot) -> Result<(), CommandError> {
@@ -146,7 +143,7 @@ pub(crate) async fn confirm(
     let asking = Arc::clone(output);
     let asked = tokio::task::spawn_blocking(move || asking.ask(question));
     let answer = stop.unless(async { Ok(asked.await.unwrap_or_default()) }).await?;
-    Ok(answer.is_some_and(|answer| matches!(answer.as_str(), "yes" | "y")))
+    Ok(answer.is_some_and(|answer| answer == "yes"))
 }
 
 /// Writes a state anew that was written before there was a key.
@@ -244,45 +241,4 @@ fn status(report: &Report) -> Status {
     holds(!report.in_doubt.is_empty(), Status::InDoubt)
         .or(holds(report.summary.cancelled, Status::Cancelled))
         .or(holds(!report.failures.is_empty(), Status::Failed))
-}
-
-impl From<ApplyError> for CommandError {
-    fn from(error: ApplyError) -> Self {
-        let message = error.to_string();
-        match error {
-            ApplyError::Store(error) => error.into(),
-            ApplyError::SlowStore(_) => Self::new(message).status(Status::StoreFailed).help(
-                "look what keeps its disk or its network busy, and apply again: what was not called \
-                 is planned anew",
-            ),
-            ApplyError::Journal(_) => Self::new(message).status(Status::Suspicious).help(
-                "nothing was changed; put a backup in place with `plumb state push --force FILE`",
-            ),
-            ApplyError::Refresh { source, .. } => match source.help {
-                Some(help) => Self::new(message).help(help),
-                None => Self::new(message),
-            },
-            ApplyError::Vanished { addresses, .. } => Self {
-                about: addresses,
-                ..Self::new(message).status(Status::InDoubt).help(
-                    "if they are really gone, take them out with `plumb state rm`, or where a call \
-                     about one is in doubt with `plumb resolve ADDRESS --absent`; until then, \
-                     `--exclude` leaves them alone, and `--target` names others",
-                )
-            },
-            ApplyError::Stale(_) => Self::new(message)
-                .status(Status::Stale)
-                .help("make a new plan, and look at it again"),
-            ApplyError::Twin { address, object, .. } => {
-                Self::new(message).status(Status::Stale).help(format!(
-                    "if this plan was applied in another copy of the folder, go on there: its state \
-                     knows them; else take it over (`plumb import {} {}`), or plan again, and see \
-                     whether a second one is meant",
-                    shell::quoted(&address.to_string()),
-                    shell::quoted(&object.to_string())
-                ))
-            }
-            ApplyError::Secret(_) => Self::new(message),
-        }
-    }
 }

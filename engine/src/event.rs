@@ -79,7 +79,7 @@ pub enum Event {
         /// How long it took, in milliseconds.
         ms: u64,
     },
-    /// A step failed, and nothing happened at the API.
+    /// A step failed: nothing happened at the API, or what it waited for there did not come true.
     StepFailed {
         /// The step.
         step: String,

@@ -19,9 +19,6 @@ pub use self::records::{
 };
 use crate::state::Snapshot;
 
-/// After this time nothing comes of what a server was sent, in milliseconds: an hour.
-const LATE_MS: u64 = 60 * 60 * 1000;
-
 /// A record that cannot have happened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the journal says what cannot have happened: {0}")]

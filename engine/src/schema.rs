@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::address::Name;
 use crate::digest::Digest;
 use crate::expression::Expr;
+use crate::journal::{PhaseRef, ProgramKind};
 use crate::types::{Field, Type};
 use crate::value::{Path, Paths, Value};
 
@@ -68,6 +69,20 @@ impl TypeSchema {
                 })
                 .collect(),
         )
+    }
+
+    /// The programs of one kind; of each operation the first that applies is run.
+    pub fn programs(&self, kind: ProgramKind) -> &[Program] {
+        match kind {
+            ProgramKind::Create => &self.create,
+            ProgramKind::Update => &self.update,
+            ProgramKind::Delete => &self.delete,
+        }
+    }
+
+    /// One phase; none where this version of the type has no such phase.
+    pub fn phase(&self, phase: PhaseRef) -> Option<&Phase> {
+        self.programs(phase.kind).get(phase.program)?.phases.get(phase.phase)
     }
 
     /// The declared sensitive places of an object.

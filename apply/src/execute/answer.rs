@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use engine::address::Name;
 use engine::event::Event;
-use engine::journal::{Outcome, PhaseRef, ProgramKind, Record, Resolution, Started};
+use engine::journal::{Outcome, ProgramKind, Record, Resolution, Started};
 use engine::plan::live::overlay;
 use engine::plan::{StepId, agree};
 use engine::schema::{SeenIn, Sends};
@@ -17,10 +17,11 @@ use provider_port::{Error, Kind, Reply};
 
 use super::{Answer, InFlight, Run, TRIES_MAX};
 use crate::ApplyError;
-use crate::lookup::{Found, creates, seen};
+use crate::lookup::{Found, seen};
 use crate::observe::sensitive;
-use crate::prepare::{self, Unfit};
+use crate::prepare;
 use crate::scheduler::Status;
+use crate::trouble::Trouble;
 
 impl Run<'_> {
     pub(super) fn answer(&mut self, id: StepId, answer: Answer) -> Result<(), ApplyError> {
@@ -35,7 +36,7 @@ impl Run<'_> {
 
     /// An answer to a create that shows no object leaves open which object it made.
     pub(super) fn replied(&mut self, id: StepId, reply: &Reply) -> Result<(), ApplyError> {
-        let makes = self.in_flight.get(&id).is_some_and(|flight| creates(&flight.started));
+        let makes = self.in_flight.get(&id).is_some_and(|flight| flight.started.makes_its_object());
         if makes && reply.object.is_none() {
             return self.doubt(id, &Error::new(Kind::InDoubt, "the answer shows no object"));
         }
@@ -48,9 +49,7 @@ impl Run<'_> {
         object: Option<&provider_port::Object>,
     ) -> Result<(), ApplyError> {
         let Some(flight) = self.land(id) else { return Ok(()) };
-        let gone =
-            flight.started.phase.kind == ProgramKind::Delete && flight.started.phase.is_last();
-        let seen = object.filter(|_| !gone).map(|object| {
+        let seen = object.filter(|_| !flight.started.ends_its_object()).map(|object| {
             let known = self.known(&flight);
             let key = &self.session.snapshot().seal_key;
             seen(object, &known, &flight.schema, &flight.started, key)
@@ -67,13 +66,10 @@ impl Run<'_> {
     /// attributes that the API never shows.
     pub(super) fn known(&self, flight: &InFlight) -> Attributes {
         let mut known = self.live(&flight.started, &flight.schema).unwrap_or_default();
-        let PhaseRef { kind, program, phase, .. } = flight.started.phase;
-        let programs = match kind {
-            ProgramKind::Create => &flight.schema.create,
-            ProgramKind::Update => &flight.schema.update,
-            ProgramKind::Delete => return known,
-        };
-        let sends = programs.get(program).and_then(|p| p.phases.get(phase)).map(|p| &p.sends);
+        if flight.started.phase.kind == ProgramKind::Delete {
+            return known;
+        }
+        let sends = flight.schema.phase(flight.started.phase).map(|phase| &phase.sends);
         let hidden: Attributes = flight
             .desired
             .iter()
@@ -108,14 +104,12 @@ impl Run<'_> {
             Kind::NotFound if deletes => return self.vanished(id),
             Kind::InDoubt => return self.doubt(id, error),
             Kind::StillWaiting => {
-                flight.unfulfilled =
-                    Some(Unfit { message: error.to_string(), help: error.help.clone() });
+                flight.unfulfilled = Some(Trouble::from(error));
                 return self.doubt(id, error);
             }
             // A refusal after a doubt may refuse the repetition of what did happen.
             Kind::Rejected | Kind::NotFound if flight.doubted => {
-                flight.refused =
-                    Some(Unfit { message: error.to_string(), help: error.help.clone() });
+                flight.refused = Some(Trouble::from(error));
                 return self.doubt(id, error);
             }
             Kind::Unauthenticated => self.halted = true,
@@ -124,7 +118,7 @@ impl Run<'_> {
         let Some(flight) = self.land(id) else { return Ok(()) };
         let outcome = Outcome::NoEffect { reason: error.message.clone() };
         self.session.record(Record::Finished { call: flight.call, outcome })?;
-        self.fail_step(id, Unfit { message: error.to_string(), help: error.help.clone() });
+        self.fail_step(id, Trouble::from(error));
         Ok(())
     }
 
@@ -148,19 +142,19 @@ impl Run<'_> {
 
     pub(super) fn looked_up(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
         let Some(flight) = self.in_flight.get(&id) else { return Ok(()) };
-        let deletes_last =
-            flight.started.phase.kind == ProgramKind::Delete && flight.started.phase.is_last();
         let found = self.unless_taken(&flight.started, found);
         match found {
             Found::Unknown(why) => self.stay_in_doubt(id, &why),
             found if flight.unfulfilled.is_some() => self.unfulfilled(id, found),
-            Found::There(object) if creates(&flight.started) => self.done(id, Some(&object)),
+            Found::There(object) if flight.started.makes_its_object() => {
+                self.done(id, Some(&object))
+            }
             Found::There(object) if happened(flight, &self.changed(id), &object) => {
                 self.done(id, Some(&object))
             }
             Found::There(_) => self.nothing_happened(id),
-            Found::Absent if creates(&flight.started) => self.create_absent(id),
-            Found::Absent if deletes_last => self.vanished(id),
+            Found::Absent if flight.started.makes_its_object() => self.create_absent(id),
+            Found::Absent if flight.started.ends_its_object() => self.vanished(id),
             Found::Absent => self.object_gone(id),
         }
     }
@@ -170,7 +164,7 @@ impl Run<'_> {
         let Found::There(object) = &found else { return found };
         let snapshot = self.session.snapshot();
         let owner = || snapshot.owner(&started.provider, &started.address.block.ty, &object.id);
-        if creates(started) && owner().is_some() { Found::Absent } else { found }
+        if started.makes_its_object() && owner().is_some() { Found::Absent } else { found }
     }
 
     /// The attributes that the change of a step sends as changed.
@@ -189,12 +183,14 @@ impl Run<'_> {
                 let object = seen(&object, &known, &flight.schema, &flight.started, key);
                 Resolution::Found { object }
             }
-            _ if creates(&flight.started) => Resolution::Absent { at_ms: self.input.host.now_ms() },
+            _ if flight.started.makes_its_object() => {
+                Resolution::Absent { at_ms: self.input.host.now_ms() }
+            }
             _ => Resolution::Gone,
         };
         self.session.record(Record::Resolved { call: flight.call, resolution })?;
-        if let Some(unfit) = flight.unfulfilled {
-            self.fail_step(id, unfit);
+        if let Some(trouble) = flight.unfulfilled {
+            self.fail_step(id, trouble);
         }
         Ok(())
     }
@@ -207,7 +203,7 @@ impl Run<'_> {
         let resolution = Resolution::Absent { at_ms };
         self.session.record(Record::Resolved { call: flight.call, resolution })?;
         match flight.refused {
-            Some(unfit) => self.fail_step(id, unfit),
+            Some(trouble) => self.fail_step(id, trouble),
             None => self.try_again(id, flight.tries),
         }
         Ok(())
@@ -219,7 +215,7 @@ impl Run<'_> {
         let outcome = Outcome::NoEffect { reason };
         self.session.record(Record::Finished { call: flight.call, outcome })?;
         match flight.refused {
-            Some(unfit) => self.fail_step(id, unfit),
+            Some(trouble) => self.fail_step(id, trouble),
             None => self.try_again(id, flight.tries),
         }
         Ok(())
@@ -231,7 +227,7 @@ impl Run<'_> {
         self.session.record(Record::Resolved { call: flight.call, resolution })?;
         let message = "the object is gone".to_owned();
         let help = Some("plan again: it will be made anew".to_owned());
-        self.fail_step(id, Unfit { message, help });
+        self.fail_step(id, Trouble { message, help });
         Ok(())
     }
 
@@ -245,7 +241,7 @@ impl Run<'_> {
             return;
         }
         let message = format!("{TRIES_MAX} tries ended without an answer, and nothing happened");
-        self.fail_step(id, Unfit { message, help: Some("apply again later".to_owned()) });
+        self.fail_step(id, Trouble { message, help: Some("apply again later".to_owned()) });
     }
 
     pub(super) fn stay_in_doubt(&mut self, id: StepId, why: &Error) -> Result<(), ApplyError> {
@@ -265,14 +261,11 @@ impl Run<'_> {
 /// Whether an object shows that an in-doubt change of it did happen. What the call sent and no
 /// answer ever shows proves nothing: the change is sent again rather than believed.
 fn happened(flight: &InFlight, changed: &BTreeSet<Name>, object: &provider_port::Object) -> bool {
-    let PhaseRef { kind, program, phase, .. } = flight.started.phase;
-    let programs = match kind {
-        ProgramKind::Create => &flight.schema.create,
-        ProgramKind::Update => &flight.schema.update,
-        // A drain may always be repeated, and a delete left an object that is there.
-        ProgramKind::Delete => return false,
-    };
-    let Some(phase) = programs.get(program).and_then(|p| p.phases.get(phase)) else { return false };
+    // A drain may always be repeated, and a delete left an object that is there.
+    if flight.started.phase.kind == ProgramKind::Delete {
+        return false;
+    }
+    let Some(phase) = flight.schema.phase(flight.started.phase) else { return false };
     let sent = |name: &&Name| match &phase.sends {
         Sends::Changed => changed.contains(*name),
         sends => sends.carries(name),

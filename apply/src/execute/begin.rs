@@ -20,7 +20,8 @@ use crate::clock::Moment;
 use crate::fill::FillScope;
 use crate::lookup::{Wanted, account_of, look_up, taken};
 use crate::observe::sensitive;
-use crate::prepare::{self, Unfit};
+use crate::prepare;
+use crate::trouble::Trouble;
 
 impl Run<'_> {
     /// Prepares every step that may begin, and records their intents.
@@ -78,7 +79,7 @@ impl Run<'_> {
             return Ok(false);
         };
         let Some((provider, schema)) = self.provider(change) else {
-            self.fail_step(id, Unfit::missing_provider(&change.provider));
+            self.fail_step(id, Trouble::missing_provider(&change.provider));
             return Ok(false);
         };
         self.reveal(change).await;
@@ -93,8 +94,8 @@ impl Run<'_> {
         };
         let desired = match desired {
             Ok(desired) => desired,
-            Err(unfit) => {
-                self.fail_step(id, unfit);
+            Err(trouble) => {
+                self.fail_step(id, trouble);
                 return Ok(false);
             }
         };
@@ -145,8 +146,7 @@ impl Run<'_> {
         schema: &TypeSchema,
         desired: &Attributes,
     ) -> Started {
-        let creates = phase.kind == ProgramKind::Create && phase.phase == 0;
-        let name = schema.identity.chosen_attribute().filter(|_| creates);
+        let name = schema.identity.chosen_attribute().filter(|_| phase.makes());
         Started {
             call: CallId(self.session.snapshot().next_call),
             step: step.id.to_string(),
@@ -154,8 +154,8 @@ impl Run<'_> {
             provider: change.provider.clone(),
             operation: step.operation,
             phase,
-            object: if creates { None } else { self.object_of(step) },
-            nonce: creates.then(|| self.nonce()),
+            object: if phase.makes() { None } else { self.object_of(step) },
+            nonce: phase.makes().then(|| self.nonce()),
             name: name.and_then(|name| match desired.get(name) {
                 Some(Value::String(text)) => Some(text.clone()),
                 Some(Value::Integer(number)) => Some(number.to_string().into()),
@@ -261,13 +261,4 @@ fn event_of(notice: Notice, step: &str, address: &Address) -> Event {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-impl Unfit {
-    fn missing_provider(provider: &Name) -> Self {
-        Self {
-            message: format!("the provider `{provider}` is not configured"),
-            help: Some(format!("declare [provider.{provider}]")),
-        }
-    }
 }

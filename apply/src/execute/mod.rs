@@ -28,9 +28,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Moment;
 use crate::lookup::Found;
-use crate::prepare::Unfit;
 use crate::scheduler::Scheduler;
 use crate::session::Session;
+use crate::trouble::Trouble;
 use crate::{ApplyError, Host, Providers};
 
 /// How often one step is begun: once, and again after a look-up found that nothing happened.
@@ -133,9 +133,9 @@ struct InFlight {
     /// Whether an earlier try of the step, or this one, was in doubt.
     doubted: bool,
     /// What did not come true after the call had done its work.
-    unfulfilled: Option<Unfit>,
+    unfulfilled: Option<Trouble>,
     /// The refusal of a call after a doubt: the answer to it, should nothing have happened.
-    refused: Option<Unfit>,
+    refused: Option<Trouble>,
 }
 
 struct Run<'a> {

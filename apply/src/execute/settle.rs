@@ -6,8 +6,8 @@ use engine::event::Event;
 use engine::plan::StepId;
 
 use super::{Failure, InFlight, Run};
-use crate::prepare::Unfit;
 use crate::scheduler::Status;
+use crate::trouble::Trouble;
 
 impl Run<'_> {
     /// Takes a call out of those under way, so that its end can be recorded.
@@ -33,10 +33,10 @@ impl Run<'_> {
         self.scheduler.done(id);
     }
 
-    pub(super) fn fail_step(&mut self, id: StepId, unfit: Unfit) {
+    pub(super) fn fail_step(&mut self, id: StepId, trouble: Trouble) {
         let step = self.scheduler.step(id);
         let (address, operation) = (step.address.clone(), step.operation);
-        let Unfit { message, help } = unfit;
+        let Trouble { message, help } = trouble;
         self.report.failures.push(Failure {
             address: address.clone(),
             operation,

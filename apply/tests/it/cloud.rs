@@ -141,13 +141,9 @@ impl Shared {
 
     fn effect(&mut self, schema: &TypeSchema, call: &Call<'_>) -> Result<Option<ObjectId>, Error> {
         let phase = call.phase;
-        let programs = match phase.kind {
-            ProgramKind::Create => &schema.create,
-            ProgramKind::Update => &schema.update,
-            ProgramKind::Delete => &schema.delete,
-        };
-        let sends = &programs[phase.program].phases[phase.phase].sends;
-        if phase.kind == ProgramKind::Create && phase.phase == 0 {
+        let model = schema.phase(phase).unwrap();
+        let sends = &model.sends;
+        if phase.makes() {
             self.refuse_conflict(schema, sends, call)?;
             let id = self.new_id(call.ty);
             let mut attributes = shapes::sent(schema, sends, call);
@@ -156,7 +152,7 @@ impl Shared {
                 attributes.insert("name".into(), Value::String(call.nonce.unwrap().0.clone()));
             }
             self.objects.insert((call.ty.into(), id.clone()), attributes);
-            self.note(&programs[phase.program].phases[phase.phase], call);
+            self.note(model, call);
             return Ok(Some(id));
         }
         let id = call.id.unwrap();
@@ -169,7 +165,7 @@ impl Shared {
             }
             return match self.objects.remove(&key) {
                 Some(_) => {
-                    self.note(&programs[phase.program].phases[phase.phase], call);
+                    self.note(model, call);
                     Ok(None)
                 }
                 None => Err(Error::new(Kind::NotFound, "no such object")),
@@ -182,7 +178,7 @@ impl Shared {
         } else {
             own.extend(shapes::sent(schema, sends, call));
         }
-        self.note(&programs[phase.program].phases[phase.phase], call);
+        self.note(model, call);
         Ok(Some(id.clone()))
     }
 

@@ -25,6 +25,30 @@ async fn an_object_that_goes_while_its_delete_is_in_doubt() {
     converges(&world, "[local]\n").await;
 }
 
+/// An address may have an object and one that was put aside: a call on each.
+#[tokio::test(start_paused = true)]
+async fn two_doubts_of_one_address_are_two() {
+    let world = World::new();
+    let alone = &SERVED[..SERVED.find("[resource.unit").unwrap()];
+    world.apply(alone).await.unwrap();
+    // The old one is not deleted.
+    let full = alone.replace("thin", "full");
+    world.cloud.strike(1, Fault::Refused);
+    assert_eq!(world.apply(&full).await.unwrap().failures.len(), 1);
+    let renamed = full.replace("\"base\"", "\"other\"");
+    // The new one gets its name and the old one is deleted, and nobody knows.
+    world.cloud.strike(0, Fault::LostBefore);
+    world.cloud.strike(1, Fault::LostBefore);
+    world.cloud.fail_reads(2);
+    assert_eq!(world.apply(&renamed).await.unwrap().in_doubt.len(), 2);
+    world.cloud.fail_reads(2);
+    let plan = world.plan(&renamed).await.0;
+    let doubts: Vec<_> = plan.doubts.iter().map(|doubt| doubt.operation.word()).collect();
+    assert_eq!(doubts, ["activate", "delete"]);
+    world.cloud.fail_reads(0);
+    converges(&world, &renamed).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_doubt_may_still_use_is_not_deleted() {
     let world = World::new();

@@ -58,13 +58,7 @@ impl Runner {
 
 fn shapes_sent(runner: &Runner, call: &Call<'_>) -> Attributes {
     let schema = &runner.schema.types[call.ty];
-    let programs = match call.phase.kind {
-        ProgramKind::Create => &schema.create,
-        ProgramKind::Update => &schema.update,
-        ProgramKind::Delete => &schema.delete,
-    };
-    let sends = &programs[call.phase.program].phases[call.phase.phase].sends;
-    shapes::sent(schema, sends, call)
+    shapes::sent(schema, &schema.phase(call.phase).unwrap().sends, call)
 }
 
 /// A request on the wire: when its sender dies, it may still arrive.

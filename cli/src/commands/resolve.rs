@@ -66,11 +66,7 @@ async fn show(folder: &Folder, output: &Output) -> Result<Status, CommandError> 
 }
 
 fn line(call: CallId, pending: &Pending, running: bool) -> String {
-    let why = match (&pending.doubt, running) {
-        (_, true) => "another run may be at it".to_owned(),
-        (Some(doubt), false) => doubt.clone(),
-        (None, false) => "the run ended before its answer was recorded".to_owned(),
-    };
+    let why = pending.why(running);
     let address = &pending.started.address;
     render::safe::text(&format!("{address}: {}: {why}", what(call, pending))) + "\n"
 }

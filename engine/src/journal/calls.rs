@@ -20,6 +20,17 @@ pub struct Pending {
     pub doubt: Option<String>,
 }
 
+impl Pending {
+    /// Why its end is not known, for people. `running` says whether another run holds the lock.
+    pub fn why(&self, running: bool) -> &str {
+        match &self.doubt {
+            Some(reason) => reason,
+            None if running => "another run holds the lock and is at it",
+            None => "the run ended before the answer came",
+        }
+    }
+}
+
 /// Calls by number. It is read like the map that it holds; the object of each is known beside it,
 /// so that beginning a call costs the same however many are under way.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 //! makes of the object is in `phases`.
 
 use super::calls::Pending;
-use super::records::{CallId, Outcome, ProgramKind, Resolution, Seen, Started};
+use super::records::{CallId, Outcome, Resolution, Seen, Started};
 use super::{IllegalRecord, illegal};
 use crate::state::{Nonce, Snapshot, Watched};
 use crate::value::Path;
@@ -17,8 +17,7 @@ impl Snapshot {
         if self.pending.is_busy(started) {
             return illegal(format_args!("{address} has two calls at once"));
         }
-        let is_create = phase.kind == ProgramKind::Create && phase.phase == 0;
-        if is_create {
+        if phase.makes() {
             let occupied = self.entries.get(address).is_some_and(|e| e.current.is_some());
             if occupied && !started.deposes {
                 return illegal(format_args!("{address} is created and exists"));

@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::records::{PhaseRef, ProgramKind, Seen, Started};
-use super::{IllegalRecord, LATE_MS, illegal};
+use super::{IllegalRecord, illegal};
 use crate::sorted::Set;
 use crate::state::{Entry, Nonce, Object, Progress, Snapshot};
+
+/// How long after it was sent a delete may still take effect, in milliseconds: an hour. What was changed
+/// after that has outlived it.
+pub(super) const DELETE_LATE_MS: u64 = 60 * 60 * 1000;
 
 impl Snapshot {
     pub(super) fn advance(
@@ -31,7 +35,7 @@ impl Snapshot {
             ProgramKind::Delete => Progress::Deleting { done: phase + 1 },
             ProgramKind::Create | ProgramKind::Update => Progress::Ready,
         };
-        if kind == ProgramKind::Create && phase == 0 {
+        if started.makes_its_object() {
             let Some(seen) = seen else {
                 return illegal(format_args!("{address} was created and has no object"));
             };
@@ -50,7 +54,7 @@ impl Snapshot {
         }
         if kind != ProgramKind::Delete {
             // What has outlived its delete by so much has outlived it for good.
-            let late = |sent_ms: &u64| started.at_ms.saturating_sub(*sent_ms) <= LATE_MS;
+            let late = |sent_ms: &u64| started.at_ms.saturating_sub(*sent_ms) <= DELETE_LATE_MS;
             object.delete_sent_ms = object.delete_sent_ms.filter(late);
             object.managed.clone_from(&started.managed);
             object.sensitive.clone_from(&started.sensitive);

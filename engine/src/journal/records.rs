@@ -60,6 +60,11 @@ pub struct PhaseRef {
 }
 
 impl PhaseRef {
+    /// Says whether its call makes the object: the first phase of a create.
+    pub fn makes(self) -> bool {
+        self.kind == ProgramKind::Create && self.phase == 0
+    }
+
     /// Says whether this is the program's last phase.
     pub fn is_last(self) -> bool {
         self.phase + 1 == self.phases
@@ -227,6 +232,11 @@ pub struct Started {
 }
 
 impl Started {
+    /// Says whether the call makes the object.
+    pub fn makes_its_object(&self) -> bool {
+        self.phase.makes()
+    }
+
     /// Says whether the call is the last phase of a delete.
     pub fn ends_its_object(&self) -> bool {
         self.phase.kind == ProgramKind::Delete && self.phase.is_last()

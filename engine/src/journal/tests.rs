@@ -1,3 +1,4 @@
+use super::phases::DELETE_LATE_MS;
 use super::*;
 use crate::digest::SealKey;
 use crate::schema::Operation;
@@ -139,8 +140,8 @@ fn what_outlived_a_delete_in_doubt_may_still_go() {
     assert_eq!(sent(&[doubted, finished.clone()]), Some(0));
     assert_eq!(sent(&[finished]), None, "a refusal is an answer");
     // What is changed long after has outlived it for good.
-    assert_eq!(sent(&[&[resolved.clone()][..], &update(2, LATE_MS)].concat()), Some(0));
-    assert_eq!(sent(&[&[resolved][..], &update(2, LATE_MS + 1)].concat()), None);
+    assert_eq!(sent(&[&[resolved.clone()][..], &update(2, DELETE_LATE_MS)].concat()), Some(0));
+    assert_eq!(sent(&[&[resolved][..], &update(2, DELETE_LATE_MS + 1)].concat()), None);
 }
 
 #[test]

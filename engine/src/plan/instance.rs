@@ -152,7 +152,7 @@ impl Looked<'_, '_> {
     /// Why the instance is left alone, if it is.
     fn hold(&self, wanted: &Wanted) -> Option<Hold> {
         let Self { planner, address, .. } = self;
-        if planner.blocked.contains_key(address)
+        if planner.blocked.contains(address)
             || wanted.dependencies.iter().any(|on| planner.held.contains(on))
         {
             return Some(Hold::InDoubt);

@@ -109,8 +109,7 @@ fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
     let mut producers: FxHashMap<(&Block, Option<&Name>), StepId> = FxHashMap::default();
     producers.reserve(plan.steps.len());
     for step in &plan.steps {
-        let creates = step.phase.is_some_and(|p| p.kind == ProgramKind::Create && p.phase == 0);
-        if creates {
+        if step.phase.is_some_and(PhaseRef::makes) {
             producers.insert((&step.address.block, step.address.key.as_ref()), step.id);
         }
     }

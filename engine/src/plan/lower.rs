@@ -282,15 +282,10 @@ impl Lowering {
         program: usize,
         span: std::ops::Range<usize>,
     ) -> Vec<NodeId> {
-        let programs = match kind {
-            ProgramKind::Create => &draft.schema.create,
-            ProgramKind::Update => &draft.schema.update,
-            ProgramKind::Delete => &draft.schema.delete,
-        };
         let mut nodes: Vec<NodeId> = Vec::new();
         let phases = span.end;
         for phase in span {
-            let operation = programs[program].phases[phase].operation;
+            let operation = draft.schema.programs(kind)[program].phases[phase].operation;
             let reference = PhaseRef { kind, program, phase, phases };
             let object = draft.change.object.clone();
             let node = self.push(index, operation, Some(reference), object);

@@ -376,7 +376,8 @@ impl Plan {
         self.changes.get(index)
     }
 
-    /// Says whether applying it does nothing: no step, and no output or state change.
+    /// Says whether nothing becomes different but what the state knows: no step, and no change of a resource
+    /// or an output. What it takes into the state ([`Plan::seen`]) does not count.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
             && self.changes.iter().all(|change| change.action == Action::NoOp)

@@ -87,8 +87,10 @@ pub(super) struct Planner<'a> {
     /// Who bears the names that are to be taken, outside the state.
     pub(super) namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
     pub(super) selection: selection::Selection,
-    /// The addresses of calls in doubt.
-    pub(super) blocked: BTreeMap<Address, Doubt>,
+    /// The calls in doubt, in their order.
+    pub(super) doubts: Vec<Doubt>,
+    /// The addresses that they are about.
+    pub(super) blocked: BTreeSet<Address>,
     /// Those, and what depends on them.
     pub(super) held: BTreeSet<Address>,
     /// What would be changed, and waits because something goes on using what it would take.
@@ -151,7 +153,8 @@ impl<'a> Planner<'a> {
             seen: Vec::new(),
             namesakes: BTreeMap::new(),
             selection: selection::Selection::default(),
-            blocked: BTreeMap::new(),
+            doubts: Vec::new(),
+            blocked: BTreeSet::new(),
             held: BTreeSet::new(),
             waiting,
             uses: uses::Uses::default(),
@@ -167,16 +170,13 @@ impl<'a> Planner<'a> {
                 call: *call,
                 address: pending.started.address.clone(),
                 operation: pending.started.operation,
-                reason: match &pending.doubt {
-                    Some(reason) => reason.clone(),
-                    None if running => "another run holds the lock and is at it".to_owned(),
-                    None => "the run ended before the answer came".to_owned(),
-                },
+                reason: pending.why(running).to_owned(),
                 running,
             };
             self.diagnostics.push(diagnostics::in_doubt(&doubt));
             self.held.insert(doubt.address.clone());
-            self.blocked.insert(doubt.address.clone(), doubt);
+            self.blocked.insert(doubt.address.clone());
+            self.doubts.push(doubt);
         }
     }
 
@@ -295,7 +295,7 @@ impl<'a> Planner<'a> {
         let key = (address.clone(), object.id.clone());
         match self.input.observations.objects.get(&key) {
             // While a call on it is in doubt, only the look-up of that call says what became of it.
-            Some(Observed::Gone) if self.blocked.contains_key(address) => None,
+            Some(Observed::Gone) if self.blocked.contains(address) => None,
             Some(Observed::Gone) => {
                 let id = object.id.clone();
                 found.seen.push(Record::Vanished { address: address.clone(), object: id });
@@ -340,7 +340,7 @@ impl<'a> Planner<'a> {
             changes: self.drafts.into_iter().map(|draft| draft.change).collect(),
             outputs,
             steps,
-            doubts: self.blocked.into_values().collect(),
+            doubts: self.doubts,
             seen: self.seen,
         };
         let mut diagnostics = self.diagnostics;

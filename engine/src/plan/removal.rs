@@ -28,10 +28,10 @@ pub(super) fn remove(planner: &mut Planner<'_>) {
         if !planner.handled.contains(address)
             && let Some(current) = &entry.current
         {
-            remove_current(planner, address, entry, current, &schema);
+            remove_current(planner, address, (entry, current), &schema);
         }
         for object in &entry.deposed {
-            remove_deposed(planner, address, entry, object, &schema);
+            remove_deposed(planner, address, (entry, object), &schema);
         }
     }
     surface_leftovers(planner);
@@ -59,18 +59,15 @@ fn schema_of(planner: &Planner<'_>, address: &Address, entry: &Entry) -> Option<
     planner.input.providers.get(&entry.provider)?.types.get(&address.block.ty).cloned()
 }
 
-fn remove_current(
-    planner: &mut Planner<'_>,
+fn remove_current<'a>(
+    planner: &mut Planner<'a>,
     address: &Address,
-    entry: &Entry,
-    current: &Object,
+    (entry, current): (&Entry, &'a Object),
     schema: &Arc<TypeSchema>,
 ) {
-    let snapshot_entry = &planner.input.snapshot.entries[address];
-    let Some(object) = snapshot_entry.current.as_ref() else { return };
-    let Some(live) = live(planner, address, object, schema) else { return };
+    let Some(live) = live(planner, address, current, schema) else { return };
     let config = planner.input.config.resources.get(&address.block);
-    let held = held(planner, address, object);
+    let held = held(planner, address, current);
     let reason = reason(planner, address, config);
     let mut change = ending(address, entry, current, &live);
     if let Some(held) = &held {
@@ -86,7 +83,7 @@ fn remove_current(
         change.action = Action::Delete;
         change.reason = reason;
         change.loss.clone_from(&schema.delete_effect);
-        let span = change.span;
+        let span = config.map(|config| config.header);
         farewell::protect(planner, address, config);
         rules::check_delete(
             &schema.rules,
@@ -99,15 +96,12 @@ fn remove_current(
     planner.drafts.push(draft(change, schema, held));
 }
 
-fn remove_deposed(
-    planner: &mut Planner<'_>,
+fn remove_deposed<'a>(
+    planner: &mut Planner<'a>,
     address: &Address,
-    entry: &Entry,
-    object: &Object,
+    (entry, object): (&Entry, &'a Object),
     schema: &Arc<TypeSchema>,
 ) {
-    let entries = &planner.input.snapshot.entries;
-    let Some(object) = entries[address].object(&object.id) else { return };
     let Some(live) = live(planner, address, object, schema) else { return };
     let mut change = ending(address, entry, object, &live);
     change.deposed = true;

@@ -128,7 +128,7 @@ impl Act<'_> {
     }
 
     pub(crate) fn creates(&self) -> bool {
-        self.call.phase.kind == ProgramKind::Create && self.call.phase.phase == 0
+        self.call.phase.makes()
     }
 
     /// What is to be deleted and is not there needs no deleting.

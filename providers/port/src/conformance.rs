@@ -158,11 +158,7 @@ async fn program(
     live: &Attributes,
     changed: &BTreeSet<Name>,
 ) -> Result<Option<Object>, String> {
-    let programs = match step.kind {
-        ProgramKind::Create => &schema.create,
-        ProgramKind::Update => &schema.update,
-        ProgramKind::Delete => &schema.delete,
-    };
+    let programs = schema.programs(step.kind);
     let judged = if step.kind == ProgramKind::Delete { live } else { desired };
     let index = choose(programs, judged)
         .ok_or_else(|| format!("{:?} of {} has no program that applies", step.kind, schema.name))?;

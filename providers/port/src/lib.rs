@@ -197,7 +197,7 @@ pub struct Reply {
 pub enum Kind {
     /// There is no such object. Nothing happened.
     NotFound,
-    /// The answer proves that nothing happened (400, 404, 405, 409, 413, 422, or a refusal that the
+    /// The answer proves that nothing happened (400, 404, 409 and their like, or a refusal that the
     /// descriptor knows).
     Rejected,
     /// The API asks to slow down; nothing happened.

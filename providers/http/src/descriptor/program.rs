@@ -23,6 +23,9 @@ use crate::template::ValueTemplate;
 const WITHIN: Duration = Duration::from_mins(10);
 /// How long a known refusal is tried again unless the descriptor says.
 const RETRY_WITHIN: Duration = Duration::from_mins(3);
+/// For how long a call may be tried again at most. Recovery counts on it that nothing comes of a call
+/// of a killed run after an hour.
+const RETRY_WITHIN_MAX: Duration = Duration::from_mins(30);
 
 /// The default operation of a program's phases.
 fn operation_of(kind: ProgramKind) -> Operation {
@@ -170,7 +173,7 @@ fn retry(
     keys: &mut Keys<'_>,
 ) -> Option<RetryWhen> {
     let node = keys.node("retry_when");
-    let within = keys.duration(reader, "retry_within").unwrap_or(RETRY_WITHIN);
+    let within = retry_within(reader, keys);
     let node = node?;
     let errors = reader.texts(node, "retry_when");
     let rows = api.and_then(|api| context.apis.get(api)).map(|api| &api.errors);
@@ -181,6 +184,16 @@ fn retry(
         reader.push(diagnostics::unknown_name(span, "error of this API", error, &known));
     }
     Some(RetryWhen { errors: errors.into_iter().collect(), within })
+}
+
+fn retry_within(reader: &mut Reader, keys: &mut Keys<'_>) -> Duration {
+    let key = "retry_within";
+    let Some(node) = keys.node(key) else { return RETRY_WITHIN };
+    let within = reader.duration(node, key).unwrap_or(RETRY_WITHIN);
+    if within > RETRY_WITHIN_MAX {
+        reader.wrong(node, key, "30 minutes at most, such as \"10m\"");
+    }
+    within
 }
 
 /// Reads a bare expression.

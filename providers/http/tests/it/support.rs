@@ -342,11 +342,7 @@ impl Step {
         progress: &(dyn Fn(Notice) + Send + Sync),
     ) -> Result<Performed, Error> {
         let schema = provider.schema();
-        let programs = match self.kind {
-            ProgramKind::Create => &schema.types[self.ty].create,
-            ProgramKind::Update => &schema.types[self.ty].update,
-            ProgramKind::Delete => &schema.types[self.ty].delete,
-        };
+        let programs = schema.types[self.ty].programs(self.kind);
         let phases = programs.last().unwrap().phases.len();
         let program = programs.len() - 1;
         let id = self.id.map(|id| ObjectId(id.into()));

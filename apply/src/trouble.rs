@@ -1,0 +1,30 @@
+//! Why a step failed.
+
+use engine::address::Name;
+
+/// Why a step failed, and what to do: it could not begin, the API refused it, or what it waited for did
+/// not come true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+impl Trouble {
+    pub(crate) fn new(message: String) -> Self {
+        Self { message, help: None }
+    }
+
+    pub(crate) fn missing_provider(provider: &Name) -> Self {
+        Self {
+            message: format!("the provider `{provider}` is not configured"),
+            help: Some(format!("declare [provider.{provider}]")),
+        }
+    }
+}
+
+impl From<&provider_port::Error> for Trouble {
+    fn from(error: &provider_port::Error) -> Self {
+        Self { message: error.to_string(), help: error.help.clone() }
+    }
+}
