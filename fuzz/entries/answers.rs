@@ -13,7 +13,7 @@ use engine::journal::{PhaseRef, ProgramKind};
 use engine::state::{Nonce, ObjectId};
 use engine::value::{Attributes, Value};
 use provider_http::{HttpProvider, Settings, Timing};
-use provider_port::{Call, Error, Lookup, Provider};
+use provider_port::{Call, Error, Kind, Lookup, Provider};
 
 use super::harmless;
 use super::service::RUNTIME;
@@ -37,7 +37,10 @@ static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
     address
 });
 
-static PROVIDER: LazyLock<HttpProvider> = LazyLock::new(|| {
+/// One provider for all inputs, until an answer throttles it.
+static PROVIDER: Mutex<Option<HttpProvider>> = Mutex::new(None);
+
+fn provider() -> HttpProvider {
     let environment = |name: &str| match name {
         "PLUMB_SERVERLESS_API_KEY" => Some(KEY.to_owned()),
         name => name.ends_with("URL").then(|| format!("http://{}/v1", *SERVER)),
@@ -58,7 +61,7 @@ static PROVIDER: LazyLock<HttpProvider> = LazyLock::new(|| {
     };
     provider_serverless::provider(&Settings::new(&environment).timing(timing))
         .expect("the settings are right")
-});
+}
 
 /// One answer to a list, a read, a search and a create of every type.
 pub(crate) fn answer(data: &[u8]) {
@@ -67,8 +70,6 @@ pub(crate) fn answer(data: &[u8]) {
     let line = String::from_utf8_lossy(line);
     let (status, kind) = line.split_once(' ').unwrap_or((&line, "application/json"));
     let status = status.parse::<u16>().ok().filter(|status| (200..600).contains(status));
-    // An API that throttles is asked ever more slowly, by design.
-    let status = status.filter(|status| *status != 429);
     let visible = |c: &char| c.is_ascii_graphic() || *c == ' ';
     let mut answer = format!(
         "HTTP/1.1 {} X\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -79,17 +80,25 @@ pub(crate) fn answer(data: &[u8]) {
     .into_bytes();
     answer.extend_from_slice(body.get(1..).unwrap_or_default());
     *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = answer;
-    RUNTIME.block_on(ask());
+    let mut kept = PROVIDER.lock().unwrap_or_else(PoisonError::into_inner);
+    let provider = kept.take().unwrap_or_else(provider);
+    // An API that throttles is asked ever more slowly, by design: the next input meets another one.
+    if !RUNTIME.block_on(throttles(&provider)) {
+        *kept = Some(provider);
+    }
 }
 
-async fn ask() {
-    let schema = PROVIDER.schema();
+/// Asks for everything, and says whether the API asked to slow down.
+async fn throttles(provider: &HttpProvider) -> bool {
+    let schema = provider.schema();
+    let mut throttled = false;
     let id = ObjectId("abc123".into());
     let nonce = Nonce::from_random([1; 16]);
     for (name, ty) in &schema.types {
-        shown(PROVIDER.list(name).await);
-        shown(PROVIDER.read(name, &id).await);
-        shown(PROVIDER.find(name, &Lookup { nonce: &nonce, desired: None }).await);
+        throttled |= shown(provider.list(name).await);
+        throttled |= shown(provider.read(name, &id).await);
+        let lookup = Lookup { nonce: &nonce, desired: None };
+        throttled |= shown(provider.find(name, &lookup).await);
         let desired = Attributes::from([("name".into(), Value::string("n"))]);
         let phases = ty.create.first().map_or(0, |program| program.phases.len());
         let call = Call {
@@ -105,14 +114,17 @@ async fn ask() {
             progress: &|_| {},
         };
         if phases > 0 {
-            shown(PROVIDER.perform(&call).await);
+            throttled |= shown(provider.perform(&call).await);
         }
     }
+    throttled
 }
 
-fn shown<T>(result: Result<T, Error>) {
-    let Err(error) = result else { return };
+/// Looks at the words of an error, and says whether it asks to slow down.
+fn shown<T>(result: Result<T, Error>) -> bool {
+    let Err(error) = result else { return false };
     harmless(&error.message);
     assert!(!error.message.contains(KEY), "the key is in {:?}", error.message);
     assert!(error.message.chars().count() < 2_000, "that is no message: {:?}", error.message);
+    matches!(error.kind, Kind::Throttled { .. })
 }
