@@ -190,15 +190,7 @@ fn carry_over(now: &Snapshot, new: &mut Snapshot) -> Pushed {
         if carry_call(new, pending) {
             pushed.carried.push(format!("call {call} about {address}, whose end nobody knows"));
         } else if let Some(nonce) = &started.nonce {
-            new.watched.push(Watched {
-                nonce: nonce.clone(),
-                provider: started.provider.clone(),
-                ty: address.block.ty.clone(),
-                address: address.clone(),
-                since_ms: started.at_ms,
-                made: false,
-                let_go: Vec::new(),
-            });
+            new.watched.push(Watched::of(started, nonce.clone(), started.at_ms, false));
             pushed.carried.push(format!("the one-time name of call {call} about {address}"));
         } else {
             pushed.lost.push(format!("call {call} about {address}, whose end nobody knows"));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, Name};
 use crate::digest::{Fingerprint, SealKey};
-use crate::journal::Calls;
+use crate::journal::{Calls, Started};
 use crate::sorted::Set;
 use crate::stored::Stored;
 use crate::value::Paths;
@@ -214,6 +214,13 @@ pub struct Entry {
     pub dependencies: Set<Address>,
 }
 
+impl Entry {
+    /// An entry that no object belongs to yet.
+    pub fn without_object(provider: Name) -> Self {
+        Self { provider, current: None, deposed: Vec::new(), dependencies: Set::new() }
+    }
+}
+
 /// An object that exists in an API because of us, as last seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Object {
@@ -282,28 +289,42 @@ pub struct Watched {
     pub ty: Name,
     /// For which address it was drawn.
     pub address: Address,
-    /// When it was given up, in milliseconds since 1970.
+    /// Since when it is watched, in milliseconds since 1970: when the create was given up, or, if it was
+    /// answered, when it was sent.
     pub since_ms: u64,
     /// Whether the create was answered: it made its object, or was refused. What else bears the nonce
     /// is another execution, which does not take long to show.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub made: bool,
+    #[serde(rename = "made", default, skip_serializing_if = "std::ops::Not::not")]
+    pub answered: bool,
     /// The objects that somebody let go of while they bore it: they are left alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub let_go: Vec<ObjectId>,
 }
 
 impl Watched {
+    /// Watches the nonce of a create.
+    pub fn of(started: &Started, nonce: Nonce, since_ms: u64, answered: bool) -> Self {
+        Self {
+            nonce,
+            provider: started.provider.clone(),
+            ty: started.address.block.ty.clone(),
+            address: started.address.clone(),
+            since_ms,
+            answered,
+            let_go: Vec::new(),
+        }
+    }
+
     /// For how long the nonce of a create that was answered is watched, in milliseconds: an hour. A
     /// server that executes a request twice has done so long before.
-    pub const MADE_MS: u64 = 60 * 60 * 1000;
+    pub const ANSWERED_MS: u64 = 60 * 60 * 1000;
     /// For how long a create that was given up is looked for, in milliseconds: 30 days.
     pub const GIVEN_UP_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
     /// Says whether what has not surfaced by now will not. Only a look at the lists tells whether it
     /// has.
     pub fn is_over(&self, now_ms: u64) -> bool {
-        let for_ms = if self.made { Self::MADE_MS } else { Self::GIVEN_UP_MS };
+        let for_ms = if self.answered { Self::ANSWERED_MS } else { Self::GIVEN_UP_MS };
         now_ms.saturating_sub(self.since_ms) > for_ms
     }
 }

@@ -157,7 +157,7 @@ async fn what_a_leftover_uses_goes_after_it() {
 /// nothing under it: never by the clock alone.
 #[tokio::test(start_paused = true)]
 async fn a_watch_ends_when_its_lists_were_looked_at_after_its_time() {
-    let own = [(None, Watched::MADE_MS), (Some(Fault::LostBefore), Watched::GIVEN_UP_MS)];
+    let own = [(None, Watched::ANSWERED_MS), (Some(Fault::LostBefore), Watched::GIVEN_UP_MS)];
     for (fault, for_ms) in own {
         let world = World::new();
         if let Some(fault) = fault {
@@ -165,7 +165,7 @@ async fn a_watch_ends_when_its_lists_were_looked_at_after_its_time() {
         }
         world.apply(DISK).await.unwrap();
         let mut watched = world.snapshot().await.watched.into_iter();
-        let nonce = watched.find(|watched| watched.made == fault.is_none()).unwrap().nonce;
+        let nonce = watched.find(|watched| watched.answered == fault.is_none()).unwrap().nonce;
         let is_watched = async || {
             let watched = world.snapshot().await.watched;
             watched.iter().any(|watched| watched.nonce == nonce)
@@ -189,7 +189,7 @@ async fn a_watch_ends_when_its_lists_were_looked_at_after_its_time() {
 async fn a_watch_ends_by_a_look_at_nothing_and_not_without_a_provider() {
     let world = World::new();
     world.apply(DISK).await.unwrap();
-    world.host.slept.fetch_add(Watched::MADE_MS + 1, Ordering::Relaxed);
+    world.host.slept.fetch_add(Watched::ANSWERED_MS + 1, Ordering::Relaxed);
     let (late, ..) = world.plan(DISK).await;
     assert!(matches!(&late.seen[..], [Record::Unwatched { .. }]), "{:?}", late.seen);
     world.destroy(DISK).await.unwrap();
@@ -198,7 +198,7 @@ async fn a_watch_ends_by_a_look_at_nothing_and_not_without_a_provider() {
     let world = World::new();
     world.apply(DISK).await.unwrap();
     world.destroy(DISK).await.unwrap();
-    world.host.slept.fetch_add(Watched::MADE_MS + 1, Ordering::Relaxed);
+    world.host.slept.fetch_add(Watched::ANSWERED_MS + 1, Ordering::Relaxed);
     let mut providers = world.providers();
     providers.remove("cloud");
     let noted = "[resource.value.v]\ninput = 1\n";

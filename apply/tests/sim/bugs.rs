@@ -609,7 +609,7 @@ impl Held for BadHeld {
             Bug::ForgetPending => snapshot.pending.clear(),
             Bug::ForgetPendingInBetween if self.is_running => snapshot.pending.clear(),
             Bug::AbsentAtZero => {
-                for watched in snapshot.watched.iter_mut().filter(|watched| !watched.made) {
+                for watched in snapshot.watched.iter_mut().filter(|watched| !watched.answered) {
                     watched.since_ms = 0;
                 }
             }

@@ -273,7 +273,7 @@ impl Sky {
     /// Names are watched for that long at least.
     pub(crate) fn is_young(&self, id: &ObjectId) -> bool {
         let born = self.born.get(id).copied().unwrap_or(u64::MAX);
-        self.now_ms() < born.saturating_add(Watched::MADE_MS)
+        self.now_ms() < born.saturating_add(Watched::ANSWERED_MS)
     }
 
     /// Makes an object as a stranger would.

@@ -142,15 +142,7 @@ impl Snapshot {
         self.watched.retain(|watched| watched.nonce != *nonce);
     }
 
-    pub(super) fn watch(&mut self, started: &Started, nonce: Nonce, since_ms: u64, made: bool) {
-        self.watched.push(Watched {
-            nonce,
-            provider: started.provider.clone(),
-            ty: started.address.block.ty.clone(),
-            address: started.address.clone(),
-            since_ms,
-            made,
-            let_go: Vec::new(),
-        });
+    pub(super) fn watch(&mut self, started: &Started, nonce: Nonce, since_ms: u64, answered: bool) {
+        self.watched.push(Watched::of(started, nonce, since_ms, answered));
     }
 }

@@ -99,12 +99,10 @@ impl Snapshot {
     }
 
     pub(super) fn depose(&mut self, address: &Address, provider: &Name, object: &Object) {
-        let entry = self.entries.entry(address.clone()).or_insert_with(|| Entry {
-            provider: provider.clone(),
-            current: None,
-            deposed: Vec::new(),
-            dependencies: Set::new(),
-        });
+        let entry = self
+            .entries
+            .entry(address.clone())
+            .or_insert_with(|| Entry::without_object(provider.clone()));
         if entry.object(&object.id).is_none() {
             entry.deposed.push(object.clone());
         }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::records::{PhaseRef, ProgramKind, Seen, Started};
 use super::{IllegalRecord, illegal};
-use crate::sorted::Set;
 use crate::state::{Entry, Nonce, Object, Progress, Snapshot};
 
 /// How long after it was sent a delete may still take effect, in milliseconds: an hour. What was changed
@@ -81,12 +80,10 @@ impl Snapshot {
         seen: &Seen,
         progress: Progress,
     ) -> Result<(), IllegalRecord> {
-        let entry = self.entries.entry(started.address.clone()).or_insert_with(|| Entry {
-            provider: started.provider.clone(),
-            current: None,
-            deposed: Vec::new(),
-            dependencies: Set::new(),
-        });
+        let entry = self
+            .entries
+            .entry(started.address.clone())
+            .or_insert_with(|| Entry::without_object(started.provider.clone()));
         if let Some(old) = entry.current.take() {
             if !started.deposes {
                 return illegal(format_args!("{} was created twice", started.address));

@@ -165,12 +165,7 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
             dependencies: Set::new(),
             deposed: true,
         });
-        let entry = Entry {
-            provider: watched.provider.clone(),
-            current: None,
-            deposed: Vec::new(),
-            dependencies: Set::new(),
-        };
+        let entry = Entry::without_object(watched.provider.clone());
         let attributes = Arc::new(leftover.attributes.clone());
         let live = Live { object: &object, stored: attributes.clone(), attributes };
         let mut change = ending(&watched.address, &entry, &object, &live);
