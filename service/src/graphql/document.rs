@@ -1,15 +1,14 @@
 //! What a GraphQL document asks for, read before it is executed: faults and the access log go by
 //! the names of its top-level fields.
 
+use std::collections::BTreeMap;
+
 use juniper::http::GraphQLRequest;
 use juniper::parser::parse_document_source;
 use juniper::{DefaultScalarValue, Definition, Operation, OperationType, Selection};
 
 use super::Schema;
 use crate::faults::Call;
-
-/// How deep fragments inside fragments are followed.
-const DEPTH: usize = 8;
 
 /// The call that this request makes. A document that cannot be parsed calls nothing.
 pub(super) fn call(request: &GraphQLRequest, schema: &Schema) -> Call {
@@ -32,38 +31,47 @@ pub(super) fn call(request: &GraphQLRequest, schema: &Schema) -> Call {
     };
     if let Some(operation) = operations.into_iter().find(chosen) {
         call.mutating = operation.operation_type == OperationType::Mutation;
-        collect(&operation.selection_set, &document, DEPTH, &mut call.operations);
+        call.operations = top_level(&operation.selection_set, &document);
     }
     call.list = !call.mutating && call.operations.iter().any(|name| name == "myself");
     call
 }
 
-fn collect(
-    selections: &[Selection<'_, DefaultScalarValue>],
-    document: &[Definition<'_, DefaultScalarValue>],
-    depth: usize,
-    names: &mut Vec<String>,
-) {
-    if depth == 0 {
-        return;
-    }
-    for selection in selections {
-        match selection {
-            Selection::Field(field) => names.push(field.item.name.item.to_owned()),
-            Selection::InlineFragment(fragment) => {
-                collect(&fragment.item.selection_set, document, depth - 1, names);
-            }
-            Selection::FragmentSpread(spread) => {
-                for definition in document {
-                    if let Definition::Fragment(fragment) = definition
-                        && fragment.item.name.item == spread.item.name.item
-                    {
-                        collect(&fragment.item.selection_set, document, depth - 1, names);
-                    }
-                }
+/// The names of the fields that a selection asks for, through its fragments, in the order of the text.
+///
+/// A fragment is followed once: it adds the same fields each time, and the document is not validated
+/// yet, so fragments may spread themselves, many times over. Nothing here recurses, for the same reason.
+fn top_level<'a>(
+    selections: &'a [Selection<'a, DefaultScalarValue>],
+    document: &'a [Definition<'a, DefaultScalarValue>],
+) -> Vec<String> {
+    let mut fragments = fragments(document);
+    let (mut names, mut open) = (Vec::new(), vec![selections.iter()]);
+    while let Some(selections) = open.last_mut() {
+        match selections.next() {
+            None => drop(open.pop()),
+            Some(Selection::Field(field)) => names.push(field.item.name.item.to_owned()),
+            Some(Selection::InlineFragment(inline)) => open.push(inline.item.selection_set.iter()),
+            Some(Selection::FragmentSpread(spread)) => {
+                let fragment = fragments.remove(spread.item.name.item);
+                open.extend(fragment.map(|fragment| fragment.iter()));
             }
         }
     }
+    names
+}
+
+/// What each fragment of a document selects, by its name.
+fn fragments<'a>(
+    document: &'a [Definition<'a, DefaultScalarValue>],
+) -> BTreeMap<&'a str, &'a [Selection<'a, DefaultScalarValue>]> {
+    let fragments = document.iter().filter_map(|definition| match definition {
+        Definition::Fragment(fragment) => {
+            Some((fragment.item.name.item, &*fragment.item.selection_set))
+        }
+        Definition::Operation(_) => None,
+    });
+    fragments.collect()
 }
 
 #[cfg(test)]
@@ -85,5 +93,18 @@ mod tests {
         check(two, Some("m"), &["deleteEndpoint"], true);
         check(two, Some("q"), &["myself"], false);
         check("{ myself {", None, &[], false);
+        let nested = "{ a: myself { id } ...f ... on Query { gpuTypes { id } } ...f } \
+                      fragment f on Query { ... on Query { ...g } } \
+                      fragment g on Query { podTemplates { id } }";
+        check(nested, None, &["myself", "podTemplates", "gpuTypes"], false);
+    }
+
+    #[test]
+    fn fragments_that_spread_themselves_end() {
+        let cycle =
+            format!("{{ ...a }} fragment a on Query {{ myself {{ id }} {} }}", "...b ".repeat(60))
+                + &format!("fragment b on Query {{ {} }}", "...a ...b ".repeat(60));
+        let request = GraphQLRequest::new(cycle, None, None);
+        assert_eq!(call(&request, &super::super::SCHEMA).operations, ["myself"]);
     }
 }

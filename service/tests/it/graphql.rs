@@ -119,6 +119,16 @@ async fn documents_are_parsed_and_validated() {
 }
 
 #[tokio::test]
+async fn fragments_that_spread_themselves_are_refused_at_once() {
+    let service = Harness::start().await;
+    let cycle = format!("{{ ...a }} fragment a on Query {{ {} }}", "...a ".repeat(60));
+    let (status, body) = service.graphql(&cycle, json!({})).await;
+    assert_eq!(status, 400);
+    let message = body["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("Cannot spread fragment \"a\""), "{message}");
+}
+
+#[tokio::test]
 async fn aliases_fragments_and_partial_failures_work() {
     let service = Harness::start().await;
     let query = "mutation { a: createNetworkVolume(input: {name: \"a\", size: 1, dataCenterId: \"EU-RO-1\"}) { ...v }
