@@ -42,7 +42,17 @@ fn reference(job: &jobs::Job, json: bool) -> String {
     if json {
         return render::json::line(job);
     }
-    format!("{} {}\n", render::safe::text(&job.id), job.status)
+    named(job)
+}
+
+/// A job's id and state, as a line.
+fn named(job: &jobs::Job) -> String {
+    format!("{} {}\n", leading(&job.id), render::safe::text(job.status.name()))
+}
+
+/// A foreign text that begins a line, made harmless.
+fn leading(foreign: &str) -> String {
+    render::safe::line(&render::safe::text(foreign)).into_owned()
 }
 
 /// What the end of a job means for the exit status.
@@ -66,4 +76,19 @@ fn failure(job: &jobs::Job) -> Option<CommandError> {
         Some(why) => format!("job {id} {words}: {why}"),
         None => format!("job {id} {words}"),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_names_a_job_acts() {
+        let job: jobs::Job = serde_json::from_str(
+            r#"{"id":"::error::a","status":"\u001b[31m\u202e\u009b\n::set-output name=a::b"}"#,
+        )
+        .unwrap();
+        let safe = r"\u{3a}:error::a \u{1b}[31m\u{202e}\u{9b}\n::set-output name=a::b";
+        assert_eq!(reference(&job, false), format!("{safe}\n"));
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use provider_serverless::jobs::Job;
 
 use super::run::Waiting;
-use super::status_of;
+use super::{named, status_of};
 use crate::args::job;
 use crate::error::{CommandError, Status};
 use crate::jobs;
@@ -36,7 +36,7 @@ pub(super) async fn run(
 }
 
 fn text(job: &Job) -> String {
-    let mut text = format!("{} {}\n", render::safe::text(&job.id), job.status);
+    let mut text = named(job);
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             let _ = writeln!(text, "  {name:<9} {value}");

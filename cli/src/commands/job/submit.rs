@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{input, reference};
+use super::{input, leading, reference};
 use crate::args::job::Submit;
 use crate::error::{CommandError, Status};
 use crate::jobs;
@@ -24,7 +24,7 @@ pub(super) async fn run(
     } else {
         // The id alone, so that scripts can keep it.
         let id = render::safe::text(&job.id);
-        output.data(&format!("{id}\n"));
+        output.data(&format!("{}\n", leading(&job.id)));
         output.talk(&format!("job {id} waits in the queue; {}\n", connected.afterwards(&id)));
     }
     Ok(Status::Done)
