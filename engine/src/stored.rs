@@ -196,7 +196,7 @@ fn seal_part(part: &Value, key: &SealKey) -> Value {
             Value::list(items.iter().map(|item| seal_part(item, key)).collect())
         }
         known => Value::Sealed(Arc::new(Sealed {
-            ty: known.type_of(),
+            ty: known.type_of().nameless(),
             fingerprint: Fingerprint::of(known, key),
         })),
     }
@@ -243,6 +243,21 @@ pub fn to_json(value: &Value) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Keys may be the secret.
+    #[test]
+    fn the_names_in_a_sealed_value_do_not_reach_the_json() {
+        let key = SealKey::from_random([7; 32]);
+        let whole = from_json(&serde_json::json!({"hunter2": [{"hunter3": 1}, {}]}));
+        let partly = Value::map([(Name::from("n"), whole.clone())].into_iter().collect());
+        for (value, path) in [(whole, Path::root()), (partly, Path::attribute("n"))] {
+            let datum = Datum { value, sensitive: Paths::from_iter([path]) };
+            let stored = Stored::new(&datum, &key);
+            let text = serde_json::to_string(&stored).unwrap();
+            assert!(!text.contains("hunter"), "{text}");
+            assert_eq!(Stored::of_sealed(&stored.value().unwrap()), stored);
+        }
+    }
 
     #[test]
     fn secrets_do_not_reach_the_json() {

@@ -80,6 +80,22 @@ impl Type {
         }
     }
 
+    /// The type without the names of attributes, which come from a value and may be secret: what has them
+    /// is a map.
+    #[must_use]
+    pub fn nameless(&self) -> Type {
+        match self {
+            Self::List(item) => Self::list(item.nameless()),
+            Self::Set(item) => Self::set(item.nameless()),
+            Self::Map(item) => Self::map(item.nameless()),
+            Self::Object(fields) => {
+                let items = fields.values().map(|field| field.ty.nameless());
+                Self::map(items.fold(Self::Null, |ty, item| ty.unify(&item)))
+            }
+            plain => plain.clone(),
+        }
+    }
+
     /// The narrowest type that both fit: the type of a conditional or of a list of the two.
     #[must_use]
     pub fn unify(&self, other: &Type) -> Type {

@@ -350,7 +350,7 @@ pub struct Misfit {
 
 impl Misfit {
     fn new(value: &Value, ty: &Type) -> Self {
-        let found = value.type_of();
+        let found = value.type_of().nameless();
         Self { path: Path::root(), message: format!("expected {ty}, found {found}") }
     }
 

@@ -1,5 +1,7 @@
 //! What no answer shows.
 
+use engine::plan::saved;
+use engine::state::Snapshot;
 use engine::value::Value;
 
 use crate::cloud::Fault;
@@ -86,4 +88,43 @@ async fn a_secret_that_would_not_be_sent_is_no_plan() {
     assert!(!world.plan(LOGIN).await.1.has_errors(), "nothing is sent");
     world.apply(variable).await.unwrap();
     assert!(world.cloud.names("login").is_empty());
+}
+
+/// What was no secret when it was written down is sealed by the run that learns that it is one.
+#[tokio::test(start_paused = true)]
+async fn what_becomes_a_secret_is_sealed() {
+    let mut world = World::new();
+    world.variables.insert("word".to_owned(), "hunter2".to_owned());
+    let open = "[variable.word]\ntype = \"string\"\n\
+                [resource.value.v]\ninput = { a = \"${var.word}\" }\n\
+                [resource.unit.u]\nname = \"u\"\nsecret = \"${var.word}\"\n\
+                [output.o]\nvalue = \"${var.word}\"\n";
+    world.apply(open).await.unwrap();
+    let kept = |state: Snapshot| serde_json::to_string(&state).unwrap();
+    assert!(kept(world.state().await).contains("hunter2"));
+    let secret = open
+        .replace("\"string\"\n", "\"string\"\nsensitive = true\n")
+        .replace("[output.o]\n", "[output.o]\nsensitive = true\n");
+    world.apply(&secret).await.unwrap();
+    assert!(!kept(world.state().await).contains("hunter2"), "{}", kept(world.state().await));
+    assert_eq!(world.plan_text(&secret).await, "");
+}
+
+/// A key may be the secret: neither the state nor a plan shows it.
+#[tokio::test(start_paused = true)]
+async fn keys_of_what_is_secret_are_secret() {
+    let mut world = World::new();
+    world.variables.insert("word".to_owned(), "hunter2".to_owned());
+    let spec = format!(
+        "[variable.word]\ntype = \"string\"\nsensitive = true\n{DISK}\
+         [resource.value.known]\ninput = '${{zipmap([var.word], [1])}}'\n\
+         [resource.value.partly]\ninput = '${{zipmap([var.word], [disk.d.id])}}'\n"
+    );
+    let plan = world.plan(&spec).await.0;
+    let text = saved::write(&plan, &serde_json::Value::Null);
+    assert!(!text.contains("hunter2"), "{text}");
+    world.apply(&spec).await.unwrap();
+    let state = serde_json::to_string(&world.state().await).unwrap();
+    assert!(!state.contains("hunter2"), "{state}");
+    assert_eq!(world.plan_text(&spec).await, "");
 }

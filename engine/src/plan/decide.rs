@@ -262,7 +262,8 @@ fn change(
     let after = if sensitive.is_empty() {
         planned.clone()
     } else {
-        Arc::new(stored::seal_attributes(planned, &sensitive, case.key))
+        let sealed = stored::seal_attributes(planned, &sensitive, case.key);
+        Arc::new(hide_partly_known(&sealed, &sensitive, case))
     };
     let retains = retains(case, verdict);
     let loss = (replaces && !retains).then(|| loss(schema, &verdict.replacing)).flatten();
@@ -291,6 +292,22 @@ fn change(
         deferred_rules: deferred,
         span: Some(case.resource.header),
     }
+}
+
+/// What is secret as a whole and known in part is unknown as a whole: its keys would show. How apply
+/// computes it stands beside it, or it is the object's own.
+fn hide_partly_known(sealed: &Attributes, sensitive: &Paths, case: &Case<'_>) -> Attributes {
+    let hide = |(name, value): (&Name, &Value)| {
+        let is_secret = || sensitive.covers(&Path::attribute(name.clone()));
+        let is_partly = matches!(value, Value::Map(_) | Value::List(_)) && !value.is_known();
+        if !is_partly || !is_secret() {
+            return (name.clone(), value.clone());
+        }
+        let residual = case.wanted.secrets.get(name).cloned();
+        let residual = residual.unwrap_or_else(|| Expr::slot(case.address, name));
+        (name.clone(), Value::unknown(value.type_of().nameless(), residual))
+    };
+    sealed.iter().map(hide).collect()
 }
 
 fn causes(case: &Case<'_>, verdict: &Verdict) -> Vec<Cause> {

@@ -22,7 +22,7 @@ use crate::schema::TypeSchema;
 use crate::sorted::Set;
 use crate::spec::ResourceConfig;
 use crate::state::{Entry, Object, Progress};
-use crate::stored::Stored;
+use crate::stored::{Stored, seal_attributes};
 use crate::value::{Datum, Paths, Value};
 
 /// What came of an instance.
@@ -216,6 +216,7 @@ impl Looked<'_, '_> {
         if change.action != Action::NoOp || draft.held == Some(Hold::InDoubt) {
             return;
         }
+        let key = &self.planner.input.snapshot.seal_key;
         let record = if draft.held.is_some() {
             accepted(self.address, live, entry)
         } else {
@@ -225,10 +226,21 @@ impl Looked<'_, '_> {
                 sensitive: &change.sensitive,
                 dependencies: &change.dependencies,
             };
-            next.record(self.address, live, entry)
+            next.record(self.address, &sealed(live, &change.sensitive, key), entry)
         };
         found.seen.extend(record);
     }
+}
+
+/// A live object without what has become a secret since it was written down.
+fn sealed<'a>(live: &Live<'a>, sensitive: &Paths, key: &SealKey) -> Live<'a> {
+    let (object, stored) = (live.object, live.stored.clone());
+    let attributes = if *sensitive == object.sensitive {
+        live.attributes.clone()
+    } else {
+        Arc::new(seal_attributes(&live.attributes, sensitive, key))
+    };
+    Live { object, attributes, stored }
 }
 
 fn mark_drifted_causes(drift: &Drift, key: &SealKey, change: &mut Change) {

@@ -10,7 +10,7 @@ use super::{Document, Item, RawBlock, Variable, diagnostics as say};
 use crate::address::Name;
 use crate::diagnostics::{Diagnostics, Span};
 use crate::types::Type;
-use crate::value::{Datum, Value};
+use crate::value::{Datum, Misfit, Value};
 
 /// The environment variable that gives a variable its value.
 pub fn environment_name(name: &str) -> String {
@@ -68,7 +68,7 @@ impl Reader<'_> {
             written_default.and_then(|value| self.fitting("default", &value, &ty, sensitive));
         let allowed = self.allowed(&ty, sensitive);
         let value = match given {
-            Some(given) => self.given(given, &ty),
+            Some(given) => self.given(given, &ty, sensitive),
             None if default.is_none() && !self.block.items.contains_key("default") => {
                 self.diagnostics.push(say::missing_variable(self.name, self.block.header));
                 None
@@ -155,7 +155,7 @@ impl Reader<'_> {
             Ok(value) => Some(value),
             Err(misfit) => {
                 let at = self.place(key, sensitive);
-                let reason = format!("`{key}` of `{}`: {misfit}", self.name);
+                let reason = format!("`{key}` of `{}`: {}", self.name, shown(&misfit, sensitive));
                 self.diagnostics.push(say::misfit(&reason, at));
                 None
             }
@@ -169,13 +169,14 @@ impl Reader<'_> {
         Some(fitting.as_items()?.to_vec())
     }
 
-    fn given(&mut self, given: &Given, ty: &Type) -> Option<Value> {
+    fn given(&mut self, given: &Given, ty: &Type, sensitive: bool) -> Option<Value> {
         let value = match given {
             Given::Text(text) if *ty == Type::String => Ok(Value::string(&**text)),
             Given::Text(text) => from_toml(text),
             Given::Value(value) => Ok(value.clone()),
         };
-        match value.and_then(|value| value.convert(ty).map_err(|misfit| misfit.to_string())) {
+        match value.and_then(|value| value.convert(ty).map_err(|misfit| shown(&misfit, sensitive)))
+        {
             Ok(value) => Some(value),
             Err(reason) => {
                 let diagnostic = say::bad_given(self.name, ty, &reason, self.block.header);
@@ -194,4 +195,9 @@ impl Reader<'_> {
         let at = if given { self.block.header } else { self.place("default", sensitive) };
         self.diagnostics.push(say::not_allowed(self.name, given, choices, at));
     }
+}
+
+/// Why a value does not fit, without the place in it where the value is sensitive: a key may be the secret.
+fn shown(misfit: &Misfit, sensitive: bool) -> String {
+    if sensitive { misfit.message.clone() } else { misfit.to_string() }
 }
