@@ -136,14 +136,17 @@ async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     }
 }
 
-/// What the state knows of the call's object.
+/// What is known of the call's object although its end is not: what the state says, but for what the
+/// call was to change and no answer shows. That is sent again rather than believed.
 pub(crate) fn known(snapshot: &Snapshot, started: &Started, schema: &TypeSchema) -> Attributes {
     let entry = snapshot.entries.get(&started.address);
     let object = started.object.as_ref().and_then(|id| entry?.object(id));
-    object
+    let mut known = object
         .filter(|_| !started.makes_its_object())
         .and_then(|object| stored_attributes(&object.attributes, schema).ok())
-        .unwrap_or_default()
+        .unwrap_or_default();
+    known.retain(|name, _| !started.unshown.contains(name));
+    known
 }
 
 /// An object as the journal keeps it: sealed, with what is known of attributes that the answer

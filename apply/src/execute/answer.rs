@@ -8,20 +8,27 @@ use std::collections::BTreeSet;
 use engine::address::Name;
 use engine::event::Event;
 use engine::journal::{Outcome, ProgramKind, Record, Resolution, Started};
+use engine::plan::StepId;
 use engine::plan::live::overlay;
-use engine::plan::{StepId, agree};
 use engine::schema::{SeenIn, Sends};
 use engine::stored::seal_attributes;
-use engine::value::{Attributes, Value};
+use engine::value::Attributes;
 use provider_port::{Error, Kind, Reply};
 
+use super::shown::{Shown, shown};
 use super::{Answer, InFlight, Run, TRIES_MAX};
 use crate::ApplyError;
-use crate::lookup::{Found, seen};
+use crate::lookup::{Found, known, seen};
 use crate::observe::sensitive;
 use crate::prepare;
 use crate::scheduler::Status;
 use crate::trouble::Trouble;
+
+/// What is said of a change of which the object shows that it did not happen.
+const NOTHING: &str = "nothing happened";
+
+/// What is said of a change of something that no object shows.
+const UNKNOWN: &str = "nothing shows whether it happened";
 
 impl Run<'_> {
     pub(super) fn answer(&mut self, id: StepId, answer: Answer) -> Result<(), ApplyError> {
@@ -149,10 +156,11 @@ impl Run<'_> {
             Found::There(object) if flight.started.makes_its_object() => {
                 self.done(id, Some(&object))
             }
-            Found::There(object) if happened(flight, &self.changed(id), &object) => {
-                self.done(id, Some(&object))
-            }
-            Found::There(_) => self.nothing_happened(id),
+            Found::There(object) => match shown(flight, &self.changed(id), &object) {
+                Shown::Done => self.done(id, Some(&object)),
+                Shown::Nothing => self.not_seen(id, &object, NOTHING),
+                Shown::Unknown => self.not_seen(id, &object, UNKNOWN),
+            },
             Found::Absent if flight.started.makes_its_object() => self.create_absent(id),
             Found::Absent if flight.started.ends_its_object() => self.vanished(id),
             Found::Absent => self.object_gone(id),
@@ -204,19 +212,34 @@ impl Run<'_> {
         self.session.record(Record::Resolved { call: flight.call, resolution })?;
         match flight.refused {
             Some(trouble) => self.fail_step(id, trouble),
-            None => self.try_again(id, flight.tries),
+            None => self.try_again(id, flight.tries, NOTHING),
         }
         Ok(())
     }
 
-    pub(super) fn nothing_happened(&mut self, id: StepId) -> Result<(), ApplyError> {
+    /// The object does not show that its change happened. Where the change was of something that no
+    /// answer shows, that is not known from now on, and the next plan sends it again if this run
+    /// does not: the call may have happened, or happen late.
+    fn not_seen(
+        &mut self,
+        id: StepId,
+        object: &provider_port::Object,
+        words: &str,
+    ) -> Result<(), ApplyError> {
         let Some(flight) = self.land(id) else { return Ok(()) };
-        let reason = "the object shows that nothing happened".to_owned();
-        let outcome = Outcome::NoEffect { reason };
-        self.session.record(Record::Finished { call: flight.call, outcome })?;
+        let (call, started) = (flight.call, &flight.started);
+        self.session.record(if started.unshown.is_empty() {
+            let reason = "the object shows that nothing happened".to_owned();
+            Record::Finished { call, outcome: Outcome::NoEffect { reason } }
+        } else {
+            let snapshot = self.session.snapshot();
+            let known = known(snapshot, started, &flight.schema);
+            let object = seen(object, &known, &flight.schema, started, &snapshot.seal_key);
+            Record::Resolved { call, resolution: Resolution::Found { object } }
+        })?;
         match flight.refused {
             Some(trouble) => self.fail_step(id, trouble),
-            None => self.try_again(id, flight.tries),
+            None => self.try_again(id, flight.tries, words),
         }
         Ok(())
     }
@@ -231,16 +254,16 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn try_again(&mut self, id: StepId, tries: usize) {
+    pub(super) fn try_again(&mut self, id: StepId, tries: usize, words: &str) {
         if tries + 1 < TRIES_MAX {
             self.again.push((id, tries + 1));
             let address = self.scheduler.step(id).address.clone();
-            let reason = "there was no answer, and nothing had happened".to_owned();
+            let reason = format!("there was no answer, and {words}");
             let step = id.to_string();
             self.events.push(Event::StepRetried { step, address, reason, after_ms: 0 });
             return;
         }
-        let message = format!("{TRIES_MAX} tries ended without an answer, and nothing happened");
+        let message = format!("{TRIES_MAX} tries ended without an answer, and {words}");
         self.fail_step(id, Trouble { message, help: Some("apply again later".to_owned()) });
     }
 
@@ -256,27 +279,4 @@ impl Run<'_> {
         self.skip_rest(id, Status::Doubted, "it is in doubt");
         Ok(())
     }
-}
-
-/// Whether an object shows that an in-doubt change of it did happen. What the call sent and no
-/// answer ever shows proves nothing: the change is sent again rather than believed.
-fn happened(flight: &InFlight, changed: &BTreeSet<Name>, object: &provider_port::Object) -> bool {
-    // A drain may always be repeated, and a delete left an object that is there.
-    if flight.started.phase.kind == ProgramKind::Delete {
-        return false;
-    }
-    let Some(phase) = flight.schema.phase(flight.started.phase) else { return false };
-    let sent = |name: &&Name| match &phase.sends {
-        Sends::Changed => changed.contains(*name),
-        sends => sends.carries(name),
-    };
-    let key = engine::digest::SealKey::from_random([0; 32]);
-    let shows = |(name, wanted): (&Name, &Value)| {
-        let attribute = flight.schema.attributes.get(name);
-        let live = object.attributes.get(name).unwrap_or(&Value::Null);
-        attribute.is_some_and(|attribute| attribute.seen_in != SeenIn::Never)
-            && agree(wanted, live, &key)
-    };
-    let managed = flight.started.managed.iter().filter(sent);
-    managed.filter_map(|name| Some((name, flight.desired.get(name)?))).all(shows)
 }

@@ -10,10 +10,12 @@ use engine::journal::{CallId, PhaseRef, ProgramKind, Record, Started};
 use engine::plan::live::stored_attributes;
 use engine::plan::{Change, Step, StepId};
 use engine::schema::TypeSchema;
+use engine::sorted::Set;
 use engine::state::{Nonce, ObjectId};
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Leave as _, Notice, Provider, Secrets};
 
+use super::shown::unshown;
 use super::{Answer, InFlight, Run};
 use crate::ApplyError;
 use crate::clock::Moment;
@@ -147,7 +149,7 @@ impl Run<'_> {
         desired: &Attributes,
     ) -> Started {
         let name = schema.identity.chosen_attribute().filter(|_| phase.makes());
-        Started {
+        let mut started = Started {
             call: CallId(self.session.snapshot().next_call),
             step: step.id.to_string(),
             address: step.address.clone(),
@@ -164,6 +166,7 @@ impl Run<'_> {
             deposes: step.deposes,
             managed: change.managed.clone(),
             sensitive: change.sensitive.clone(),
+            unshown: Set::new(),
             dependencies: change.dependencies.clone(),
             account: self
                 .input
@@ -171,7 +174,15 @@ impl Run<'_> {
                 .get(&change.provider)
                 .and_then(|provider| account_of(&**provider, self.session.snapshot())),
             at_ms: self.input.host.now_ms(),
+        };
+        // What is made is found with all that its create sent.
+        if !phase.makes() && phase.kind != ProgramKind::Delete {
+            let known = self.live(&started, schema).unwrap_or_default();
+            let key = &self.session.snapshot().seal_key;
+            let changed = prepare::changed(change);
+            started.unshown = unshown(schema, &started, &changed, desired, &known, key);
         }
+        started
     }
 
     pub(super) fn nonce(&self) -> Nonce {

@@ -11,6 +11,7 @@ mod close;
 mod leave;
 mod reveal;
 mod settle;
+mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

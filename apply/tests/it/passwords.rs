@@ -65,6 +65,54 @@ async fn a_password_whose_change_was_cut_off_is_planned_again() {
     assert_eq!(password(&world), Value::string("new"));
 }
 
+/// Whether what was lost took effect or not: the spec's word is sent once more, and then all is said.
+#[tokio::test(start_paused = true)]
+async fn a_password_whose_change_is_taken_back_after_it_was_lost_is_sent() {
+    for fault in [Fault::LostBefore, Fault::LostAfter] {
+        for is_cut_off in [true, false] {
+            let mut world = World::new();
+            world.variables.insert("pw".to_owned(), "old".to_owned());
+            world.apply(LOGIN).await.unwrap();
+            world.variables.insert("pw".to_owned(), "new".to_owned());
+            for call in 0..3 {
+                world.cloud.strike(call, fault);
+            }
+            world.cloud.fail_reads(u64::from(is_cut_off));
+            let report = world.apply(LOGIN).await.unwrap();
+            assert_eq!(report.in_doubt.len(), usize::from(is_cut_off));
+            for failure in report.failures {
+                let tells =
+                    "3 tries ended without an answer, and nothing shows whether it happened";
+                assert_eq!(failure.message, tells);
+            }
+            world.cloud.shared.lock().unwrap().faults.clear();
+            world.cloud.take_log();
+            world.variables.insert("pw".to_owned(), "old".to_owned());
+            converges(&world, LOGIN).await;
+            assert_eq!(password(&world), Value::string("old"));
+            assert_eq!(world.cloud.take_log(), ["update login"], "{fault:?} {is_cut_off}");
+        }
+    }
+}
+
+/// What the object shows beside it proves that nothing happened, and is said.
+#[tokio::test(start_paused = true)]
+async fn a_shown_change_proves_that_nothing_happened() {
+    let mut world = World::new();
+    world.variables.insert("pw".to_owned(), "old".to_owned());
+    world.apply(LOGIN).await.unwrap();
+    world.variables.insert("pw".to_owned(), "new".to_owned());
+    for call in 0..3 {
+        world.cloud.strike(call, Fault::LostBefore);
+    }
+    let renamed = LOGIN.replace("name = \"l\"", "name = \"m\"");
+    let report = world.apply(&renamed).await.unwrap();
+    let message = &report.failures[0].message;
+    assert_eq!(message, "3 tries ended without an answer, and nothing happened");
+    converges(&world, &renamed).await;
+    assert_eq!(password(&world), Value::string("new"));
+}
+
 /// The plan says it, before anything is called.
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_would_not_be_sent_is_no_plan() {

@@ -197,6 +197,7 @@ mod tests {
             deposes: true,
             managed: engine::sorted::Set::new(),
             sensitive: engine::value::Paths::none(),
+            unshown: engine::sorted::Set::new(),
             dependencies: engine::sorted::Set::new(),
             at_ms: 0,
         }))

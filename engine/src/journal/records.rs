@@ -220,6 +220,10 @@ pub struct Started {
     /// The places that hold secrets.
     #[serde(default, skip_serializing_if = "Paths::is_empty")]
     pub sensitive: Paths,
+    /// The attributes to which it gives another value, and which no answer shows: while its end is not
+    /// known, nobody knows them. None in older journals.
+    #[serde(default, skip_serializing_if = "Set::is_empty")]
+    pub unshown: Set<Name>,
     /// What the object depends on.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub dependencies: Set<Address>,

@@ -30,6 +30,7 @@ fn started(call: u64, phase: PhaseRef, object: Option<&str>) -> Record {
         deposes: false,
         managed: Set::new(),
         sensitive: Paths::none(),
+        unshown: Set::new(),
         dependencies: Set::new(),
         account: None,
         at_ms: 0,

@@ -1,0 +1,82 @@
+//! What an object shows of a change of it whose answer was lost, and what no object shows.
+
+use std::collections::BTreeSet;
+
+use engine::address::Name;
+use engine::digest::SealKey;
+use engine::journal::{ProgramKind, Started};
+use engine::plan::agree;
+use engine::schema::{SeenIn, Sends, TypeSchema};
+use engine::sorted::Set;
+use engine::value::{Attributes, Value};
+
+use super::InFlight;
+
+/// What an object shows of a change of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// That it happened.
+    Done,
+    /// That it did not: what the object shows would be another.
+    Nothing,
+    /// Nothing of it: it changed what no answer shows.
+    Unknown,
+}
+
+/// What an object shows of an in-doubt change of it. What the call changed and no answer ever shows
+/// proves nothing: the change is sent again rather than believed.
+pub(super) fn shown(
+    flight: &InFlight,
+    changed: &BTreeSet<Name>,
+    object: &provider_port::Object,
+) -> Shown {
+    let InFlight { started, schema, desired, .. } = flight;
+    // A drain may always be repeated, and a delete left an object that is there.
+    if started.phase.kind == ProgramKind::Delete {
+        return Shown::Nothing;
+    }
+    let key = SealKey::from_random([0; 32]);
+    let shows = |name: &Name, wanted: &Value| {
+        let live = object.attributes.get(name).unwrap_or(&Value::Null);
+        agree(wanted, live, &key)
+    };
+    let sent = started.managed.iter().filter(|name| sends(schema, started, changed, name));
+    let mut visible = sent.filter(|name| !is_hidden(schema, name));
+    if !visible.all(|name| desired.get(name).is_none_or(|wanted| shows(name, wanted))) {
+        return Shown::Nothing;
+    }
+    if started.unshown.is_empty() { Shown::Done } else { Shown::Unknown }
+}
+
+/// The attributes to which a call gives another value than the one that is known, and which no
+/// answer shows.
+pub(super) fn unshown(
+    schema: &TypeSchema,
+    started: &Started,
+    changed: &BTreeSet<Name>,
+    desired: &Attributes,
+    known: &Attributes,
+    key: &SealKey,
+) -> Set<Name> {
+    let differs = |name: &Name, wanted: &Value| {
+        let known = known.get(name).unwrap_or(&Value::Null);
+        !agree(wanted, known, key)
+    };
+    let carried = desired
+        .iter()
+        .filter(|(name, _)| is_hidden(schema, name) && sends(schema, started, changed, name));
+    carried.filter(|(name, wanted)| differs(name, wanted)).map(|(name, _)| name.clone()).collect()
+}
+
+fn is_hidden(schema: &TypeSchema, name: &Name) -> bool {
+    schema.attributes.get(name).is_none_or(|attribute| attribute.seen_in == SeenIn::Never)
+}
+
+/// Whether the phase of a call sends an attribute.
+fn sends(schema: &TypeSchema, started: &Started, changed: &BTreeSet<Name>, name: &Name) -> bool {
+    match schema.phase(started.phase).map(|phase| &phase.sends) {
+        Some(Sends::Changed) => changed.contains(name),
+        Some(sends) => sends.carries(name),
+        None => false,
+    }
+}
