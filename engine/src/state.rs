@@ -247,7 +247,7 @@ pub struct Object {
 }
 
 /// How far the operation on an object has come.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Progress {
     /// All phases are done.
@@ -266,6 +266,10 @@ pub enum Progress {
     Deleting {
         /// How many phases of the delete are done.
         done: usize,
+        /// Its attributes before that, secrets sealed: what a drain changed is given back to an
+        /// object that the spec wants after all. None in older states.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<Box<Stored>>,
     },
 }
 

@@ -303,7 +303,7 @@ mod tests {
         let entry = Entry {
             provider: "test".into(),
             current: Some(object("o1", Progress::Ready)),
-            deposed: vec![object("o0", Progress::Deleting { done: 1 })],
+            deposed: vec![object("o0", Progress::Deleting { done: 1, before: None })],
             dependencies: Set::from(["app.z".parse().unwrap()]),
         };
         snapshot.entries.insert(r#"app.a["k"]"#.parse().unwrap(), entry);

@@ -11,6 +11,7 @@ mod creates;
 mod deletes;
 mod doubts;
 mod endings;
+mod halfway;
 mod identities;
 mod imports;
 mod large;

@@ -30,6 +30,7 @@ impl Snapshot {
                 return illegal(format_args!("{call} changes an object that {address} is not"));
             }
         }
+        self.delete_begins(started);
         self.next_call += 1;
         self.pending.insert(*call, Pending { started: started.clone(), doubt: None });
         Ok(())

@@ -25,13 +25,14 @@ impl Snapshot {
             };
         }
         let progress = match kind {
+            // How far its create had come is remembered: a delete begins anew each time.
+            ProgramKind::Delete => self.progress_of_delete(started),
             ProgramKind::Create if !started.phase.is_last() => {
                 let Some(nonce) = self.nonce_of(started) else {
                     return illegal(format_args!("{address} was created without a nonce"));
                 };
                 Progress::Created { program, done: phase + 1, nonce }
             }
-            ProgramKind::Delete => Progress::Deleting { done: phase + 1 },
             ProgramKind::Create | ProgramKind::Update => Progress::Ready,
         };
         if started.makes_its_object() {
@@ -62,6 +63,32 @@ impl Snapshot {
             }
         }
         Ok(())
+    }
+
+    /// How far an object has come when a phase of its delete is done.
+    fn progress_of_delete(&self, started: &Started) -> Progress {
+        let entry = self.entries.get(&started.address);
+        let object = entry.and_then(|entry| entry.object(started.object.as_ref()?));
+        match object.map(|object| object.progress.clone()) {
+            Some(Progress::Deleting { before, .. }) => {
+                Progress::Deleting { done: started.phase.phase + 1, before }
+            }
+            other => other.unwrap_or_default(),
+        }
+    }
+
+    /// What a delete does before its end may stay done, whatever becomes known of its call: what the
+    /// object was before is remembered. One whose create was not finished goes on being that.
+    pub(super) fn delete_begins(&mut self, started: &Started) {
+        if started.phase.kind != ProgramKind::Delete || started.ends_its_object() {
+            return;
+        }
+        let entry = self.entries.get_mut(&started.address);
+        let object = entry.and_then(|entry| entry.object_mut(started.object.as_ref()?));
+        if let Some(object) = object.filter(|object| object.progress.is_ready()) {
+            let before = Some(Box::new(object.attributes.clone()));
+            object.progress = Progress::Deleting { done: 0, before };
+        }
     }
 
     fn nonce_of(&self, started: &Started) -> Option<Nonce> {

@@ -75,10 +75,27 @@ fn a_delete_in_two_phases_leaves_nothing() {
         started(2, delete(1), Some("o1")),
         done(2, None),
     ];
-    let half = fold(&records[..4]).unwrap();
-    let object = half.entries.values().next().unwrap().current.as_ref().unwrap();
-    assert_eq!(object.progress, Progress::Deleting { done: 1 });
+    // What it was before is remembered as soon as the drain may go out.
+    for (upto, done) in [(3, 0), (4, 1)] {
+        let half = fold(&records[..upto]).unwrap();
+        let object = half.entries.values().next().unwrap().current.as_ref().unwrap();
+        let before = Some(Box::new(Stored::default()));
+        assert_eq!(object.progress, Progress::Deleting { done, before });
+    }
     assert!(fold(&records).unwrap().entries.is_empty());
+}
+
+#[test]
+fn what_was_half_made_is_half_made_while_it_is_deleted() {
+    let records = [
+        started(0, phase(ProgramKind::Create, 0, 2), None),
+        done(0, Some("o1")),
+        started(1, phase(ProgramKind::Delete, 0, 2), Some("o1")),
+        done(1, Some("o1")),
+    ];
+    let half = fold(&records).unwrap();
+    let object = half.entries.values().next().unwrap().current.as_ref().unwrap();
+    assert!(matches!(object.progress, Progress::Created { done: 1, .. }));
 }
 
 #[test]

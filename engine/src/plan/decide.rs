@@ -1,5 +1,6 @@
 //! What to do about one instance: wanted and live compared, nothing looked up.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use super::hold::Hold;
 use super::planner::{Draft, Live};
 use super::scope::SpecScope;
 use super::wanted::{self, Wanted};
-use super::{Action, Cause, Change, Reason, compare, diagnostics, live, rules};
+use super::{Action, Cause, Change, Reason, compare, diagnostics, halfway, live, rules};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
@@ -76,10 +77,11 @@ pub(super) struct Decision {
 
 /// Decides.
 pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
-    let verdict = verdict(case);
+    let goal = goal(case);
+    let verdict = verdict(case, &goal);
     warn_unmanaged(case, &verdict, found);
     let mut sensitive = case.wanted.sensitive.clone();
-    let planned = Arc::new(planned(case, &verdict, &mut sensitive));
+    let planned = Arc::new(planned(case, (&verdict, &goal), &mut sensitive));
     let deferred = rules::check(case, verdict.action, &planned, found);
     let change = change(case, &verdict, (&planned, sensitive), deferred);
     let create_first = case
@@ -104,7 +106,13 @@ struct Verdict {
     replacing: BTreeSet<Name>,
 }
 
-fn verdict(case: &Case<'_>) -> Verdict {
+/// What the object that is there is to be, where there is one.
+fn goal<'a>(case: &Case<'a>) -> Cow<'a, Attributes> {
+    let wanted = &case.wanted.attributes;
+    case.live.map_or(Cow::Borrowed(wanted), |live| halfway::goal(case.resource, wanted, live))
+}
+
+fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
     let plain = |action, reason| Verdict {
         action,
         reason,
@@ -118,7 +126,7 @@ fn verdict(case: &Case<'_>) -> Verdict {
         let reason = if case.vanished { Reason::Vanished } else { Reason::NotInState };
         return plain(Action::Create, reason);
     };
-    let changed = differing(case, live);
+    let changed = compare::differing(goal.keys(), goal, &live.attributes, case.key);
     let replacing: BTreeSet<Name> = changed
         .iter()
         .filter(|name| case.resource.schema.attributes[*name].on_change == OnChange::Replace)
@@ -147,21 +155,8 @@ fn retains(case: &Case<'_>, verdict: &Verdict) -> bool {
     verdict.action == Action::Replace && case.flags.retain
 }
 
-fn differing(case: &Case<'_>, live: &Live<'_>) -> BTreeSet<Name> {
-    let ignored = &case.resource.lifecycle.ignore_changes;
-    let names = case.wanted.attributes.keys().filter(|name| !ignored.contains(*name));
-    compare::differing(names, &case.wanted.attributes, &live.attributes, case.key)
-}
-
-/// An earlier run created the object and did not finish: it still bears its one-time name, or
-/// nothing shows its name.
 fn is_unfinished(case: &Case<'_>, live: &Live<'_>) -> bool {
-    let Progress::Created { nonce, .. } = &live.object.progress else { return false };
-    let name = case.resource.schema.name_attribute.as_ref();
-    match name.and_then(|name| live.attributes.get(name)) {
-        Some(Value::String(text)) => nonce.is_in(text),
-        _ => true,
-    }
+    halfway::is_unfinished(&live.object.progress, &live.attributes, &case.resource.schema)
 }
 
 fn warn_unmanaged(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
@@ -184,17 +179,23 @@ fn warn_unmanaged(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
 }
 
 /// The object as it will be.
-fn planned(case: &Case<'_>, verdict: &Verdict, sensitive: &mut Paths) -> Attributes {
+fn planned(
+    case: &Case<'_>,
+    (verdict, goal): (&Verdict, &Attributes),
+    sensitive: &mut Paths,
+) -> Attributes {
     let schema = &case.resource.schema;
     let base = case.live.filter(|_| verdict.action != Action::Replace);
     if base.is_none() && case.held.is_some() {
         return all_unknown(schema, case.address);
     }
+    // An object that is made anew has nothing to ignore.
+    let goal = if base.is_some() { goal } else { &case.wanted.attributes };
     let mut planned = Attributes::with_capacity(schema.attributes.len());
     for (name, attribute) in &schema.attributes {
-        let value = match (case.wanted.attributes.get(name), base) {
+        let value = match (goal.get(name), base) {
             (Some(value), Some(live)) if keeps_live(case, name, verdict) => {
-                clear_or_live(value, live.attributes.get(name), case, name)
+                clear_or_live(value, live.attributes.get(name), case)
             }
             (Some(value), _) => value.clone(),
             (None, Some(live)) => {
@@ -229,17 +230,14 @@ fn planned(case: &Case<'_>, verdict: &Verdict, sensitive: &mut Paths) -> Attribu
 
 /// Whether an attribute of a live object keeps its live value although the spec gives one.
 fn keeps_live(case: &Case<'_>, name: &Name, verdict: &Verdict) -> bool {
-    case.held.is_some()
-        || case.resource.lifecycle.ignore_changes.contains(name)
-        || !verdict.changed.contains(name)
+    case.held.is_some() || !verdict.changed.contains(name)
 }
 
 /// Where wanted and live agree, the wanted value serves later evaluations, because a secret is in
 /// clear in it; where the live value is kept against the spec, the live one does.
-fn clear_or_live(wanted: &Value, live: Option<&Value>, case: &Case<'_>, name: &Name) -> Value {
+fn clear_or_live(wanted: &Value, live: Option<&Value>, case: &Case<'_>) -> Value {
     let live = live.cloned().unwrap_or(Value::Null);
-    let ignored = case.resource.lifecycle.ignore_changes.contains(name);
-    if !ignored && compare::agree(wanted, &live, case.key) { wanted.clone() } else { live }
+    if compare::agree(wanted, &live, case.key) { wanted.clone() } else { live }
 }
 
 fn slot(address: &Address, name: &Name, schema: &TypeSchema) -> Value {

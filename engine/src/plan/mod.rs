@@ -12,6 +12,7 @@ mod diagnostics;
 mod exposed;
 mod farewell;
 mod guards;
+mod halfway;
 mod hold;
 mod imports;
 pub mod input;

@@ -92,6 +92,10 @@ fn remove_current<'a>(
             span,
             &mut planner.diagnostics,
         );
+        // What a drain changes can be given back only as the state knows it.
+        if schema.delete.iter().any(|program| program.phases.len() > 1) {
+            planner.seen.extend(accepted(address, &live, entry));
+        }
     }
     planner.drafts.push(draft(change, schema, held));
 }

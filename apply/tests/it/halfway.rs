@@ -1,0 +1,126 @@
+//! What a run left half done is finished or given back by the next one, whatever the spec ignores.
+
+use engine::state::Progress;
+use engine::value::Value;
+
+use crate::cloud::Fault;
+use crate::world::{World, converges};
+
+/// The only live unit.
+fn unit(world: &World) -> (String, Value) {
+    let shared = world.cloud.shared.lock().unwrap();
+    let mut units = shared.objects.iter().filter(|((ty, _), _)| &**ty == "unit");
+    let (_, unit) = units.next().unwrap();
+    assert!(units.next().is_none());
+    (unit["name"].as_str().unwrap().to_owned(), unit["workers"].clone())
+}
+
+fn ignoring(names: &str) -> String {
+    let lifecycle = format!("lifecycle = {{ ignore_changes = [{names}] }}\n");
+    format!("[resource.unit.u]\nname = \"u\"\nworkers = 3\n{lifecycle}")
+}
+
+fn set_workers(world: &World, count: i64) {
+    for unit in world.cloud.shared.lock().unwrap().objects.values_mut() {
+        unit.insert("workers".into(), Value::Integer(count));
+    }
+}
+
+/// An inert object is Plumb's doing: what the activation gives is no change from outside.
+#[tokio::test(start_paused = true)]
+async fn a_create_is_finished_also_with_what_is_ignored() {
+    for names in ["\"workers\"", "\"name\"", "\"name\", \"workers\""] {
+        for fault in [Fault::Refused, Fault::LostBefore, Fault::LostAfter] {
+            let world = World::new();
+            world.cloud.strike(1, fault);
+            world.apply(&ignoring(names)).await.unwrap();
+            converges(&world, &ignoring(names)).await;
+            assert_eq!(unit(&world), ("u".to_owned(), Value::Integer(3)), "{names} {fault:?}");
+            // From then on it is ignored.
+            set_workers(&world, 5);
+            let still = if names.contains("workers") { 5 } else { 3 };
+            converges(&world, &ignoring(names)).await;
+            assert_eq!(unit(&world).1, Value::Integer(still), "{names} {fault:?}");
+        }
+    }
+}
+
+/// A run that is killed at any write of a create under `ignore_changes`, and after it.
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_write_of_a_create_that_ignores() {
+    for writes in 0..8 {
+        let world = World::new();
+        world.store.fail_after(Some(writes));
+        let died = world.apply(&ignoring("\"workers\"")).await.is_err();
+        world.store.fail_after(None);
+        assert!(died || writes > 3);
+        converges(&world, &ignoring("\"workers\"")).await;
+        assert_eq!(unit(&world), ("u".to_owned(), Value::Integer(3)), "{writes}");
+    }
+}
+
+/// What a drain changed is given back as it was: ignored or not, and given by the spec or not.
+#[tokio::test(start_paused = true)]
+async fn what_was_drained_and_is_wanted_again_works_again() {
+    let plain = "[resource.unit.u]\nname = \"u\"\nworkers = 3\n".to_owned();
+    for spec in [plain, ignoring("\"workers\"")] {
+        for (call, fault) in [
+            (0, Fault::Refused),
+            (0, Fault::LostBefore),
+            (0, Fault::LostAfter),
+            (0, Fault::StillWaiting),
+            (0, Fault::Panic),
+            (1, Fault::Refused),
+        ] {
+            let world = World::new();
+            world.apply(&spec).await.unwrap();
+            // Somebody scales it; where that is ignored, it stays.
+            set_workers(&world, 5);
+            converges(&world, &spec).await;
+            let workers = unit(&world).1;
+            if spec.contains("ignore") {
+                // The plan of the destroy is the first to see this.
+                set_workers(&world, 7);
+            }
+            world.cloud.strike(call, fault);
+            drop(world.destroy(&spec).await);
+            if world.cloud.names("unit").is_empty() {
+                continue;
+            }
+            converges(&world, &spec).await;
+            let expected = if spec.contains("ignore") { Value::Integer(7) } else { workers };
+            assert_eq!(unit(&world).1, expected, "{call} {fault:?} {spec}");
+            let state = world.state().await;
+            let object = state.entries.values().next().unwrap().current.as_ref().unwrap();
+            assert_eq!(object.progress, Progress::Ready);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_write_of_a_destroy_gives_back_what_is_ignored() {
+    for writes in 0..8 {
+        let world = World::new();
+        let spec = ignoring("\"workers\"");
+        world.apply(&spec).await.unwrap();
+        world.store.fail_after(Some(writes));
+        drop(world.destroy(&spec).await);
+        world.store.fail_after(None);
+        converges(&world, &spec).await;
+        assert_eq!(unit(&world), ("u".to_owned(), Value::Integer(3)), "{writes}");
+    }
+}
+
+/// The create was not finished, and neither was the delete of what it had made.
+#[tokio::test(start_paused = true)]
+async fn a_create_is_finished_after_a_delete_that_was_not() {
+    for ignored in ["\"workers\"", "\"name\", \"workers\""] {
+        let world = World::new();
+        world.cloud.strike(1, Fault::Refused);
+        world.apply(&ignoring(ignored)).await.unwrap();
+        world.cloud.strike(1, Fault::Refused);
+        world.destroy(&ignoring(ignored)).await.unwrap();
+        converges(&world, &ignoring(ignored)).await;
+        assert_eq!(unit(&world), ("u".to_owned(), Value::Integer(3)), "{ignored}");
+    }
+}
