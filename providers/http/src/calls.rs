@@ -92,6 +92,8 @@ pub(crate) struct Shown {
     pub(crate) link: Option<String>,
     /// The body as it came, where the call was a [`Payload::Text`].
     pub(crate) text: Option<Box<RawValue>>,
+    /// Whether the API only said that it will do it: 202.
+    pub(crate) is_promise: bool,
 }
 
 impl Caller {
@@ -323,17 +325,25 @@ fn shown(
     alias: &str,
     incoming: &Response,
 ) -> Result<Shown, Failure> {
+    let is_promise = incoming.status == 202;
     if let Payload::Text { .. } = payload {
         let text = classify::judge(context, incoming)?;
-        return Ok(Shown { json: None, link: None, text });
+        return Ok(Shown { json: None, link: None, text, is_promise });
     }
     let json = classify::judge(context, incoming)?;
     let Payload::Graphql { fields, .. } = payload else {
-        return Ok(Shown { json, link: incoming.header("link").map(str::to_owned), text: None });
+        return Ok(Shown {
+            json,
+            link: incoming.header("link").map(str::to_owned),
+            text: None,
+            is_promise,
+        });
     };
     let body = json.unwrap_or(Json::Null);
     match graphql::answer(&body, alias, fields) {
-        Answer::Value(value) => Ok(Shown { json: Some(value.clone()), link: None, text: None }),
+        Answer::Value(value) => {
+            Ok(Shown { json: Some(value.clone()), link: None, text: None, is_promise })
+        }
         Answer::Errors(said) => Err(classify::graphql_errors(context, &said)),
         Answer::Foreign => Err(classify::foreign(context, "it does not show what was asked for")),
     }

@@ -1,5 +1,7 @@
 //! Doing: one phase of one object. At most one mutating call, then at most one wait.
 
+use std::time::Duration;
+
 use engine::address::Name;
 use engine::expression::evaluate;
 use engine::journal::{PhaseRef, ProgramKind};
@@ -25,6 +27,15 @@ pub(crate) struct Act<'a> {
     pub(crate) subject: Subject<'a>,
     pub(crate) phase: &'a PhaseModel,
     pub(crate) call: &'a Call<'a>,
+}
+
+/// For how long an object whose end was promised is looked at.
+const PROMISE_WITHIN: Duration = Duration::from_mins(2);
+
+/// What is waited for, in words, and for how long.
+struct Awaited<'a> {
+    words: &'a str,
+    within: Duration,
 }
 
 impl Subject<'_> {
@@ -153,7 +164,12 @@ impl Act<'_> {
         let mut tries = 0;
         loop {
             let failure = match self.subject.caller.call(&prepared, self.call.progress).await {
-                Ok(shown) => return self.shown(model, &shown).await,
+                Ok(shown) => {
+                    if shown.is_promise {
+                        self.keep_to_its_word().await?;
+                    }
+                    return self.shown(model, &shown).await;
+                }
                 Err(failure) => failure,
             };
             tries += 1;
@@ -167,12 +183,7 @@ impl Act<'_> {
         }
     }
 
-    fn is_worth_retrying(
-        &self,
-        failure: &Failure,
-        began: Instant,
-        pause: std::time::Duration,
-    ) -> bool {
+    fn is_worth_retrying(&self, failure: &Failure, began: Instant, pause: Duration) -> bool {
         self.phase.retry.as_ref().is_some_and(|retry| {
             failure.row.as_ref().is_some_and(|row| retry.errors.contains(row))
                 && began.elapsed() + pause < retry.within
@@ -233,37 +244,55 @@ impl Act<'_> {
         }
     }
 
-    /// Looks at the object until the condition holds. One that is gone while it is deleted needs
-    /// no more waiting.
+    /// An answer that only promises the end of an object is believed when it is gone.
+    async fn keep_to_its_word(&self) -> Result<(), Error> {
+        let is_end = self.deletes() && self.call.phase.is_last() && self.phase.wait.is_none();
+        let Some(id) = self.call.id.filter(|_| is_end) else { return Ok(()) };
+        let awaited = Awaited { words: "it is gone", within: PROMISE_WITHIN };
+        self.watch(&awaited, id, &|_| Ok(false)).await.map(drop)
+    }
+
     async fn wait(&self, wait: &Wait, id: &ObjectId) -> Result<Option<Object>, Error> {
-        (self.call.progress)(Notice::Waiting(wait.words.clone()));
+        let awaited = Awaited { words: &wait.words, within: wait.within };
+        self.watch(&awaited, id, &|object| holds(wait, object)).await
+    }
+
+    /// Looks at the object until what is awaited holds. One that is gone while it is deleted needs
+    /// no more waiting.
+    async fn watch(
+        &self,
+        awaited: &Awaited<'_>,
+        id: &ObjectId,
+        holds: &(dyn Fn(&Object) -> Result<bool, String> + Send + Sync),
+    ) -> Result<Option<Object>, Error> {
+        (self.call.progress)(Notice::Waiting(awaited.words.to_owned()));
         let timing = &self.subject.caller.timing;
         let (began, mut pause) = (Instant::now(), timing.poll_first);
         loop {
             let trouble = match self.subject.read(id).await {
-                Ok(object) => match holds(wait, &object) {
+                Ok(object) => match holds(&object) {
                     Ok(true) => return Ok(Some(object)),
                     Ok(false) => None,
                     Err(reason) => {
                         let trouble = Error::new(Kind::Rejected, reason);
-                        return Err(self.still_waiting(wait, Some(&trouble)));
+                        return Err(self.still_waiting(awaited, Some(&trouble)));
                     }
                 },
                 Err(failure) if self.is_gone(&failure) => return Ok(None),
                 Err(failure) if failure.transient => Some(failure.error),
-                Err(failure) => return Err(self.still_waiting(wait, Some(&failure.error))),
+                Err(failure) => return Err(self.still_waiting(awaited, Some(&failure.error))),
             };
-            if began.elapsed() + pause > wait.within {
-                return Err(self.still_waiting(wait, trouble.as_ref()));
+            if began.elapsed() + pause > awaited.within {
+                return Err(self.still_waiting(awaited, trouble.as_ref()));
             }
             tokio::time::sleep(pause).await;
             pause = pause.mul_f64(1.5).min(timing.poll_max);
         }
     }
 
-    fn still_waiting(&self, wait: &Wait, trouble: Option<&Error>) -> Error {
-        let (name, words) = (&self.subject.schema.name, &wait.words);
-        let seconds = wait.within.as_secs();
+    fn still_waiting(&self, awaited: &Awaited<'_>, trouble: Option<&Error>) -> Error {
+        let (name, words) = (&self.subject.schema.name, awaited.words);
+        let seconds = awaited.within.as_secs();
         let message = match trouble {
             Some(trouble) => format!("{name}: cannot see whether {words}: {}", trouble.message),
             None => format!("{name}: after {seconds} s it still does not hold that {words}"),

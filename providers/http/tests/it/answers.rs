@@ -252,6 +252,21 @@ async fn a_delete_of_what_is_gone_is_done() {
     }
 }
 
+/// 202 says that it will be done. It is done when it is gone.
+#[tokio::test]
+async fn a_promise_to_delete_is_looked_after() {
+    for reads_before in [0, 2] {
+        let server = Server::start(move |number, request| match &*request.method {
+            "DELETE" => Answer::empty(202),
+            _ if number <= reads_before => Answer::json(200, json!({"id": "t1", "name": "n"})),
+            _ => Answer::json(404, json!({})),
+        })
+        .await;
+        Step::delete("thing", "t1").perform(&provider(REST, &server.address)).await.unwrap();
+        assert_eq!(server.requests().len(), 2 + reads_before);
+    }
+}
+
 /// What stands before an API answers so where it does not know the way: that says nothing of the object.
 #[tokio::test]
 async fn a_page_that_finds_nothing_is_not_the_apis_word() {
