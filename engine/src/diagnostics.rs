@@ -285,13 +285,18 @@ impl FromIterator<Diagnostic> for Diagnostics {
     }
 }
 
+/// How many letters a mistyped word may be away from what was meant.
+const NEAR_MAX: usize = 4;
+
 /// The candidate that a mistyped word most likely meant, if one is near.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
+        // Comparing takes the product of both lengths, and a word may be as long as a file.
+        .filter(|candidate| candidate.len().abs_diff(word.len()) <= NEAR_MAX)
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
         .filter(|(distance, candidate)| {
-            *distance <= (word.len().max(candidate.len()) / 3).clamp(1, 4)
+            *distance <= (word.len().max(candidate.len()) / 3).clamp(1, NEAR_MAX)
         })
         .min()
         .map(|(_, candidate)| candidate)
@@ -315,5 +320,6 @@ mod tests {
         assert_eq!(nearest("sice", ["size", "name"]), Some("size"));
         assert_eq!(nearest("image", ["image_name", "size"]), None);
         assert_eq!(nearest("zzz", ["size", "name"]), None);
+        assert_eq!(nearest(&"z".repeat(5_000_000), ["size", &"y".repeat(100_000)]), None);
     }
 }

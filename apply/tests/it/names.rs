@@ -197,3 +197,20 @@ async fn names_in_a_circle_are_refused() {
           Each of these waits for another to let go of its name: key.a, key.b, key.c."]
     );
 }
+
+/// A name that is a secret is compared as one.
+#[tokio::test(start_paused = true)]
+async fn two_of_one_secret_name_are_refused() {
+    let mut world = World::new();
+    world.variables.insert("word".to_owned(), "hunter2".to_owned());
+    let image = |block: &str| {
+        format!("[resource.image.{block}]\nname = \"n-${{var.word}}\"\nkind = \"thin\"\n")
+    };
+    let variable = "[variable.word]\ntype = \"string\"\nsensitive = true\n";
+    let spec = format!("{variable}{}{}", image("a"), image("b"));
+    let (_, said, _) = world.plan(&spec).await;
+    let said: Vec<_> = said.iter().map(|d| &*d.summary).collect();
+    assert_eq!(said, ["two objects are to be named the same sensitive text"]);
+    world.apply(&format!("{variable}{}", image("a"))).await.unwrap();
+    assert!(world.plan(&spec).await.1.has_errors());
+}

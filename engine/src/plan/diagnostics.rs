@@ -232,20 +232,24 @@ pub(super) fn other_bears_name(
 pub(super) fn one_name_twice(
     span: Option<Span>,
     address: &Address,
-    name: &str,
+    name: &dyn std::fmt::Display,
     others: &[&Address],
 ) -> Diagnostic {
     let ty = &address.block.ty;
     let others = others.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    Diagnostic::error(format!("two objects are to be named \"{name}\""))
+    Diagnostic::error(format!("two objects are to be named {name}"))
         .at(span)
         .label(format!("a name of the type {ty} is unique, and {others} has this one"))
         .about(address)
         .help("give each of them a name of its own")
 }
 
-pub(super) fn name_stays_taken(span: Option<Span>, address: &Address, name: &str) -> Diagnostic {
-    Diagnostic::error(format!("the old {address} keeps the name \"{name}\""))
+pub(super) fn name_stays_taken(
+    span: Option<Span>,
+    address: &Address,
+    name: &dyn std::fmt::Display,
+) -> Diagnostic {
+    Diagnostic::error(format!("the old {address} keeps the name {name}"))
         .at(span)
         .label("two objects of this type cannot bear one name")
         .detail("lifecycle.retain leaves the object alone that would be replaced.")

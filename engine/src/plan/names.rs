@@ -4,14 +4,17 @@
 //! pass from one object to the next is for [`super::lower`] to say.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use super::input::{Observations, PlanInput};
 use super::planner::{Draft, Notes};
 use super::{Action, Change, diagnostics};
 use crate::address::{Address, Name};
 use crate::diagnostics::{Diagnostics, Span};
+use crate::digest::Fingerprint;
 use crate::schema::TypeSchema;
 use crate::state::ObjectId;
+use crate::value::{Attributes, Value};
 
 /// Says where a name is wanted that an object outside the state bears, and remembers which: the plan
 /// is made knowing of those, and of no others.
@@ -82,7 +85,7 @@ fn is_imported(input: &PlanInput<'_>, change: &Change, id: &ObjectId) -> bool {
 
 /// Says where two of the plan's objects are to bear one name that must be unique.
 pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut Diagnostics) {
-    let mut bearers: BTreeMap<(&Name, &Name, &str), Vec<&Draft>> = BTreeMap::new();
+    let mut bearers: BTreeMap<(&Name, &Name, Named<'_>), Vec<&Draft>> = BTreeMap::new();
     let unique = drafts.iter().filter(|draft| draft.schema.unique_name && !draft.change.deposed);
     for draft in unique {
         for name in names_afterwards(draft) {
@@ -93,7 +96,7 @@ pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut D
     for ((_, _, name), bearers) in bearers.into_iter().filter(|(_, bearers)| bearers.len() > 1) {
         // It is the one that takes the name that has to give way.
         let Some(&late) =
-            bearers.iter().rev().find(|draft| taken_name(&draft.change, &draft.schema).is_some())
+            bearers.iter().rev().find(|draft| takes_a_name(&draft.change, &draft.schema))
         else {
             continue;
         };
@@ -104,39 +107,70 @@ pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut D
             .collect();
         let span = span_of(input, late);
         found.push(if others.is_empty() {
-            diagnostics::name_stays_taken(span, &late.change.address, name)
+            diagnostics::name_stays_taken(span, &late.change.address, &name)
         } else {
-            diagnostics::one_name_twice(span, &late.change.address, name, &others)
+            diagnostics::one_name_twice(span, &late.change.address, &name, &others)
         });
     }
 }
 
-/// The name that an instance takes with this plan, where it is known.
+/// A name as a plan knows it: in clear, or, where it is a secret, by its fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Named<'a> {
+    Clear(&'a str),
+    Secret(&'a Fingerprint),
+}
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Clear(name) => write!(f, "\"{name}\""),
+            Self::Secret(_) => f.write_str("the same sensitive text"),
+        }
+    }
+}
+
+/// The name that an instance takes with this plan, where it is known in clear.
 fn taken_name<'a>(change: &'a Change, schema: &TypeSchema) -> Option<&'a str> {
     let after = name_in(schema, change.after.as_deref())?;
-    let before = name_in(schema, change.before.as_deref());
+    takes_a_name(change, schema).then_some(after)
+}
+
+/// Whether an instance takes a name with this plan, and the name is known.
+fn takes_a_name(change: &Change, schema: &TypeSchema) -> bool {
+    let after = named_in(schema, change.after.as_deref());
     match change.action {
-        Action::Create | Action::Replace => Some(after),
-        Action::Update | Action::Import if before != Some(after) => Some(after),
-        _ => None,
+        Action::Create | Action::Replace => after.is_some(),
+        Action::Update | Action::Import => {
+            after.is_some() && after != named_in(schema, change.before.as_deref())
+        }
+        _ => false,
     }
 }
 
 /// The names that are borne when the plan is done; what is let go keeps its own, also beside the
 /// object that replaces it.
-fn names_afterwards(draft: &Draft) -> impl Iterator<Item = &str> {
+fn names_afterwards(draft: &Draft) -> impl Iterator<Item = Named<'_>> {
     let change = &draft.change;
     let kept = change.action == Action::Forget || draft.retains;
     let before = change.before.as_deref().filter(|_| kept);
     let objects = [change.after.as_deref(), before];
-    objects.into_iter().filter_map(|object| name_in(&draft.schema, object))
+    objects.into_iter().filter_map(|object| named_in(&draft.schema, object))
 }
 
-fn name_in<'a>(
-    schema: &TypeSchema,
-    object: Option<&'a crate::value::Attributes>,
-) -> Option<&'a str> {
-    object?.get(schema.name_attribute.as_ref()?)?.as_str()
+fn name_in<'a>(schema: &TypeSchema, object: Option<&'a Attributes>) -> Option<&'a str> {
+    match named_in(schema, object)? {
+        Named::Clear(name) => Some(name),
+        Named::Secret(_) => None,
+    }
+}
+
+fn named_in<'a>(schema: &TypeSchema, object: Option<&'a Attributes>) -> Option<Named<'a>> {
+    match object?.get(schema.name_attribute.as_ref()?)? {
+        Value::String(name) => Some(Named::Clear(name)),
+        Value::Sealed(sealed) => Some(Named::Secret(&sealed.fingerprint)),
+        _ => None,
+    }
 }
 
 /// Where the spec gives the name, else where it declares the instance.
