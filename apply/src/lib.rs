@@ -8,6 +8,7 @@
 //! [`session::Session::close`] leaves a snapshot behind.
 
 pub mod checks;
+mod claims;
 pub mod clock;
 mod error;
 pub mod execute;

@@ -16,6 +16,7 @@ use engine::state::Snapshot;
 use futures_util::{StreamExt, stream};
 use provider_port::{Error, Kind, Provider};
 
+use crate::claims::{claimed, is_given_again, is_going, leave_out_claimed, other_owner};
 use crate::lookup::{Found, Wanted, account_of, known, look_up, seen, taken};
 use crate::observe::observe;
 use crate::{Host, Providers};
@@ -27,7 +28,7 @@ const CALL_LASTS_MAX: Duration = Duration::from_hours(1);
 const AT_ONCE: usize = 64;
 
 /// Looks up every pending call of a snapshot, and returns the records that say what was found, in
-/// the order of the calls. The caller folds them, and appends them if it holds the lock.
+/// the order of the calls, but that what is gone comes first. The caller folds them, and appends them if it holds the lock.
 pub async fn recover(
     snapshot: &Snapshot,
     providers: &Providers,
@@ -37,8 +38,9 @@ pub async fn recover(
     let mut records = look_up_all(snapshot, providers, host, emit).await;
     settle_claims(snapshot, &mut records, host.now_ms());
     if is_questionable(snapshot, providers, &records).await {
-        return records.into_iter().filter(|record| !takes_away(record)).collect();
+        records.retain(|record| !takes_away(record));
     }
+    leave_out_claimed(snapshot, &mut records);
     records
 }
 
@@ -124,7 +126,7 @@ async fn recover_one(
     let taken = taken(snapshot, &schema, started);
     let unsettled = may_still_land(started, host);
     let wanted = Wanted { schema: &schema, started, desired: None, taken: &taken, unsettled };
-    let found = match look_up(provider, &wanted).await {
+    let found = match whose(snapshot, &wanted, look_up(provider, &wanted).await) {
         Found::Absent if is_elsewhere(started, &**provider, snapshot) => {
             Found::Unknown(elsewhere())
         }
@@ -143,6 +145,22 @@ async fn recover_one(
         }
     };
     Some(Record::Resolved { call, resolution })
+}
+
+/// What was found of a call, unless it is what another address stands for: an object that is to be
+/// deleted and has another's name is gone, and what a create made is not taken from anybody.
+fn whose(snapshot: &Snapshot, wanted: &Wanted<'_>, found: Found) -> Found {
+    let Found::There(object) = &found else { return found };
+    let Wanted { schema, started, .. } = wanted;
+    if is_given_again(snapshot, started, schema, object) {
+        return Found::Absent;
+    }
+    let owner = other_owner(snapshot, started, &object.id)
+        .filter(|owner| started.makes_its_object() && !is_going(snapshot, owner, &object.id));
+    match owner {
+        Some(owner) => Found::Unknown(claimed(owner, &object.id)),
+        None => found,
+    }
 }
 
 /// Whether what a call does to an object that is there may show only later, because the run that sent

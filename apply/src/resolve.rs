@@ -10,6 +10,7 @@ use engine::state::{ObjectId, Snapshot};
 use provider_port::Provider;
 
 use crate::Providers;
+use crate::claims::{named_for, other_owner};
 use crate::lookup::{known, seen};
 
 /// A call in doubt that a person decides.
@@ -29,6 +30,9 @@ pub enum ResolveError {
     /// An address stands for it.
     #[error("{0} stands for this object already")]
     Taken(Address),
+    /// It bears the one-time name of another create.
+    #[error("it was made for {0}: it bears the one-time name of that create")]
+    MadeFor(Address),
     /// Nothing can read it.
     #[error("there is no provider `{0}`")]
     NoProvider(Name),
@@ -80,9 +84,7 @@ impl<'a> Doubt<'a> {
         if started.object.as_ref().is_some_and(|own| own != id) {
             return Err(ResolveError::AnotherObject(started.address.clone()));
         }
-        let ty = &started.address.block.ty;
-        let mut owners = self.snapshot.owners(&started.provider, ty, id);
-        match owners.find(|owner| **owner != started.address) {
+        match other_owner(self.snapshot, started, id) {
             Some(owner) => Err(ResolveError::Taken(owner.clone())),
             None => Ok(()),
         }
@@ -105,6 +107,12 @@ impl<'a> Doubt<'a> {
         }
         let schema = provider.schema();
         let schema: &TypeSchema = schema.types.get(ty).ok_or_else(missing)?;
+        // What a call changed may bear any name; what it made bears the one that was drawn for it.
+        if started.makes_its_object()
+            && let Some(other) = named_for(snapshot, started, schema, &object)
+        {
+            return Err(ResolveError::MadeFor(other.clone()));
+        }
         let known = known(snapshot, started, schema);
         let object = seen(&object, &known, schema, started, &snapshot.seal_key);
         Ok(self.record(Resolution::Found { object }))

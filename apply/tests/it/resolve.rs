@@ -6,13 +6,15 @@ use std::time::Duration;
 use apply::Providers;
 use apply::resolve::{Doubt, ResolveError};
 use apply::session::Session;
+use engine::journal::{Record, Resolution, Seen};
 use engine::state::ObjectId;
+use engine::stored::Stored;
 use engine::value::Value;
 
 use crate::busy::Busy;
 use crate::cloud::Fault;
 use crate::passwords::LOGIN;
-use crate::world::{World, holder};
+use crate::world::{World, converges, holder};
 
 /// The next mutating call is lost after its effect, and so is the look-up of it.
 fn lose_next(world: &World) {
@@ -108,6 +110,50 @@ async fn what_a_create_made_is_adopted_unless_it_is_anothers() {
     assert!(matches!(error, ResolveError::Unread(_)), "{error}");
     adopt(&world, &providers, "disk.b", "disk-2").await.unwrap();
     world.apply(&disks(&["a", "b"])).await.unwrap();
+    assert_eq!(world.cloud.names("disk"), ["a", "b"]);
+}
+
+/// Two creates whose answers and look-ups were lost: `disk.a` and `disk.b`.
+async fn two_created_in_doubt() -> World {
+    let world = World::new();
+    world.cloud.strike(0, Fault::LostAfter);
+    world.cloud.strike(1, Fault::LostAfter);
+    world.cloud.shared.lock().unwrap().finds_fail = 2;
+    let report = world.apply(&disks(&["a", "b"])).await.unwrap();
+    assert_eq!(report.in_doubt.len(), 2);
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_lost_create_made_is_not_adopted() {
+    let world = two_created_in_doubt().await;
+    let error = adopt(&world, &world.providers(), "disk.b", "disk-1").await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "it was made for disk.a: it bears the one-time name of that create"
+    );
+    converges(&world, &disks(&["a", "b"])).await;
+    assert_eq!(world.cloud.names("disk"), ["a", "b"]);
+}
+
+/// An older Plumb took such an object for another's: that is a doubt, and no end of every run.
+#[tokio::test(start_paused = true)]
+async fn what_another_address_stands_for_leaves_a_create_in_doubt() {
+    let world = two_created_in_doubt().await;
+    let mut session = open(&world).await;
+    let doubt = Doubt::about(session.snapshot(), &"disk.b".parse().unwrap()).next().unwrap();
+    let object = Seen { id: ObjectId("disk-1".into()), attributes: Stored::default() };
+    let call = doubt.call();
+    session.record(Record::Resolved { call, resolution: Resolution::Found { object } }).unwrap();
+    session.close().await.unwrap();
+    world.apply(&disks(&["a", "b"])).await.unwrap();
+    let mut session = open(&world).await;
+    let doubt = Doubt::about(session.snapshot(), &"disk.a".parse().unwrap()).next().unwrap();
+    let record = doubt.absent(1_000);
+    session.record(record).unwrap();
+    session.close().await.unwrap();
+    world.apply(&disks(&["a", "b"])).await.unwrap();
+    converges(&world, &disks(&["a", "b"])).await;
     assert_eq!(world.cloud.names("disk"), ["a", "b"]);
 }
 
