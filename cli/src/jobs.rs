@@ -21,6 +21,7 @@ use crate::folder::Folder;
 use crate::named_files;
 use crate::output::Output;
 use crate::providers::{Configured, Described};
+use crate::signals::stop_or_end;
 use crate::stored;
 use crate::variables;
 
@@ -193,6 +194,57 @@ fn not_there(address: &Address, snapshot: &Snapshot) -> CommandError {
     }
 }
 
+/// What may end a command before it is done.
+pub(crate) struct Bounds {
+    /// When its time is up, if it is bounded.
+    pub(crate) until: Option<Instant>,
+    /// Fires when somebody asks to stop.
+    pub(crate) stop: CancellationToken,
+}
+
+/// Why a command ended before it was done.
+#[derive(Clone, Copy)]
+pub(crate) enum Early {
+    /// The time was up.
+    TimeUp,
+    /// Somebody asked to stop.
+    Stopped,
+}
+
+impl Bounds {
+    /// Bounds of a command that begins now.
+    pub(crate) fn new(timeout: Option<Duration>) -> Result<Self, CommandError> {
+        let until = timeout.map(|timeout| Instant::now() + timeout);
+        Ok(Self { until, stop: stop_or_end()? })
+    }
+
+    /// Returns when one of them is reached.
+    pub(crate) async fn reached(&self) -> Early {
+        let time_up = async {
+            match self.until {
+                Some(until) => tokio::time::sleep_until(until.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = time_up => Early::TimeUp,
+            () = self.stop.cancelled() => Early::Stopped,
+        }
+    }
+
+    /// What comes of `work`, or what to say when a bound is reached first.
+    pub(crate) async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, CommandError>>,
+        early: impl FnOnce(Early) -> CommandError,
+    ) -> Result<T, CommandError> {
+        tokio::select! {
+            done = work => done,
+            reached = self.reached() => Err(early(reached)),
+        }
+    }
+}
+
 /// How waiting for a job ended.
 pub(crate) enum Ended {
     /// The job has ended.
@@ -207,32 +259,37 @@ pub(crate) enum Ended {
 pub(crate) async fn wait(
     endpoint: &Endpoint<'_>,
     job: Job,
-    until: Option<Instant>,
-    stop: &CancellationToken,
+    bounds: &Bounds,
     tell: &mut Telling<'_>,
 ) -> Result<Ended, Error> {
     let mut follow = Follow::new(endpoint, job);
     tell.job(follow.job());
     while !follow.job().status.is_final() {
-        let time_up = async {
-            match until {
-                Some(until) => tokio::time::sleep_until(until.into()).await,
-                None => std::future::pending().await,
-            }
-        };
         let known = follow.job().clone();
         tokio::select! {
-            seen = follow.look() => tell.job(seen?),
-            () = time_up => return Ok(Ended::TimedOut(known)),
-            () = stop.cancelled() => return Ok(Ended::Stopped(known)),
-        }
-        if tell.wonders()
-            && let Ok(health) = endpoint.health().await
-        {
-            tell.queue(&health);
+            seen = look(endpoint, &mut follow, tell) => seen?,
+            early = bounds.reached() => return Ok(match early {
+                Early::TimeUp => Ended::TimedOut(known),
+                Early::Stopped => Ended::Stopped(known),
+            }),
         }
     }
     Ok(Ended::Job(follow.job().clone()))
+}
+
+/// Looks at a job once, and tells what is new.
+async fn look(
+    endpoint: &Endpoint<'_>,
+    follow: &mut Follow<'_>,
+    tell: &mut Telling<'_>,
+) -> Result<(), Error> {
+    tell.job(follow.look().await?);
+    if tell.wonders()
+        && let Ok(health) = endpoint.health().await
+    {
+        tell.queue(&health);
+    }
+    Ok(())
 }
 
 /// What is told while a job runs: only what changes.
@@ -359,9 +416,22 @@ fn or_not_found(error: Error, help: &str) -> CommandError {
     }
 }
 
+/// The error of a command that ended before it knew how a job is.
+pub(crate) fn not_looked_at(early: Early, job: &str) -> CommandError {
+    let id = render::safe::text(job);
+    match early {
+        Early::Stopped => CommandError::new(format!("stopped before job {id} was looked at"))
+            .status(error::Status::Cancelled),
+        Early::TimeUp => {
+            CommandError::new(format!("the time was up before the service said how job {id} is"))
+                .help("the job itself goes on, if it is there")
+        }
+    }
+}
+
 /// The error of a command that was stopped while a job runs.
-pub(crate) fn stopped(connected: &Connected, job: &Job) -> CommandError {
-    let id = render::safe::text(&job.id);
+pub(crate) fn stopped(connected: &Connected, job: &str) -> CommandError {
+    let id = render::safe::text(job);
     CommandError::new(format!("stopped waiting for job {id}"))
         .status(error::Status::Cancelled)
         .help(connected.afterwards(&id))

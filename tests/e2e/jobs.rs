@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::harness::{Project, Ran, Service, data, http, ran, wait_for};
 
@@ -176,6 +177,46 @@ fn waiting_ends_when_the_time_is_up_or_somebody_stops_it_and_the_job_goes_on() {
 }
 
 #[test]
+fn a_submission_ends_when_it_should_and_says_whether_there_may_be_a_job() {
+    let data = data();
+    let hang = "op=POST /run,nth=2,kind=hang";
+    let again = "op=POST /run,nth=3,kind=hang";
+    let faults =
+        ["--fault", "op=POST /run,nth=1,kind=status429:20", "--fault", hang, "--fault", again];
+    let service = Service::start(data.path(), &faults);
+    let project = applied(&service);
+    let interrupted = |arguments: &[&str], status| {
+        let mut command = project.command(&[&["job"], arguments].concat());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // What the service does not answer, it does not log.
+        std::thread::sleep(Duration::from_secs(2));
+        let begin = Instant::now();
+        let interrupt = format!("kill -INT {}", child.id());
+        assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
+        let ended = ran(&child.wait_with_output().unwrap()).expect(status);
+        assert!(begin.elapsed() < Duration::from_secs(8), "{}", ended.stderr);
+        ended.stderr
+    };
+    let paused = interrupted(&["run", "endpoint.single", "{}"], 130);
+    assert!(paused.contains("stopped before the job was submitted"), "{paused}");
+    let health = project.run(&["job", "health", "endpoint.single"]).expect(0).stdout;
+    assert!(health.contains("0 in progress, 0 in queue"), "{health}");
+    let out = interrupted(&["submit", "endpoint.single", "{}"], 4);
+    assert!(out.contains("nobody knows whether there is one"), "{out}");
+    let begin = Instant::now();
+    let bounded = ["job", "run", "endpoint.single", "{}", "--timeout", "1s"];
+    let late = project.run(&bounded).expect(4);
+    assert!(late.stderr.contains("the time was up while"), "{}", late.stderr);
+    assert!(begin.elapsed() < Duration::from_secs(8), "{}", late.stderr);
+    let input = r#"{"sleep_ms":30000}"#;
+    let begin = Instant::now();
+    let sync = ["job", "run", "endpoint.single", input, "--sync", "--timeout", "1s"];
+    let late = project.run(&sync).expect(1);
+    assert!(late.stderr.contains("did not end in time"), "{}", late.stderr);
+    assert!(begin.elapsed() < Duration::from_secs(4), "{}", late.stderr);
+}
+
+#[test]
 fn what_no_service_takes_is_refused_without_sending() {
     let data = data();
     let service = Service::start(data.path(), &[]);
@@ -259,7 +300,7 @@ fn a_busy_service_is_asked_again_and_a_submission_never_twice() {
     let job = first.stdout.trim();
     let shown = project.run(&["job", "status", "endpoint.single", job]).expect(0);
     assert!(shown.stderr.contains("once more"), "{}", shown.stderr);
-    let lost = project.run(&["job", "submit", "endpoint.single", "{}"]).expect(1);
+    let lost = project.run(&["job", "submit", "endpoint.single", "{}"]).expect(4);
     assert!(lost.stderr.contains("not sent a second time"), "{}", lost.stderr);
     let url = format!(
         "{}/{}/requests",

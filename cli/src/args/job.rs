@@ -12,7 +12,7 @@ use super::shared::{VariableArgs, duration};
 pub(crate) enum Job {
     /// Submit a job, wait for it, and print its output
     #[command(
-        after_help = "Examples:\n  plumb job run endpoint.chat '{\"prompt\": \"hi\"}'\n  plumb job run 'endpoint.chat[eu]' --input-file job.json --timeout 5m\n  plumb job run jpnw0v75y3qoql - < job.json\n\nExit status 0 when it completed, 1 when it failed, timed out or was cancelled. Ctrl-C leaves the\njob running, says its id, and exits with 130."
+        after_help = "Examples:\n  plumb job run endpoint.chat '{\"prompt\": \"hi\"}'\n  plumb job run 'endpoint.chat[eu]' --input-file job.json --timeout 5m\n  plumb job run jpnw0v75y3qoql - < job.json\n\nExit status 0 when it completed, 1 when it failed, timed out or was cancelled. Ctrl-C leaves the\njob running, says its id, and exits with 130. Where Ctrl-C or\n--timeout comes while the job is being submitted, the answer is waited for two seconds more; exit\nstatus 4 says that it did not come, so that there may be a job or not."
     )]
     Run(Run),
     /// Submit a job and print its id

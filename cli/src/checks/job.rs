@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::{Fetched, TIMEOUT, World, fetched, stopped};
 use crate::args;
 use crate::error::CommandError;
-use crate::jobs::{self, Ended, Telling};
+use crate::jobs::{self, Bounds, Ended, Telling};
 
 /// A job as a check asks for it.
 struct Asked {
@@ -37,7 +37,8 @@ impl World<'_> {
             turn = self.turns.at(&asked.endpoint) => turn,
             () = self.stop.cancelled() => return Err(stopped()),
         };
-        let until = Instant::now() + asked.timeout;
+        let until = Some(Instant::now() + asked.timeout);
+        let bounds = Bounds { until, stop: self.stop.clone() };
         let api = jobs::api(self.configured)?;
         let progress = jobs::teller(self.output);
         let endpoint = api.endpoint(&asked.endpoint, &progress);
@@ -47,7 +48,7 @@ impl World<'_> {
         };
         let label = format!("check {}: ", render::safe::text(name));
         let mut telling = Telling::new(self.output, label, !asked.secret);
-        let ended = jobs::wait(&endpoint, submitted, Some(until), self.stop, &mut telling).await;
+        let ended = jobs::wait(&endpoint, submitted, &bounds, &mut telling).await;
         match ended {
             Ok(Ended::Job(job)) => Ok(Ok(self.result(&job, asked.secret))),
             Ok(Ended::TimedOut(job)) => Ok(Err(late(&endpoint, &job, asked.timeout).await)),

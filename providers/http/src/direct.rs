@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::address::Name;
 use engine::diagnostics::Diagnostics;
-use provider_port::{Error, Notice};
+use provider_port::{Error, Leave, Notice};
 use serde_json::value::RawValue;
 
 use crate::access::{Access, Settings};
@@ -34,6 +34,8 @@ pub struct DirectCall<'a> {
     pub repeatable: bool,
     /// How long the API may hold its answer back on purpose.
     pub held: Duration,
+    /// Whom to ask before each sending.
+    pub leave: Option<&'a dyn Leave>,
 }
 
 /// What a call sends.
@@ -78,7 +80,7 @@ impl Direct {
             names_object: true,
             header: None,
             mask: self.caller.mask.clone(),
-            leave: None,
+            leave: call.leave,
         };
         let shown = self.caller.call(&prepared, progress).await;
         shown.map(|shown| shown.text).map_err(|failure| failure.error)

@@ -10,6 +10,7 @@ mod run;
 mod status;
 mod stream;
 mod submit;
+mod submitting;
 
 use std::path::Path;
 use std::sync::Arc;

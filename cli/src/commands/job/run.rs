@@ -4,15 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use provider_serverless::jobs::{Endpoint, Job, Submission, Wait};
-use tokio_util::sync::CancellationToken;
+use provider_serverless::jobs::{Endpoint, Job, Sending, Wait};
 
-use super::{failure, input, status_of};
+use super::{failure, input, status_of, submitting};
 use crate::args::job::Run;
 use crate::error::{CommandError, Status};
-use crate::jobs::{self, Connected, Ended, Telling};
+use crate::jobs::{self, Bounds, Connected, Ended, Telling};
 use crate::output::Output;
-use crate::signals::stop_or_end;
 
 /// How long the service is asked to hold back the answer of `/runsync`.
 const SYNC_WAIT: Duration = Duration::from_secs(5);
@@ -23,43 +21,33 @@ pub(super) async fn run(
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
     let submission = input::submission(base, &args.submit.input, args.sync)?;
-    let until = args.timeout.map(|timeout| Instant::now() + timeout);
-    let stop = stop_or_end()?;
-    let connected = tokio::select! {
-        connected = jobs::connect(base, &args.submit.target, output) => connected?,
-        () = stop.cancelled() => return Err(nothing_sent()),
+    let bounds = Bounds::new(args.timeout)?;
+    let connecting = jobs::connect(base, &args.submit.target, output);
+    let connected = bounds.within(connecting, submitting::not_submitted).await?;
+    let (progress, sending) = (jobs::teller(output), Sending::default());
+    let endpoint = connected.endpoint(&progress)?.sending(&sending);
+    let call = async {
+        if args.sync {
+            endpoint.run_sync(&submission, held(&bounds)).await
+        } else {
+            endpoint.run(&submission).await
+        }
     };
-    let progress = jobs::teller(output);
-    let endpoint = connected.endpoint(&progress)?;
-    let job = submit(&endpoint, &submission, args.sync).await?;
-    let waiting = Waiting { connected: &connected, until, stop, json: args.submit.json };
+    let job = submitting::answer(call, &sending, &bounds, output).await?;
+    let waiting = Waiting { connected: &connected, bounds, json: args.submit.json };
     waiting.finish(&endpoint, job, output).await
 }
 
-fn nothing_sent() -> CommandError {
-    CommandError::new("stopped before anything was sent").status(Status::Cancelled)
-}
-
-/// Submits to the end, whatever happens meanwhile: a submission that is cut off may have made a
-/// job whose id nobody knows.
-async fn submit(
-    endpoint: &Endpoint<'_>,
-    submission: &Submission,
-    sync: bool,
-) -> Result<Job, CommandError> {
-    let submitted = if sync {
-        endpoint.run_sync(submission, Wait::nearest(SYNC_WAIT)).await
-    } else {
-        endpoint.run(submission).await
-    };
-    submitted.map_err(jobs::endpoint_failed)
+/// How long the answer of `/runsync` is to be held back: not longer than somebody waits for it.
+fn held(bounds: &Bounds) -> Wait {
+    let left = bounds.until.map(|until| until.saturating_duration_since(Instant::now()));
+    Wait::nearest(left.map_or(SYNC_WAIT, |left| left.min(SYNC_WAIT)))
 }
 
 /// How a job is waited for.
 pub(super) struct Waiting<'a> {
     pub(super) connected: &'a Connected,
-    pub(super) until: Option<Instant>,
-    pub(super) stop: CancellationToken,
+    pub(super) bounds: Bounds,
     pub(super) json: bool,
 }
 
@@ -72,10 +60,10 @@ impl Waiting<'_> {
         output: &Output,
     ) -> Result<Status, CommandError> {
         let mut telling = Telling::new(output, String::new(), true);
-        let ended = jobs::wait(endpoint, job, self.until, &self.stop, &mut telling).await;
+        let ended = jobs::wait(endpoint, job, &self.bounds, &mut telling).await;
         let job = match ended.map_err(jobs::failed)? {
             Ended::Job(job) => job,
-            Ended::Stopped(job) => return Err(jobs::stopped(self.connected, &job)),
+            Ended::Stopped(job) => return Err(jobs::stopped(self.connected, &job.id)),
             Ended::TimedOut(job) => {
                 let id = render::safe::text(&job.id);
                 return Err(CommandError::new(format!(

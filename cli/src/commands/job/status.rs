@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use provider_serverless::jobs::Job;
 
@@ -11,9 +10,8 @@ use super::run::Waiting;
 use super::{named, status_of};
 use crate::args::job;
 use crate::error::{CommandError, Status};
-use crate::jobs;
+use crate::jobs::{self, Bounds};
 use crate::output::Output;
-use crate::signals::stop_or_end;
 
 pub(super) async fn run(
     base: &Path,
@@ -21,14 +19,15 @@ pub(super) async fn run(
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
     let one = &args.one;
-    let until = args.timeout.map(|timeout| Instant::now() + timeout);
-    let connected = jobs::connect(base, &one.target, output).await?;
+    let bounds = Bounds::new(args.timeout)?;
+    let asking = |early| jobs::not_looked_at(early, &one.job);
+    let connected = bounds.within(jobs::connect(base, &one.target, output), asking).await?;
     let progress = jobs::teller(output);
     let endpoint = connected.endpoint(&progress)?;
-    let job = endpoint.status(&one.job).await.map_err(jobs::failed)?;
+    let looking = async { endpoint.status(&one.job).await.map_err(jobs::failed) };
+    let job = bounds.within(looking, asking).await?;
     if args.wait {
-        let stop = stop_or_end()?;
-        let waiting = Waiting { connected: &connected, until, stop, json: one.json };
+        let waiting = Waiting { connected: &connected, bounds, json: one.json };
         return waiting.finish(&endpoint, job, output).await;
     }
     output.data(&if one.json { render::json::line(&job) } else { text(&job) });

@@ -9,25 +9,24 @@ use provider_serverless::jobs::{Endpoint, Job, Part};
 use super::failure;
 use crate::args::job::One;
 use crate::error::{CommandError, Status};
-use crate::jobs;
+use crate::jobs::{self, Bounds};
 use crate::output::Output;
-use crate::signals::stop_or_end;
 
 pub(super) async fn run(
     base: &Path,
     args: &One,
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
-    let stop = stop_or_end()?;
-    let connected = jobs::connect(base, &args.target, output).await?;
+    let bounds = Bounds::new(None)?;
+    let asking = |early| jobs::not_looked_at(early, &args.job);
+    let connected = bounds.within(jobs::connect(base, &args.target, output), asking).await?;
     let progress = jobs::teller(output);
     let endpoint = connected.endpoint(&progress)?;
-    let job = endpoint.status(&args.job).await.map_err(jobs::failed)?;
+    let looking = async { endpoint.status(&args.job).await.map_err(jobs::failed) };
+    let job = bounds.within(looking, asking).await?;
     let mut show = |part: &Part| output.data(&line(part, args.json));
-    let ended = tokio::select! {
-        ended = drain(&endpoint, &args.job, &mut show) => ended.map_err(jobs::failed)?,
-        () = stop.cancelled() => return Err(jobs::stopped(&connected, &job)),
-    };
+    let draining = async { drain(&endpoint, &args.job, &mut show).await.map_err(jobs::failed) };
+    let ended = bounds.within(draining, |_| jobs::stopped(&connected, &job.id)).await?;
     match failure(&ended) {
         Some(failure) => Err(failure),
         None => Ok(Status::Done),

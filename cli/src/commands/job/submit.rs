@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{input, leading, reference};
+use provider_serverless::jobs::Sending;
+
+use super::{input, leading, reference, submitting};
 use crate::args::job::Submit;
 use crate::error::{CommandError, Status};
-use crate::jobs;
+use crate::jobs::{self, Bounds};
 use crate::output::Output;
 
 pub(super) async fn run(
@@ -15,10 +17,12 @@ pub(super) async fn run(
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
     let submission = input::submission(base, &args.input, false)?;
-    let connected = jobs::connect(base, &args.target, output).await?;
-    let progress = jobs::teller(output);
-    let job =
-        connected.endpoint(&progress)?.run(&submission).await.map_err(jobs::endpoint_failed)?;
+    let bounds = Bounds::new(None)?;
+    let connecting = jobs::connect(base, &args.target, output);
+    let connected = bounds.within(connecting, submitting::not_submitted).await?;
+    let (progress, sending) = (jobs::teller(output), Sending::default());
+    let endpoint = connected.endpoint(&progress)?.sending(&sending);
+    let job = submitting::answer(endpoint.run(&submission), &sending, &bounds, output).await?;
     if args.json {
         output.data(&reference(&job, true));
     } else {

@@ -8,6 +8,7 @@
 mod follow;
 pub mod limits;
 mod result;
+mod sending;
 
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use serde_json::value::RawValue;
 pub use follow::Follow;
 pub use limits::{Refused, Submission, Wait};
 pub use result::{Health, Job, Part, Parts, Purged, Status};
+pub use sending::Sending;
 
 /// The resource type that takes jobs.
 const TYPE: &str = "endpoint";
@@ -46,6 +48,7 @@ pub struct Endpoint<'a> {
     direct: &'a Direct,
     id: &'a str,
     progress: Progress<'a>,
+    sending: Option<&'a Sending>,
 }
 
 impl Jobs {
@@ -57,16 +60,22 @@ impl Jobs {
 
     /// The endpoint with this id.
     pub fn endpoint<'a>(&'a self, id: &'a str, progress: Progress<'a>) -> Endpoint<'a> {
-        Endpoint { direct: &self.direct, id, progress }
+        Endpoint { direct: &self.direct, id, progress, sending: None }
     }
 }
 
-impl Endpoint<'_> {
+impl<'a> Endpoint<'a> {
+    /// The same; `sending` knows whether a submission may be with the service.
+    #[must_use]
+    pub fn sending(self, sending: &'a Sending) -> Self {
+        Self { sending: Some(sending), ..self }
+    }
+
     /// `POST /run`: the job waits in the queue; returns its id and status.
     pub async fn run(&self, submission: &Submission) -> Result<Job, Error> {
         let body = submission.body(limits::RUN_BYTES_MAX).map_err(|reason| refused(&reason))?;
         let call = self.call("POST /run", "/run", Ask::Post(Some(body)));
-        self.one(call).await.map_err(doubtful)
+        self.submitted(call).await.map_err(doubtful)
     }
 
     /// `POST /runsync`: the job's result if it ends within `wait`, else its id and status.
@@ -75,7 +84,7 @@ impl Endpoint<'_> {
         let path = format!("/runsync?wait={}", wait.ms());
         let mut call = self.call("POST /runsync", &path, Ask::Post(Some(body)));
         call.held = wait.duration();
-        self.one(call).await.map_err(doubtful)
+        self.submitted(call).await.map_err(doubtful)
     }
 
     /// `GET /status`.
@@ -140,19 +149,38 @@ impl Endpoint<'_> {
 
     fn call<'w>(&self, what: &'w str, path: &str, ask: Ask) -> DirectCall<'w> {
         let path = format!("/{}{path}", self.id);
-        DirectCall { path, what, ask, repeatable: false, held: Duration::ZERO }
+        DirectCall { path, what, ask, repeatable: false, held: Duration::ZERO, leave: None }
     }
 
     fn read<'w>(&self, what: &'w str, path: &str) -> DirectCall<'w> {
         DirectCall { repeatable: true, ..self.call(what, path, Ask::Get) }
     }
 
+    async fn submitted(&self, mut call: DirectCall<'_>) -> Result<Job, Error> {
+        let Some(sending) = self.sending else { return self.one(call).await };
+        call.leave = Some(sending);
+        let progress = |notice| {
+            // It is tried again only where the service did not take it.
+            sending.came_back();
+            (self.progress)(notice);
+        };
+        self.told(call, &progress).await
+    }
+
     async fn one<T: DeserializeOwned>(&self, call: DirectCall<'_>) -> Result<T, Error> {
+        self.told(call, self.progress).await
+    }
+
+    async fn told<T: DeserializeOwned>(
+        &self,
+        call: DirectCall<'_>,
+        progress: Progress<'_>,
+    ) -> Result<T, Error> {
         if !is_id(self.id) {
             return Err(no_id("an endpoint", self.id));
         }
         let what = call.what;
-        let text: Option<Box<RawValue>> = self.direct.call(call, self.progress).await?;
+        let text: Option<Box<RawValue>> = self.direct.call(call, progress).await?;
         let text = text.as_ref().map_or("", |text| text.get());
         serde_json::from_str(text).map_err(|_| foreign(what))
     }

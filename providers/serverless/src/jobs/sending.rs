@@ -1,0 +1,42 @@
+//! Whether a submission may be with the service: for whoever gives it up before it is answered.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use provider_port::{Error, Kind, Leave};
+
+/// What is known of a submission while it is not answered.
+#[derive(Debug, Default)]
+pub struct Sending {
+    out: AtomicBool,
+    closed: AtomicBool,
+}
+
+impl Sending {
+    /// Whether the service may have the submission. Not so before it is sent, nor in the pause after
+    /// the service refused it for a while.
+    pub fn is_out(&self) -> bool {
+        self.out.load(Ordering::SeqCst)
+    }
+
+    /// From here on it is not sent (again).
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// The service refused what was sent, and it is to be sent again.
+    pub(super) fn came_back(&self) {
+        self.out.store(false, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Leave for Sending {
+    async fn ask(&self) -> Result<(), Error> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Error::new(Kind::NotSent, "it was given up before it was sent"));
+        }
+        self.out.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+}
