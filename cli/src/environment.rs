@@ -1,7 +1,8 @@
 //! The environment that the process was started with: what each part of it may see.
 
+use std::collections::BTreeSet;
 use std::env::VarError;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use state::cipher::{Cipher, VARIABLE};
 
@@ -10,10 +11,40 @@ use crate::error::CommandError;
 /// What opens the state: nobody else's business.
 pub(crate) const OPENS_STATE: [&str; 3] = [VARIABLE, "PLUMB_STATE_URL", "PGPASSWORD"];
 
-/// A variable of the environment, as far as it is text. What opens the state is nobody else's: no
-/// descriptor can ask for it.
+/// The variables that somebody asked for and that are set to what is no text. Those who ask can only
+/// take them as unset, so whoever goes on with what they made of it looks here first.
+static UNREADABLE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// A variable of the environment. What opens the state is nobody else's: no descriptor can ask for
+/// it.
 pub(crate) fn variable(name: &str) -> Option<String> {
-    if OPENS_STATE.contains(&name) { None } else { std::env::var(name).ok() }
+    if OPENS_STATE.contains(&name) { None } else { any(name) }
+}
+
+/// The same, for what opens the state.
+pub(crate) fn any(name: &str) -> Option<String> {
+    match std::env::var(name) {
+        Ok(value) => Some(value),
+        Err(VarError::NotPresent) => None,
+        Err(VarError::NotUnicode(_)) => {
+            unreadable().insert(name.to_owned());
+            None
+        }
+    }
+}
+
+/// Refuses to go on where a variable that was asked for is set and cannot be read: it would count as
+/// unset, and something else be planned or called than was meant.
+pub(crate) fn all_readable() -> Result<(), CommandError> {
+    match unreadable().first() {
+        None => Ok(()),
+        Some(name) => Err(CommandError::new(format!("the variable {name} is not UTF-8 text"))
+            .help("set it to text, or unset it")),
+    }
+}
+
+fn unreadable() -> MutexGuard<'static, BTreeSet<String>> {
+    UNREADABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What seals state and plan files: derived once in the life of the process.

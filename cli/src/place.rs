@@ -10,6 +10,7 @@ use engine::state::Snapshot;
 use state::open::{Environment, Refusal};
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
 
+use crate::environment;
 use crate::error::CommandError;
 use crate::spec_text::SpecText;
 
@@ -39,8 +40,8 @@ pub(crate) fn open(
     folder: &std::path::Path,
     cipher: state::cipher::Cipher,
 ) -> Result<Arc<dyn Store>, CommandError> {
-    let look = |name: &str| std::env::var(name).ok();
-    let store = state::open::open(settings, folder, &Environment::new(&look), cipher);
+    let store = state::open::open(settings, folder, &Environment::new(&environment::any), cipher);
+    environment::all_readable()?;
     let store = store.map_err(|Refusal { message, help }| {
         let error = CommandError::new(message);
         match help {

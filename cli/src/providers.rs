@@ -18,6 +18,7 @@ use provider_http::{Descriptor, HttpProvider, Settings};
 use provider_serverless::jobs::Jobs;
 
 use crate::child_service::{self, ChildService};
+use crate::environment::all_readable;
 use crate::error::CommandError;
 use crate::folder::Folder;
 use crate::output::Output;
@@ -278,6 +279,7 @@ impl Described {
             }
             providers.insert(name.clone(), Arc::new(provider));
         }
+        all_readable()?;
         Ok(Configured { providers, missing, jobs, service: None })
     }
 
@@ -288,7 +290,7 @@ impl Described {
         environment: Environment<'_>,
         output: &Output,
     ) -> Result<Configured, CommandError> {
-        if !self.needs_child(environment) {
+        if !self.needs_child(environment)? {
             // What is wrong with an address is said before the address is.
             let configured = self.configure(environment)?;
             if self.instances.values().any(|instance| instance.serverless) {
@@ -306,11 +308,13 @@ impl Described {
     }
 
     /// Whether the serverless provider is used and nobody says where its service is.
-    pub(crate) fn needs_child(&self, environment: Environment<'_>) -> bool {
+    pub(crate) fn needs_child(&self, environment: Environment<'_>) -> Result<bool, CommandError> {
         let given = |name: &&str| environment(name).is_some_and(|value| !value.trim().is_empty());
         let says_nothing = |instance: &Instance| instance.settings.is_empty() && !instance.open;
-        self.instances.values().any(|instance| instance.serverless && says_nothing(instance))
-            && !ADDRESSES.iter().any(given)
+        let needed = self.instances.values().any(|instance| instance.serverless && says_nothing(instance))
+            && !ADDRESSES.iter().any(given);
+        all_readable()?;
+        Ok(needed)
     }
 }
 

@@ -126,16 +126,17 @@ fn declare(
     variables: &VariableArgs,
     state: &Snapshot,
 ) -> Result<Declared, CommandError> {
-    let environment = environment::variable;
+    let variable = environment::variable;
     let declared = text.document.variables.keys();
-    let given = variables::given(declared, variables, base, &environment)?;
+    let given = variables::given(declared, variables, base, &variable)?;
     let files = named_files::read_all(folder, &text.document);
     let (settings, found) = provider_settings(&text.document, &given, &files);
     let mut diagnostics = std::mem::take(&mut text.diagnostics);
     diagnostics.extend(found);
     let say = (&mut text.sources, &mut diagnostics);
     let mut described = Described::of(folder, &text.document, &settings, state, say)?;
-    described.check(&environment, &mut diagnostics);
+    described.check(&variable, &mut diagnostics);
+    environment::all_readable()?;
     Ok(Declared { text, described, diagnostics, given, files })
 }
 

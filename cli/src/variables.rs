@@ -12,6 +12,7 @@ use engine::spec::variables::environment_name;
 use engine::value::{Attributes, Datum, Value};
 
 use crate::args::VariableArgs;
+use crate::environment::all_readable;
 use crate::error::CommandError;
 
 /// The largest variables file, in bytes.
@@ -35,6 +36,7 @@ pub(crate) fn given<'a>(
             given.insert(name.clone(), Given::Text(value));
         }
     }
+    all_readable()?;
     for path in &args.variable_files {
         for (name, value) in read_file(&base.join(path))? {
             given.insert(name, Given::Value(value));

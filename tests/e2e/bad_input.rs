@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Project, Ran, Service, data};
+use crate::harness::{Project, Ran, Service, data, ran};
 use crate::lifecycle::SPEC;
 
 fn refused(project: &Project, arguments: &[&str], code: i32, words: &[&str]) -> Ran {
@@ -15,6 +15,30 @@ fn refused(project: &Project, arguments: &[&str], code: i32, words: &[&str]) -> 
         assert!(said.contains(word), "`{word}` is not in\n{said}");
     }
     ran
+}
+
+#[test]
+fn a_variable_that_is_no_text_is_refused_and_not_taken_as_unset() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let spec = "[variable.v]\ntype = \"string\"\ndefault = \"dev\"\n\n\
+                [resource.value.x]\ninput = \"${var.v}\"\n";
+    let project = Project::new(spec);
+    let garbled = || std::ffi::OsString::from_vec(b"canary-prod\xff".to_vec());
+    let refused = |name: &str, arguments: &[&str]| {
+        let mut command = project.command(arguments);
+        let output = command.env(name, garbled()).output().unwrap();
+        let refused = ran(&output).expect(1);
+        let said = refused.said();
+        assert!(said.contains(&format!("the variable {name} is not UTF-8 text")), "{said}");
+        assert!(!said.contains("canary"), "{said}");
+    };
+    refused("PLUMB_VAR_V", &["plan"]);
+    refused("PLUMB_VAR_v", &["validate"]);
+    refused("PLUMB_SERVERLESS_QUEUE_URL", &["job", "health", "jpnw0v75y3qoql"]);
+    project.write("plumb.toml", "[resource.network_volume.v]\nname = \"v\"\nsize = 1\ndata_center_id = \"EU-RO-1\"\n");
+    refused("PLUMB_SERVERLESS_REST_URL", &["plan"]);
+    refused("PLUMB_SERVERLESS_API_KEY", &["plan"]);
+    assert!(!project.path(".plumb/service").exists(), "no other service is asked instead");
 }
 
 #[test]
