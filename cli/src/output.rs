@@ -133,7 +133,7 @@ impl Output {
 
     /// Writes what the argument parser has to say about a mistake.
     pub(crate) fn usage(&self, text: &StyledStr) {
-        self.say(&styled(text, self.stderr));
+        self.say(&mistake(&text.to_string(), self.stderr));
     }
 
     /// Writes what the argument parser was asked for.
@@ -201,9 +201,36 @@ fn about(addresses: &[Address]) -> String {
     text
 }
 
+/// What the argument parser says about a mistake. It repeats what was typed, which may come from
+/// anywhere, so all lines are taken for foreign ones.
+fn mistake(text: &str, colour: Colour) -> String {
+    let (text, mut safe) = match text.strip_prefix("error:") {
+        Some(rest) => (rest, paint("error", Label::Danger, colour) + ":"),
+        None => (text, String::new()),
+    };
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        safe.push_str(&render::safe::line(line));
+        safe.push_str(end);
+    }
+    safe
+}
+
 fn styled(text: &StyledStr, colour: Colour) -> String {
     match colour {
         Colour::On => text.ansi().to_string(),
         Colour::Off => text.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_does_nothing() {
+        let said = "error: unexpected argument 'a\u{202e}\u{9b}1m\r\n::set-output x\n ##[error]' found\n\nUsage: plumb\n";
+        let safe = "error: unexpected argument 'a\\u{202e}\\u{9b}1m\\r\n\\u{3a}:set-output x\n #\\u{23}[error]' found\n\nUsage: plumb\n";
+        assert_eq!(mistake(said, Colour::Off), safe);
     }
 }

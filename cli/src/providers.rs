@@ -311,8 +311,9 @@ impl Described {
     pub(crate) fn needs_child(&self, environment: Environment<'_>) -> Result<bool, CommandError> {
         let given = |name: &&str| environment(name).is_some_and(|value| !value.trim().is_empty());
         let says_nothing = |instance: &Instance| instance.settings.is_empty() && !instance.open;
-        let needed = self.instances.values().any(|instance| instance.serverless && says_nothing(instance))
-            && !ADDRESSES.iter().any(given);
+        let needed =
+            self.instances.values().any(|instance| instance.serverless && says_nothing(instance))
+                && !ADDRESSES.iter().any(given);
         all_readable()?;
         Ok(needed)
     }

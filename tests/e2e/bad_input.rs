@@ -18,6 +18,19 @@ fn refused(project: &Project, arguments: &[&str], code: i32, words: &[&str]) -> 
 }
 
 #[test]
+fn arguments_that_act_on_a_terminal_are_shown_as_what_they_are() {
+    let project = Project::new("");
+    let evil = "d\u{1b}[31m\u{202e}\u{9b}m\n::set-output name=a::b\n##[error]x";
+    for arguments in [&["plan", evil, evil][..], &["plan", "--color", evil], &["init", evil]] {
+        let said = project.run(arguments).said();
+        let acts = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
+        assert!(!said.is_empty() && !said.contains(acts), "{said:?}");
+        assert!(said.lines().all(|line| !line.trim_start().starts_with("::")), "{said}");
+        assert!(!said.contains("##["), "{said}");
+    }
+}
+
+#[test]
 fn a_variable_that_is_no_text_is_refused_and_not_taken_as_unset() {
     use std::os::unix::ffi::OsStringExt as _;
     let spec = "[variable.v]\ntype = \"string\"\ndefault = \"dev\"\n\n\
@@ -35,7 +48,10 @@ fn a_variable_that_is_no_text_is_refused_and_not_taken_as_unset() {
     refused("PLUMB_VAR_V", &["plan"]);
     refused("PLUMB_VAR_v", &["validate"]);
     refused("PLUMB_SERVERLESS_QUEUE_URL", &["job", "health", "jpnw0v75y3qoql"]);
-    project.write("plumb.toml", "[resource.network_volume.v]\nname = \"v\"\nsize = 1\ndata_center_id = \"EU-RO-1\"\n");
+    project.write(
+        "plumb.toml",
+        "[resource.network_volume.v]\nname = \"v\"\nsize = 1\ndata_center_id = \"EU-RO-1\"\n",
+    );
     refused("PLUMB_SERVERLESS_REST_URL", &["plan"]);
     refused("PLUMB_SERVERLESS_API_KEY", &["plan"]);
     assert!(!project.path(".plumb/service").exists(), "no other service is asked instead");

@@ -31,12 +31,14 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
     let path = folder.join("plumb.toml");
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(fail)?;
     file.write_all(SPEC.as_bytes()).map_err(fail)?;
-    let shown = path.strip_prefix(".").unwrap_or(&path).display();
+    let shown = path.strip_prefix(".").unwrap_or(&path).display().to_string();
+    let shown = render::safe::text(&shown);
     let next = args
         .folder
         .as_ref()
         .map(|folder| format!(" {}", shell::quoted(&folder.display().to_string())));
     let next = next.unwrap_or_default();
+    let next = render::safe::text(&next);
     output.talk(&format!("wrote {shown}; look at it, then run `plumb plan{next}`\n"));
     Ok(Status::Done)
 }
