@@ -96,12 +96,18 @@ fn usage(error: &clap::Error) -> Status {
     }
     output.help(&text);
     output.finish();
-    Status::Done
+    if output.lost() { Status::Failed } else { Status::Done }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_service_that_takes_no_request_is_not_started() {
+        assert!(Cli::try_parse_from(["plumb", "serve", "--rate", "0"]).is_err());
+        assert!(Cli::try_parse_from(["plumb", "serve", "--rate", "1"]).is_ok());
+    }
 
     #[test]
     fn wrong_usage_names_the_argument() {

@@ -28,7 +28,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FAULT")]
     pub(crate) fault: Vec<String>,
     /// Requests a second that the management APIs take
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate: Option<u32>,
     /// The limit on the sum of the endpoints' `workers_max`
     #[arg(long, value_name = "N")]
