@@ -15,6 +15,7 @@ mod direct;
 mod graphql;
 mod hidden;
 mod limits;
+mod listing;
 mod objects;
 mod paging;
 mod perform;

@@ -101,7 +101,7 @@ impl Provider for HttpProvider {
     }
 
     async fn list(&self, ty: &str) -> Result<Vec<Object>, Error> {
-        Ok(self.subject(ty)?.list().await?)
+        Ok(self.subject(ty)?.list().await?.objects)
     }
 
     async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error> {

@@ -15,6 +15,7 @@ use crate::descriptor::model::{
     Argument, CallModel, ListCall, Method, Paging, ReadCall, Request, TypeModel,
 };
 use crate::graphql::Selection;
+use crate::listing::Listing;
 use crate::objects::{id_text, join};
 use crate::paging::Page;
 use crate::secret::Mask;
@@ -39,23 +40,33 @@ pub(crate) struct Subject<'a> {
 impl<'a> Subject<'a> {
     /// All objects: the lists side by side, joined by id. What two lists show is the first's word;
     /// an object that only one of them shows is there.
-    pub(crate) async fn list(&self) -> Result<Vec<Object>, Failure> {
+    pub(crate) async fn list(&self) -> Result<Listing, Failure> {
         let lists = join_all(self.model.list.iter().map(|list| self.items(list))).await;
+        let mut listing = Listing::default();
         let mut objects: BTreeMap<ObjectId, Attributes> = BTreeMap::new();
         for (list, items) in self.model.list.iter().zip(lists) {
             for item in items? {
-                let object = self.object(&list.call.api, &item, None);
-                let object = object.map_err(|reason| unreadable(&list.call, &reason))?;
-                join(objects.entry(object.id).or_default(), object.attributes);
+                match self.object(&list.call.api, &item, None) {
+                    Ok(object) => join(objects.entry(object.id).or_default(), object.attributes),
+                    Err(reason) => listing.unfit.push(self.unfit(&list.call, &item, &reason)?),
+                }
             }
         }
-        Ok(objects.into_iter().map(|(id, attributes)| self.derived(id, attributes)).collect())
+        objects.retain(|id, _| listing.trouble_of(id).is_none());
+        let objects = objects.into_iter();
+        listing.objects = objects.map(|(id, attributes)| self.derived(id, attributes)).collect();
+        listing.refuse_another_shape()?;
+        Ok(listing)
     }
 
     /// One object, by its own calls or out of the lists.
     pub(crate) async fn read(&self, id: &ObjectId) -> Result<Object, Failure> {
         if self.model.read.is_empty() {
-            let found = self.list().await?.into_iter().find(|object| object.id == *id);
+            let listing = self.list().await?;
+            if let Some(trouble) = listing.trouble_of(id) {
+                return Err(trouble.clone());
+            }
+            let found = listing.objects.into_iter().find(|object| object.id == *id);
             return found.ok_or_else(|| self.not_found(id));
         }
         let reads = join_all(self.model.read.iter().map(|read| self.read_one(read, id))).await;
@@ -109,7 +120,9 @@ impl<'a> Subject<'a> {
                     let name = object.attributes.get(attribute).and_then(Value::as_str);
                     name.is_some_and(|name| lookup.nonce.is(name))
                 };
-                Ok(shared.list(self.list()).await?.iter().filter(|o| bears(o)).cloned().collect())
+                let listing = shared.list(self.list()).await?;
+                listing.refuse_unfit(|name| lookup.nonce.is(name))?;
+                Ok(listing.objects.iter().filter(|o| bears(o)).cloned().collect())
             }
             Identity::UniqueName { attribute } => {
                 let wanted = lookup.desired.and_then(|desired| desired.get(attribute)).cloned();
@@ -117,7 +130,9 @@ impl<'a> Subject<'a> {
                     return Err(self.cannot_find("the name that it was to get is not known"));
                 };
                 let bears = |object: &Object| object.attributes.get(attribute) == Some(&wanted);
-                Ok(shared.list(self.list()).await?.iter().filter(|o| bears(o)).cloned().collect())
+                let listing = shared.list(self.list()).await?;
+                listing.refuse_unfit(|name| wanted.as_str() == Some(name))?;
+                Ok(listing.objects.iter().filter(|o| bears(o)).cloned().collect())
             }
             Identity::ClientId { attribute } => {
                 let wanted = lookup.desired.and_then(|desired| desired.get(attribute));

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use provider_port::Object;
 use tokio::sync::Mutex;
 
 use crate::classify::Failure;
+use crate::listing::Listing;
 
 /// The lists of one type.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Shared {
     last: Mutex<Last>,
 }
 
-type Listed = Result<Arc<Vec<Object>>, Failure>;
+type Listed = Result<Arc<Listing>, Failure>;
 
 #[derive(Default)]
 struct Last {
@@ -32,10 +32,7 @@ struct Last {
 
 impl Shared {
     /// The objects, as a list shows them that began after this was called.
-    pub(crate) async fn list(
-        &self,
-        ask: impl Future<Output = Result<Vec<Object>, Failure>>,
-    ) -> Listed {
+    pub(crate) async fn list(&self, ask: impl Future<Output = Result<Listing, Failure>>) -> Listed {
         let mine = self.came.fetch_add(1, Ordering::SeqCst) + 1;
         let mut last = self.last.lock().await;
         if last.covers >= mine
@@ -69,7 +66,7 @@ mod tests {
         let ask = || async {
             asked.fetch_add(1, Ordering::SeqCst);
             tokio::time::sleep(Duration::from_millis(50)).await;
-            Ok(Vec::new())
+            Ok(Listing::default())
         };
         let all = (0..32).map(|_| shared.list(ask()));
         let all = futures_util::future::join_all(all).await;
@@ -86,6 +83,6 @@ mod tests {
         let shared = Shared::default();
         let never = shared.list(std::future::pending());
         assert!(tokio::time::timeout(Duration::from_millis(20), never).await.is_err());
-        shared.list(async { Ok(Vec::new()) }).await.unwrap();
+        shared.list(async { Ok(Listing::default()) }).await.unwrap();
     }
 }

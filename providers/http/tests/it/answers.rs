@@ -252,6 +252,32 @@ async fn a_delete_of_what_is_gone_is_done() {
     }
 }
 
+/// A stranger's object that does not fit keeps nobody from looking at the others; what is ours is said.
+#[tokio::test]
+async fn an_object_that_does_not_fit_is_an_error_of_its_own() {
+    let server = Server::start(|_, request| {
+        let fits = json!({"id": "t1", "name": "n", "size": 5});
+        match &*request.path {
+            "/things" => Answer::json(
+                200,
+                json!({"data": [
+                    fits,
+                    {"id": "t2", "name": "plumb-abc", "size": "10GB"},
+                    {"id": null, "name": 5, "size": 1},
+                ]}),
+            ),
+            _ => Answer::json(200, json!({"id": "t2", "name": "n", "size": "10GB"})),
+        }
+    })
+    .await;
+    let provider = provider(REST, &server.address);
+    let listed = provider.list("thing").await.unwrap();
+    assert_eq!(listed.iter().map(|object| &*object.id.0).collect::<Vec<_>>(), ["t1"]);
+    let own = engine::state::ObjectId("t2".into());
+    let error = provider.read("thing", &own).await.unwrap_err();
+    assert!(texts(&error).contains("`size`"), "{error:?}");
+}
+
 /// 202 says that it will be done. It is done when it is gone.
 #[tokio::test]
 async fn a_promise_to_delete_is_looked_after() {

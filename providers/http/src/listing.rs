@@ -1,0 +1,88 @@
+//! What lists show: objects, and what is there and cannot be read.
+//!
+//! One object of a stranger that does not fit the descriptor keeps nobody from looking at the others.
+//! What is ours is read by itself where a list does not show it, and that says what does not fit.
+
+use engine::schema::Identity;
+use engine::state::ObjectId;
+use provider_port::Object;
+use serde_json::Value as Json;
+
+use crate::classify::Failure;
+use crate::descriptor::model::CallModel;
+use crate::objects::id_text;
+use crate::reading::{Subject, unreadable};
+use crate::wire::{at, decode};
+
+/// What the lists of a type show.
+#[derive(Clone, Default)]
+pub(crate) struct Listing {
+    pub(crate) objects: Vec<Object>,
+    /// What cannot be read.
+    pub(crate) unfit: Vec<Unfit>,
+}
+
+/// An item of a list that does not fit the descriptor.
+#[derive(Clone)]
+pub(crate) struct Unfit {
+    id: Option<ObjectId>,
+    /// What it is called, where that is text.
+    name: Option<String>,
+    trouble: Failure,
+}
+
+impl Listing {
+    /// Why an object cannot be read, if it is there and cannot.
+    pub(crate) fn trouble_of(&self, id: &ObjectId) -> Option<&Failure> {
+        let unfit = self.unfit.iter().find(|unfit| unfit.id.as_ref() == Some(id));
+        unfit.map(|unfit| &unfit.trouble)
+    }
+
+    /// Where nothing fits, and something shows no id, the descriptor is about another API.
+    pub(crate) fn refuse_another_shape(&self) -> Result<(), Failure> {
+        let nameless = self.unfit.iter().find(|unfit| unfit.id.is_none());
+        match nameless.filter(|_| self.objects.is_empty()) {
+            Some(unfit) => Err(unfit.trouble.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to say that nothing bears a name where something does that cannot be read.
+    pub(crate) fn refuse_unfit(&self, bears: impl Fn(&str) -> bool) -> Result<(), Failure> {
+        let bears = |unfit: &&Unfit| unfit.name.as_deref().is_some_and(&bears);
+        self.unfit.iter().find(bears).map_or(Ok(()), |unfit| Err(unfit.trouble.clone()))
+    }
+}
+
+impl Subject<'_> {
+    /// An item that does not fit. Without an id it may be anybody's; where objects are seen in lists
+    /// only, that is an error.
+    pub(crate) fn unfit(
+        &self,
+        call: &CallModel,
+        item: &Json,
+        reason: &str,
+    ) -> Result<Unfit, Failure> {
+        let part = |name| {
+            let model = self.model.attributes.get(name)?;
+            let path = model.wires.get(&call.api)?.read_at.as_ref()?;
+            Some(decode(at(item, path)?, &model.schema.ty, self.caller.api(&call.api).naming))
+        };
+        let id = part(&self.model.key).as_ref().and_then(id_text).map(ObjectId);
+        let trouble = match &id {
+            Some(id) => unreadable(call, &format!("{id} does not fit: {reason}")),
+            None => unreadable(call, reason),
+        };
+        if id.is_none() && self.model.read.is_empty() {
+            return Err(trouble);
+        }
+        let named = match &self.model.identity {
+            Identity::OneTimeName { attribute } | Identity::UniqueName { attribute } => {
+                part(attribute)
+            }
+            _ => None,
+        };
+        let name = named.and_then(|name| name.as_str().map(str::to_owned));
+        Ok(Unfit { id, name, trouble })
+    }
+}
