@@ -4,7 +4,7 @@ use engine::state::Progress;
 use engine::value::Value;
 
 use crate::cloud::Fault;
-use crate::world::{World, converges};
+use crate::world::{DISK, World, converges};
 
 /// The only live unit.
 fn unit(world: &World) -> (String, Value) {
@@ -123,4 +123,92 @@ async fn a_create_is_finished_after_a_delete_that_was_not() {
         converges(&world, &ignoring(ignored)).await;
         assert_eq!(unit(&world), ("u".to_owned(), Value::Integer(3)), "{ignored}");
     }
+}
+
+const IMAGE: &str = "[resource.image.i]\nname = \"i\"\nkind = \"one\"\n";
+
+/// An image whose create was cut short before it had its name.
+async fn half_made(spec: &str) -> World {
+    let world = World::new();
+    world.cloud.strike(1, Fault::Refused);
+    world.apply(spec).await.unwrap();
+    let names = world.cloud.names("image");
+    assert!(names.len() == 1 && names[0] != "i", "{names:?}");
+    world
+}
+
+/// Nobody wants to keep what bears a one-time name: it would be an orphan.
+#[tokio::test(start_paused = true)]
+async fn a_half_made_object_is_never_retained() {
+    let spec = format!("{IMAGE}lifecycle = {{ retain = true }}\n");
+    let world = half_made(&spec).await;
+    converges(&world, &spec.replace("one", "two")).await;
+    assert_eq!(world.cloud.names("image"), ["i"], "replaced");
+
+    let world = half_made(&spec).await;
+    converges(&world, &spec.replace("retain", "enabled = false, retain")).await;
+    assert!(world.cloud.names("image").is_empty(), "disabled");
+
+    let world = half_made(&spec).await;
+    world.destroy(&spec).await.unwrap();
+    assert!(world.cloud.names("image").is_empty(), "destroyed");
+
+    let each = |key| spec.replace("name = ", &format!("for_each = [\"{key}\"]\nname = "));
+    let world = half_made(&each("x")).await;
+    converges(&world, &each("y")).await;
+    assert_eq!(world.cloud.names("image"), ["i"], "its key went");
+}
+
+/// What is whole is retained, also where its last phase was answered late.
+#[tokio::test(start_paused = true)]
+async fn what_has_its_name_is_retained() {
+    let spec = format!("{IMAGE}lifecycle = {{ retain = true }}\n");
+    let world = World::new();
+    world.cloud.strike(1, Fault::LostAfter);
+    world.apply(&spec).await.unwrap();
+    world.destroy(&spec).await.unwrap();
+    assert_eq!(world.cloud.names("image"), ["i"]);
+}
+
+/// Nothing can be in a disk that nobody could mount under its name.
+#[tokio::test(start_paused = true)]
+async fn a_half_made_object_is_no_data_and_not_protected() {
+    for lifecycle in ["", "lifecycle = { prevent_destroy = true }\n"] {
+        let spec = format!("{DISK}{lifecycle}");
+        let moved = spec.replace("eu", "us");
+        let world = World::new();
+        world.cloud.strike(1, Fault::Refused);
+        world.apply(&spec).await.unwrap();
+        let (plan, ..) = world.plan(&moved).await;
+        assert_eq!(plan.changes[0].loss, None);
+        converges(&world, &moved).await;
+        assert_eq!(world.cloud.names("disk"), ["d"]);
+        let text = world.plan_text(&spec).await;
+        assert!(text.contains("error"), "whole, it is: {text}");
+    }
+    // The same for its end.
+    let spec = format!("{DISK}lifecycle = {{ prevent_destroy = true }}\n");
+    let world = World::new();
+    world.cloud.strike(1, Fault::Refused);
+    world.apply(&spec).await.unwrap();
+    world.destroy(&spec).await.unwrap();
+    assert!(world.cloud.names("disk").is_empty());
+}
+
+/// A twin that a server made is not retained, also when its first delete fails.
+#[tokio::test(start_paused = true)]
+async fn a_leftover_is_never_retained() {
+    let spec = format!("{DISK}lifecycle = {{ retain = true }}\n");
+    let world = World::new();
+    world.cloud.strike(0, Fault::Doubled);
+    world.apply(&spec).await.unwrap();
+    assert_eq!(world.cloud.names("disk").len(), 2);
+    world.cloud.strike(0, Fault::Refused);
+    world.apply(&spec).await.unwrap();
+    assert_eq!(world.cloud.names("disk").len(), 2, "its delete was refused");
+    let (plan, ..) = world.plan(&spec).await;
+    let aside = plan.changes.iter().find(|change| change.deposed).unwrap();
+    assert_eq!((aside.action.word(), &aside.loss), ("delete", &None));
+    converges(&world, &spec).await;
+    assert_eq!(world.cloud.names("disk"), ["d"]);
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod accounts;
+mod aside;
 mod bounds;
 mod busy;
 mod cloud;

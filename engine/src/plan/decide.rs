@@ -150,9 +150,11 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
     Verdict { action, reason, changed, replacing }
 }
 
-/// Whether the old object of a replace is let go and left alone.
+/// Whether the old object of a replace is let go and left alone. Nobody wants to keep a half-made
+/// one.
 fn retains(case: &Case<'_>, verdict: &Verdict) -> bool {
-    verdict.action == Action::Replace && case.flags.retain
+    let is_whole = case.live.is_some_and(|live| !is_unfinished(case, live));
+    verdict.action == Action::Replace && case.flags.retain && is_whole
 }
 
 fn is_unfinished(case: &Case<'_>, live: &Live<'_>) -> bool {
@@ -264,7 +266,8 @@ fn change(
         Arc::new(hide_partly_known(&sealed, &sensitive, case))
     };
     let retains = retains(case, verdict);
-    let loss = (replaces && !retains).then(|| loss(schema, &verdict.replacing)).flatten();
+    let is_kept = retains || case.live.is_some_and(|live| is_unfinished(case, live));
+    let loss = (replaces && !is_kept).then(|| loss(schema, &verdict.replacing)).flatten();
     let effects = match (retains, replaces) {
         (true, _) => vec!["the old object is let go and left alone".to_owned()],
         (false, true) => Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::decide::{self, Flags};
 use super::planner::Draft;
-use super::{Action, diagnostics};
+use super::{Action, Change, diagnostics, halfway};
 use crate::diagnostics::Diagnostics;
 use crate::spec::ResourceConfig;
 
@@ -14,13 +14,20 @@ pub(super) fn check(
     found: &mut Diagnostics,
 ) {
     let change = &draft.change;
-    if change.action == Action::Replace {
+    if change.action == Action::Replace && !is_unfinished(draft) {
         if flags.prevent_destroy {
             let span = resource.lifecycle.prevent_destroy.as_ref().map(|item| item.span);
             found.push(diagnostics::destroy_prevented(span, &change.address, "replace"));
         }
         check_loss(draft, flags, found);
     }
+}
+
+/// What was not made whole holds nothing that could be lost or is worth protecting.
+fn is_unfinished(draft: &Draft) -> bool {
+    let Change { progress, before, .. } = &draft.change;
+    let before = before.as_deref();
+    before.is_some_and(|before| halfway::is_unfinished(progress, before, &draft.schema))
 }
 
 /// Whatever asks for a replace, the old object goes with all that is in it.

@@ -86,8 +86,9 @@ fn is_imported(input: &PlanInput<'_>, change: &Change, id: &ObjectId) -> bool {
 /// Says where two of the plan's objects are to bear one name that must be unique.
 pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut Diagnostics) {
     let mut bearers: BTreeMap<(&Name, &Name, Named<'_>), Vec<&Draft>> = BTreeMap::new();
-    let unique = drafts.iter().filter(|draft| draft.schema.unique_name && !draft.change.deposed);
-    for draft in unique {
+    // What was put aside goes, and its name with it, unless it is retained.
+    let stays = |draft: &Draft| !draft.change.deposed || draft.change.action == Action::Forget;
+    for draft in drafts.iter().filter(|draft| draft.schema.unique_name && stays(draft)) {
         for name in names_afterwards(draft) {
             let key = (&draft.change.provider, &draft.schema.name, name);
             bearers.entry(key).or_default().push(draft);

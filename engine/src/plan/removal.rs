@@ -7,7 +7,7 @@ use super::hold::Hold;
 use super::input::Mode;
 use super::instance::accepted;
 use super::planner::{Draft, Live, Notes, Planner};
-use super::{Action, Change, Reason, Staying, Use, diagnostics, farewell, rules};
+use super::{Action, Change, Reason, Staying, Use, diagnostics, farewell, halfway, rules};
 use crate::address::Address;
 use crate::journal::Record;
 use crate::schema::TypeSchema;
@@ -76,22 +76,8 @@ fn remove_current<'a>(
         if *held != Hold::InDoubt {
             planner.seen.extend(accepted(address, &live, entry));
         }
-    } else if farewell::retained(planner, address, config) {
-        change.action = Action::Forget;
-        change.reason = Reason::Retained;
     } else {
-        change.action = Action::Delete;
-        change.reason = reason;
-        change.loss.clone_from(&schema.delete_effect);
-        let span = config.map(|config| config.header);
-        farewell::protect(planner, address, config);
-        rules::check_delete(
-            &schema.rules,
-            address,
-            &live.attributes,
-            span,
-            &mut planner.diagnostics,
-        );
+        end(planner, &mut change, &live, (schema, reason));
         // What a drain changes can be given back only as the state knows it.
         if schema.delete.iter().any(|program| program.phases.len() > 1) {
             planner.seen.extend(accepted(address, &live, entry));
@@ -113,10 +99,37 @@ fn remove_deposed<'a>(
     if let Some(held) = &held {
         change.reason = held.reason();
     } else {
-        change.action = Action::Delete;
-        change.reason = Reason::Deposed;
+        end(planner, &mut change, &live, (schema, Reason::Deposed));
     }
     planner.drafts.push(draft(change, schema, held));
+}
+
+/// Decides how an object ends that nothing holds: an address's own, one that was put aside, or a
+/// leftover. What was not made whole is nobody's data, so nothing protects it.
+fn end(
+    planner: &mut Planner<'_>,
+    change: &mut Change,
+    live: &Live<'_>,
+    (schema, reason): (&TypeSchema, Reason),
+) {
+    let config = planner.input.config.resources.get(&change.address.block);
+    let is_whole = !halfway::is_unfinished(&live.object.progress, &live.attributes, schema);
+    if is_whole && farewell::retained(planner, &change.address, config) {
+        (change.action, change.reason) = (Action::Forget, Reason::Retained);
+        return;
+    }
+    (change.action, change.reason) = (Action::Delete, reason);
+    if !is_whole {
+        return;
+    }
+    change.loss.clone_from(&schema.delete_effect);
+    // The replace that put an object aside was guarded already.
+    if !change.deposed {
+        farewell::protect(planner, &change.address, config);
+    }
+    let span = config.map(|config| config.header);
+    let (rules, found) = (&schema.rules, &mut planner.diagnostics);
+    rules::check_delete(rules, &change.address, &live.attributes, span, found);
 }
 
 fn live<'a>(
@@ -155,7 +168,8 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
         };
         let object = Object {
             id: leftover.id.clone(),
-            progress: Progress::Ready,
+            // Nobody knows whose program made it; it is half made, and never gets further.
+            progress: Progress::Created { program: 0, done: 1, nonce: leftover.nonce.clone() },
             attributes: Stored::of_sealed(&Value::map(leftover.attributes.clone())),
             managed: Set::new(),
             sensitive: Paths::none(),
@@ -174,9 +188,11 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
         let live = Live { object: &object, stored: attributes.clone(), attributes };
         let mut change = ending(&watched.address, &entry, &object, &live);
         change.deposed = true;
-        change.reason = Reason::Leftover(leftover.nonce.clone());
-        if planner.input.options.mode != Mode::RefreshOnly {
-            change.action = Action::Delete;
+        let reason = Reason::Leftover(leftover.nonce.clone());
+        if planner.input.options.mode == Mode::RefreshOnly {
+            change.reason = reason;
+        } else {
+            end(planner, &mut change, &live, (&schema, reason));
         }
         planner.drafts.push(draft(change, &schema, None));
     }
