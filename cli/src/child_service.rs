@@ -228,7 +228,9 @@ pub(crate) fn usual_port(data: &Path) -> u16 {
 /// Keeps the port of a service for the next time.
 pub(crate) fn remember_port(data: &Path, rest_url: &str) {
     let port = reqwest::Url::parse(rest_url).ok().and_then(|url| url.port());
-    if let Some(port) = port.filter(|port| *port != usual_port(data)) {
+    // To open a pipe is to wait for its other end.
+    let other = port_file(data).metadata().is_ok_and(|found| !found.is_file());
+    if let Some(port) = port.filter(|port| !other && *port != usual_port(data)) {
         // Without it the next service is elsewhere, which is no reason to fail.
         drop(std::fs::write(port_file(data), port.to_string()));
     }

@@ -124,6 +124,7 @@ pub struct Server {
 pub async fn start(options: Options) -> Result<Server, StartError> {
     let folder = options.data.clone();
     std::fs::create_dir_all(&folder).map_err(data_error(&folder))?;
+    only_regular_files(&folder)?;
     let lock = lock(&folder)?;
     let key = key(&options, &folder)?;
     let store = Store::open(&folder, &options.log)
@@ -240,6 +241,19 @@ fn raise_descriptor_limit() {
     limit.current = limit.maximum;
     // Without more, accepting waits until connections close.
     let _refused = setrlimit(Resource::Nofile, limit);
+}
+
+/// Refuses what stands where a file of the service is and is none: to open a pipe is to wait for its
+/// other end, for ever.
+fn only_regular_files(folder: &Path) -> Result<(), StartError> {
+    let files = ["lock", "key", "access.log", "service.db", "service.db-wal", "service.db-shm"];
+    for path in files.map(|name| folder.join(name)) {
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            let source = io::Error::other("it is no regular file");
+            return Err(StartError::Data { path, source });
+        }
+    }
+    Ok(())
 }
 
 fn lock(folder: &Path) -> Result<File, StartError> {

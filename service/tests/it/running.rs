@@ -168,3 +168,19 @@ async fn the_log_says_why_an_answer_was_500() {
     let lines = lines.lock().unwrap();
     assert!(lines.iter().any(|line| line.contains("no column named name")), "{lines:?}");
 }
+
+#[tokio::test]
+async fn what_is_no_file_is_refused_and_not_waited_for() {
+    for name in ["lock", "key", "access.log", "service.db"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let options = Options::new(folder.path().to_owned());
+        let Err(StartError::Data { path: refused, source }) = service::start(options).await else {
+            panic!("{name} is taken for a file");
+        };
+        assert_eq!(refused, path);
+        assert!(source.to_string().contains("no regular file"), "{source}");
+    }
+}
