@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::named::Named;
 use super::queue::{Outcome, Taker};
 use super::record::State as JobState;
 use crate::app::App;
@@ -56,7 +57,7 @@ type Running = State<Arc<App>>;
 /// `GET /job-take/{worker}` and `/job-take-batch/{worker}`: jobs, or 204 after a while.
 pub(super) async fn take(
     State(app): Running,
-    Path((endpoint, id)): Path<(String, String)>,
+    Named((endpoint, id)): Named<(String, String)>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Answer {
@@ -129,7 +130,7 @@ async fn claim(app: &Arc<App>, worker: &Arc<Worker>, count: i64) -> Result<Assig
 /// `GET /job-stop/{worker}`: the jobs that it must stop, or 204 after a while.
 pub(super) async fn stop(
     State(app): Running,
-    Path((endpoint, id)): Path<(String, String)>,
+    Named((endpoint, id)): Named<(String, String)>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Answer {
@@ -156,7 +157,7 @@ pub(super) async fn stop(
 /// `GET /ping/{worker}`: it lives, and names the jobs that it has.
 pub(super) async fn ping(
     State(app): Running,
-    Path((endpoint, id)): Path<(String, String)>,
+    Named((endpoint, id)): Named<(String, String)>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Answer {
@@ -176,7 +177,7 @@ pub(super) async fn ping(
 /// `POST /job-done/{worker}/{job}`: a result, or progress.
 pub(super) async fn done(
     State(app): Running,
-    Path((endpoint, id, job)): Path<(String, String, String)>,
+    Named((endpoint, id, job)): Named<(String, String, String)>,
     request: Request,
 ) -> Answer {
     let worker = known(&app, &endpoint, &id, request.uri(), request.headers())?;
@@ -236,7 +237,7 @@ async fn finish(
 /// `POST /job-stream/{worker}/{job}`: a part of the output.
 pub(super) async fn stream(
     State(app): Running,
-    Path((endpoint, id, job)): Path<(String, String, String)>,
+    Named((endpoint, id, job)): Named<(String, String, String)>,
     request: Request,
 ) -> Answer {
     let worker = known(&app, &endpoint, &id, request.uri(), request.headers())?;

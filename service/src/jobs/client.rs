@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::USER_AGENT;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::named::Named;
 use super::queue::{self, Queue};
 use super::rates::{self, Limit, Permit};
 use super::record::{COLUMNS, Job};
@@ -39,7 +40,7 @@ pub(super) type Running = State<Arc<App>>;
 /// `POST /run`
 pub(super) async fn run(
     State(app): Running,
-    Path(endpoint): Path<String>,
+    Named(endpoint): Named<String>,
     request: Request,
 ) -> Answer {
     let _permit = enter(&app, &endpoint, rates::RUN)?;
@@ -52,7 +53,7 @@ pub(super) async fn run(
 /// `POST /runsync`: the result if it comes in time, else the reference.
 pub(super) async fn runsync(
     State(app): Running,
-    Path(endpoint): Path<String>,
+    Named(endpoint): Named<String>,
     request: Request,
 ) -> Answer {
     let _permit = enter(&app, &endpoint, rates::RUNSYNC)?;
@@ -72,7 +73,7 @@ pub(super) async fn runsync(
 /// `GET /status/{id}`
 pub(super) async fn status(
     State(app): Running,
-    Path((endpoint, id)): Path<(String, String)>,
+    Named((endpoint, id)): Named<(String, String)>,
     uri: Uri,
 ) -> Answer {
     let _permit = enter(&app, &endpoint, rates::STATUS)?;
@@ -88,7 +89,7 @@ pub(super) async fn status(
 /// `GET /status-sync/{id}`: the status once the job has ended, or after `wait`.
 pub(super) async fn status_sync(
     State(app): Running,
-    Path((endpoint, id)): Path<(String, String)>,
+    Named((endpoint, id)): Named<(String, String)>,
     uri: Uri,
 ) -> Answer {
     let _permit = enter(&app, &endpoint, rates::STATUS)?;
@@ -100,7 +101,7 @@ pub(super) async fn status_sync(
 /// `GET /stream/{id}`: what has come since the last call; held back for a while when it is nothing.
 pub(super) async fn stream(
     State(app): Running,
-    Path((endpoint, id)): Path<(String, String)>,
+    Named((endpoint, id)): Named<(String, String)>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Answer {
@@ -140,7 +141,7 @@ pub(super) async fn stream(
 /// `POST /cancel/{id}`
 pub(super) async fn cancel(
     State(app): Running,
-    Path((endpoint, id)): Path<(String, String)>,
+    Named((endpoint, id)): Named<(String, String)>,
     request: Request,
 ) -> Answer {
     let _permit = enter(&app, &endpoint, rates::CANCEL)?;
@@ -157,7 +158,7 @@ pub(super) async fn cancel(
 /// `POST /retry/{id}`
 pub(super) async fn retry(
     State(app): Running,
-    Path((endpoint, id)): Path<(String, String)>,
+    Named((endpoint, id)): Named<(String, String)>,
     request: Request,
 ) -> Answer {
     note(request.extensions().get::<Entry>(), &id);
@@ -168,7 +169,7 @@ pub(super) async fn retry(
 }
 
 /// `POST /purge-queue`
-pub(super) async fn purge(State(app): Running, Path(endpoint): Path<String>) -> Answer {
+pub(super) async fn purge(State(app): Running, Named(endpoint): Named<String>) -> Answer {
     let _permit = enter(&app, &endpoint, rates::PURGE)?;
     let queue = app.queue.clone();
     let removed = app.store.write(move |tx| queue.purge(tx, &endpoint)).await?;
@@ -177,7 +178,7 @@ pub(super) async fn purge(State(app): Running, Path(endpoint): Path<String>) -> 
 }
 
 /// `GET /health`
-pub(super) async fn health(State(app): Running, Path(endpoint): Path<String>) -> Answer {
+pub(super) async fn health(State(app): Running, Named(endpoint): Named<String>) -> Answer {
     check_endpoint(&app, &endpoint).await?;
     let tally = app.queue.projection.tally(&endpoint);
     let counts = app.fleet.counts(&endpoint);
@@ -202,7 +203,7 @@ pub(super) async fn health(State(app): Running, Path(endpoint): Path<String>) ->
 }
 
 /// `GET /requests`: the latest jobs. The documents name it and show no form.
-pub(super) async fn requests(State(app): Running, Path(endpoint): Path<String>) -> Answer {
+pub(super) async fn requests(State(app): Running, Named(endpoint): Named<String>) -> Answer {
     let _permit = enter(&app, &endpoint, rates::REQUESTS)?;
     check_endpoint(&app, &endpoint).await?;
     let read = move |conn: &rusqlite::Connection| {

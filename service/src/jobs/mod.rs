@@ -10,6 +10,7 @@ mod client;
 mod gate;
 #[cfg(test)]
 mod model;
+mod named;
 mod openai;
 pub(crate) mod projection;
 pub(crate) mod queue;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::Response;
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::client::{self, Running};
+use super::named::Named;
 use super::queue::Queue;
 use super::rates;
 use super::record::{Job, State as JobState};
@@ -73,7 +74,7 @@ struct Reading {
 /// `POST /openai/{route}`, and `GET` for what needs no body, such as `/openai/v1/models`.
 pub(super) async fn pass(
     State(app): Running,
-    Path((endpoint, route)): Path<(String, String)>,
+    Named((endpoint, route)): Named<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     let permit = client::enter(&app, &endpoint, rates::OPENAI)?;

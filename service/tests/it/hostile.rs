@@ -185,3 +185,15 @@ async fn slow_clients_hold_up_nobody() {
     assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
     dripping.iter().for_each(tokio::task::JoinHandle::abort);
 }
+
+#[tokio::test]
+async fn a_path_that_is_no_text_is_refused_as_all_else_is() {
+    let service = Harness::start().await;
+    for path in ["%ff/health", "e1/status/%ff", "e1/openai/v1/%ff", "e1/ping/%ff"] {
+        let url = format!("{}/{path}", service.addresses.queue);
+        let answer = service.client.get(url).bearer_auth(KEY).send().await.unwrap();
+        assert_eq!(answer.status(), 404, "{path}");
+        let body: serde_json::Value = answer.json().await.expect("JSON");
+        assert!(body.to_string().contains("path not found"), "{path}: {body}");
+    }
+}

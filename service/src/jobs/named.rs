@@ -1,0 +1,20 @@
+//! What the path of a call names: as axum reads it, and refused as everything else is.
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use crate::problem::Problem;
+
+/// The parameters of a path. One that is not UTF-8 names nothing.
+pub(super) struct Named<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Named<T>, Problem> {
+        let Path(named) =
+            Path::from_request_parts(parts, state).await.map_err(|_| Problem::not_found("path"))?;
+        Ok(Named(named))
+    }
+}
