@@ -183,8 +183,8 @@ fn request(service: &Running, prefix: &str, data: &[u8]) {
         "POST" | "PATCH" | "DELETE" | "PUT" => method,
         _ => "GET",
     };
-    // What waits does so as long as it is told, by design.
-    if path.contains("sync") {
+    // What waits for a worker does so as long as it is told, by design.
+    if path.contains("sync") || path.contains("openai") {
         return;
     }
     // A client's own mistakes in HTTP are hyper's to answer.
