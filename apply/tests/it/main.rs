@@ -6,6 +6,7 @@ mod accounts;
 mod aside;
 mod bounds;
 mod busy;
+mod circles;
 mod cloud;
 mod crashes;
 mod creates;

@@ -122,7 +122,7 @@ impl Looked<'_, '_> {
             found.seen.extend(imported.take_over(&mut decision, import, &mut found.diagnostics));
         }
         let mut draft = decision.draft;
-        uses::remember_ignored(input, resource, &mut draft.change);
+        uses::remember_ignored(input, resource, wanted, &mut draft.change);
         if let Some(drift) = drift {
             mark_drifted_causes(&drift, &input.snapshot.seal_key, &mut draft.change);
             found.drift.push(drift);
@@ -153,7 +153,7 @@ impl Looked<'_, '_> {
     fn hold(&self, wanted: &Wanted) -> Option<Hold> {
         let Self { planner, address, .. } = self;
         if planner.blocked.contains(address)
-            || wanted.dependencies.iter().any(|on| planner.held.contains(on))
+            || wanted.referred().any(|on| planner.held.contains(on))
         {
             return Some(Hold::InDoubt);
         }

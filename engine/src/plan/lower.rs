@@ -3,10 +3,12 @@
 //! The executor knows no "replace" and no dependency: it sees steps and what each needs. All
 //! ordering is decided here:
 //! - what an object is made from is ready before it is made or changed;
-//! - what is deleted is deleted after everything that depended on it let go of it;
+//! - what is deleted is deleted after everything that depended on it let go of it (`letting_go`);
 //! - a name that must be unique is taken after whoever had it is gone;
 //! - in a replace that creates first, dependants follow the new object before the old one goes;
 //!   one that is still used stays, for a later plan.
+
+mod letting_go;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -17,7 +19,7 @@ use super::planner::Draft;
 use super::scope::AttributeScope;
 use super::{Action, Step, StepId, diagnostics, uses};
 use crate::address::{Address, Name};
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::expression::evaluate::evaluate;
 use crate::journal::{PhaseRef, ProgramKind};
 use crate::schema::{Operation, Program};
@@ -36,9 +38,15 @@ pub(super) fn lower(drafts: &[Draft], snapshot: &Snapshot, found: &mut Diagnosti
     }
     lowering.take_over_names(drafts);
     lowering.follow_dependencies(drafts);
-    lowering.delete_after_release(drafts, snapshot);
-    lowering.delete_after_deposed(drafts, snapshot);
-    lowering.order(drafts, found)
+    let waits = lowering.delete_after_release(drafts, snapshot);
+    let steps = lowering.order(drafts).or_else(|stuck| {
+        lowering.give_way(stuck, &waits, drafts);
+        lowering.order(drafts)
+    });
+    steps.unwrap_or_else(|stuck| {
+        found.push(lowering.circle(&stuck, drafts));
+        Vec::new()
+    })
 }
 
 type NodeId = usize;
@@ -360,61 +368,6 @@ impl Lowering {
         }
     }
 
-    fn delete_after_release(&mut self, drafts: &[Draft], snapshot: &Snapshot) {
-        if self.roles.iter().all(|role| role.deletes.is_none()) {
-            return;
-        }
-        let indices = by_address(drafts);
-        let dependents = dependents(drafts, snapshot);
-        for (draft, role) in drafts.iter().zip(&self.roles) {
-            let Some((first, _)) = role.deletes else { continue };
-            for dependent in dependents.get(&draft.change.address).into_iter().flatten() {
-                let Some(&index) = indices.get(*dependent) else { continue };
-                let other = &self.roles[index];
-                // A replace that deletes first cannot wait for those that wait for what it
-                // creates; they let go only of a copy that is gone already.
-                let waits_back = other.first_up.is_some() && !other.delete_first;
-                if let Some(release) = other.release
-                    && !(role.delete_first && waits_back)
-                {
-                    self.nodes[first].needs.insert(release);
-                }
-            }
-        }
-    }
-
-    /// What a deposed object uses goes after it, whatever its address depends on by now. A need that
-    /// would close a circle is left out: the API refuses then, and the next plan has no circle.
-    fn delete_after_deposed(&mut self, drafts: &[Draft], snapshot: &Snapshot) {
-        let deposed: Vec<usize> =
-            (0..drafts.len()).filter(|&index| drafts[index].change.deposed).collect();
-        if deposed.is_empty() {
-            return;
-        }
-        let (mut by_id, mut by_address) = (BTreeMap::new(), BTreeMap::<_, Vec<NodeId>>::new());
-        for (draft, role) in drafts.iter().zip(&self.roles) {
-            let Some((first, _)) = role.deletes else { continue };
-            by_address.entry(&draft.change.address).or_default().push(first);
-            by_id.extend(draft.change.object.as_ref().map(|id| (&*id.0, first)));
-        }
-        for index in deposed {
-            let change = &drafts[index].change;
-            let Some(release) = self.roles[index].release else { continue };
-            let entry = snapshot.entries.get(&change.address);
-            let known = entry.iter().flat_map(|entry| &entry.dependencies);
-            let known = known.filter_map(|on| by_address.get(on)).flatten();
-            // An address may have let go of what its deposed object still names.
-            let named = change.before.iter().flat_map(|before| before.values());
-            let named = named.filter_map(|value| by_id.get(value.as_str()?));
-            let used: BTreeSet<NodeId> = known.chain(named).copied().collect();
-            for first in used {
-                if !self.waits_for(release, first) {
-                    self.nodes[first].needs.insert(release);
-                }
-            }
-        }
-    }
-
     /// Whether a node comes after another one, or is it.
     fn waits_for(&self, node: NodeId, other: NodeId) -> bool {
         let (mut open, mut seen) = (vec![node], BTreeSet::new());
@@ -429,8 +382,9 @@ impl Lowering {
         false
     }
 
-    /// Sorts the nodes so that each comes after what it needs, by address where there is a choice.
-    fn order(self, drafts: &[Draft], found: &mut Diagnostics) -> Vec<Step> {
+    /// Sorts the nodes so that each comes after what it needs, by address where there is a choice; or
+    /// says which nodes never have their turn.
+    fn order(&self, drafts: &[Draft]) -> Result<Vec<Step>, Vec<bool>> {
         let mut open: Vec<usize> = self.nodes.iter().map(|node| node.needs.len()).collect();
         let mut waiting: Vec<Vec<NodeId>> = vec![Vec::new(); self.nodes.len()];
         for (id, node) in self.nodes.iter().enumerate() {
@@ -454,19 +408,23 @@ impl Lowering {
             }
         }
         if steps.len() < self.nodes.len() {
-            let stuck: BTreeSet<String> = (0..self.nodes.len())
-                .filter(|&id| place[id].is_none())
-                .map(|id| drafts[self.nodes[id].draft].change.address.to_string())
-                .collect();
-            let circle = self.circle_of_names(drafts);
-            let names = stuck.into_iter().collect::<Vec<_>>().join(", ");
-            found.push(if circle.is_empty() {
-                diagnostics::internal(format!("these wait for one another: {names}"))
-            } else {
-                diagnostics::names_in_a_circle(&circle)
-            });
+            return Err(place.iter().map(Option::is_none).collect());
         }
-        steps
+        Ok(steps)
+    }
+
+    /// What to say when steps wait for one another whatever gives way.
+    fn circle(&self, stuck: &[bool], drafts: &[Draft]) -> Diagnostic {
+        let names = self.circle_of_names(drafts);
+        if !names.is_empty() {
+            return diagnostics::names_in_a_circle(&names);
+        }
+        let stuck: BTreeSet<String> = (0..self.nodes.len())
+            .filter(|&id| stuck[id])
+            .map(|id| drafts[self.nodes[id].draft].change.address.to_string())
+            .collect();
+        let stuck = stuck.into_iter().collect::<Vec<_>>().join(", ");
+        diagnostics::internal(format!("these wait for one another: {stuck}"))
     }
 }
 
@@ -510,24 +468,6 @@ fn by_address(drafts: &[Draft]) -> FxHashMap<&Address, usize> {
     let current = drafts.iter().enumerate().filter(|(_, draft)| !draft.change.deposed);
     indices.extend(current.map(|(index, draft)| (&draft.change.address, index)));
     indices
-}
-
-/// Who depended on whom when the last run ended, and who will: what is used again may never have
-/// been let go of.
-fn dependents<'a>(
-    drafts: &'a [Draft],
-    snapshot: &'a Snapshot,
-) -> FxHashMap<&'a Address, BTreeSet<&'a Address>> {
-    let mut dependents: FxHashMap<&Address, BTreeSet<&Address>> = FxHashMap::default();
-    let before = snapshot.entries.iter().map(|(address, entry)| (address, &entry.dependencies));
-    let kept = drafts.iter().filter(|draft| !draft.change.deposed);
-    let after = kept.map(|draft| (&draft.change.address, &draft.change.dependencies));
-    for (address, dependencies) in before.chain(after) {
-        for dependency in dependencies {
-            dependents.entry(dependency).or_default().insert(address);
-        }
-    }
-    dependents
 }
 
 /// The first program that applies to the object.

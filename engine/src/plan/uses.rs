@@ -12,9 +12,11 @@ use rustc_hash::FxHashSet;
 
 use super::input::{Mode, PlanInput};
 use super::planner::{Draft, Planner};
-use super::{Action, Change, Staying, Use, diagnostics};
+use super::wanted::Wanted;
+use super::{Action, Change, Staying, Use, compare, diagnostics};
 use crate::address::{Address, Name};
 use crate::schema::Presence;
+use crate::sorted::Set;
 use crate::spec::ResourceConfig;
 use crate::state::{Entry, Object, ObjectId, Progress};
 use crate::value::{Attributes, Value};
@@ -113,7 +115,8 @@ impl<'p, 'a> Search<'p, 'a> {
         for draft in &planner.drafts {
             let change = &draft.change;
             let Some(resource) = resources.get(&change.address.block) else { continue };
-            for (dependency, object) in kept_by_ignoring(planner.input, resource, change) {
+            let kept = kept_by_ignoring(planner.input, resource, change, &Set::new());
+            for (dependency, object) in kept {
                 self.mark(dependency, object, &change.address, Staying::Ignores);
             }
         }
@@ -224,11 +227,13 @@ fn by_id<'a>(input: &PlanInput<'a>) -> BTreeMap<&'a str, Vec<&'a Address>> {
     by_id
 }
 
-/// The objects that an instance goes on naming because it ignores changes of an attribute.
+/// The objects that an instance goes on naming because it ignores changes of an attribute, among
+/// those that it depended on, will depend on, or refers to.
 fn kept_by_ignoring<'a>(
     input: &PlanInput<'a>,
     resource: &ResourceConfig,
     change: &Change,
+    referred: &Set<Address>,
 ) -> Vec<(&'a Address, &'a Object)> {
     let stays = matches!(change.action, Action::NoOp | Action::Update | Action::Import);
     let ignored = &resource.lifecycle.ignore_changes;
@@ -243,7 +248,8 @@ fn kept_by_ignoring<'a>(
     }
     let entries = &input.snapshot.entries;
     let before = entries.get(&change.address).into_iter().flat_map(|entry| &entry.dependencies);
-    let dependencies: BTreeSet<&Address> = before.chain(&change.dependencies).collect();
+    let dependencies: BTreeSet<&Address> =
+        before.chain(&change.dependencies).chain(referred).collect();
     let known = dependencies.into_iter().filter_map(|on| entries.get_key_value(on));
     known
         .flat_map(|(address, entry)| objects(entry).map(move |object| (address, object)))
@@ -251,20 +257,50 @@ fn kept_by_ignoring<'a>(
         .collect()
 }
 
-/// An instance goes on depending on what left the spec while an attribute that it ignores names it.
+/// What the spec refers to in an attribute whose changes are ignored is not sent to an object that
+/// exists. Such an instance depends on what the live value came from instead, also when that left
+/// the spec: to write down a reference that was never sent could close a circle in the state.
 pub(super) fn remember_ignored(
     input: &PlanInput<'_>,
     resource: &ResourceConfig,
+    wanted: &Wanted,
     change: &mut Change,
 ) {
-    for (address, _) in kept_by_ignoring(input, resource, change) {
-        if !input.config.resources.contains_key(&address.block) {
+    let is_new = change.object.is_none() || change.action == Action::Replace;
+    let mut referred = Set::new();
+    for (name, touched) in &wanted.ignored {
+        referred.extend(touched.iter().cloned());
+        let sent = |on: &&Address| is_new || came_from(input, wanted, change, (name, on));
+        let sent: Vec<Address> = touched.iter().filter(sent).cloned().collect();
+        change.dependencies.extend(sent);
+    }
+    for (address, _) in kept_by_ignoring(input, resource, change, &referred) {
+        // What else the spec has may come after this instance in it.
+        if referred.contains(address) || !input.config.resources.contains_key(&address.block) {
             change.dependencies.insert(address.clone());
         }
     }
 }
 
-fn each_text<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v str)) {
+/// Whether the live value of an attribute came from what the spec still refers to there. What the
+/// reference is may show after apply only; what the state says of it holds then.
+fn came_from(
+    input: &PlanInput<'_>,
+    wanted: &Wanted,
+    change: &Change,
+    (name, on): (&Name, &Address),
+) -> bool {
+    let Some(value) = wanted.attributes.get(name) else { return false };
+    if !value.is_known() {
+        let entry = input.snapshot.entries.get(&change.address);
+        return entry.is_some_and(|entry| entry.dependencies.contains(on));
+    }
+    let live = change.before.as_ref().and_then(|before| before.get(name));
+    live.is_some_and(|live| compare::agree(value, live, &input.snapshot.seal_key))
+}
+
+/// Calls `visit` for each text in a value.
+pub(super) fn each_text<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v str)) {
     match value {
         Value::String(text) => visit(text),
         Value::List(items) | Value::Set(items) => {

@@ -24,6 +24,9 @@ pub(super) struct Wanted {
     pub(super) secrets: BTreeMap<Name, Expr>,
     /// The resources that they were computed from, and those of `depends_on`.
     pub(super) dependencies: Set<Address>,
+    /// The resources that attributes were computed from whose changes are ignored: an object that
+    /// exists is not made from those.
+    pub(super) ignored: BTreeMap<Name, Set<Address>>,
 }
 
 /// One instance of a block before its attributes are looked at.
@@ -153,6 +156,7 @@ pub(super) fn wanted(
 ) -> Option<Wanted> {
     let mut wanted = Wanted { sensitive: resource.schema.sensitive(), ..Wanted::default() };
     let mut whole = true;
+    wanted.note_touched(None, resource, scope);
     for (name, attribute) in &resource.schema.attributes {
         if attribute.presence == Presence::Computed {
             continue;
@@ -183,14 +187,44 @@ pub(super) fn wanted(
                 None => {}
             },
         }
+        wanted.note_touched(Some(name), resource, scope);
     }
     let secrets = wanted.secrets.values().map(budget::weight_of_expression);
     scope.spend(budget::weight_of(&wanted.attributes) + secrets.sum::<usize>());
-    wanted.dependencies = dependencies(resource, scope, address);
+    wanted.dependencies.extend(dependencies(resource, scope));
+    // Never the instance itself.
+    wanted.dependencies.remove(address);
+    wanted.ignored.values_mut().for_each(|touched| {
+        touched.remove(address);
+    });
     whole.then_some(wanted)
 }
 
 impl Wanted {
+    /// All resources that the spec refers to, also where changes are ignored.
+    pub(super) fn referred(&self) -> impl Iterator<Item = &Address> {
+        self.dependencies.iter().chain(self.ignored.values().flatten())
+    }
+
+    /// Tells what was looked at for an attribute apart from the rest, where its changes are ignored.
+    fn note_touched(
+        &mut self,
+        name: Option<&Name>,
+        resource: &ResourceConfig,
+        scope: &SpecScope<'_>,
+    ) {
+        let ignored = &resource.lifecycle.ignore_changes;
+        if ignored.is_empty() {
+            return;
+        }
+        match name.filter(|name| ignored.contains(*name)) {
+            Some(name) => {
+                self.ignored.insert(name.clone(), scope.touched());
+            }
+            None => self.dependencies.extend(scope.touched()),
+        }
+    }
+
     /// A secret is kept with how apply computes it again: a plan cannot hold it.
     fn put(
         &mut self,
@@ -262,19 +296,13 @@ fn given(
     if wrong { Given::Wrong } else { Given::Value(datum) }
 }
 
-/// What was looked at, and what `depends_on` names; never the instance itself.
-fn dependencies(
-    resource: &ResourceConfig,
-    scope: &SpecScope<'_>,
-    address: &Address,
-) -> Set<Address> {
+/// What was looked at, and what `depends_on` names.
+fn dependencies(resource: &ResourceConfig, scope: &SpecScope<'_>) -> Set<Address> {
     use crate::expression::evaluate::Scope as _;
     for (target, _) in &resource.depends_on {
         // Looking is enough: the scope remembers it. What is not there was said by the resolution.
         let _seen = scope.resource(&target.block, target.key.as_deref());
     }
     triggers::touch(resource, scope);
-    let mut touched = scope.touched();
-    touched.remove(address);
-    touched
+    scope.touched()
 }

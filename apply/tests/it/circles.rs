@@ -1,0 +1,179 @@
+//! References that are turned round: whatever the state says of who depends on whom, a plan can be
+//! run, and whatever is live can be destroyed.
+
+use engine::address::Address;
+use engine::plan::input::{Mode, Options, Target};
+
+use crate::cloud::Fault;
+use crate::world::{World, converges, show};
+
+fn disk(name: &str, zone: &str, more: &str) -> String {
+    format!(
+        "[resource.disk.{name}]\nname = '{name}'\nsize = 1\nzone = '{zone}'\n\
+         lifecycle = {{ allow_data_loss = true }}\n{more}\n"
+    )
+}
+
+/// A unit that uses another one as its disk.
+fn unit(name: &str, used: &str, more: &str) -> String {
+    let used = if used.is_empty() { String::new() } else { format!("disk_id = '{used}'\n") };
+    format!("[resource.unit.{name}]\nname = '{name}'\n{used}{more}\n")
+}
+
+const IGNORES: &str = "lifecycle = { ignore_changes = ['disk_id'] }";
+
+async fn applied(spec: &str) -> World {
+    let world = World::new();
+    world.apply(spec).await.unwrap();
+    world
+}
+
+/// What the state says that an address depends on.
+async fn dependencies(world: &World, address: &str) -> Vec<String> {
+    let address: Address = address.parse().unwrap();
+    let snapshot = world.snapshot().await;
+    snapshot.entries[&address].dependencies.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_ends_of_a_dependency_that_is_turned_round_are_replaced() {
+    let world = applied(&(disk("a", "eu", "") + &disk("c", "eu", "depends_on = ['disk.a']"))).await;
+    let turned = disk("c", "us", "") + &disk("a", "us", "depends_on = ['disk.c']");
+    let expected = "replace disk.a [zone]
+replace disk.c [zone]
+s0 = delete disk.c (disk-2)
+s1 = delete disk.a (disk-1) after s0
+s2 = create disk.c after s0
+s3 = activate disk.c after s2
+s4 = create disk.a after s1, s3
+s5 = activate disk.a after s4
+";
+    assert_eq!(world.plan_text(&turned).await, expected);
+    converges(&world, &turned).await;
+    world.destroy(&turned).await.unwrap();
+    assert!(world.cloud.names("disk").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_that_are_replaced_turn_round() {
+    let value = |name: &str, input: &str| {
+        format!(
+            "[resource.value.{name}]\ninput = {input}\n\
+             lifecycle = {{ replace_triggered_by = ['${{value.t}}'] }}\n"
+        )
+    };
+    let spec = |n: u8, a: &str, c: &str| {
+        format!("[resource.value.t]\ninput = {n}\n") + &value("a", a) + &value("c", c)
+    };
+    let world = applied(&spec(1, "1", "'${value.a.output}'")).await;
+    converges(&world, &spec(2, "'${value.c.output}'", "1")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reference_that_is_ignored_is_no_dependency() {
+    let first = unit("a", "${unit.c.id}", "") + &unit("b", "${unit.a.id}", "") + &unit("c", "", "");
+    let world = applied(&first).await;
+    // The one that is made from nothing is to refer to the last one, and ignores that it is.
+    let second = unit("b", "", IGNORES) + &unit("c", "${unit.b.id}", IGNORES);
+    world.apply(&second).await.unwrap();
+    assert_eq!(world.cloud.names("unit"), ["a", "b", "c"], "each is used by another");
+    assert_eq!(dependencies(&world, "unit.a").await, ["unit.c"]);
+    assert_eq!(dependencies(&world, "unit.b").await, ["unit.a"], "it still names it");
+    assert!(dependencies(&world, "unit.c").await.is_empty(), "it was never told to use it");
+    world.destroy(&second).await.unwrap();
+    assert!(world.cloud.names("unit").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_came_from_a_reference_that_is_ignored_is_a_dependency() {
+    let image = "[resource.image.i]\nname = 'i'\n";
+    let unit = |name: &str| {
+        format!(
+            "{image}[resource.unit.u]\nname = 'u'\nimage_id = '${{image.i.{name}}}'\n\
+             lifecycle = {{ ignore_changes = ['image_id'] }}\n"
+        )
+    };
+    for name in ["id", "name"] {
+        let world = applied(&unit(name)).await;
+        assert_eq!(dependencies(&world, "unit.u").await, ["image.i"]);
+        converges(&world, &unit(name)).await;
+        assert_eq!(dependencies(&world, "unit.u").await, ["image.i"], "by its {name}");
+    }
+}
+
+/// Two units that depend on each other, as the state has it: one was to let go, and was refused.
+async fn circle() -> (World, String) {
+    let world = applied(&(unit("a", "", "") + &unit("c", "${unit.a.id}", ""))).await;
+    let turned = unit("a", "", "depends_on = ['unit.c']") + &unit("c", "none", "");
+    world.cloud.strike(0, Fault::Refused);
+    let report = world.apply(&turned).await.unwrap();
+    assert_eq!(report.failures.len(), 1, "{report:?}");
+    assert_eq!(dependencies(&world, "unit.a").await, ["unit.c"]);
+    assert_eq!(dependencies(&world, "unit.c").await, ["unit.a"]);
+    (world, turned)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_circle_in_the_state_can_be_destroyed() {
+    let (world, spec) = circle().await;
+    let destroying = Options { mode: Mode::Destroy, ..Options::default() };
+    let (plan, diagnostics, sources) = world.plan_with(&spec, &destroying).await;
+    // What is live says who uses whom.
+    let expected = "delete unit.a []
+delete unit.c []
+s0 = drain unit.c (unit-2)
+s1 = delete unit.c (unit-2) after s0
+s2 = drain unit.a (unit-1) after s1
+s3 = delete unit.a (unit-1) after s2
+";
+    assert_eq!(show(&plan, &diagnostics, &sources), expected);
+    for target in ["unit.a", "unit.c"] {
+        let target: Address = target.parse().unwrap();
+        let options = Options { targets: vec![Target::Block(target.block)], ..destroying.clone() };
+        let (_, diagnostics, _) = world.plan_with(&spec, &options).await;
+        assert!(!diagnostics.has_errors(), "{diagnostics:?}");
+    }
+    world.destroy(&spec).await.unwrap();
+    assert!(world.cloud.names("unit").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_circle_in_the_state_can_leave_the_spec() {
+    let (world, _) = circle().await;
+    converges(&world, "").await;
+    assert!(world.cloud.names("unit").is_empty());
+    let (world, spec) = circle().await;
+    converges(&world, &spec).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replace_waits_for_those_that_move_elsewhere() {
+    let spec = |kind: &str, used: &str, more: &str| {
+        format!(
+            "[resource.image.one]\nname = 'one'\nkind = '{kind}'\n\
+             lifecycle = {{ create_before_destroy = false }}\n\
+             [resource.image.two]\nname = 'two'\n\
+             [resource.unit.u]\nname = 'u'\nimage_id = '${{image.{used}.id}}'\n{more}"
+        )
+    };
+    let world = applied(&spec("x", "one", "")).await;
+    let moved = spec("y", "two", "");
+    let expected = "replace image.one [kind]
+update unit.u [image_id]
+s0 = update unit.u (unit-3)
+s1 = delete image.one (image-1) after s0
+s2 = create image.one after s1
+s3 = activate image.one after s2
+";
+    let text = world.plan_text(&moved).await;
+    assert_eq!(text, expected);
+    let report = world.apply(&moved).await.unwrap();
+    assert!(report.failures.is_empty(), "an image in use is not deleted: {report:?}");
+    assert_eq!(world.plan_text(&moved).await, "");
+    // One that still needs what is made anew, though it no longer names it, cannot go first.
+    let world = applied(&spec("x", "one", "")).await;
+    let waits = spec("y", "two", "depends_on = ['image.one']\n");
+    let text = world.plan_text(&waits).await;
+    assert!(text.contains("s0 = delete image.one (image-1)\n"), "{text}");
+    assert!(!text.contains("error"), "{text}");
+}

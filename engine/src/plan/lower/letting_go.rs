@@ -1,0 +1,196 @@
+//! What is deleted goes after everything that used it has let go of it, as far as that is possible.
+//!
+//! Who uses what is known from more than one side, and not all of it at once is always true: the
+//! state may say of two objects that each depends on the other, because the spec turned a reference
+//! round, or because two runs wrote it. So these needs give way where steps would wait for one
+//! another, the least certain first. Without one, the API may refuse a delete; the steps that went
+//! well are done then, and the next plan has fewer needs. A plan that cannot be run ends nothing.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use super::{Lowering, NodeId, by_address};
+use crate::address::Address;
+use crate::plan::planner::Draft;
+use crate::plan::uses::each_text;
+use crate::state::Snapshot;
+
+/// How well it is known that an object is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Ground {
+    /// Its user will use it, or once did: it may never have let go of it.
+    Assumed,
+    /// The state says so.
+    Recorded,
+    /// An attribute of its user has its id.
+    Named,
+}
+
+/// Deletes, each with a step after which the object is no longer used, and why that is believed.
+pub(super) type Waits = BTreeMap<(NodeId, NodeId), Ground>;
+
+/// How many steps are looked at for circles. Needs that would be looked at beyond it are left out.
+const LOOKS_MAX: usize = 10_000_000;
+
+impl Lowering {
+    /// Lets deletes wait for those that use what they delete.
+    pub(super) fn delete_after_release(&mut self, drafts: &[Draft], snapshot: &Snapshot) -> Waits {
+        let mut waits = Waits::new();
+        if self.roles.iter().all(|role| role.deletes.is_none()) {
+            return waits;
+        }
+        self.wait_for_dependents(drafts, snapshot, &mut waits);
+        self.wait_for_deposed(drafts, snapshot, &mut waits);
+        for &(delete, release) in waits.keys() {
+            self.nodes[delete].needs.insert(release);
+        }
+        waits
+    }
+
+    fn wait_for_dependents(&self, drafts: &[Draft], snapshot: &Snapshot, waits: &mut Waits) {
+        let indices = by_address(drafts);
+        let dependents = dependents(drafts, snapshot);
+        for (draft, role) in drafts.iter().zip(&self.roles) {
+            let Some((first, _)) = role.deletes else { continue };
+            for (dependent, ground) in dependents.get(&draft.change.address).into_iter().flatten() {
+                let Some(&index) = indices.get(*dependent) else { continue };
+                let Some(release) = self.roles[index].release else { continue };
+                // A replace that deletes first cannot wait for those that wait for what it
+                // creates; they let go only of a copy that is gone already.
+                if !(role.delete_first && self.waits_for(release, first)) {
+                    waits.insert((first, release), *ground);
+                }
+            }
+        }
+    }
+
+    /// What a deposed object uses goes after it, whatever its address depends on by now.
+    fn wait_for_deposed(&self, drafts: &[Draft], snapshot: &Snapshot, waits: &mut Waits) {
+        let deposed: Vec<usize> =
+            (0..drafts.len()).filter(|&index| drafts[index].change.deposed).collect();
+        if deposed.is_empty() {
+            return;
+        }
+        let (mut by_id, mut by_address) = (BTreeMap::new(), BTreeMap::<_, Vec<NodeId>>::new());
+        for (draft, role) in drafts.iter().zip(&self.roles) {
+            let Some((first, _)) = role.deletes else { continue };
+            by_address.entry(&draft.change.address).or_default().push(first);
+            by_id.extend(draft.change.object.as_ref().map(|id| (&*id.0, first)));
+        }
+        for index in deposed {
+            let change = &drafts[index].change;
+            let Some(release) = self.roles[index].release else { continue };
+            let entry = snapshot.entries.get(&change.address);
+            let known = entry.iter().flat_map(|entry| &entry.dependencies);
+            let known = known.filter_map(|on| by_address.get(on)).flatten();
+            // An address may have let go of what its deposed object still names.
+            let named = change.before.iter().flat_map(|before| before.values());
+            let named = named.filter_map(|value| by_id.get(value.as_str()?));
+            for &first in known.chain(named).filter(|first| !self.waits_for(release, **first)) {
+                waits.entry((first, release)).or_insert(Ground::Assumed);
+            }
+        }
+    }
+
+    /// Leaves out waits that keep steps from ever being begun, the least certain first.
+    pub(super) fn give_way(&mut self, stuck: Vec<bool>, waits: &Waits, drafts: &[Draft]) {
+        let circular = self.circular(stuck);
+        let is_inside = |a: NodeId, b: NodeId| circular[a] && circular[b];
+        // Who takes a name from what it depends on is told to do that in two steps: without the
+        // wait the API would refuse the same delete time and again.
+        let passes_names = self.handovers.iter().any(|&(taker, free)| is_inside(taker, free));
+        let mut open: Vec<(Reverse<Ground>, (NodeId, NodeId))> = waits
+            .iter()
+            .filter(|&(&(delete, release), _)| is_inside(delete, release))
+            .filter(|&(_, &ground)| !passes_names || ground == Ground::Assumed)
+            .map(|(&wait, &ground)| (Reverse(self.certainty(wait, ground, drafts)), wait))
+            .collect();
+        open.sort_unstable();
+        let out: BTreeSet<(NodeId, NodeId)> = open.iter().map(|&(_, wait)| wait).collect();
+        for &(delete, _) in &out {
+            self.nodes[delete].needs.retain(|&need| !out.contains(&(delete, need)));
+        }
+        let mut looks = LOOKS_MAX;
+        for (_, (delete, release)) in open {
+            if !self.reaches(release, delete, &circular, &mut looks) {
+                self.nodes[delete].needs.insert(release);
+            }
+        }
+    }
+
+    /// Of the nodes that never have their turn, those in circles and between them: not those that
+    /// merely come after one.
+    fn circular(&self, mut stuck: Vec<bool>) -> Vec<bool> {
+        let mut users = vec![0_usize; self.nodes.len()];
+        let inside = |stuck: &[bool]| (0..stuck.len()).filter(|&id| stuck[id]).collect::<Vec<_>>();
+        for id in inside(&stuck) {
+            for &need in &self.nodes[id].needs {
+                users[need] += 1;
+            }
+        }
+        let mut open = inside(&stuck);
+        open.retain(|&id| users[id] == 0);
+        while let Some(id) = open.pop() {
+            stuck[id] = false;
+            for &need in &self.nodes[id].needs {
+                users[need] -= 1;
+                if stuck[need] && users[need] == 0 {
+                    open.push(need);
+                }
+            }
+        }
+        stuck
+    }
+
+    /// How well it is known that what one node deletes is used until another one.
+    fn certainty(
+        &self,
+        (delete, release): (NodeId, NodeId),
+        ground: Ground,
+        drafts: &[Draft],
+    ) -> Ground {
+        let used = &drafts[self.nodes[delete].draft].change;
+        let user = &drafts[self.nodes[release].draft].change;
+        let mut is_named = false;
+        for value in user.before.iter().flat_map(|before| before.values()) {
+            let id = used.object.as_ref().map(|id| &*id.0);
+            each_text(value, &mut |text| is_named |= id == Some(text));
+        }
+        if is_named { Ground::Named } else { ground }
+    }
+
+    /// Whether a node comes after another one by way of some nodes; true when too many were looked at.
+    fn reaches(&self, from: NodeId, to: NodeId, among: &[bool], looks: &mut usize) -> bool {
+        let (mut open, mut seen) = (vec![from], BTreeSet::new());
+        while let Some(next) = open.pop() {
+            if next == to || *looks == 0 {
+                return true;
+            }
+            *looks -= 1;
+            let needs = self.nodes[next].needs.iter().copied();
+            open.extend(needs.filter(|&need| among[need] && seen.insert(need)));
+        }
+        false
+    }
+}
+
+/// Who depended on whom when the last run ended, and who will: what is used again may never have
+/// been let go of.
+fn dependents<'a>(
+    drafts: &'a [Draft],
+    snapshot: &'a Snapshot,
+) -> FxHashMap<&'a Address, BTreeMap<&'a Address, Ground>> {
+    let mut dependents: FxHashMap<&Address, BTreeMap<&Address, Ground>> = FxHashMap::default();
+    let before = snapshot.entries.iter().map(|(address, entry)| (address, &entry.dependencies));
+    let kept = drafts.iter().filter(|draft| !draft.change.deposed);
+    let after = kept.map(|draft| (&draft.change.address, &draft.change.dependencies));
+    let before = before.map(|user| (Ground::Recorded, user));
+    for (ground, (user, dependencies)) in before.chain(after.map(|user| (Ground::Assumed, user))) {
+        for dependency in dependencies {
+            dependents.entry(dependency).or_default().entry(user).or_insert(ground);
+        }
+    }
+    dependents
+}
