@@ -131,7 +131,7 @@ pub(super) fn parallelism(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads `500ms`, `30s`, `5m`, `1h`, or a number of seconds.
+/// Reads `500ms`, `30s`, `5m`, `1h`, `7d`, or a number of seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let is_number = text.chars().all(|c| c.is_ascii_digit());
     let seconds = is_number.then(|| format!("{text}s"));
@@ -148,8 +148,9 @@ mod tests {
         assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
         assert_eq!(duration("5"), Ok(Duration::from_secs(5)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("7d"), Ok(Duration::from_hours(168)));
         assert_eq!(duration("2m"), Ok(Duration::from_mins(2)));
-        for wrong in ["", "s", "-1s", "5d", "99999999999999999999", "18446744073709551615h"] {
+        for wrong in ["", "s", "-1s", "5w", "99999999999999999999", "18446744073709551615h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }
