@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use engine::address::{Address, Name};
 use engine::digest::{Digest, Fingerprint};
+use engine::journal::CallId;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
 use engine::plan::{Action, Change, Plan, claimed, fitness_digest, is_stable, taken};
@@ -100,13 +101,21 @@ impl Fit<'_> {
         if self.plan.base.lineage != self.snapshot.lineage {
             return stale("it was made for another state (the lineage differs)");
         }
-        match self.snapshot.pending.values().next() {
-            Some(pending) => stale(format!(
+        let mut pending = self.snapshot.pending.iter();
+        match pending.find(|(call, pending)| !self.leaves_alone(**call, &pending.started.address)) {
+            Some((_, pending)) => stale(format!(
                 "a call for {} is in doubt since the plan was made",
                 pending.started.address
             )),
             None => Ok(()),
         }
+    }
+
+    /// Whether the plan was made with this call in doubt, and has nothing to do with its object.
+    fn leaves_alone(&self, call: CallId, address: &Address) -> bool {
+        let mut doubts = self.plan.doubts.iter();
+        doubts.any(|doubt| doubt.call == call && doubt.address == *address)
+            && !touched(self.plan).contains(address)
     }
 
     fn check_provider(&self, change: &Change) -> Result<(), ApplyError> {

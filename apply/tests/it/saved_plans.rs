@@ -50,6 +50,34 @@ fn set(world: &World, ty: &str, id: &str, attribute: &str, value: Value) {
 
 const UNIT: &str = "[resource.unit.u]\nname = 'u'\n";
 
+/// Whoever made it saw the doubt; one that came since may be about anything.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_goes_with_the_doubts_that_it_shows_and_with_no_others() {
+    let world = World::new();
+    world.cloud.strike(0, Fault::LostAfter);
+    let fail_finds = |count| world.cloud.shared.lock().unwrap().finds_fail = count;
+    fail_finds(1);
+    assert_eq!(world.apply(UNIT).await.unwrap().in_doubt.len(), 1);
+    fail_finds(1);
+    let both = format!("{UNIT}{OTHER}");
+    let (plan, ..) = world.plan(&both).await;
+    assert_eq!(plan.doubts.len(), 1);
+    world.apply_saved(&plan).await.unwrap();
+    assert_eq!(world.cloud.names("disk"), ["other"]);
+    let more = format!("{both}{}", OTHER.replace("other", "more"));
+    fail_finds(1);
+    let (plan, ..) = world.plan(&more).await;
+    world.cloud.strike(0, Fault::LostAfter);
+    fail_finds(2);
+    let disk = OTHER.replace("other", "third");
+    world.apply(&format!("{both}{disk}")).await.unwrap();
+    let error = world.apply_saved(&plan).await.unwrap_err().to_string();
+    assert!(
+        error.ends_with("a call for disk.third is in doubt since the plan was made"),
+        "{error}"
+    );
+}
+
 /// What another apply has written down since is newer than what the plan saw.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_takes_nothing_back_of_what_it_does_not_touch() {

@@ -290,7 +290,10 @@ async fn of_file(
         parallelism: args.planning.pace.parallelism,
         name: &holder,
     };
-    running::run(session, run, &teller, &stop).await
+    // What the plan showed in doubt, and what still is, needs a decision as it does without a file.
+    let planned =
+        if session.snapshot().pending.is_empty() { Status::Done } else { Status::InDoubt };
+    Ok(running::run(session, run, &teller, &stop).await?.or(planned))
 }
 
 /// Takes the lock and checks that a saved plan still fits what is live.

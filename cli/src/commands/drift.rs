@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use render::drift::DriftReport;
 
+use super::plan;
 use crate::args::Drift;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
@@ -31,5 +32,7 @@ pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Sta
     if let Some(question) = question {
         return Err(question);
     }
-    Ok(if view.drift.is_empty() { Status::Done } else { Status::Changes })
+    let drifted = if view.drift.is_empty() { Status::Done } else { Status::Changes };
+    // What is in doubt was compared with nothing.
+    Ok(plan::status(&made, false).or(drifted))
 }
