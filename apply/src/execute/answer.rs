@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use engine::address::Name;
 use engine::event::Event;
-use engine::journal::{Outcome, ProgramKind, Record, Resolution, Started};
+use engine::journal::{Outcome, ProgramKind, Record, Resolution};
 use engine::plan::StepId;
 use engine::plan::live::overlay;
 use engine::schema::{SeenIn, Sends};
@@ -18,6 +18,7 @@ use provider_port::{Error, Kind, Reply};
 use super::shown::{Shown, shown};
 use super::{Answer, InFlight, Run, TRIES_MAX};
 use crate::ApplyError;
+use crate::claims::claimed;
 use crate::lookup::{Found, known, seen};
 use crate::observe::sensitive;
 use crate::prepare;
@@ -43,9 +44,18 @@ impl Run<'_> {
 
     /// An answer to a create that shows no object leaves open which object it made.
     pub(super) fn replied(&mut self, id: StepId, reply: &Reply) -> Result<(), ApplyError> {
-        let makes = self.in_flight.get(&id).is_some_and(|flight| flight.started.makes_its_object());
-        if makes && reply.object.is_none() {
+        let Some(flight) = self.in_flight.get(&id) else { return Ok(()) };
+        if !flight.started.makes_its_object() {
+            return self.done(id, reply.object.as_ref());
+        }
+        let Some(made) = &reply.object else {
             return self.doubt(id, &Error::new(Kind::InDoubt, "the answer shows no object"));
+        };
+        let started = flight.started.clone();
+        if let Some(owner) = self.claimant(&started, &made.id)
+            && !self.make_room(&owner, &made.id)?
+        {
+            return self.stay_in_doubt(id, &claimed(&owner, &made.id));
         }
         self.done(id, reply.object.as_ref())
     }
@@ -148,8 +158,8 @@ impl Run<'_> {
     }
 
     pub(super) fn looked_up(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
+        let found = self.unless_taken(id, found)?;
         let Some(flight) = self.in_flight.get(&id) else { return Ok(()) };
-        let found = self.unless_taken(&flight.started, found);
         match found {
             Found::Unknown(why) => self.stay_in_doubt(id, &why),
             found if flight.unfulfilled.is_some() => self.unfulfilled(id, found),
@@ -165,14 +175,6 @@ impl Run<'_> {
             Found::Absent if flight.started.ends_its_object() => self.vanished(id),
             Found::Absent => self.object_gone(id),
         }
-    }
-
-    /// What was found, unless another step took the object while it was looked for.
-    fn unless_taken(&self, started: &Started, found: Found) -> Found {
-        let Found::There(object) = &found else { return found };
-        let snapshot = self.session.snapshot();
-        let owner = || snapshot.owner(&started.provider, &started.address.block.ty, &object.id);
-        if started.makes_its_object() && owner().is_some() { Found::Absent } else { found }
     }
 
     /// The attributes that the change of a step sends as changed.

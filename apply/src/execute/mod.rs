@@ -10,10 +10,11 @@ mod begin;
 mod close;
 mod leave;
 mod reveal;
+mod room;
 mod settle;
 mod shown;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,7 @@ use engine::event::{Event, Summary};
 use engine::journal::{CallId, Record, Started};
 use engine::plan::{Plan, Step, StepId, saved};
 use engine::schema::{Operation, TypeSchema};
+use engine::state::ObjectId;
 use engine::value::{Attributes, Datum, Value};
 use provider_port::{Error, Provider, Reply};
 use tokio::task::JoinSet;
@@ -157,6 +159,8 @@ struct Run<'a> {
     /// Told once the records that they report are durable.
     events: Vec<Event>,
     report: Report,
+    /// The ids of all objects, once one was made.
+    ids: Option<HashSet<(Name, Name, ObjectId)>>,
     /// Where calls ask whether they may still go out.
     desk: leave::Desk,
     /// No new step begins.
@@ -179,6 +183,7 @@ impl<'a> Run<'a> {
             clear: BTreeMap::new(),
             events: Vec::new(),
             report: Report::default(),
+            ids: None,
             desk: leave::Desk::new(),
             halted: false,
         }

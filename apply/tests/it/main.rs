@@ -15,6 +15,7 @@ mod doubts;
 mod endings;
 mod halfway;
 mod identities;
+mod ids;
 mod imports;
 mod large;
 mod lives;

@@ -22,7 +22,7 @@ fn lose_next(world: &World) {
     world.cloud.fail_reads(1);
 }
 
-async fn open(world: &World) -> Session {
+pub(crate) async fn open(world: &World) -> Session {
     Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap()
 }
 

@@ -1,0 +1,96 @@
+//! Ids that an API gives again: what is made may bear the id of what is being deleted.
+
+use std::time::Instant;
+
+use engine::address::Address;
+use engine::journal::{Record, Resolution, Started};
+use engine::plan::StepId;
+use engine::schema::Identity;
+use engine::state::ObjectId;
+
+use super::Run;
+use crate::ApplyError;
+use crate::claims::{claimed, is_given_again, other_owner};
+use crate::lookup::Found;
+
+impl Run<'_> {
+    /// Another address that stands for the object which a create is said to have made. The ids are
+    /// gathered once, because the search is as long as the state.
+    pub(super) fn claimant(&mut self, started: &Started, id: &ObjectId) -> Option<Address> {
+        let snapshot = self.session.snapshot();
+        let ids = self.ids.get_or_insert_with(|| {
+            let which = snapshot.objects().map(|(_, which)| which);
+            which.map(|own| (own.provider.clone(), own.ty.clone(), own.id.clone())).collect()
+        });
+        let key = (started.provider.clone(), started.address.block.ty.clone(), id.clone());
+        if ids.insert(key) {
+            return None;
+        }
+        other_owner(snapshot, started, id).cloned()
+    }
+
+    /// Ends an older claim on an object that another create has made, if its own object was being
+    /// deleted: that is gone then, for no id is two objects' at once. Says whether it did.
+    pub(super) fn make_room(
+        &mut self,
+        owner: &Address,
+        object: &ObjectId,
+    ) -> Result<bool, ApplyError> {
+        let deletes = |started: &Started| {
+            started.ends_its_object()
+                && started.address == *owner
+                && started.object.as_ref() == Some(object)
+        };
+        let mut flights = self.in_flight.iter();
+        if let Some((step, _)) = flights.find(|(_, flight)| deletes(&flight.started)) {
+            let step = *step;
+            self.vanished(step)?;
+            return Ok(true);
+        }
+        let mut pending = self.session.snapshot().pending.iter();
+        if let Some((call, _)) = pending.find(|(_, pending)| deletes(&pending.started)) {
+            let call = *call;
+            self.session.record(Record::Resolved { call, resolution: Resolution::Gone })?;
+            return Ok(true);
+        }
+        self.end_before_next_try(owner, object)
+    }
+
+    /// The same of a delete that was looked up and is about to be sent again.
+    fn end_before_next_try(
+        &mut self,
+        owner: &Address,
+        object: &ObjectId,
+    ) -> Result<bool, ApplyError> {
+        let is_it = |(step, _): &(StepId, usize)| {
+            let step = self.scheduler.step(*step);
+            step.address == *owner && step.object.as_ref() == Some(object)
+        };
+        let Some(at) = self.again.iter().position(is_it) else { return Ok(false) };
+        let (step, _) = self.again.remove(at);
+        let (address, object) = (owner.clone(), object.clone());
+        self.session.record(Record::Vanished { address, object })?;
+        self.unwritten.insert(step);
+        self.finish_step(step, None, Instant::now());
+        Ok(true)
+    }
+
+    /// What was found, unless it is another address's: what was to be deleted is gone where its id is
+    /// another object's by now, and what others may bear, too, is not what a create made.
+    pub(super) fn unless_taken(&mut self, id: StepId, found: Found) -> Result<Found, ApplyError> {
+        let Found::There(object) = &found else { return Ok(found) };
+        let Some(flight) = self.in_flight.get(&id) else { return Ok(found) };
+        let (started, snapshot) = (&flight.started, self.session.snapshot());
+        if is_given_again(snapshot, started, &flight.schema, object) {
+            return Ok(Found::Absent);
+        }
+        let owner = other_owner(snapshot, started, &object.id).cloned();
+        let Some(owner) = owner.filter(|_| started.makes_its_object()) else { return Ok(found) };
+        if !matches!(flight.schema.identity, Identity::OneTimeName { .. }) {
+            return Ok(Found::Absent);
+        }
+        let why = claimed(&owner, &object.id);
+        let is_free = self.make_room(&owner, &object.id.clone())?;
+        Ok(if is_free { found } else { Found::Unknown(why) })
+    }
+}
