@@ -333,12 +333,16 @@ async fn a_replace_lets_go_of_what_is_to_be_retained() {
     world.apply(&spec("eu")).await.unwrap();
     let expected = "replace disk.d [zone]
 update unit.u [disk_id]
-s0 = forget disk.d
-s1 = create disk.d after s0
-s2 = activate disk.d after s1
-s3 = update unit.u (unit-2) after s2
+s0 = create disk.d
+s1 = activate disk.d after s0
+s2 = forget disk.d after s1
+s3 = update unit.u (unit-2) after s1
 ";
     assert_eq!(world.plan_text(&spec("us")).await, expected);
+    // Until there is a new one, the old one is in service.
+    world.cloud.strike(0, Fault::Refused);
+    assert_eq!(world.apply(&spec("us")).await.unwrap().failures.len(), 1);
+    assert_eq!(world.plan_text(&spec("eu")).await, "");
     let report = world.apply(&spec("us")).await.unwrap();
     assert!(report.failures.is_empty(), "{report:?}");
     assert_eq!(world.cloud.names("disk"), ["d", "d"]);

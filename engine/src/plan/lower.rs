@@ -160,12 +160,13 @@ impl Lowering {
         }
     }
 
-    /// The old object is let go before there is a new one: nothing ever plans to delete it then.
+    /// The old object is put aside, and let go once there is a new one: until then it is in service, and
+    /// a create may be refused. What is left put aside of a block that retains is let go by a later plan.
     fn replace_retaining(&mut self, index: usize, draft: &Draft, found: &mut Diagnostics) -> Role {
+        let created = self.create(index, draft, true, found);
         let forgotten = self.push(index, Operation::Forget, None, draft.change.object.clone());
-        let created = self.create(index, draft, false, found);
-        if let Some(&first) = created.first() {
-            self.nodes[first].needs.insert(forgotten);
+        if let Some(&last) = created.last() {
+            self.nodes[forgotten].needs.insert(last);
         }
         Role {
             first_up: created.first().copied(),
@@ -173,7 +174,7 @@ impl Lowering {
             activation: created.get(1).copied(),
             deletes: None,
             release: Some(forgotten),
-            delete_first: true,
+            delete_first: false,
         }
     }
 
