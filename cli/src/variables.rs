@@ -3,7 +3,9 @@
 //! Whether the spec knows them, and whether they fit, is the engine's to say.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use engine::address::Name;
 use engine::digest::{Fingerprint, SealKey};
@@ -74,16 +76,36 @@ fn of_text(text: &str) -> Option<Value> {
     of_toml(table.into_iter().next()?.1, &"").ok()
 }
 
-fn read_file(path: &PathBuf) -> Result<Attributes, CommandError> {
+/// The text of a variables file; none where it is too large. What is no regular file, such as the
+/// pipe of a shell's `<(…)`, can be read only once, and some commands need it again.
+fn text_of(path: &Path) -> std::io::Result<Option<String>> {
+    static PIPED: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+    if std::fs::metadata(path)?.is_file() {
+        return read_bounded(path);
+    }
+    let mut piped = PIPED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(text) = piped.get(path) {
+        return Ok(Some(text.clone()));
+    }
+    let text = read_bounded(path)?;
+    piped.extend(text.clone().map(|text| (path.to_owned(), text)));
+    Ok(text)
+}
+
+fn read_bounded(path: &Path) -> std::io::Result<Option<String>> {
+    let mut text = String::new();
+    let read = std::fs::File::open(path)?.take(FILE_MAX + 1).read_to_string(&mut text)?;
+    Ok((read as u64 <= FILE_MAX).then_some(text))
+}
+
+fn read_file(path: &Path) -> Result<Attributes, CommandError> {
     let shown = path.display();
     let fail = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot read the variables file {shown}"), &error)
     };
-    let found = std::fs::metadata(path).map_err(fail)?;
-    if !found.is_file() || found.len() > FILE_MAX {
-        return Err(CommandError::new(format!("{shown} is not a file of at most 1 MiB")));
-    }
-    let text = std::fs::read_to_string(path).map_err(fail)?;
+    let text = text_of(path).map_err(fail)?.ok_or_else(|| {
+        CommandError::new(format!("{shown} is larger than 1 MiB, which no variables file is"))
+    })?;
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         // The message alone: the error's own text quotes the line, which may hold a secret.
         let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
@@ -157,6 +179,22 @@ mod tests {
         assert_eq!(given.len(), 1);
         let asked = asked.into_inner();
         assert!(!asked.is_empty() && asked.iter().all(|name| name.ends_with("ENV")), "{asked:?}");
+    }
+
+    #[test]
+    fn a_pipe_is_read_once_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("v");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let writing = pipe.clone();
+        let writer = std::thread::spawn(move || std::fs::write(writing, "env = \"piped\"\n"));
+        for _ in 0..2 {
+            assert_eq!(read_file(&pipe).unwrap()["env"], Value::string("piped"));
+        }
+        writer.join().unwrap().unwrap();
+        std::fs::write(dir.path().join("large"), vec![b'#'; 1024 * 1024 + 1]).unwrap();
+        let large = read_file(&dir.path().join("large")).unwrap_err();
+        assert!(large.message.contains("larger than 1 MiB"), "{}", large.message);
     }
 
     #[test]

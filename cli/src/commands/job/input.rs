@@ -9,8 +9,27 @@ use provider_serverless::jobs::{Refused, Submission};
 use crate::args::job::Input;
 use crate::error::CommandError;
 
-/// The most bytes that describe an object storage.
-const S3_CONFIG_MAX: usize = 1 << 20;
+/// What is said of an input that no service takes.
+const INPUT: TooLarge = TooLarge {
+    what: "the input",
+    max: RUN_BYTES_MAX,
+    help: "nothing was sent; larger inputs go by way of a network volume",
+};
+
+/// What is said of a description of an object storage that is none.
+const STORAGE: TooLarge = TooLarge {
+    what: "the object storage",
+    max: 1 << 20,
+    help: "nothing was sent; --s3-config names a file with accessId, accessSecret, bucketName and \
+           endpointUrl",
+};
+
+/// A text that has too many bytes.
+struct TooLarge {
+    what: &'static str,
+    max: usize,
+    help: &'static str,
+}
 
 /// Reads and checks what is to be submitted.
 pub(super) fn submission(
@@ -19,8 +38,8 @@ pub(super) fn submission(
     sync: bool,
 ) -> Result<Submission, CommandError> {
     let max = if sync { RUNSYNC_BYTES_MAX } else { RUN_BYTES_MAX };
-    let text = text(base, input, max)?;
-    let storage = input.s3_config.as_deref().map(|file| read(base, file, S3_CONFIG_MAX));
+    let text = text(base, input, &TooLarge { max, ..INPUT })?;
+    let storage = input.s3_config.as_deref().map(|file| read(base, file, &STORAGE));
     let storage = storage.transpose()?;
     let made = Submission::new(&text).and_then(|made| with_options(made, input));
     let made = match storage {
@@ -61,7 +80,7 @@ fn refused(reason: &Refused, sync: bool) -> CommandError {
     }
 }
 
-fn text(base: &Path, input: &Input, max: usize) -> Result<String, CommandError> {
+fn text(base: &Path, input: &Input, max: &TooLarge) -> Result<String, CommandError> {
     if let Some(file) = &input.file {
         return read(base, file, max);
     }
@@ -74,7 +93,7 @@ fn text(base: &Path, input: &Input, max: usize) -> Result<String, CommandError> 
     }
 }
 
-fn read(base: &Path, file: &Path, max: usize) -> Result<String, CommandError> {
+fn read(base: &Path, file: &Path, max: &TooLarge) -> Result<String, CommandError> {
     let path = base.join(file);
     let cannot = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot read {}", path.display()), &error)
@@ -84,21 +103,21 @@ fn read(base: &Path, file: &Path, max: usize) -> Result<String, CommandError> {
 }
 
 /// Reads a text without ever holding more than can be sent.
-fn bounded(from: impl Read, max: usize, name: &str) -> Result<String, CommandError> {
+fn bounded(from: impl Read, most: &TooLarge, name: &str) -> Result<String, CommandError> {
+    let TooLarge { what, max, help } = *most;
     let mut bytes = Vec::new();
-    let most = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
-    from.take(most)
+    from.take(u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(|error| CommandError::caused(format_args!("cannot read {name}"), &error))?;
     if bytes.len() > max {
         return Err(CommandError::new(format!(
-            "the input of {name} is larger than {} MB, which is what the service takes",
+            "{what} of {name} is larger than {} MB, which is the most that is taken",
             max >> 20
         ))
-        .help("nothing was sent; larger inputs go by way of a network volume"));
+        .help(help));
     }
     String::from_utf8(bytes)
-        .map_err(|_| CommandError::new(format!("the input of {name} is not UTF-8 text")))
+        .map_err(|_| CommandError::new(format!("{what} of {name} is not UTF-8 text")))
 }
 
 #[cfg(test)]
@@ -108,9 +127,13 @@ mod tests {
     #[test]
     fn what_is_too_large_is_not_even_read() {
         let endless = std::io::repeat(b' ');
-        let error = bounded(endless, 2 << 20, "stdin").unwrap_err();
+        let error = bounded(endless, &TooLarge { max: 2 << 20, ..INPUT }, "stdin").unwrap_err();
         assert!(error.message.contains("larger than 2 MB"), "{}", error.message);
-        assert_eq!(bounded(&b"{}"[..], 2, "stdin").unwrap(), "{}");
-        assert!(bounded(&b"\xff"[..], 2, "x").unwrap_err().message.contains("UTF-8"));
+        let error = bounded(std::io::repeat(b' '), &STORAGE, "s3.json").unwrap_err();
+        assert!(error.message.starts_with("the object storage of s3.json is larger than 1 MB"));
+        assert!(!error.help.unwrap().contains("network volume"));
+        let two = TooLarge { max: 2, ..INPUT };
+        assert_eq!(bounded(&b"{}"[..], &two, "stdin").unwrap(), "{}");
+        assert!(bounded(&b"\xff"[..], &two, "x").unwrap_err().message.contains("UTF-8"));
     }
 }
