@@ -386,7 +386,8 @@ fn lists_of_any_shape_are_handled_or_refused() {
         ),
         ("without an id", json!([{"name": "n"}]), 1),
         ("a number for an id", json!([{"id": {}, "name": "n"}]), 1),
-        ("a text for a size", json!([{"id": "a", "name": "n", "size": "much"}]), 1),
+        // It is a stranger's, which keeps nobody from planning.
+        ("a text for a size", json!([{"id": "a", "name": "n", "size": "much"}]), 0),
         ("no list", json!({"data": {}}), 1),
         ("null", json!(null), 1),
     ] {
