@@ -10,7 +10,7 @@ use engine::state::{Nonce, ObjectId, Snapshot};
 use engine::value::Value;
 use provider_port::{Error, Kind, Object};
 
-use crate::lookup::known;
+use crate::lookup::known_in_doubt;
 
 /// Another address than that of a call which stands for an object.
 pub(crate) fn other_owner<'a>(
@@ -66,20 +66,16 @@ fn shows_what_is_known(
     schema: &TypeSchema,
     object: &Object,
 ) -> bool {
-    let known = known(snapshot, started, schema);
+    let known = known_in_doubt(snapshot, started, schema);
     let name = schema.name_attribute.as_ref();
     name.is_some_and(|name| known.get(name) == object.attributes.get(name))
 }
 
 /// Whether a delete of an address's object is under way, or went out and was not seen to happen.
 pub(crate) fn is_going(snapshot: &Snapshot, owner: &Address, id: &ObjectId) -> bool {
-    let deletes = |pending: &Pending| {
-        let Started { address, object, .. } = &pending.started;
-        pending.started.ends_its_object() && address == owner && object.as_ref() == Some(id)
-    };
     let object = snapshot.entries.get(owner).and_then(|entry| entry.object(id));
     object.is_some_and(|object| object.delete_sent_ms.is_some())
-        || snapshot.pending.values().any(deletes)
+        || snapshot.pending.values().any(|pending| pending.started.ends(owner, id))
 }
 
 /// Why what bears a create's own name is not taken for what it made.

@@ -138,7 +138,11 @@ async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
 
 /// What is known of the call's object although its end is not: what the state says, but for what the
 /// call was to change and no answer shows. That is sent again rather than believed.
-pub(crate) fn known(snapshot: &Snapshot, started: &Started, schema: &TypeSchema) -> Attributes {
+pub(crate) fn known_in_doubt(
+    snapshot: &Snapshot,
+    started: &Started,
+    schema: &TypeSchema,
+) -> Attributes {
     let entry = snapshot.entries.get(&started.address);
     let object = started.object.as_ref().and_then(|id| entry?.object(id));
     let mut known = object

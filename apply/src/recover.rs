@@ -17,7 +17,7 @@ use futures_util::{StreamExt, stream};
 use provider_port::{Error, Kind, Provider};
 
 use crate::claims::{claimed, is_given_again, is_going, leave_out_claimed, other_owner};
-use crate::lookup::{Found, Wanted, account_of, known, look_up, seen, taken};
+use crate::lookup::{Found, Wanted, account_of, known_in_doubt, look_up, seen, taken};
 use crate::observe::observe;
 use crate::{Host, Providers};
 
@@ -28,7 +28,8 @@ const CALL_LASTS_MAX: Duration = Duration::from_hours(1);
 const AT_ONCE: usize = 64;
 
 /// Looks up every pending call of a snapshot, and returns the records that say what was found, in
-/// the order of the calls, but that what is gone comes first. The caller folds them, and appends them if it holds the lock.
+/// the order of the calls, but that what is gone comes first. The caller folds them, and appends
+/// them if it holds the lock.
 pub async fn recover(
     snapshot: &Snapshot,
     providers: &Providers,
@@ -138,7 +139,7 @@ async fn recover_one(
         Found::Absent if started.makes_its_object() => Resolution::Absent { at_ms: host.now_ms() },
         Found::Absent => Resolution::Gone,
         Found::There(object) => {
-            let known = known(snapshot, started, &schema);
+            let known = known_in_doubt(snapshot, started, &schema);
             Resolution::Found {
                 object: seen(&object, &known, &schema, started, &snapshot.seal_key),
             }

@@ -11,7 +11,7 @@ use provider_port::Provider;
 
 use crate::Providers;
 use crate::claims::{named_for, other_owner};
-use crate::lookup::{known, seen};
+use crate::lookup::{known_in_doubt, seen};
 
 /// A call in doubt that a person decides.
 #[derive(Clone, Copy)]
@@ -113,7 +113,7 @@ impl<'a> Doubt<'a> {
         {
             return Err(ResolveError::MadeFor(other.clone()));
         }
-        let known = known(snapshot, started, schema);
+        let known = known_in_doubt(snapshot, started, schema);
         let object = seen(&object, &known, schema, started, &snapshot.seal_key);
         Ok(self.record(Resolution::Found { object }))
     }

@@ -297,7 +297,7 @@ pub fn verify_secrets(
         let Some(datum) = variables.get(name) else {
             return Err(ApplyError::MissingSecret(format!(
                 "the plan needs the sensitive variable `{name}` again, which it does not hold: \
-                 give it with --var, --var-file or {}",
+                 give it with {} in the environment, or with --var-file FILE",
                 environment_name(name)
             )));
         };

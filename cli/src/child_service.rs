@@ -229,8 +229,8 @@ pub(crate) fn usual_port(data: &Path) -> u16 {
 pub(crate) fn remember_port(data: &Path, rest_url: &str) {
     let port = reqwest::Url::parse(rest_url).ok().and_then(|url| url.port());
     // To open a pipe is to wait for its other end.
-    let other = port_file(data).metadata().is_ok_and(|found| !found.is_file());
-    if let Some(port) = port.filter(|port| !other && *port != usual_port(data)) {
+    let is_no_file = port_file(data).metadata().is_ok_and(|found| !found.is_file());
+    if let Some(port) = port.filter(|port| !is_no_file && *port != usual_port(data)) {
         // Without it the next service is elsewhere, which is no reason to fail.
         drop(std::fs::write(port_file(data), port.to_string()));
     }

@@ -8,13 +8,14 @@
 //! `Value` implements no `Serialize`: what leaves the process goes through [`crate::stored`], which
 //! seals first. An object and a map are one variant, [`Value::Map`]; their types tell them apart.
 
+mod path;
+
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
+pub use self::path::{Path, Paths, Segment};
 use crate::address::Name;
 use crate::digest::Fingerprint;
 use crate::expression::Expr;
@@ -387,153 +388,6 @@ impl fmt::Debug for Value {
     }
 }
 
-/// One step into a value.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Segment {
-    /// Into a list or a set.
-    Index(usize),
-    /// Into a map or an object.
-    Key(Name),
-}
-
-impl From<usize> for Segment {
-    fn from(index: usize) -> Self {
-        Self::Index(index)
-    }
-}
-
-impl From<Name> for Segment {
-    fn from(name: Name) -> Self {
-        Self::Key(name)
-    }
-}
-
-/// A place inside a value; the root is the whole value.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Path(pub Vec<Segment>);
-
-impl Path {
-    /// The whole value.
-    pub fn root() -> Self {
-        Self::default()
-    }
-
-    /// The attribute `name` of an object.
-    pub fn attribute(name: impl Into<Name>) -> Self {
-        Self(vec![Segment::Key(name.into())])
-    }
-
-    /// This path, one step further.
-    #[must_use]
-    pub fn join(&self, segment: impl Into<Segment>) -> Self {
-        let mut path = self.clone();
-        path.0.push(segment.into());
-        path
-    }
-
-    /// Says whether `other` is this place or inside it.
-    pub fn covers(&self, other: &Path) -> bool {
-        other.0.starts_with(&self.0)
-    }
-}
-
-impl fmt::Display for Path {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, segment) in self.0.iter().enumerate() {
-            match segment {
-                Segment::Index(number) => write!(f, "[{number}]")?,
-                Segment::Key(key) if crate::address::is_name(key) => {
-                    write!(f, "{}{key}", if index == 0 { "" } else { "." })?;
-                }
-                Segment::Key(key) => {
-                    write!(f, "[{}]", serde_json::Value::String(key.to_string()))?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The sensitive places of a value, none inside another.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Paths(BTreeSet<Path>);
-
-impl Paths {
-    /// No place.
-    pub fn none() -> Self {
-        Self::default()
-    }
-
-    /// The whole value.
-    pub fn whole() -> Self {
-        Self(BTreeSet::from([Path::root()]))
-    }
-
-    /// Says whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Says whether the place, or one around it, is among them.
-    pub fn covers(&self, path: &Path) -> bool {
-        self.0.iter().any(|own| own.covers(path))
-    }
-
-    /// Says whether the place, one around it or one inside it is among them.
-    pub fn touches(&self, path: &Path) -> bool {
-        self.0.iter().any(|own| own.covers(path) || path.covers(own))
-    }
-
-    /// Adds a place.
-    pub fn insert(&mut self, path: Path) {
-        if !self.covers(&path) {
-            self.0.retain(|own| !path.covers(own));
-            self.0.insert(path);
-        }
-    }
-
-    /// Adds the places of `other`, each moved below `prefix`.
-    pub fn extend_below(&mut self, prefix: &Path, other: &Paths) {
-        for path in &other.0 {
-            let mut full = prefix.clone();
-            full.0.extend(path.0.iter().cloned());
-            self.insert(full);
-        }
-    }
-
-    /// The places inside the part at `segment`, seen from there.
-    #[must_use]
-    pub fn inside(&self, segment: &Segment) -> Paths {
-        let mut paths = Paths::none();
-        for path in &self.0 {
-            match path.0.split_first() {
-                None => return Paths::whole(),
-                Some((first, rest)) if first == segment => paths.insert(Path(rest.to_vec())),
-                Some(_) => {}
-            }
-        }
-        paths
-    }
-
-    /// The places, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Path> {
-        self.0.iter()
-    }
-}
-
-impl FromIterator<Path> for Paths {
-    fn from_iter<I: IntoIterator<Item = Path>>(paths: I) -> Self {
-        let mut set = Paths::none();
-        for path in paths {
-            set.insert(path);
-        }
-        set
-    }
-}
-
 /// A value and its sensitive places, which flow through every operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datum {
@@ -578,16 +432,5 @@ mod tests {
         assert_eq!(misfit.to_string(), "at [1]: expected integer, found string");
         assert_eq!(Value::Float(3.0).convert(&Type::Integer).unwrap(), Value::Integer(3));
         assert!(Value::Float(3.5).convert(&Type::Integer).is_err());
-    }
-
-    #[test]
-    fn paths_absorb_what_they_cover() {
-        let mut paths = Paths::none();
-        paths.insert(Path::attribute("a").join(0));
-        paths.insert(Path::attribute("a"));
-        assert_eq!(paths.iter().count(), 1);
-        assert!(paths.covers(&Path::attribute("a").join(7)));
-        assert!(!paths.covers(&Path::root()));
-        assert!(paths.touches(&Path::root()));
     }
 }

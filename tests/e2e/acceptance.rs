@@ -191,6 +191,12 @@ fn what_nobody_can_find_is_asked_for_and_blocks_only_itself() {
     let mutations = service.mutations().len();
     project.run(&["apply", "-y"]).expect(4);
     assert_eq!(service.mutations().len(), mutations, "nothing was sent again");
+    // Drift says so, too, and a saved plan goes with the doubts that it shows.
+    project.run(&["drift"]).expect(4);
+    project.write("plumb.toml", format!("{spec}[resource.value.more]\ninput = 2\n"));
+    project.run(&["plan", "--out", "saved"]).expect(4);
+    project.run(&["apply", "saved"]).expect(4);
+    assert!(project.run(&["state", "list"]).expect(0).stdout.contains("value.more"));
     // Two that it may be: nobody chooses for the user.
     let twin = json!({"name": "v", "size": 10, "dataCenterId": "EU-RO-1"});
     service.request("POST", "/networkvolumes", Some(&twin));

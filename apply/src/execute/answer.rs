@@ -10,16 +10,16 @@ use engine::event::Event;
 use engine::journal::{Outcome, ProgramKind, Record, Resolution};
 use engine::plan::StepId;
 use engine::plan::live::overlay;
-use engine::schema::{SeenIn, Sends};
+use engine::schema::Sends;
 use engine::stored::seal_attributes;
 use engine::value::Attributes;
 use provider_port::{Error, Kind, Reply};
 
-use super::shown::{Shown, shown};
+use super::shown::{Shown, is_hidden, shown};
 use super::{Answer, InFlight, Run, TRIES_MAX};
 use crate::ApplyError;
 use crate::claims::claimed;
-use crate::lookup::{Found, known, seen};
+use crate::lookup::{Found, known_in_doubt, seen};
 use crate::observe::sensitive;
 use crate::prepare;
 use crate::scheduler::Status;
@@ -67,7 +67,7 @@ impl Run<'_> {
     ) -> Result<(), ApplyError> {
         let Some(flight) = self.land(id) else { return Ok(()) };
         let seen = object.filter(|_| !flight.started.ends_its_object()).map(|object| {
-            let known = self.known(&flight);
+            let known = self.known_if_done(&flight);
             let key = &self.session.snapshot().seal_key;
             seen(object, &known, &flight.schema, &flight.started, key)
         });
@@ -79,10 +79,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What is known of an object before its answer: what the state has, and what was sent of the
-    /// attributes that the API never shows.
-    pub(super) fn known(&self, flight: &InFlight) -> Attributes {
-        let mut known = self.live(&flight.started, &flight.schema).unwrap_or_default();
+    /// What is known, beside its answer, of an object whose call did its work: what the state has, and
+    /// what was sent of the attributes that the API never shows.
+    fn known_if_done(&self, flight: &InFlight) -> Attributes {
+        let known = self.live(&flight.started, &flight.schema).unwrap_or_default();
         if flight.started.phase.kind == ProgramKind::Delete {
             return known;
         }
@@ -91,16 +91,14 @@ impl Run<'_> {
             .desired
             .iter()
             .filter(|(name, _)| {
-                let attribute = flight.schema.attributes.get(*name);
-                attribute.is_some_and(|attribute| attribute.seen_in == SeenIn::Never)
+                is_hidden(&flight.schema, name)
                     && sends.is_some_and(|sends: &Sends| sends.carries(name))
             })
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         let paths = sensitive(&flight.schema, &flight.started.sensitive);
         let key = &self.session.snapshot().seal_key;
-        known = overlay(&known, &seal_attributes(&hidden, &paths, key));
-        known
+        overlay(&known, &seal_attributes(&hidden, &paths, key))
     }
 
     pub(super) fn keep_clear(&mut self, flight: &InFlight, object: Option<&provider_port::Object>) {
@@ -188,7 +186,7 @@ impl Run<'_> {
         let Some(flight) = self.land(id) else { return Ok(()) };
         let resolution = match found {
             Found::There(object) => {
-                let known = self.known(&flight);
+                let known = self.known_if_done(&flight);
                 let key = &self.session.snapshot().seal_key;
                 let object = seen(&object, &known, &flight.schema, &flight.started, key);
                 Resolution::Found { object }
@@ -235,7 +233,7 @@ impl Run<'_> {
             Record::Finished { call, outcome: Outcome::NoEffect { reason } }
         } else {
             let snapshot = self.session.snapshot();
-            let known = known(snapshot, started, &flight.schema);
+            let known = known_in_doubt(snapshot, started, &flight.schema);
             let object = seen(object, &known, &flight.schema, started, &snapshot.seal_key);
             Record::Resolved { call, resolution: Resolution::Found { object } }
         })?;

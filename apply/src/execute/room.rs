@@ -36,11 +36,7 @@ impl Run<'_> {
         owner: &Address,
         object: &ObjectId,
     ) -> Result<bool, ApplyError> {
-        let deletes = |started: &Started| {
-            started.ends_its_object()
-                && started.address == *owner
-                && started.object.as_ref() == Some(object)
-        };
+        let deletes = |started: &Started| started.ends(owner, object);
         let mut flights = self.in_flight.iter();
         if let Some((step, _)) = flights.find(|(_, flight)| deletes(&flight.started)) {
             let step = *step;

@@ -35,6 +35,7 @@ pub(super) fn shown(
     if started.phase.kind == ProgramKind::Delete {
         return Shown::Nothing;
     }
+    // Both sides are in clear here, so no fingerprint is made of either: any key does.
     let key = SealKey::from_random([0; 32]);
     let shows = |name: &Name, wanted: &Value| {
         let live = object.attributes.get(name).unwrap_or(&Value::Null);
@@ -68,7 +69,8 @@ pub(super) fn unshown(
     carried.filter(|(name, wanted)| differs(name, wanted)).map(|(name, _)| name.clone()).collect()
 }
 
-fn is_hidden(schema: &TypeSchema, name: &Name) -> bool {
+/// Whether no answer shows an attribute.
+pub(super) fn is_hidden(schema: &TypeSchema, name: &Name) -> bool {
     schema.attributes.get(name).is_none_or(|attribute| attribute.seen_in == SeenIn::Never)
 }
 

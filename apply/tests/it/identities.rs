@@ -12,17 +12,9 @@ use crate::world::{DISK, World, converges, holder};
 
 const IMAGES: &str = "[resource.image.a]\nname = \"a\"\n[resource.image.b]\nname = \"b\"\n";
 
-/// A cloud that counts the objects of each type from one, with two images.
-async fn counting() -> World {
-    let world = World::new();
-    world.cloud.shared.lock().unwrap().counts_by_type = true;
-    world.apply(IMAGES).await.unwrap();
-    world
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_twin_is_found_whose_id_an_object_of_another_type_has() {
-    let world = counting().await;
+    let world = World::counting(IMAGES).await;
     let spec = format!("{IMAGES}{DISK}");
     world.cloud.strike(0, Fault::Doubled);
     world.apply(&spec).await.unwrap();
@@ -34,7 +26,7 @@ async fn a_twin_is_found_whose_id_an_object_of_another_type_has() {
 
 #[tokio::test(start_paused = true)]
 async fn an_object_is_adopted_whose_id_an_object_of_another_type_has() {
-    let world = counting().await;
+    let world = World::counting(IMAGES).await;
     let spec = format!("{IMAGES}{DISK}");
     world.apply(&spec).await.unwrap();
     world.cloud.strike(0, Fault::LostAfter);

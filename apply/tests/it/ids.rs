@@ -13,10 +13,7 @@ const NEXT: &str = "[resource.disk.e]\nname = \"e\"\nsize = 10\nzone = \"eu\"\n"
 
 /// One disk, whose id is the next one's if it goes first.
 async fn one_disk() -> World {
-    let world = World::new();
-    world.cloud.shared.lock().unwrap().counts_by_type = true;
-    world.apply(DISK).await.unwrap();
-    world
+    World::counting(DISK).await
 }
 
 #[tokio::test(start_paused = true)]

@@ -106,6 +106,14 @@ impl World {
     }
 
     /// The state, with the journal folded in.
+    /// A cloud that counts the objects of each type from one, with what a spec makes.
+    pub(crate) async fn counting(spec: &str) -> Self {
+        let world = Self::new();
+        world.cloud.shared.lock().unwrap().counts_by_type = true;
+        world.apply(spec).await.unwrap();
+        world
+    }
+
     pub(crate) async fn state(&self) -> Snapshot {
         fold(self.store.load().await.unwrap(), &self.host).unwrap().snapshot
     }

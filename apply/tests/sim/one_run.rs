@@ -47,6 +47,13 @@ pub(crate) struct Machine<'a> {
     pub(crate) bug: Option<Bug>,
 }
 
+impl Machine<'_> {
+    /// Who holds the lock while the runner does.
+    fn holder(&self) -> Holder {
+        Holder { run: format!("r{}", self.runner.number), ..Holder::default() }
+    }
+}
+
 impl Host for Machine<'_> {
     fn now_ms(&self) -> u64 {
         EPOCH_MS + lock(&self.runner.sky).now_ms()
@@ -198,9 +205,8 @@ impl Simulation {
         asked: Asked,
         (address, id): (&str, &ObjectId),
     ) -> Result<(), ApplyError> {
-        let holder = Holder { run: format!("r{}", host.runner.number), ..Holder::default() };
         let address = address.parse().unwrap();
-        let mut session = Session::open(store, &holder, asked.wait, host, None).await?;
+        let mut session = Session::open(store, &host.holder(), asked.wait, host, None).await?;
         self.recover(&mut session, request.providers, host).await?;
         let entry = session.snapshot().entries.get(&address);
         if entry.is_none_or(|entry| entry.current.is_none()) {
@@ -235,7 +241,6 @@ impl Simulation {
         host: &Machine<'_>,
         asked: Asked,
     ) -> Result<Result<(Session, Plan), String>, ApplyError> {
-        let holder = Holder { run: format!("r{}", host.runner.number), ..Holder::default() };
         let providers = request.providers;
         let saved = match asked.saved_for_ms {
             Some(ms) => {
@@ -249,7 +254,7 @@ impl Simulation {
         };
         let base = saved.as_ref().map(|plan| &plan.base);
         let origin = base.and_then(|base| Some((base.lineage.clone(), base.first_key.clone()?)));
-        let mut session = Session::open(store, &holder, asked.wait, host, origin).await?;
+        let mut session = Session::open(store, &host.holder(), asked.wait, host, origin).await?;
         self.recover(&mut session, providers, host).await?;
         let plan = if let Some(plan) = saved {
             let seen = observe(session.snapshot(), providers, &BTreeSet::new()).await?;

@@ -236,6 +236,11 @@ pub struct Started {
 }
 
 impl Started {
+    /// Says whether the call ends this object of an address.
+    pub fn ends(&self, address: &Address, object: &ObjectId) -> bool {
+        self.ends_its_object() && self.address == *address && self.object.as_ref() == Some(object)
+    }
+
     /// Says whether the call makes the object.
     pub fn makes_its_object(&self) -> bool {
         self.phase.makes()

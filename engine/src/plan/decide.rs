@@ -266,8 +266,8 @@ fn change(
         Arc::new(hide_partly_known(&sealed, &sensitive, case))
     };
     let retains = retains(case, verdict);
-    let is_kept = retains || case.live.is_some_and(|live| is_unfinished(case, live));
-    let loss = (replaces && !is_kept).then(|| loss(schema, &verdict.replacing)).flatten();
+    let is_harmless = retains || case.live.is_some_and(|live| is_unfinished(case, live));
+    let loss = (replaces && !is_harmless).then(|| loss(schema, &verdict.replacing)).flatten();
     let effects = match (retains, replaces) {
         (true, _) => vec!["the old object is let go and left alone".to_owned()],
         (false, true) => Vec::new(),

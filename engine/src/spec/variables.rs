@@ -70,7 +70,11 @@ impl Reader<'_> {
         let value = match given {
             Some(given) => self.given(given, &ty, sensitive),
             None if default.is_none() && !self.block.items.contains_key("default") => {
-                self.diagnostics.push(say::missing_variable(self.name, self.block.header));
+                self.diagnostics.push(say::missing_variable(
+                    self.name,
+                    sensitive,
+                    self.block.header,
+                ));
                 None
             }
             None => default,
@@ -179,7 +183,8 @@ impl Reader<'_> {
         {
             Ok(value) => Some(value),
             Err(reason) => {
-                let diagnostic = say::bad_given(self.name, ty, &reason, self.block.header);
+                let at = self.block.header;
+                let diagnostic = say::bad_given(self.name, (ty, sensitive), &reason, at);
                 self.diagnostics.push(diagnostic);
                 None
             }

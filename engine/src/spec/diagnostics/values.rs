@@ -21,14 +21,16 @@ pub fn unknown_variable<'a>(
         .help(did_you_mean(name, known))
 }
 
-/// A variable without a value.
-pub fn missing_variable(name: &str, at: Span) -> Diagnostic {
+/// A variable without a value. Where it is sensitive, no argument of a command is proposed: others on
+/// the machine can see those.
+pub fn missing_variable(name: &str, sensitive: bool, at: Span) -> Diagnostic {
     let environment = crate::spec::variables::environment_name(name);
+    let argument = if sensitive { String::new() } else { format!("--var {name}=VALUE, ") };
     Diagnostic::error("a variable has no value")
         .at(at)
         .label(format!("`{name}` has no default and none was given"))
         .help(format!(
-            "give it with --var {name}=VALUE, {environment}=VALUE in the environment, or --var-file FILE"
+            "give it with {argument}{environment}=VALUE in the environment, or --var-file FILE"
         ))
 }
 
@@ -68,9 +70,18 @@ pub fn misfit(reason: &str, at: Span) -> Diagnostic {
     Diagnostic::error("wrong type").at(at).label(reason)
 }
 
-/// A value given for a variable that does not fit its type.
-pub fn bad_given(name: &str, ty: &Type, reason: &str, at: Span) -> Diagnostic {
+/// A value given for a variable that does not fit its type. For a sensitive one no argument of a
+/// command is proposed, as in [`missing_variable`].
+pub fn bad_given(name: &str, (ty, sensitive): (&Type, bool), reason: &str, at: Span) -> Diagnostic {
+    let environment = crate::spec::variables::environment_name(name);
     let help = match ty {
+        Type::String if sensitive => {
+            format!("give text: {environment}=TEXT in the environment, or --var-file FILE")
+        }
+        ty if sensitive => format!(
+            "give the {ty} as TOML writes it: {environment}={} in the environment, or --var-file FILE",
+            example(ty)
+        ),
         Type::String => format!("give text: --var {name}=TEXT"),
         ty => format!("give the {ty} as TOML writes it, such as --var '{name}={}'", example(ty)),
     };

@@ -162,6 +162,27 @@ fn variables() {
     );
 }
 
+/// Others on the machine see the arguments of commands, so none is proposed for a secret.
+#[test]
+fn sensitive_variables() {
+    check_with(
+        &["hunters=[2]", "hunter={hunter2 = 1}"],
+        r#"[variable.hunter]
+        type = "list(string)"
+        sensitive = true
+        [variable.hunters]
+        type = "map(string)"
+        sensitive = true
+        [variable.missing]
+        type = "string"
+        sensitive = true
+        "#,
+        "plumb.toml:1:1 error: the value given for a variable does not fit [[variable.hunter]] `hunter` is declared as list(string): expected list(string), found map(integer) | give the list(string) as TOML writes it: PLUMB_VAR_HUNTER=[\"a\"] in the environment, or --var-file FILE
+         plumb.toml:4:9 error: the value given for a variable does not fit [[variable.hunters]] `hunters` is declared as map(string): expected map(string), found list(integer) | give the map(string) as TOML writes it: PLUMB_VAR_HUNTERS={ key = \"a\" } in the environment, or --var-file FILE
+         plumb.toml:7:9 error: a variable has no value [[variable.missing]] `missing` has no default and none was given | give it with PLUMB_VAR_MISSING=VALUE in the environment, or --var-file FILE",
+    );
+}
+
 #[test]
 fn a_sensitive_value_is_never_shown() {
     let spec = "[variable.key]\ntype = 'integer'\nsensitive = true\ndefault = 'hunter2'\nallowed = ['hunter3']\n\
