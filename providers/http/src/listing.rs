@@ -3,6 +3,8 @@
 //! One object of a stranger that does not fit the descriptor keeps nobody from looking at the others.
 //! What is ours is read by itself where a list does not show it, and that says what does not fit.
 
+use std::collections::BTreeSet;
+
 use engine::schema::Identity;
 use engine::state::ObjectId;
 use provider_port::Object;
@@ -36,6 +38,11 @@ impl Listing {
     pub(crate) fn trouble_of(&self, id: &ObjectId) -> Option<&Failure> {
         let unfit = self.unfit.iter().find(|unfit| unfit.id.as_ref() == Some(id));
         unfit.map(|unfit| &unfit.trouble)
+    }
+
+    /// The ids of what cannot be read.
+    pub(crate) fn unfit_ids(&self) -> BTreeSet<ObjectId> {
+        self.unfit.iter().filter_map(|unfit| unfit.id.clone()).collect()
     }
 
     /// Where nothing fits, and something shows no id, the descriptor is about another API.

@@ -52,7 +52,8 @@ impl<'a> Subject<'a> {
                 }
             }
         }
-        objects.retain(|id, _| listing.trouble_of(id).is_none());
+        let unfit = listing.unfit_ids();
+        objects.retain(|id, _| !unfit.contains(id));
         let objects = objects.into_iter();
         listing.objects = objects.map(|(id, attributes)| self.derived(id, attributes)).collect();
         listing.refuse_another_shape()?;
