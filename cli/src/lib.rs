@@ -25,6 +25,7 @@ mod providers;
 mod resolved;
 mod running;
 mod runtime;
+mod sending;
 mod shell;
 mod signals;
 mod spec_text;

@@ -1,6 +1,7 @@
 //! Checks: after an apply, and by `plumb check`, with real jobs.
 
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::harness::{Project, Service, data, ran, wait_for};
 
@@ -214,6 +215,28 @@ assert = "true"
     ran(&child.wait_with_output().unwrap()).expect(130);
     let health = project.run(&["job", "health", "endpoint.chat[eu]", "--json"]).expect(0).json();
     assert_eq!(health["jobs"]["inProgress"], 0, "{health}");
+}
+
+/// The bound of a job holds from its submission on.
+#[test]
+fn a_check_whose_job_is_not_taken_ends_in_time() {
+    let data = data();
+    let hang = ["--fault", "op=POST /run,nth=1,kind=hang"];
+    let throttled = ["--fault", "op=POST /run,nth=2,kind=status429:60"];
+    let service = Service::start(data.path(), &[hang, throttled].concat());
+    let checks = r#"
+[check.bounded]
+job = { endpoint = '${endpoint.chat["eu"].id}', input = {}, timeout = "1s" }
+assert = "true"
+"#;
+    let project = Project::with(&spec(checks), &service);
+    project.run(&["apply", "--yes", "--no-checks"]).expect(0);
+    for said in ["it may have done so", "did not take the job within 1.0 s"] {
+        let begin = Instant::now();
+        let checked = project.run(&["check"]).expect(1);
+        assert!(checked.stdout.contains(said), "{}{}", checked.stdout, checked.stderr);
+        assert!(begin.elapsed() < Duration::from_secs(8), "{said}");
+    }
 }
 
 #[test]

@@ -217,6 +217,21 @@ fn a_submission_ends_when_it_should_and_says_whether_there_may_be_a_job() {
 }
 
 #[test]
+fn a_queue_that_is_being_emptied_is_in_doubt_when_somebody_stops_it() {
+    let data = data();
+    let service = Service::start(data.path(), &["--fault", "op=POST /purge-queue,kind=hang"]);
+    let project = applied(&service);
+    let mut command = project.command(&["job", "purge", "endpoint.single"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    let interrupt = format!("kill -INT {}", child.id());
+    assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
+    let stopped = ran(&child.wait_with_output().unwrap()).expect(4).stderr;
+    assert!(stopped.contains("nobody knows whether jobs still wait"), "{stopped}");
+    assert!(stopped.contains("`plumb job health`"), "{stopped}");
+}
+
+#[test]
 fn what_no_service_takes_is_refused_without_sending() {
     let data = data();
     let service = Service::start(data.path(), &[]);

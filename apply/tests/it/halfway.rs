@@ -170,6 +170,29 @@ async fn what_has_its_name_is_retained() {
     assert_eq!(world.cloud.names("image"), ["i"]);
 }
 
+/// A name that is a secret tells as much, by its fingerprint: also one that somebody else gave.
+#[tokio::test(start_paused = true)]
+async fn what_has_its_secret_name_is_retained_and_what_has_not_is_deleted() {
+    let spec = format!(
+        "[variable.word]\ntype = \"string\"\nsensitive = true\n{}lifecycle = {{ retain = true }}\n",
+        IMAGE.replace("\"i\"", "\"n-${var.word}\"")
+    );
+    for named in [true, false] {
+        let mut world = World::new();
+        world.variables.insert("word".to_owned(), "hunter2".to_owned());
+        world.cloud.strike(1, Fault::Refused);
+        world.apply(&spec).await.unwrap();
+        if named {
+            let mut shared = world.cloud.shared.lock().unwrap();
+            let image = shared.objects.values_mut().next().unwrap();
+            image.insert("name".into(), Value::string("n-hunter2"));
+        }
+        world.destroy(&spec).await.unwrap();
+        let left: &[&str] = if named { &["n-hunter2"] } else { &[] };
+        assert_eq!(world.cloud.names("image"), left);
+    }
+}
+
 /// Nothing can be in a disk that nobody could mount under its name.
 #[tokio::test(start_paused = true)]
 async fn a_half_made_object_is_no_data_and_not_protected() {

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 use engine::address::Name;
 use engine::stored::{from_json, to_json};
 use engine::value::{Attributes, Datum, Value};
-use provider_serverless::jobs::{Endpoint, Job, Submission};
+use provider_serverless::jobs::{Endpoint, Job, Sending, Submission};
 use serde_json::value::RawValue;
 
 use super::{Fetched, TIMEOUT, World, fetched, stopped};
 use crate::args;
 use crate::error::CommandError;
-use crate::jobs::{self, Bounds, Ended, Telling};
+use crate::jobs::{self, Bounds, Early, Ended, Telling};
+use crate::sending::{self, Sent};
 
 /// A job as a check asks for it.
 struct Asked {
@@ -41,10 +42,15 @@ impl World<'_> {
         let bounds = Bounds { until, stop: self.stop.clone() };
         let api = jobs::api(self.configured)?;
         let progress = jobs::teller(self.output);
-        let endpoint = api.endpoint(&asked.endpoint, &progress);
-        let submitted = match endpoint.run(&asked.submission).await {
-            Ok(job) => job,
-            Err(error) => return Ok(Err(said(&error))),
+        let sending = Sending::default();
+        let endpoint = api.endpoint(&asked.endpoint, &progress).sending(&sending);
+        let call = endpoint.run(&asked.submission);
+        let submitted = match sending::within(call, &sending, &bounds, || ()).await {
+            Sent::Answered(Ok(job)) => job,
+            Sent::Answered(Err(error)) => return Ok(Err(said(&error))),
+            Sent::Not(Early::Stopped) | Sent::Perhaps(Early::Stopped) => return Err(stopped()),
+            Sent::Not(Early::TimeUp) => return Ok(Err(not_taken(asked.timeout))),
+            Sent::Perhaps(Early::TimeUp) => return Ok(Err(in_doubt(asked.timeout))),
         };
         let label = format!("check {}: ", render::safe::text(name));
         let mut telling = Telling::new(self.output, label, !asked.secret);
@@ -117,6 +123,17 @@ fn said(error: &provider_port::Error) -> String {
         Some(help) => format!("{error}; {help}"),
         None => error.to_string(),
     }
+}
+
+/// What to say where the service did not take the job in time, and does not get it.
+fn not_taken(timeout: Duration) -> String {
+    format!("the service did not take the job within {}", jobs::seconds(timeout))
+}
+
+/// What to say where nobody knows whether the service took the job.
+fn in_doubt(timeout: Duration) -> String {
+    let time = jobs::seconds(timeout);
+    format!("the service did not say within {time} that it took the job; it may have done so")
 }
 
 /// What to say of a job that did not end in time; it is not left behind.

@@ -158,7 +158,8 @@ fn retains(case: &Case<'_>, verdict: &Verdict) -> bool {
 }
 
 fn is_unfinished(case: &Case<'_>, live: &Live<'_>) -> bool {
-    halfway::is_unfinished(&live.object.progress, &live.attributes, &case.resource.schema)
+    let schema = &case.resource.schema;
+    halfway::is_unfinished(&live.object.progress, &live.attributes, (schema, case.key))
 }
 
 fn warn_unmanaged(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {

@@ -7,18 +7,26 @@ use std::borrow::Cow;
 use super::live::stored_attributes;
 use super::planner::Live;
 use crate::address::Name;
+use crate::digest::{Fingerprint, SealKey};
 use crate::schema::{Attribute, OnChange, Presence, TypeSchema};
 use crate::spec::ResourceConfig;
 use crate::state::Progress;
 use crate::value::{Attributes, Value};
 
 /// An earlier run created the object and did not finish: it still bears its one-time name, or
-/// nothing shows its name.
-pub(super) fn is_unfinished(progress: &Progress, live: &Attributes, schema: &TypeSchema) -> bool {
+/// nothing shows its name. A name that is a secret is known by its fingerprint under `key`.
+pub(super) fn is_unfinished(
+    progress: &Progress,
+    live: &Attributes,
+    (schema, key): (&TypeSchema, &SealKey),
+) -> bool {
     let Progress::Created { nonce, .. } = progress else { return false };
     let name = schema.name_attribute.as_ref();
     match name.and_then(|name| live.get(name)) {
         Some(Value::String(text)) => nonce.is_in(text),
+        Some(Value::Sealed(name)) => {
+            name.fingerprint == Fingerprint::of(&Value::String(nonce.0.clone()), key)
+        }
         _ => true,
     }
 }

@@ -191,7 +191,12 @@ impl Looked<'_, '_> {
     fn check(&self, draft: &Draft, is_imported: bool, found: &mut Notes) {
         // An import makes and ends nothing; one that would was refused.
         if !is_imported {
-            guards::check(self.resource, draft, self.flags, &mut found.diagnostics);
+            guards::check(
+                self.resource,
+                draft,
+                (self.flags, &self.planner.input.snapshot.seal_key),
+                &mut found.diagnostics,
+            );
         }
         if !is_imported || draft.change.action == Action::Import {
             names::check_strangers(self.planner.input, draft, found);

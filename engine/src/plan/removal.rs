@@ -113,7 +113,8 @@ fn end(
     (schema, reason): (&TypeSchema, Reason),
 ) {
     let config = planner.input.config.resources.get(&change.address.block);
-    let is_whole = !halfway::is_unfinished(&live.object.progress, &live.attributes, schema);
+    let key = &planner.input.snapshot.seal_key;
+    let is_whole = !halfway::is_unfinished(&live.object.progress, &live.attributes, (schema, key));
     if is_whole && farewell::retained(planner, &change.address, config) {
         (change.action, change.reason) = (Action::Forget, Reason::Retained);
         return;

@@ -1,5 +1,6 @@
 //! `plumb job`: the job API, for people and scripts. Each operation is a file.
 
+mod asking;
 mod cancel;
 mod health;
 mod input;
@@ -10,7 +11,6 @@ mod run;
 mod status;
 mod stream;
 mod submit;
-mod submitting;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use provider_serverless::jobs::Sending;
+
+use super::asking::PURGE;
 use crate::args::job::All;
 use crate::error::{CommandError, Status};
-use crate::jobs;
+use crate::jobs::{self, Bounds};
 use crate::output::Output;
 
 pub(super) async fn run(
@@ -13,9 +16,12 @@ pub(super) async fn run(
     args: &All,
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
-    let connected = jobs::connect(base, &args.target, output).await?;
-    let progress = jobs::teller(output);
-    let purged = connected.endpoint(&progress)?.purge().await.map_err(jobs::endpoint_failed)?;
+    let bounds = Bounds::new(None)?;
+    let connecting = jobs::connect(base, &args.target, output);
+    let connected = bounds.within(connecting, |early| PURGE.not_sent(early)).await?;
+    let (progress, sending) = (jobs::teller(output), Sending::default());
+    let endpoint = connected.endpoint(&progress)?.sending(&sending);
+    let purged = PURGE.answer(endpoint.purge(), &sending, (&bounds, output)).await?;
     output.data(&if args.json {
         render::json::line(&purged)
     } else {

@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use provider_serverless::jobs::Sending;
+
+use super::asking::RETRY;
 use super::reference;
 use crate::args::job::One;
 use crate::error::{CommandError, Status};
-use crate::jobs;
+use crate::jobs::{self, Bounds};
 use crate::output::Output;
 
 pub(super) async fn run(
@@ -14,9 +17,12 @@ pub(super) async fn run(
     args: &One,
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
-    let connected = jobs::connect(base, &args.target, output).await?;
-    let progress = jobs::teller(output);
-    let job = connected.endpoint(&progress)?.retry(&args.job).await.map_err(jobs::failed)?;
+    let bounds = Bounds::new(None)?;
+    let connecting = jobs::connect(base, &args.target, output);
+    let connected = bounds.within(connecting, |early| RETRY.not_sent(early)).await?;
+    let (progress, sending) = (jobs::teller(output), Sending::default());
+    let endpoint = connected.endpoint(&progress)?.sending(&sending);
+    let job = RETRY.answer(endpoint.retry(&args.job), &sending, (&bounds, output)).await?;
     output.data(&reference(&job, args.json));
     Ok(Status::Done)
 }

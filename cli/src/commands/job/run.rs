@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use provider_serverless::jobs::{Endpoint, Job, Sending, Wait};
 
-use super::{failure, input, status_of, submitting};
+use super::asking::SUBMIT;
+use super::{failure, input, status_of};
 use crate::args::job::Run;
 use crate::error::{CommandError, Status};
 use crate::jobs::{self, Bounds, Connected, Ended, Telling};
@@ -23,7 +24,7 @@ pub(super) async fn run(
     let submission = input::submission(base, &args.submit.input, args.sync)?;
     let bounds = Bounds::new(args.timeout)?;
     let connecting = jobs::connect(base, &args.submit.target, output);
-    let connected = bounds.within(connecting, submitting::not_submitted).await?;
+    let connected = bounds.within(connecting, |early| SUBMIT.not_sent(early)).await?;
     let (progress, sending) = (jobs::teller(output), Sending::default());
     let endpoint = connected.endpoint(&progress)?.sending(&sending);
     let call = async {
@@ -33,7 +34,7 @@ pub(super) async fn run(
             endpoint.run(&submission).await
         }
     };
-    let job = submitting::answer(call, &sending, &bounds, output).await?;
+    let job = SUBMIT.answer(call, &sending, (&bounds, output)).await?;
     let waiting = Waiting { connected: &connected, bounds, json: args.submit.json };
     waiting.finish(&endpoint, job, output).await
 }

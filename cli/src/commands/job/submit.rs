@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use provider_serverless::jobs::Sending;
 
-use super::{input, leading, reference, submitting};
+use super::asking::SUBMIT;
+use super::{input, leading, reference};
 use crate::args::job::Submit;
 use crate::error::{CommandError, Status};
 use crate::jobs::{self, Bounds};
@@ -19,10 +20,10 @@ pub(super) async fn run(
     let submission = input::submission(base, &args.input, false)?;
     let bounds = Bounds::new(None)?;
     let connecting = jobs::connect(base, &args.target, output);
-    let connected = bounds.within(connecting, submitting::not_submitted).await?;
+    let connected = bounds.within(connecting, |early| SUBMIT.not_sent(early)).await?;
     let (progress, sending) = (jobs::teller(output), Sending::default());
     let endpoint = connected.endpoint(&progress)?.sending(&sending);
-    let job = submitting::answer(endpoint.run(&submission), &sending, &bounds, output).await?;
+    let job = SUBMIT.answer(endpoint.run(&submission), &sending, (&bounds, output)).await?;
     if args.json {
         output.data(&reference(&job, true));
     } else {

@@ -1,11 +1,12 @@
-//! Whether a submission may be with the service: for whoever gives it up before it is answered.
+//! Whether a request that changes something may be with the service: for whoever gives it up before
+//! it is answered.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use provider_port::{Error, Kind, Leave};
 
-/// What is known of a submission while it is not answered.
+/// What is known of a request while it is not answered.
 #[derive(Debug, Default)]
 pub struct Sending {
     out: AtomicBool,
@@ -13,7 +14,7 @@ pub struct Sending {
 }
 
 impl Sending {
-    /// Whether the service may have the submission. Not so before it is sent, nor in the pause after
+    /// Whether the service may have the request. Not so before it is sent, nor in the pause after
     /// the service refused it for a while.
     pub fn is_out(&self) -> bool {
         self.out.load(Ordering::SeqCst)

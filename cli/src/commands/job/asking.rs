@@ -1,0 +1,102 @@
+//! Requests to the job API that change something, and what to say of one that is given up before it
+//! is answered.
+
+use provider_port::{Error, Kind};
+use provider_serverless::jobs::Sending;
+
+use crate::error::{CommandError, Status};
+use crate::jobs::{self, Bounds, Early};
+use crate::output::Output;
+use crate::sending::{self, GRACE, Sent};
+
+/// A request, in the words that people are told of it.
+pub(super) struct Request {
+    /// That it is made: `the job was submitted`.
+    done: &'static str,
+    /// That it is being made: `the job is being submitted`.
+    doing: [&'static str; 2],
+    /// What nobody knows while there is no answer.
+    unknown: &'static str,
+    /// How to find out.
+    look: &'static str,
+    /// What an error about it means.
+    failed: fn(Error) -> CommandError,
+}
+
+/// `POST /run` and `POST /runsync`.
+pub(super) const SUBMIT: Request = Request {
+    done: "the job was submitted",
+    doing: ["the job", "being submitted"],
+    unknown: "there is one",
+    look: "look before you submit it again: `plumb job health` shows how many jobs there are, by \
+           what they do",
+    failed: jobs::endpoint_failed,
+};
+
+/// `POST /retry`.
+pub(super) const RETRY: Request = Request {
+    done: "the job was put into the queue again",
+    doing: ["the job", "being put into the queue again"],
+    unknown: "it waits again",
+    look: "`plumb job status` shows it",
+    failed: jobs::failed,
+};
+
+/// `POST /purge-queue`.
+pub(super) const PURGE: Request = Request {
+    done: "the queue was emptied",
+    doing: ["the queue", "being emptied"],
+    unknown: "jobs still wait",
+    look: "`plumb job health` shows how many do",
+    failed: jobs::endpoint_failed,
+};
+
+impl Request {
+    /// Makes the `call`, within the bounds of its command.
+    pub(super) async fn answer<T>(
+        &self,
+        call: impl Future<Output = Result<T, Error>>,
+        sending: &Sending,
+        (bounds, output): (&Bounds, &Output),
+    ) -> Result<T, CommandError> {
+        let [what, doing] = self.doing;
+        let waits = || {
+            let most = jobs::seconds(GRACE);
+            output.talk(&format!("{what} is {doing}: waiting for the answer, {most} at most\n"));
+        };
+        match sending::within(call, sending, bounds, waits).await {
+            Sent::Answered(answer) => answer.map_err(|error| self.failed(error)),
+            Sent::Not(early) => Err(self.not_sent(early)),
+            Sent::Perhaps(early) => Err(self.in_doubt(early)),
+        }
+    }
+
+    /// A command that ended before the service could have the request.
+    pub(super) fn not_sent(&self, early: Early) -> CommandError {
+        let done = self.done;
+        match early {
+            Early::Stopped => {
+                CommandError::new(format!("stopped before {done}")).status(Status::Cancelled)
+            }
+            Early::TimeUp => CommandError::new(format!("the time was up before {done}")).help(
+                "nothing was sent; a longer --timeout gives the service more time to take it",
+            ),
+        }
+    }
+
+    fn in_doubt(&self, early: Early) -> CommandError {
+        let why = match early {
+            Early::Stopped => "stopped",
+            Early::TimeUp => "the time was up",
+        };
+        let ([what, doing], unknown) = (self.doing, self.unknown);
+        let message = format!("{why} while {what} was {doing}, so nobody knows whether {unknown}");
+        CommandError::new(message).status(Status::InDoubt).help(self.look)
+    }
+
+    fn failed(&self, error: Error) -> CommandError {
+        let in_doubt = error.kind == Kind::InDoubt;
+        let failed = (self.failed)(error);
+        if in_doubt { failed.status(Status::InDoubt) } else { failed }
+    }
+}
