@@ -5,6 +5,7 @@
 //! place of the workspace that prints, and this file ends the process; only a second request to stop
 //! ends it elsewhere ([`signals`]).
 
+mod answer;
 mod args;
 mod checks;
 mod child_service;
@@ -40,6 +41,9 @@ use std::sync::Arc;
 
 use clap::Parser as _;
 
+use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
+
+use crate::answer::Answer;
 use crate::args::Cli;
 use crate::error::Status;
 use crate::output::Output;
@@ -70,6 +74,9 @@ fn run(cli: &Cli) -> Status {
     let output = Arc::new(Output::new(cli.color, cli.quiet, cli.verbose));
     let result = commands::run(cli, &output);
     let status = result.unwrap_or_else(|error| {
+        if let Some(answer) = Answer::of(&cli.command) {
+            output.refuse(answer, &planning::as_diagnostics(&error), &Sources::default());
+        }
         output.error(&error);
         error.status
     });
@@ -89,8 +96,9 @@ fn usage(error: &clap::Error) -> Status {
     let output = Output::new(args::Color::Auto, false, 0);
     let text = error.render();
     if error.use_stderr() {
-        if args::wants_plan_json(std::env::args_os()) {
-            commands::plan::print_refusal(&output, first_sentence(&text.to_string()));
+        if let Some(answer) = Answer::typed(std::env::args_os()) {
+            let why = Diagnostic::error(first_sentence(&text.to_string()));
+            output.refuse(answer, &Diagnostics::from_iter([why]), &Sources::default());
         }
         output.usage(&text);
         return Status::Failed;

@@ -16,6 +16,7 @@ use engine::diagnostics::{Diagnostics, Sources};
 use render::Colour;
 use render::paint::{Label, paint};
 
+use crate::answer::Answer;
 use crate::args::Color;
 use crate::error::CommandError;
 
@@ -33,6 +34,8 @@ pub(crate) struct Output {
     under_way: Mutex<BTreeSet<String>>,
     /// Whether stdout can take no more.
     closed: AtomicBool,
+    /// Whether what was asked for was printed.
+    answered: AtomicBool,
     /// Whether data was lost that somebody waits for.
     lost: AtomicBool,
 }
@@ -61,6 +64,7 @@ impl Output {
             verbose: verbose > 0,
             under_way: Mutex::default(),
             closed: AtomicBool::new(false),
+            answered: AtomicBool::new(false),
             lost: AtomicBool::new(false),
         }
     }
@@ -92,6 +96,19 @@ impl Output {
                 self.lost.store(true, Ordering::Relaxed);
                 self.error(&CommandError::new(format!("cannot write to stdout: {error}")));
             }
+        }
+    }
+
+    /// Writes what was asked for to stdout: a program that waits for it needs no word of a refusal.
+    pub(crate) fn answer(&self, text: &str) {
+        self.answered.store(true, Ordering::Relaxed);
+        self.data(text);
+    }
+
+    /// Writes why there is no answer to stdout, in its format, unless there was one.
+    pub(crate) fn refuse(&self, answer: Answer, why: &Diagnostics, sources: &Sources) {
+        if !self.answered.load(Ordering::Relaxed) {
+            self.answer(&answer.refused(why, sources));
         }
     }
 

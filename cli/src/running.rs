@@ -17,6 +17,7 @@ use render::events::{Progress, json_line};
 use render::shown::Shown;
 use render::view::PlanView;
 
+use crate::answer;
 use crate::checks::{self, Outcome};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
@@ -76,8 +77,7 @@ impl Teller {
     /// Tells the plan that is about to run.
     pub(crate) fn plan(&self, view: &PlanView<'_>) {
         if self.json {
-            let line = serde_json::json!({"event": "planned", "plan": view});
-            self.output.data(&render::json::line(&line));
+            self.output.answer(&answer::planned(view));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::diagnostics::DiagnosticView;
 use crate::json;
 use crate::paint::{Colour, Label, Page};
 use crate::terminal;
@@ -14,24 +15,31 @@ pub const DRIFT_FORMAT: &str = "plumb-drift/1";
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DriftReport<'a> {
     format: &'static str,
-    /// The objects that changed.
-    drift: &'a [DriftView],
+    /// The objects that changed; none where they could not be looked at.
+    drift: Option<&'a [DriftView]>,
+    /// What is wrong or worth knowing.
+    diagnostics: Vec<DiagnosticView>,
 }
 
 impl<'a> DriftReport<'a> {
     /// The report on a plan's drift.
-    pub fn new(drift: &'a [DriftView]) -> Self {
-        Self { format: DRIFT_FORMAT, drift }
+    pub fn new(drift: &'a [DriftView], diagnostics: Vec<DiagnosticView>) -> Self {
+        Self { format: DRIFT_FORMAT, drift: Some(drift), diagnostics }
     }
 
-    /// As text.
+    /// The report where nothing could be looked at. That nothing changed it does not say.
+    pub fn refused(diagnostics: Vec<DiagnosticView>) -> Self {
+        Self { format: DRIFT_FORMAT, drift: None, diagnostics }
+    }
+
+    /// As text, without the diagnostics, which are talk.
     pub fn text(&self, colour: Colour) -> String {
+        let Some(drift) = self.drift else { return String::new() };
         let mut page = Page::new();
-        terminal::drift(&mut page, self.drift);
-        let (objects, verb) =
-            if self.drift.len() == 1 { ("object", "is") } else { ("objects", "are") };
+        terminal::drift(&mut page, drift);
+        let (objects, verb) = if drift.len() == 1 { ("object", "is") } else { ("objects", "are") };
         page.heading(
-            match self.drift.len() {
+            match drift.len() {
                 0 => "Nothing changed outside.".to_owned(),
                 count => format!("{count} {objects} {verb} out of plumb."),
             },
@@ -52,9 +60,12 @@ mod tests {
 
     #[test]
     fn drift_as_text() {
-        assert_eq!(DriftReport::new(&[]).text(Colour::Off), "Nothing changed outside.\n");
+        assert_eq!(
+            DriftReport::new(&[], Vec::new()).text(Colour::Off),
+            "Nothing changed outside.\n"
+        );
         let view = crate::terminal::tests::view();
-        insta::assert_snapshot!(DriftReport::new(&view.drift).text(Colour::Off), @r#"
+        insta::assert_snapshot!(DriftReport::new(&view.drift, Vec::new()).text(Colour::Off), @r#"
         Changed outside since the last run:
           ~ disk.eu changed
                 name  "n" → "m"

@@ -366,6 +366,8 @@ fn what_is_gone_at_once_is_named_and_the_rest_can_be_chosen() {
     assert_eq!(named.filter(|found| found["address"].is_string()).count(), 25, "{json}");
     let drift = project.run(&["drift", "--json"]).expect(4).json();
     assert_eq!(drift["drift"].as_array().unwrap().len(), 25, "{drift}");
+    let named = drift["diagnostics"].as_array().unwrap().iter();
+    assert_eq!(named.filter(|found| found["address"].is_string()).count(), 25, "{drift}");
     project.run(&["drift", "--target", "template.t"]).expect(0);
     project.run(&["plan", "--target", "template.t", "--out", "p.json"]).expect(0);
     project.run(&["apply", "p.json"]).expect(0);

@@ -106,6 +106,43 @@ fn json_says_what_is_wrong_too() {
 }
 
 #[test]
+fn json_is_printed_on_every_exit() {
+    let commands: [(&[&str], &str); 6] = [
+        (&["plan", "--json"], "/diagnostics"),
+        (&["apply", "--yes", "--json"], "/plan/diagnostics"),
+        (&["destroy", "--yes", "--json"], "/plan/diagnostics"),
+        (&["drift", "--json"], "/diagnostics"),
+        (&["check", "--json"], "/diagnostics"),
+        (&["validate", "--json"], "/diagnostics"),
+    ];
+    let says = |project: &Project, extra: &[&str], code: i32, word: &str| {
+        for (command, place) in commands {
+            if code == 8 && command[0] == "validate" {
+                continue;
+            }
+            let ran = project.run(&[command, extra].concat()).expect(code);
+            let json = ran.json();
+            let why = json.pointer(place).unwrap_or_else(|| panic!("{command:?}: {json}"));
+            assert!(why[0].to_string().contains(word), "{command:?}: {json}");
+        }
+    };
+    let project = Project::new("[resource.value.a]\ninput = 1\n");
+    project.run(&["apply", "-y"]).expect(0);
+    says(&project, &["--nonsense"], 1, "--nonsense");
+    says(&project, &["--var-file", "none.toml"], 1, "none.toml");
+    says(&project, &["nowhere"], 1, "nowhere");
+    let unasked = project.run(&["apply", "--json"]).expect(1).json();
+    assert_eq!(
+        (&unasked["event"], &unasked["plan"]["complete"]),
+        (&"planned".into(), &false.into())
+    );
+    project.write(".plumb/state.json", "garbage");
+    says(&project, &[], 8, "state.json");
+    let project = Project::new("[resource.value.a]\ninpt = 1\n");
+    says(&project, &[], 1, "unknown attribute");
+}
+
+#[test]
 fn every_mistake_in_one_go() {
     let spec = r#"
 [resource.network_volume.a]

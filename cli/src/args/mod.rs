@@ -7,7 +7,6 @@ mod serve;
 mod shared;
 mod state;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -179,15 +178,6 @@ pub(crate) struct Schema {
     pub(crate) form: Form,
 }
 
-/// Says whether arguments that could not be read ask for a plan as JSON: then a JSON object must
-/// be printed even so.
-pub(crate) fn wants_plan_json(args: impl Iterator<Item = OsString>) -> bool {
-    let args: Vec<OsString> = args.skip(1).collect();
-    let json = args.iter().any(|arg| arg == "--json" || arg == "--format=json")
-        || args.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json");
-    json && args.iter().any(|arg| arg == "plan")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,14 +197,5 @@ mod tests {
             assert!(help.contains("Examples:\n  plumb "), "{}", command.get_name());
             open.extend(command.get_subcommands().cloned());
         }
-    }
-
-    #[test]
-    fn a_plan_as_json_is_recognised_in_wrong_arguments() {
-        let wants = |text: &str| wants_plan_json(text.split(' ').map(OsString::from));
-        assert!(wants("plumb plan --json --nonsense"));
-        assert!(wants("plumb -C x plan --format json --nonsense"));
-        assert!(!wants("plumb plan --nonsense"));
-        assert!(!wants("plumb drift --json --nonsense"));
     }
 }

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use engine::diagnostics::{Diagnostics, Sources};
 use serde_json::json;
 
+use crate::answer::Answer;
 use crate::args::Check;
 use crate::checks::{self, Outcome, Turns, World};
 use crate::error::{CommandError, Status};
@@ -30,8 +32,7 @@ async fn check(
     let folded = stop.unless(stored::load(folder)).await?;
     let mut resolved = resolved::read(folder, base, &args.variables, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
-        output.diagnostics(&resolved.diagnostics, &resolved.sources);
-        return Ok(Status::Failed);
+        return Ok(refuse(&resolved.diagnostics, &resolved.sources, args.json, output));
     }
     if resolved.config.checks.is_empty() {
         output.talk("the spec has no checks\n");
@@ -42,8 +43,7 @@ async fn check(
     }
     let configured = stop.unless(resolved.connect(folder, output)).await?;
     if configured.missing.has_errors() {
-        output.diagnostics(&configured.missing, &resolved.sources);
-        return Ok(Status::Failed);
+        return Ok(refuse(&configured.missing, &resolved.sources, args.json, output));
     }
     let world = World {
         config: &resolved.config,
@@ -64,16 +64,26 @@ async fn check(
     Ok(checks::status(&outcomes))
 }
 
+/// Says why no check can be made.
+fn refuse(why: &Diagnostics, sources: &Sources, json: bool, output: &Output) -> Status {
+    output.diagnostics(why, sources);
+    if json {
+        output.refuse(Answer::Checks, why, sources);
+    }
+    Status::Failed
+}
+
 /// Shows how it went, all together.
 fn show(outcomes: &[Outcome], json: bool, output: &Output) {
     if !json {
         return output.talk(&checks::summary(outcomes));
     }
     let passed = outcomes.iter().filter(|outcome| outcome.passed).count();
-    output.data(&render::json::pretty(&json!({
+    output.answer(&render::json::pretty(&json!({
         "format": "plumb-checks/1",
         "passed": passed,
         "failed": outcomes.len() - passed,
         "checks": outcomes,
+        "diagnostics": [],
     })));
 }

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use render::diagnostics::DiagnosticView;
 use render::drift::DriftReport;
 
 use super::plan;
+use crate::answer::Answer;
 use crate::args::Drift;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
@@ -23,12 +25,19 @@ pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Sta
     })?;
     output.diagnostics(&made.diagnostics, &made.sources);
     if made.plan.is_none() {
+        if args.form.is_json() {
+            output.refuse(Answer::Drift, &made.diagnostics, &made.sources);
+        }
         return Ok(Status::Failed);
     }
     let view = made.view();
-    let report = DriftReport::new(&view.drift);
+    let mut found = view.diagnostics.clone();
+    if let Some(question) = &question {
+        found.extend(DiagnosticView::all(&planning::as_diagnostics(question), &made.sources));
+    }
+    let report = DriftReport::new(&view.drift, found);
     let text = if args.form.is_json() { report.json() } else { report.text(output.colour()) };
-    output.data(&text);
+    output.answer(&text);
     if let Some(question) = question {
         return Err(question);
     }

@@ -8,7 +8,7 @@ mod import;
 mod init;
 mod job;
 mod output;
-pub(crate) mod plan;
+mod plan;
 mod plan_file;
 mod plan_origin;
 mod resolve;

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use render::view::PlanView;
 
 use super::{plan_file, plan_origin};
@@ -16,12 +15,7 @@ use crate::runtime;
 use crate::stopping::Stopping;
 
 pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Status, CommandError> {
-    let made = make(base, args, output).and_then(|made| keep(base, args, made));
-    if let (Err(error), PlanFormat::Json) = (&made, args.form.format()) {
-        let diagnostics = planning::as_diagnostics(error);
-        output.data(&render::json::pretty(&PlanView::refused(&Sources::default(), &diagnostics)));
-    }
-    let made = made?;
+    let made = keep(base, args, make(base, args, output)?)?;
     print(&made, args.form.format(), args.form.steps || output.verbose(), output);
     let status = status(&made, args.detailed_exitcode);
     // The process ends here: taking a large plan apart would only take time.
@@ -68,7 +62,7 @@ pub(super) fn print(made: &Made, format: PlanFormat, steps: bool, output: &Outpu
 /// Writes a plan's view to stdout in a format.
 pub(super) fn data(view: &PlanView<'_>, format: PlanFormat, steps: bool, output: &Output) {
     match format {
-        PlanFormat::Json => output.data(&render::json::pretty(view)),
+        PlanFormat::Json => output.answer(&render::json::pretty(view)),
         PlanFormat::Markdown => output.data(&render::markdown::plan(view)),
         PlanFormat::Text => {
             let options = render::terminal::Options { colour: output.colour(), steps };
@@ -88,10 +82,4 @@ pub(super) fn status(made: &Made, detailed: bool) -> Status {
     let changes = detailed && (is_running || !plan.is_empty());
     let changes = if changes { Status::Changes } else { Status::Done };
     doubt.or(changes)
-}
-
-/// Prints the object that stands for a plan that could not be made.
-pub(crate) fn print_refusal(output: &Output, why: String) {
-    let diagnostics = Diagnostics::from_iter([Diagnostic::error(why)]);
-    output.data(&render::json::pretty(&PlanView::refused(&Sources::default(), &diagnostics)));
 }

@@ -22,8 +22,9 @@ pub(crate) fn run(base: &Path, args: &Validate, output: &Output) -> Result<Statu
     let valid = !diagnostics.has_errors();
     if args.json {
         let all = DiagnosticView::all(&diagnostics, &sources);
-        output
-            .data(&render::json::pretty(&serde_json::json!({"valid": valid, "diagnostics": all})));
+        output.answer(&render::json::pretty(
+            &serde_json::json!({"valid": valid, "diagnostics": all}),
+        ));
     } else {
         output.diagnostics(&diagnostics, &sources);
         if valid {
