@@ -13,12 +13,16 @@ use tokio::task::JoinSet;
 use crate::app::App;
 use crate::clock::now_ms;
 use crate::problem::Problem;
+use crate::store::Tx;
 
 /// How often a webhook is tried altogether.
 const TRIES: i64 = 3;
 
 /// How many webhooks are under way at once, so that slow receivers hold up nothing else.
 const AT_ONCE: i64 = 64;
+
+/// How long to wait for a store that takes nothing before it is tried again.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The name under which the real service calls.
 const AGENT: &str = "Go-http-client/2.0";
@@ -91,26 +95,50 @@ async fn deliver(app: Arc<App>, client: Client, due: Due) -> i64 {
     let request =
         client.post(&due.url).header("content-type", "application/json").body(due.body).send();
     let accepted = request.await.is_ok_and(|answer| answer.status().is_success());
-    let (seq, tries) = (due.seq, due.tries + 1);
-    let again_at = now_ms()
-        + i64::try_from(app.options.timing.webhook_delay.as_millis()).unwrap_or(i64::MAX / 2);
+    let tries = due.tries + 1;
     let over = accepted || tries >= TRIES;
-    let write = move |tx: &crate::store::Tx<'_>| {
-        if over {
-            tx.conn.prepare_cached("delete from webhooks where seq = ?1")?.execute([seq])?;
-        } else {
-            let sql = "update webhooks set tries = ?2, due_at = ?3 where seq = ?1";
-            tx.conn.prepare_cached(sql)?.execute(params![seq, tries, again_at])?;
-        }
-        Ok(())
-    };
-    // If this fails the webhook is sent once more later: better twice than never.
-    drop(app.store.write(write).await);
     let what = match (accepted, over) {
         (true, _) => "delivered",
         (false, true) => "given up",
         (false, false) => "refused, to be tried again",
     };
     app.say(&format!("webhook of job {} {what}", due.job));
+    let delay = i64::try_from(app.options.timing.webhook_delay.as_millis());
+    let again_at = now_ms() + delay.unwrap_or(i64::MAX / 2);
+    note(&app, Tried { seq: due.seq, tries, again_at: (!over).then_some(again_at) }).await;
     due.seq
+}
+
+/// What came of a try.
+#[derive(Clone, Copy)]
+struct Tried {
+    seq: i64,
+    tries: i64,
+    /// When the next one is due; none where there is to be none.
+    again_at: Option<i64>,
+}
+
+impl Tried {
+    fn write(self, tx: &Tx<'_>) -> Result<(), Problem> {
+        let Self { seq, tries, again_at } = self;
+        match again_at {
+            None => {
+                tx.conn.prepare_cached("delete from webhooks where seq = ?1")?.execute([seq])?
+            }
+            Some(at) => {
+                let sql = "update webhooks set tries = ?2, due_at = ?3 where seq = ?1";
+                tx.conn.prepare_cached(sql)?.execute(params![seq, tries, at])?
+            }
+        };
+        Ok(())
+    }
+}
+
+/// Writes down what came of a try, however long the store takes nothing: what is under way is not
+/// tried, and what is not written down would count as due. Who ends the service meanwhile has the
+/// webhook sent once more after the next start: better twice than never.
+async fn note(app: &App, tried: Tried) {
+    while app.store.write(move |tx| tried.write(tx)).await.is_err() {
+        tokio::time::sleep(STORE_PAUSE).await;
+    }
 }

@@ -118,3 +118,33 @@ async fn webhooks_survive_a_restart() {
     assert_eq!(receiver.heard(2).await.len(), 2);
     second.stop().await;
 }
+
+#[tokio::test]
+async fn a_store_that_takes_nothing_has_no_webhook_called_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let service =
+        Harness::over(folder.path(), |options| options.timing.webhook_delay = Duration::ZERO).await;
+    let conn = rusqlite::Connection::open(folder.path().join("service.db")).unwrap();
+    conn.busy_timeout(Duration::from_secs(5)).unwrap();
+    let refuse = |what| {
+        let sql =
+            "create trigger full_{} before {} on webhooks begin select raise(abort, 'full'); end";
+        conn.execute(&sql.replace("{}", what), []).unwrap();
+    };
+    refuse("update");
+    refuse("delete");
+    let endpoint = service.endpoint(json!({})).await;
+    let (taken, refused) = (Receiver::start(&[]).await, Receiver::start(&[500]).await);
+    for receiver in [&taken, &refused] {
+        service.submit(&endpoint, json!({ "input": {}, "webhook": receiver.url })).await;
+    }
+    for receiver in [&taken, &refused] {
+        assert_eq!(receiver.heard(1).await.len(), 1, "nothing of it is written down");
+    }
+    conn.execute_batch("drop trigger full_update; drop trigger full_delete").unwrap();
+    assert_eq!(refused.heard(2).await.len(), 2);
+    assert_eq!(taken.heard(1).await.len(), 1);
+    let left = || conn.query_row("select count(*) from webhooks", [], |row| row.get::<_, i64>(0));
+    assert_eq!(left(), Ok(0), "what was told is not told again");
+    service.stop().await;
+}
