@@ -45,7 +45,7 @@ impl fmt::Debug for Key {
 pub(crate) struct Mask {
     /// The key, and values that are better not repeated: masked where they stand as they are.
     texts: Vec<String>,
-    /// What is secret in the spec: not shown in part or in another form either.
+    /// The key, and what is secret in the spec: not shown in part or in another form either.
     hidden: Hidden,
 }
 
@@ -56,6 +56,7 @@ impl Mask {
         if let Some(key) = key.filter(|key| !key.0.is_empty()) {
             mask.texts.push(key.0.clone());
             mask.texts.push(utf8_percent_encode(&key.0, NON_ALPHANUMERIC).to_string());
+            mask.hidden.add(&Value::string(&*key.0));
         }
         mask.sort();
         mask
@@ -142,6 +143,9 @@ fn is_bidi(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     #[test]
@@ -153,6 +157,28 @@ mod tests {
             mask.clean("bad key s3cr/et, also s3cr%2Fet\n\u{1b}[31m\u{202e}here."),
             "bad key …, also … [31m here"
         );
+    }
+
+    #[test]
+    fn a_key_shows_in_no_form() {
+        let key = "Zq\"9sK/Canary7Xw_t+Pl";
+        let mask = Mask::of_key(Some(&Key::new(key)));
+        for form in [
+            key.to_uppercase(),
+            key.to_lowercase(),
+            serde_json::Value::from(key).to_string(),
+            STANDARD.encode(key),
+            STANDARD.encode(format!("user:{key}")),
+            key.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat(),
+            "Zq%229sK%2FCanary7Xw_t%2BPl".to_owned(),
+            key.replace('"', "&quot;"),
+            format!("{}****", &key[..14]),
+            format!("****{}", &key[7..]),
+        ] {
+            let shown = mask.clean(&format!("invalid credential: {form}"));
+            assert!(!shown.contains(form.trim_matches('*')), "{form}: {shown}");
+            assert!(!shown.to_lowercase().contains("canary"), "{form}: {shown}");
+        }
     }
 
     #[test]
