@@ -85,22 +85,38 @@ pub(crate) fn judge<T: DeserializeOwned>(
     }
     match serde_json::from_slice(&answer.body) {
         Ok(json) => Ok(Some(json)),
-        Err(_) => Err(unreadable(context, answer, &text)),
+        Err(end) => Err(unreadable(context, answer, &text, &end)),
     }
 }
 
-/// A success whose body is no JSON.
-fn unreadable(context: &Context<'_>, answer: &Response, text: &str) -> Failure {
-    let form = if is_html(answer, text) { "an HTML page" } else { "a text that is no JSON" };
+/// A success whose body is no JSON. Of a page the beginning is shown, for it says where the address
+/// leads. Anything else may be what was asked for, cut off, with the secrets of objects in it.
+fn unreadable(
+    context: &Context<'_>,
+    answer: &Response,
+    text: &str,
+    end: &serde_json::Error,
+) -> Failure {
     let Context { what, origin, mask, .. } = context;
+    let is_page = text.trim_start().starts_with('<');
+    let form = if is_html(answer, text) { "an HTML page" } else { "a text that is no JSON" };
+    let place = if is_page { String::new() } else { format!(" ({})", where_it_ends(text, end)) };
     let message = format!(
-        "{what} at {origin} answered {} with {form} where JSON was expected",
+        "{what} at {origin} answered {} with {form} where JSON was expected{place}",
         answer.status
     );
     let failure = Failure::new(Kind::InDoubt, message)
-        .said(mask.clean(text))
+        .said(if is_page { mask.prose(text) } else { String::new() })
         .help("check that the address leads to the API and not to a web page or a proxy");
     if is_html(answer, text) { failure } else { failure.transient() }
+}
+
+/// Where a text is no JSON any more, without a word of it.
+fn where_it_ends(text: &str, end: &serde_json::Error) -> String {
+    match end.classify() {
+        serde_json::error::Category::Eof => format!("it is cut off after {} bytes", text.len()),
+        _ => format!("it is none from line {}, column {} on", end.line(), end.column()),
+    }
 }
 
 /// For how long the API asks to wait.
@@ -143,7 +159,23 @@ fn refused(context: &Context<'_>, answer: &Response) -> Failure {
         Some(row) => known(context, row, message, retry_after(context, answer)),
         None => by_status(context, answer, is_page, message),
     };
-    failure.said(context.mask.clean(&said))
+    with_words(context, failure, &said, answer.status >= 500)
+}
+
+/// With what the server said. What it says of a read, or when it breaks, may be about any object and
+/// hold that, so only the words before that are shown.
+fn with_words(context: &Context<'_>, failure: Failure, said: &str, breaks: bool) -> Failure {
+    if context.mutation && !breaks {
+        return failure.said(context.mask.clean(said));
+    }
+    let words = context.mask.prose(said);
+    if !words.is_empty() || said.trim().is_empty() || failure.error.help.is_some() {
+        return failure.said(words);
+    }
+    failure.help(
+        "what it said is not shown, because it may hold an object with its secrets; `message` in \
+         the descriptor says where an error's text stands",
+    )
 }
 
 fn by_status(context: &Context<'_>, answer: &Response, is_page: bool, message: String) -> Failure {
@@ -183,14 +215,14 @@ fn unauthenticated(context: &Context<'_>, message: String) -> Failure {
 /// A GraphQL answer with errors. Without a row that knows it, a mutation is in doubt: a resolver
 /// may have failed after its effect.
 pub(crate) fn graphql_errors(context: &Context<'_>, said: &str) -> Failure {
-    let Context { what, origin, mask, .. } = context;
+    let Context { what, origin, .. } = context;
     let message = format!("{what} at {origin} answered with an error");
     let failure = match row(context.api, 200, said) {
         Some(row) => known(context, row, message, None),
         None if context.mutation => Failure::new(Kind::InDoubt, message),
         None => Failure::new(Kind::Rejected, message),
     };
-    failure.said(mask.clean(said))
+    with_words(context, failure, said, false)
 }
 
 /// A GraphQL answer that does not answer what was asked.
@@ -428,6 +460,31 @@ mod tests {
 ");
     }
 
+    /// A list, a read and what breaks may show any object, with secrets that are not known here.
+    #[test]
+    fn what_may_be_an_object_is_not_shown() {
+        let rows = r#"[{"id": "1", "token": "hunter2"#;
+        for (status, form, body) in [
+            (200, "application/json", rows.to_owned()),
+            (200, "text/html", rows.to_owned()),
+            (200, "text/plain", "id: 1, token: hunter2".to_owned()),
+            (401, "application/json", serde_json::json!({ "error": rows }).to_string()),
+            (429, "application/json", serde_json::json!({ "rows": rows }).to_string()),
+            (500, "text/plain", format!("panic: cannot write {rows}")),
+        ] {
+            for mutation in [false, true] {
+                if mutation && (400..500).contains(&status) {
+                    continue;
+                }
+                let error = judged(status, form, &body, mutation).unwrap_err().error;
+                let all = format!("{error} {:?}", error.help);
+                assert!(!all.contains("hunter2"), "{status} {form}: {all}");
+            }
+        }
+        let refusal = judged(400, "", r#"{"code": "E7"}"#, false).unwrap_err().error;
+        assert!(refusal.help.unwrap().starts_with("what it said is not shown"));
+    }
+
     #[test]
     fn messages() {
         let all: Vec<String> = [
@@ -454,10 +511,10 @@ Rejected: POST /things at http://host answered 400 (bad request): declared
 Rejected: POST /things at http://host answered 400 (bad request): first
 Rejected: POST /things at http://host answered 400 (bad request): The thing IS IN USE
 Rejected: POST /things at http://host answered 400 (bad request): ["key …"]
-InDoubt transient: POST /things at http://host answered 500 (internal error): boom … [0m
+InDoubt transient: POST /things at http://host answered 500 (internal error): boom …
 InDoubt transient: POST /things at http://host answered 502 (bad gateway) with an HTML page: <html><h1>Bad gateway</h1></html>
 InDoubt: POST /things at http://host answered 200 with an HTML page where JSON was expected: <!doctype html><title>Sign in</title>
-InDoubt transient: POST /things at http://host answered 200 with a text that is no JSON where JSON was expected: {"cut":
+InDoubt transient: POST /things at http://host answered 200 with a text that is no JSON where JSON was expected (it is cut off after 8 bytes)
 Rejected: POST /things at http://host answered 410 (gone)
 InDoubt: POST /things at http://host answered 302 (a redirect)
 "#);

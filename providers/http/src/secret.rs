@@ -14,6 +14,9 @@ const EXCERPT_MAX: usize = 200;
 /// How much of a server's words is looked at: more would show nothing, and is replaced in once for
 /// each secret.
 const LOOKED_AT: usize = 16 << 10;
+/// Where a server's words become data, however it prints them: `{"id": …`, `map[id:…`, `id=…`, or
+/// lines below the first one.
+const DATA: [char; 5] = ['{', '[', '=', '\n', '\r'];
 /// What stands for a secret.
 const MASKED: &str = "…";
 /// Shorter values are not masked: they would tear ordinary words apart.
@@ -124,15 +127,30 @@ impl Mask {
 
     /// One line of at most 200 characters without secrets and control characters.
     pub(crate) fn clean(&self, text: &str) -> String {
-        let clean = self.beginning(text);
-        let visible: String =
-            clean.chars().map(|c| if c.is_control() || is_bidi(c) { ' ' } else { c }).collect();
-        let words: Vec<&str> = visible.split_whitespace().collect();
-        let line = words.join(" ");
-        match line.char_indices().nth(EXCERPT_MAX) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => line.trim_end_matches('.').to_owned(),
+        line(&self.beginning(text))
+    }
+
+    /// The same, and only up to where a server shows data: an object in it may hold secrets that
+    /// nobody here knows, those of strangers among them.
+    pub(crate) fn prose(&self, text: &str) -> String {
+        let clean = self.beginning(text.trim_start());
+        match clean.find(DATA) {
+            Some(at) if clean[..at].trim().is_empty() => String::new(),
+            Some(at) => format!("{}…", line(&clean[..at]).trim_end_matches('…')),
+            None => line(&clean),
         }
+    }
+}
+
+/// One line of at most 200 characters without control characters.
+fn line(text: &str) -> String {
+    let visible: String =
+        text.chars().map(|c| if c.is_control() || is_bidi(c) { ' ' } else { c }).collect();
+    let words: Vec<&str> = visible.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(EXCERPT_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.trim_end_matches('.').to_owned(),
     }
 }
 
@@ -178,6 +196,19 @@ mod tests {
             let shown = mask.clean(&format!("invalid credential: {form}"));
             assert!(!shown.contains(form.trim_matches('*')), "{form}: {shown}");
             assert!(!shown.to_lowercase().contains("canary"), "{form}: {shown}");
+        }
+    }
+
+    #[test]
+    fn data_do_not_come_through() {
+        for (text, shown) in [
+            ("\n  no such project.", "no such project"),
+            ("panic: cannot write [{\"id\": 1, \"token\": \"t\"}]", "panic: cannot write…"),
+            ("row not valid: Gadget(id=1, token='t')", "row not valid: Gadget(id…"),
+            ("[{\"token\": \"t\"}]", ""),
+            ("boom\nid: 1\ntoken: t", "boom…"),
+        ] {
+            assert_eq!(Mask::default().prose(text), shown);
         }
     }
 
