@@ -70,7 +70,7 @@ impl BucketStore {
         let parsed = parsed.ok_or_else(|| {
             Refusal::new("the `prefix` of `[state]` is not a path").help("write it like team/prod")
         })?;
-        let place = format!("{}/{parsed}", service.place);
+        let place = service.place(&parsed);
         let mut this = Self::on(service.store, parsed, place).sealed(cipher);
         if let Some(ttl) = settings.integer("lock_ttl").and_then(|ttl| u64::try_from(ttl).ok()) {
             this = this.ttl(Duration::from_secs(ttl));

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use engine::hosts::is_loopback;
 use engine::spec::settings::StateSettings;
+use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
 
 use super::http::Connector;
@@ -19,7 +20,19 @@ use crate::open::{Environment, Refusal};
 /// A service that can be asked, and its place in words.
 pub(super) struct Service {
     pub(super) store: Arc<dyn ObjectStore>,
-    pub(super) place: String,
+    /// The bucket or container.
+    bucket: String,
+    /// Which service, where the name of the bucket alone does not tell: an address, an account.
+    at: Vec<String>,
+}
+
+impl Service {
+    /// The name of a place in it. Two places are one where they have the same name, so a bucket of
+    /// one service is not that of another one, or of another account, which may be called the same.
+    pub(super) fn place(&self, prefix: &Path) -> String {
+        let place = format!("{}/{prefix}", self.bucket);
+        if self.at.is_empty() { place } else { format!("{place} at {}", self.at.join(", ")) }
+    }
 }
 
 /// Opens the service that the backend names; none if this build does not have it.
@@ -68,13 +81,12 @@ fn s3(settings: &StateSettings, env: &Environment<'_>) -> Result<Service, Refusa
         .with_bucket_name(bucket)
         .with_http_connector(Connector)
         .with_retry(retries());
-    let mut is_local = false;
     if let Some(region) = parts::region(settings)? {
         builder = builder.with_region(region);
     }
-    if let Some(url) = url(settings, env)? {
-        is_local = url.is_local;
-        builder = builder.with_config(key::<AmazonS3ConfigKey>("AWS_ENDPOINT_URL")?, url.text);
+    let url = url(settings, env)?;
+    if let Some(url) = &url {
+        builder = builder.with_config(key::<AmazonS3ConfigKey>("AWS_ENDPOINT_URL")?, &url.text);
     }
     for (name, value) in given(env, NAMES) {
         builder = builder.with_config(key::<AmazonS3ConfigKey>(name)?, value);
@@ -83,9 +95,10 @@ fn s3(settings: &StateSettings, env: &Environment<'_>) -> Result<Service, Refusa
         builder = builder.with_virtual_hosted_style_request(!is_set);
     }
     let at = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"];
-    let is_plain = env.get("AWS_ALLOW_HTTP").is_some() || stays_here(env, &at, is_local);
+    let is_plain = env.get("AWS_ALLOW_HTTP").is_some() || stays_here(env, &at, url.as_ref());
     let store = builder.with_allow_http(is_plain).build().map_err(|_| unusable("AWS_*"))?;
-    Ok(Service { store: Arc::new(store), place: format!("s3://{bucket}") })
+    let at = address(env, &at, url.as_ref()).into_iter().collect();
+    Ok(Service { store: Arc::new(store), bucket: format!("s3://{bucket}"), at })
 }
 
 #[cfg(feature = "gcs")]
@@ -100,22 +113,23 @@ fn gcs(settings: &StateSettings, env: &Environment<'_>) -> Result<Service, Refus
         "GOOGLE_SKIP_SIGNATURE",
     ];
     let bucket = parts::bucket(settings)?;
-    let mut is_local = false;
     let mut builder = GoogleCloudStorageBuilder::new()
         .with_bucket_name(bucket)
         .with_http_connector(Connector)
         .with_retry(retries());
-    if let Some(url) = url(settings, env)? {
-        is_local = url.is_local;
-        builder = builder.with_config(key::<GoogleConfigKey>("GOOGLE_BASE_URL")?, url.text);
+    let url = url(settings, env)?;
+    if let Some(url) = &url {
+        builder = builder.with_config(key::<GoogleConfigKey>("GOOGLE_BASE_URL")?, &url.text);
     }
     for (name, value) in given(env, NAMES) {
         builder = builder.with_config(key::<GoogleConfigKey>(name)?, value);
     }
-    let is_plain = stays_here(env, &["GOOGLE_BASE_URL"], is_local);
+    let at = ["GOOGLE_BASE_URL"];
+    let is_plain = stays_here(env, &at, url.as_ref());
     let builder = builder.with_client_options(ClientOptions::new().with_allow_http(is_plain));
     let store = builder.build().map_err(|_| unusable("GOOGLE_*"))?;
-    Ok(Service { store: Arc::new(store), place: format!("gs://{bucket}") })
+    let at = address(env, &at, url.as_ref()).into_iter().collect();
+    Ok(Service { store: Arc::new(store), bucket: format!("gs://{bucket}"), at })
 }
 
 #[cfg(feature = "azure")]
@@ -138,25 +152,28 @@ fn azure(settings: &StateSettings, env: &Environment<'_>) -> Result<Service, Ref
         "AZURE_USE_AZURE_CLI",
     ];
     let container = parts::container(settings)?;
-    let mut is_local = false;
     let mut builder = MicrosoftAzureBuilder::new()
         .with_container_name(container)
         .with_http_connector(Connector)
         .with_retry(retries());
-    if let Some(account) = parts::account(settings)? {
+    let account = parts::account(settings)?;
+    if let Some(account) = account {
         builder = builder.with_account(account);
     }
-    if let Some(url) = url(settings, env)? {
-        is_local = url.is_local;
-        builder = builder.with_config(key::<AzureConfigKey>("AZURE_STORAGE_ENDPOINT")?, url.text);
+    let url = url(settings, env)?;
+    if let Some(url) = &url {
+        builder = builder.with_config(key::<AzureConfigKey>("AZURE_STORAGE_ENDPOINT")?, &url.text);
     }
     for (name, value) in given(env, NAMES) {
         builder = builder.with_config(key::<AzureConfigKey>(name)?, value);
     }
-    let is_plain = stays_here(env, &["AZURE_STORAGE_ENDPOINT"], is_local);
+    let at = ["AZURE_STORAGE_ENDPOINT"];
+    let is_plain = stays_here(env, &at, url.as_ref());
     let builder = builder.with_client_options(ClientOptions::new().with_allow_http(is_plain));
     let store = builder.build().map_err(|_| unusable("AZURE_*"))?;
-    Ok(Service { store: Arc::new(store), place: format!("az://{container}") })
+    let account = env.get("AZURE_STORAGE_ACCOUNT_NAME").or_else(|| account.map(ToOwned::to_owned));
+    let at = account.into_iter().chain(address(env, &at, url.as_ref())).collect();
+    Ok(Service { store: Arc::new(store), bucket: format!("az://{container}"), at })
 }
 
 /// The variables that are set.
@@ -202,11 +219,29 @@ fn url(settings: &StateSettings, env: &Environment<'_>) -> Result<Option<Url>, R
     Ok(Some(Url { text, is_local }))
 }
 
-/// Whether requests stay on this machine, so that they need no TLS: by the last of `names` that is
-/// set, and by the spec only where none is. The spec takes TLS from no address but its own.
-fn stays_here(env: &Environment<'_>, names: &[&str], in_spec: bool) -> bool {
-    let given = names.iter().rev().find_map(|name| env.get(name));
-    given.map_or(in_spec, |url| host(&url).is_some_and(is_loopback))
+/// The address that the environment gives: that of the last of `names` that is set.
+fn in_environment(env: &Environment<'_>, names: &[&str]) -> Option<String> {
+    names.iter().rev().find_map(|name| env.get(name))
+}
+
+/// Whether requests stay on this machine, so that they need no TLS: by the address of the environment,
+/// and by the spec only where there is none. The spec takes TLS from no address but its own.
+fn stays_here(env: &Environment<'_>, names: &[&str], in_spec: Option<&Url>) -> bool {
+    match in_environment(env, names) {
+        Some(url) => host(&url).is_some_and(is_loopback),
+        None => in_spec.is_some_and(|url| url.is_local),
+    }
+}
+
+/// The address that requests go to where it is not the service's own, as it may be shown: without
+/// what stands before an @ in it.
+fn address(env: &Environment<'_>, names: &[&str], in_spec: Option<&Url>) -> Option<String> {
+    let given = in_environment(env, names).or_else(|| in_spec.map(|url| url.text.clone()))?;
+    let Ok(url) = reqwest::Url::parse(&given) else {
+        return Some("an address that is none".to_owned());
+    };
+    let (origin, path) = (url.origin().ascii_serialization(), url.path().trim_end_matches('/'));
+    Some(format!("{origin}{path}"))
 }
 
 /// The host of an address, without its port, where the client sees the same one as a reader does.
@@ -231,7 +266,41 @@ fn retries() -> RetryConfig {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(all(feature = "s3", feature = "azure", feature = "gcs"))]
+    use engine::value::Value;
+
     use super::*;
+
+    #[cfg(all(feature = "s3", feature = "azure", feature = "gcs"))]
+    #[test]
+    fn a_place_names_its_service() {
+        let place = |backend: &str, values: &[(&str, &str)], env: &[(&str, &str)]| {
+            let nowhere = engine::spec::span(engine::diagnostics::FileId(0), 0..0);
+            let mut settings = StateSettings { backend: backend.into(), ..StateSettings::file() };
+            for (key, value) in values {
+                settings.values.insert((*key).into(), (Value::String((*value).into()), nowhere));
+            }
+            let look = |name: &str| {
+                env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            let service = open(&settings, &Environment::new(&look)).unwrap().unwrap();
+            service.place(&Path::from("team/prod"))
+        };
+        let s3 = |url, env| place("s3", &[("bucket", "b-1"), ("region", "eu"), ("url", url)], env);
+        let here = "http://127.0.0.1:9000/";
+        assert_eq!(s3(here, &[]), "s3://b-1/team/prod at http://127.0.0.1:9000");
+        let other = ("AWS_ENDPOINT_URL_S3", "https://me:pw@minio.example/x/");
+        assert_eq!(s3(here, &[other]), "s3://b-1/team/prod at https://minio.example/x");
+        let plain = place("s3", &[("bucket", "b-1"), ("region", "eu")], &[]);
+        assert_eq!(plain, "s3://b-1/team/prod");
+        let key = ("AZURE_STORAGE_ACCOUNT_KEY", "a2V5");
+        let az = |env: &[_]| place("azure", &[("container", "con"), ("account", "one")], env);
+        assert_eq!(az(&[key]), "az://con/team/prod at one");
+        assert_eq!(az(&[key, ("AZURE_STORAGE_ACCOUNT_NAME", "two")]), "az://con/team/prod at two");
+        let gcs =
+            place("gcs", &[("bucket", "b-1"), ("url", here)], &[("GOOGLE_SKIP_SIGNATURE", "true")]);
+        assert_eq!(gcs, "gs://b-1/team/prod at http://127.0.0.1:9000");
+    }
 
     #[test]
     fn a_host_is_what_a_reader_sees() {
