@@ -35,6 +35,7 @@ mod stored;
 mod system;
 mod threads;
 mod variables;
+mod whole;
 
 use std::process::ExitCode;
 use std::sync::Arc;
