@@ -124,6 +124,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_spec_that_cannot_be_read_does_not_say_that_the_state_is_in_files() {
+        let state = "[state]\nbackend = \"s3\"\n";
+        let marked = format!("\u{feff}{state}");
+        let utf16: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let before = [b"# caf\xe9\n", state.as_bytes()].concat();
+        let after = [state.as_bytes(), b"# caf\xe9\n"].concat();
+        for bytes in [utf16, before, after] {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::write(dir.path().join("plumb.toml"), bytes).unwrap();
+            std::fs::write(dir.path().join("a.plumb.toml"), "[state]\nbackend = \"file\"\n")
+                .unwrap();
+            let error = Folder::new(dir.path(), None).unwrap().settings().unwrap_err();
+            assert!(error.message.contains("may say where its state is"), "{}", error.message);
+        }
+    }
+
+    #[test]
     fn a_folder_without_a_spec_says_what_to_do() {
         let dir = tempfile::tempdir().unwrap();
         let error = Folder::new(dir.path(), None).unwrap().spec().unwrap_err();

@@ -17,7 +17,8 @@ use crate::spec_text::SpecText;
 /// What the text of a spec says about its state.
 pub(crate) fn settings(text: &SpecText) -> Result<StateSettings, CommandError> {
     let (settings, diagnostics) = state_settings(&text.document);
-    if text.document.torn && settings.header.is_none() {
+    // A block that was found may be only one of two where a file was not read at all.
+    if text.unread || (text.document.torn && settings.header.is_none()) {
         return Err(CommandError::new("the spec cannot be read, and may say where its state is")
             .help("`plumb validate` shows what is wrong with it"));
     }

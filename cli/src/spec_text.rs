@@ -16,6 +16,19 @@ pub(crate) struct SpecText {
     pub(crate) sources: Sources,
     pub(crate) document: Document,
     pub(crate) diagnostics: Diagnostics,
+    /// Whether a file of it was not read at all: it may say anything, also where the state is.
+    pub(crate) unread: bool,
+}
+
+impl SpecText {
+    /// Parses its files.
+    fn parsed(mut self, files: &[FileId]) -> Self {
+        let (document, diagnostics) = spec::parse::parse_with(&self.sources, files, &Threads);
+        self.document = document;
+        self.document.torn |= self.unread;
+        self.diagnostics.extend(diagnostics);
+        self
+    }
 }
 
 /// Reads and parses `plumb.toml` and every `*.plumb.toml` of a folder; nothing where there are
@@ -32,10 +45,7 @@ pub(crate) fn read(folder: &Path) -> Result<Option<SpecText>, CommandError> {
         refuse_outside(folder, &path)?;
         bytes += add_file(&path, bytes, &mut text, &mut files)?;
     }
-    let (document, diagnostics) = spec::parse::parse_with(&text.sources, &files, &Threads);
-    text.document = document;
-    text.diagnostics.extend(diagnostics);
-    Ok(Some(text))
+    Ok(Some(text.parsed(&files)))
 }
 
 /// One file, read as a spec.
@@ -43,10 +53,7 @@ pub(crate) fn read_one(path: &Path) -> Result<SpecText, CommandError> {
     let mut text = SpecText::default();
     let mut files = Vec::new();
     add_file(path, 0, &mut text, &mut files)?;
-    let (document, diagnostics) = spec::parse::parse(&text.sources, &files);
-    text.document = document;
-    text.diagnostics.extend(diagnostics);
-    Ok(text)
+    Ok(text.parsed(&files))
 }
 
 /// A path inside a folder, as the user would say it.
@@ -129,7 +136,7 @@ fn add_file(
     }
     let size = usize::try_from(found.len()).unwrap_or(usize::MAX);
     if size.saturating_add(before) > BYTES_MAX {
-        text.document.torn = true;
+        text.unread = true;
         text.diagnostics.push(
             Diagnostic::error(format!("the spec is too large: {shown} makes it more than 32 MiB"))
                 .help("split it into several folders, each with a state of its own"),
@@ -149,6 +156,7 @@ fn not_utf8(shown: String, error: &std::string::FromUtf8Error, text: &mut SpecTe
     let summary = format!("{shown} is not UTF-8 text");
     let good = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
     let file = text.sources.add(shown, good);
+    text.unread = true;
     let at = u32::try_from(valid).unwrap_or(u32::MAX);
     text.diagnostics.push(
         Diagnostic::error(summary)
@@ -203,6 +211,19 @@ mod tests {
         let text = render::diagnostics::text(&spec.diagnostics, &spec.sources, render::Colour::Off);
         assert!(text.contains("is not UTF-8 text"), "{text}");
         assert!(text.contains("plumb.toml:2:"), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_read_may_say_anything() {
+        let large = vec![b' '; BYTES_MAX];
+        for bytes in [&b"# caf\xe9\n"[..], &large] {
+            let dir = folder(&[("plumb.toml", b"[plumb]\n"), ("a.plumb.toml", bytes)]);
+            let spec = read(dir.path()).unwrap().unwrap();
+            assert!(spec.unread && spec.document.torn && spec.diagnostics.has_errors());
+        }
+        let dir = folder(&[("plumb.toml", b"[plumb]\n")]);
+        let spec = read(dir.path()).unwrap().unwrap();
+        assert!(!spec.unread && !spec.document.torn);
     }
 
     #[test]
