@@ -22,6 +22,7 @@ use crate::classify::{self, Context, Failure};
 use crate::client::Client;
 use crate::descriptor::model::{Api, Descriptor, Method};
 use crate::graphql::{self, Answer, Selection};
+use crate::lenient;
 use crate::limits::{Limiter, Turn};
 use crate::secret::Mask;
 use crate::timing::Timing;
@@ -327,10 +328,11 @@ fn shown(
 ) -> Result<Shown, Failure> {
     let is_promise = incoming.status == 202;
     if let Payload::Text { .. } = payload {
-        let text = classify::judge(context, incoming)?;
+        let whole = |body: &[u8]| serde_json::from_slice(lenient::without_bom(body));
+        let text = classify::judge(context, incoming, whole)?;
         return Ok(Shown { json: None, link: None, text, is_promise });
     }
-    let json = classify::judge(context, incoming)?;
+    let json = classify::judge(context, incoming, lenient::read)?;
     let Payload::Graphql { fields, .. } = payload else {
         return Ok(Shown {
             json,

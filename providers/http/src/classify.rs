@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use provider_port::{Error, Kind};
-use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::descriptor::model::{Api, ErrorRow, Meaning};
@@ -71,10 +70,11 @@ pub(crate) struct Context<'a> {
     pub(crate) retry_after_max: Duration,
 }
 
-/// The body of a successful answer (none when it is empty), or what went wrong.
-pub(crate) fn judge<T: DeserializeOwned>(
+/// The body of a successful answer as `read` reads it (none when it is empty), or what went wrong.
+pub(crate) fn judge<T>(
     context: &Context<'_>,
     answer: &Response,
+    read: impl FnOnce(&[u8]) -> serde_json::Result<T>,
 ) -> Result<Option<T>, Failure> {
     if !(200..300).contains(&answer.status) {
         return Err(refused(context, answer));
@@ -83,7 +83,7 @@ pub(crate) fn judge<T: DeserializeOwned>(
     if text.trim().is_empty() {
         return Ok(None);
     }
-    match serde_json::from_slice(&answer.body) {
+    match read(&answer.body) {
         Ok(json) => Ok(Some(json)),
         Err(end) => Err(unreadable(context, answer, &text, &end)),
     }
@@ -384,7 +384,7 @@ mod tests {
             headers: vec![("content-type".to_owned(), content_type.to_owned())],
             body: body.as_bytes().to_vec(),
         };
-        judge(&context, &answer)
+        judge(&context, &answer, crate::lenient::read)
     }
 
     fn verdict(status: u16, content_type: &str, body: &str, mutation: bool) -> String {

@@ -14,6 +14,7 @@ mod descriptor;
 mod direct;
 mod graphql;
 mod hidden;
+mod lenient;
 mod limits;
 mod listing;
 mod objects;

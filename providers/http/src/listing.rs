@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 
 use crate::classify::Failure;
 use crate::descriptor::model::CallModel;
+use crate::lenient;
 use crate::objects::id_text;
 use crate::reading::{Subject, unreadable};
 use crate::wire::{at, decode};
@@ -73,7 +74,8 @@ impl Subject<'_> {
         let part = |name| {
             let model = self.model.attributes.get(name)?;
             let path = model.wires.get(&call.api)?.read_at.as_ref()?;
-            Some(decode(at(item, path)?, &model.schema.ty, self.caller.api(&call.api).naming))
+            let part = at(item, path).filter(|part| lenient::trouble(part).is_none())?;
+            Some(decode(part, &model.schema.ty, self.caller.api(&call.api).naming))
         };
         let id = part(&self.model.key).as_ref().and_then(id_text).map(ObjectId);
         let trouble = match &id {

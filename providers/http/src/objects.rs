@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use crate::codec;
 use crate::descriptor::model::Naming;
+use crate::lenient;
 use crate::reading::Subject;
 use crate::template::CallScope;
 use crate::wire::{at, decode};
@@ -22,7 +23,8 @@ impl Subject<'_> {
         id: Option<&ObjectId>,
     ) -> Result<Object, String> {
         if !json.is_object() {
-            return Err("it shows no object where one was expected".to_owned());
+            let reason = lenient::trouble(json);
+            return Err(reason.unwrap_or("it shows no object where one was expected").to_owned());
         }
         let attributes = self.attributes(api, json)?;
         let shown = attributes.get(&self.model.key).and_then(id_text).map(ObjectId);
@@ -39,6 +41,9 @@ impl Subject<'_> {
             let Some(shape) = model.wires.get(api) else { continue };
             let Some(path) = &shape.read_at else { continue };
             let Some(part) = at(json, path) else { continue };
+            if let Some(reason) = lenient::trouble(part) {
+                return Err(format!("`{name}`: {reason}"));
+            }
             let part = codec::read(&shape.read, part.clone());
             let value = decode(&part, &model.schema.ty, naming).convert(&model.schema.ty);
             let value = value.map_err(|misfit| format!("`{name}`: {misfit}"))?;

@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::descriptor::model::Paging;
+use crate::lenient;
 use crate::template::query_pair;
 use crate::wire::at;
 
@@ -70,6 +71,9 @@ impl Page {
 fn cursor(shown: Option<&Json>) -> Result<Option<String>, &'static str> {
     match shown {
         None | Some(Json::Null | Json::Bool(false)) => Ok(None),
+        Some(shown) if lenient::trouble(shown).is_some() => {
+            Err("what stands where its cursor should cannot be read")
+        }
         Some(Json::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
         Some(Json::Number(number)) => Ok(Some(number.to_string())),
         Some(_) => Err("what stands where its cursor should is none"),

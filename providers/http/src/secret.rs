@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn no_half_of_a_secret_comes_through() {
         let mask = Mask::of_key(Some(&Key::new("s3cret-".repeat(40))));
-        for spaces in (LOOKED_AT - 300)..(LOOKED_AT + 2000) {
+        for spaces in ((LOOKED_AT - 300)..(LOOKED_AT + 2000)).step_by(17) {
             let text = format!("{}{}", " ".repeat(spaces), "s3cret-".repeat(400));
             let shown = mask.clean(&text);
             assert!(!shown.contains('s'), "{spaces}: {shown}");

@@ -83,6 +83,29 @@ async fn a_link_to_another_server_is_refused() {
     assert!(other.requests().is_empty());
 }
 
+/// Half an emoji, a number that no computer holds, a mark before the text: what one object has of
+/// that keeps nobody from reading the others.
+#[tokio::test]
+async fn one_value_that_cannot_be_read_hides_no_other_object() {
+    let server = Server::start(|_, request| match request.path.as_str() {
+        "/things" => Answer::text(
+            200,
+            "application/json",
+            r#"{"data": [{"id": "t1", "name": "\ud83d"}, {"id": "t2", "size": 1e400},
+                {"id": "t3", "name": "n", "size": 3, "other": "\ud83d"}, {"id": "\ud83d"}]}"#,
+        ),
+        _ => Answer::text(200, "application/json", r#"{"id": "t2", "size": 1e400}"#),
+    })
+    .await;
+    let provider = provider(REST, &server.address);
+    let objects = provider.list("thing").await.unwrap();
+    insta::assert_snapshot!(shown(&objects), @r#"t3 {"id": "t3", "name": "n", "size": 3}"#);
+    assert_eq!(server.requests().len(), 1);
+    let own = engine::state::ObjectId("t2".into());
+    let error = provider.read("thing", &own).await.unwrap_err();
+    assert!(texts(&error).contains("`size`: it is a number that is too large"), "{error}");
+}
+
 #[tokio::test]
 async fn answers_of_another_shape_are_explained() {
     for (body, reason) in [
