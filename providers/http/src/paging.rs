@@ -11,12 +11,19 @@ use crate::wire::at;
 pub(crate) struct Page {
     number: u64,
     cursor: Option<String>,
+    /// What the page before showed: the ids of its items.
+    before: Vec<Json>,
 }
 
 impl Page {
     pub(crate) fn first(paging: Option<&Paging>) -> Self {
         let number = if let Some(Paging::Page { first, .. }) = paging { *first } else { 0 };
-        Self { number, cursor: None }
+        Self { number, cursor: None, before: Vec::new() }
+    }
+
+    /// Whether a 404 says that there is no such page.
+    pub(crate) fn may_be_none(&self) -> bool {
+        !self.before.is_empty()
     }
 
     pub(crate) fn path(&self, first: &str, paging: &Paging) -> String {
@@ -44,14 +51,25 @@ impl Page {
     pub(crate) fn next(
         &mut self,
         paging: &Paging,
-        count: usize,
+        ids: Vec<Json>,
         json: Option<&Json>,
     ) -> Result<bool, &'static str> {
+        let count = ids.len();
         match paging {
-            Paging::Page { size, .. } => {
+            Paging::Page { first, size, .. } => {
+                let is_second = self.number == first + 1;
                 self.number += 1;
                 let full = size.as_ref().is_none_or(|(_, size)| count as u64 >= *size);
-                Ok(count > 0 && full)
+                let again = ids == self.before;
+                self.before = ids;
+                match (count, again) {
+                    (0, _) => Ok(false),
+                    (_, true) if is_second && full => {
+                        Err("its first two pages show the same objects")
+                    }
+                    // A server that has no more pages may show its last one again.
+                    (_, again) => Ok(!again),
+                }
             }
             Paging::Cursor { next, .. } => {
                 let found = cursor(json.and_then(|json| at(json, next)))?;
@@ -86,23 +104,42 @@ mod tests {
 
     use super::*;
 
+    fn ids(ids: &[i64]) -> Vec<Json> {
+        ids.iter().map(|id| json!(id)).collect()
+    }
+
+    #[test]
+    fn a_page_that_is_shown_again_is_the_last_where_pages_are_told_apart() {
+        let paging = Paging::Page { page: "p".into(), first: 1, size: Some(("n".into(), 2)) };
+        let ends = |pages: &[&[i64]]| {
+            let mut page = Page::first(Some(&paging));
+            pages.iter().map(|shown| page.next(&paging, ids(shown), None)).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(&[&[1, 2], &[3, 4], &[3, 4]]), [Ok(true), Ok(true), Ok(false)]);
+        assert_eq!(ends(&[&[1], &[1]]), [Ok(true), Ok(false)], "there is but one");
+        let why = "its first two pages show the same objects";
+        assert_eq!(ends(&[&[1, 2], &[1, 2]]), [Ok(true), Err(why)], "nobody knows of a third");
+    }
+
     #[test]
     fn pages() {
         let paging = Paging::Page { page: "p".into(), first: 1, size: Some(("n".into(), 2)) };
         let mut page = Page::first(Some(&paging));
         assert_eq!(page.path("/x?a=b", &paging), "/x?a=b&p=1&n=2");
-        assert_eq!(page.next(&paging, 2, None), Ok(true));
+        assert_eq!(page.next(&paging, ids(&[1, 2]), None), Ok(true));
         assert_eq!(page.path("/x", &paging), "/x?p=2&n=2");
-        assert_eq!(page.next(&paging, 1, None), Ok(false));
+        assert_eq!(page.next(&paging, ids(&[3]), None), Ok(true), "a server may cap its pages");
+        assert_eq!(page.next(&paging, ids(&[]), None), Ok(false));
 
         let paging = Paging::Cursor { cursor: "c".into(), next: vec!["next".into()] };
         let mut page = Page::first(Some(&paging));
         assert_eq!(page.path("/x", &paging), "/x");
-        assert_eq!(page.next(&paging, 0, Some(&json!({"next": "a/b"}))), Ok(true));
+        let next = json!({"next": "a/b"});
+        assert_eq!(page.next(&paging, ids(&[]), Some(&next)), Ok(true));
         assert_eq!(page.path("/x", &paging), "/x?c=a%2Fb");
-        assert_eq!(page.next(&paging, 0, Some(&json!({"next": "a/b"}))), Ok(false), "an end");
+        assert_eq!(page.next(&paging, ids(&[]), Some(&next)), Ok(false), "an end");
         for end in [json!({}), json!({"next": null}), json!({"next": ""}), json!({"next": false})] {
-            assert_eq!(page.next(&paging, 5, Some(&end)), Ok(false), "{end}");
+            assert_eq!(page.next(&paging, ids(&[1]), Some(&end)), Ok(false), "{end}");
         }
     }
 
@@ -110,11 +147,11 @@ mod tests {
     fn what_may_not_be_the_end_of_a_list_is_none() {
         let paging = Paging::Cursor { cursor: "c".into(), next: vec!["next".into()] };
         let mut page = Page::first(Some(&paging));
-        assert_eq!(page.next(&paging, 5, Some(&json!({"next": 7}))), Ok(true));
-        let unmoved = page.next(&paging, 5, Some(&json!({"next": 7}))).unwrap_err();
+        assert_eq!(page.next(&paging, ids(&[1]), Some(&json!({"next": 7}))), Ok(true));
+        let unmoved = page.next(&paging, ids(&[2]), Some(&json!({"next": 7}))).unwrap_err();
         assert_eq!(unmoved, "the cursor behind its items is the one that they were asked with");
         for odd in [json!({"next": true}), json!({"next": {"id": 1}}), json!({"next": ["a"]})] {
-            let why = page.next(&paging, 5, Some(&odd)).unwrap_err();
+            let why = page.next(&paging, ids(&[1]), Some(&odd)).unwrap_err();
             assert_eq!(why, "what stands where its cursor should is none", "{odd}");
         }
     }

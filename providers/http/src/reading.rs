@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use engine::address::Name;
 use engine::schema::{Identity, Presence, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
@@ -250,11 +251,17 @@ impl<'a> Subject<'a> {
             {
                 *path = page.path(&first, paging);
             }
-            let shown = self.caller.call(&prepared, &|_| {}).await?;
+            prepared.names_object = page.may_be_none();
+            let shown = match self.caller.call(&prepared, &|_| {}).await {
+                Err(failure) if prepared.names_object && failure.error.kind == Kind::NotFound => {
+                    return Ok(items);
+                }
+                other => other?,
+            };
             let found = items_of(list, &shown)?;
-            let count = found.len();
+            let Some(paging) = &list.paging else { return Ok(found) };
+            let ids = self.ids(&list.call.api, &found);
             items.extend(found);
-            let Some(paging) = &list.paging else { return Ok(items) };
             if let (Paging::Link, Some(link)) = (paging, &shown.link) {
                 match self.caller.next_link(&list.call.api, link)? {
                     Some(url) => prepared.payload = Payload::Link { url },
@@ -262,12 +269,20 @@ impl<'a> Subject<'a> {
                 }
                 continue;
             }
-            let next = page.next(paging, count, shown.json.as_ref());
+            let next = page.next(paging, ids, shown.json.as_ref());
             if !next.map_err(|why| unreadable(&list.call, why))? {
                 return Ok(items);
             }
         }
         Err(unreadable(&list.call, "its pages do not end"))
+    }
+
+    /// What tells the items of one page from those of another.
+    fn ids(&self, api: &Name, items: &[Json]) -> Vec<Json> {
+        let wires = self.model.attributes.get(&self.model.key).map(|key| &key.wires);
+        let path = wires.and_then(|wires| wires.get(api)?.read_at.as_ref());
+        let id = |item| path.and_then(|path| at(item, path)).unwrap_or(item);
+        items.iter().map(|item| id(item).clone()).collect()
     }
 }
 

@@ -46,10 +46,10 @@ async fn attributes_that_do_not_show_are_not_there() {
 
 #[tokio::test]
 async fn pages() {
-    for (paging, second) in [
-        ("page = \"page\", size_as = \"n\", size = 2", "/things?page=2&n=2"),
-        ("cursor = \"after\", next = \"meta.next\"", "/things?after=c%2F1"),
-        ("link = true", "/things?page=two"),
+    for (paging, second, requests) in [
+        ("page = \"page\", size_as = \"n\", size = 2", "/things?page=2&n=2", 3),
+        ("cursor = \"after\", next = \"meta.next\"", "/things?after=c%2F1", 2),
+        ("link = true", "/things?page=two", 2),
     ] {
         let text =
             REST.replace("items = \"data\"", &format!("items = \"data\", paging = {{ {paging} }}"));
@@ -59,14 +59,43 @@ async fn pages() {
                 json!({"data": [{"id": "t1"}, {"id": "t2"}], "meta": {"next": "c/1"}}),
             )
             .header("link", "</things?page=two>; rel=\"next\""),
-            _ => Answer::json(200, json!({"data": [{"id": "t3"}], "meta": {"next": null}})),
+            1 => Answer::json(200, json!({"data": [{"id": "t3"}], "meta": {"next": null}})),
+            _ => Answer::json(200, json!({"data": []})),
         })
         .await;
         let objects = provider(&text, &server.address).list("thing").await.unwrap();
         assert_eq!(objects.len(), 3, "{paging}");
         assert_eq!(server.lines()[1], format!("GET {second}"), "{paging}");
-        assert_eq!(server.requests().len(), 2, "{paging}");
+        assert_eq!(server.requests().len(), requests, "{paging}");
     }
+}
+
+/// Many servers cap the size of their pages without a word, or leave things out of a page that they
+/// have read. A list ends at a page that is empty, is not there, or is the last one again.
+#[tokio::test]
+async fn a_short_page_is_no_end() {
+    let text = REST.replace(
+        "items = \"data\"",
+        "items = \"data\", paging = { page = \"page\", size_as = \"n\", size = 100 }",
+    );
+    let last = [
+        Answer::json(200, json!({"data": []})),
+        Answer::json(404, json!({"detail": "Invalid page."})),
+        Answer::json(200, json!({"data": [{"id": "t3"}]})),
+    ];
+    for last in last {
+        let server = Server::start(move |number, _| match number {
+            0 => Answer::json(200, json!({"data": [{"id": "t1"}, {"id": "t2"}]})),
+            1 => Answer::json(200, json!({"data": [{"id": "t3"}]})),
+            _ => last.clone(),
+        })
+        .await;
+        let objects = provider(&text, &server.address).list("thing").await.unwrap();
+        assert_eq!(objects.len(), 3);
+        assert_eq!(server.requests().len(), 3);
+    }
+    let server = Server::start(|_, _| Answer::json(404, json!({}))).await;
+    assert!(provider(&text, &server.address).list("thing").await.is_err(), "there is a first page");
 }
 
 #[tokio::test]
