@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use engine::address::Name;
 use engine::diagnostics::Diagnostics;
+use engine::value::Value;
 use provider_port::{Error, Leave, Notice};
 use serde_json::value::RawValue;
 
@@ -34,6 +35,8 @@ pub struct DirectCall<'a> {
     pub repeatable: bool,
     /// How long the API may hold its answer back on purpose.
     pub held: Duration,
+    /// What of it nobody may see, also where the API repeats it.
+    pub secrets: Vec<Value>,
     /// Whom to ask before each sending.
     pub leave: Option<&'a dyn Leave>,
 }
@@ -79,7 +82,7 @@ impl Direct {
             mutation: !call.repeatable,
             names_object: true,
             header: None,
-            mask: self.caller.mask.clone(),
+            mask: self.caller.mask.clone().hiding(&call.secrets),
             leave: call.leave,
         };
         let shown = self.caller.call(&prepared, progress).await;

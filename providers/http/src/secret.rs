@@ -87,7 +87,15 @@ impl Mask {
     #[must_use]
     pub(crate) fn with_secrets(mut self, secrets: &Secrets, sent: &Attributes) -> Self {
         secrets.carried(sent).for_each(|(_, value)| self.hidden.add(value));
-        secrets.variables.iter().for_each(|value| self.hidden.add(value));
+        self.hiding(&secrets.variables)
+    }
+
+    /// Hides these values.
+    #[must_use]
+    pub(crate) fn hiding(mut self, secrets: &[Value]) -> Self {
+        for value in secrets {
+            self.hidden.add(value);
+        }
         self
     }
 

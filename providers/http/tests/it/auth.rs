@@ -3,12 +3,12 @@
 use engine::diagnostics::Diagnostics;
 use engine::journal::{PhaseRef, ProgramKind};
 use engine::value::Value;
-use provider_http::{HttpProvider, Settings};
+use provider_http::{Ask, Direct, DirectCall, HttpProvider, Settings};
 use provider_port::{Kind, Provider as _};
 use serde_json::json;
 
 use crate::REST;
-use crate::support::{Answer, KEY, Server, Step, descriptor, provider, texts};
+use crate::support::{Answer, KEY, Server, Step, descriptor, provider, texts, timing};
 
 #[tokio::test]
 async fn three_ways_of_authentication() {
@@ -45,6 +45,38 @@ async fn errors_show_no_key_even_if_the_server_repeats_it() {
             assert_eq!(shown.contains('…'), status != 200, "{shown}");
         }
     }
+}
+
+/// What a call sends that no descriptor describes is hidden, too, where the API repeats it.
+#[tokio::test]
+async fn direct_calls_show_no_secret() {
+    let server = Server::start(|_, request| {
+        Answer::json(
+            400,
+            json!({ "error": format!("bad: {} {}", request.body, KEY.to_uppercase()) }),
+        )
+    })
+    .await;
+    let environment = |name: &str| match name {
+        "ACME_URL" => Some(server.address.clone()),
+        "ACME_KEY" => Some(KEY.to_owned()),
+        _ => None,
+    };
+    let settings = Settings::new(&environment).timing(timing());
+    let direct = Direct::open(&descriptor(REST), "rest", &settings).unwrap();
+    let call = DirectCall {
+        path: "/run".to_owned(),
+        what: "POST /run",
+        ask: Ask::Post(Some("{\"accessSecret\": \"s3-hunter2-value\"}".to_owned())),
+        repeatable: false,
+        held: std::time::Duration::ZERO,
+        secrets: vec![Value::string("s3-hunter2-value")],
+        leave: None,
+    };
+    let error = direct.call(call, &|_| {}).await.unwrap_err();
+    let shown = texts(&error);
+    assert!(!shown.contains("hunter2") && !shown.contains("CANARY"), "{shown}");
+    assert!(shown.contains("accessSecret"), "{shown}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use engine::value::Value;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -155,6 +156,18 @@ impl Submission {
         Ok(self)
     }
 
+    /// What of it nobody may see: how the object storage is entered. Where that is, is no secret.
+    pub(super) fn secrets(&self) -> Vec<Value> {
+        let raw = self.s3_config.as_ref().map_or("{}", |config| config.0.get());
+        let texts: BTreeMap<String, String> = serde_json::from_str(raw).unwrap_or_default();
+        let is_place = |name: &str| matches!(name, "bucketName" | "endpointUrl");
+        texts
+            .into_iter()
+            .filter(|(name, _)| !is_place(name))
+            .map(|(_, v)| Value::string(v))
+            .collect()
+    }
+
     /// What is sent, if it is not too large.
     pub fn body(&self, max: usize) -> Result<String, Refused> {
         // Texts, numbers and JSON that was read before can be written.
@@ -224,6 +237,16 @@ mod tests {
         assert!(submission.low_priority(true).body(1000).unwrap().ends_with(
             r#","webhook":"https://h/x","policy":{"executionTimeout":5000,"ttl":10000,"lowPriority":true}}"#
         ));
+    }
+
+    #[test]
+    fn what_opens_the_object_storage_is_secret() {
+        let storage = r#"{"accessId": "id", "accessSecret": "s3cret", "bucketName": "b",
+            "endpointUrl": "http://x"}"#;
+        let submission = Submission::new("1").unwrap();
+        assert!(submission.secrets().is_empty());
+        let secrets = submission.s3_config(storage).unwrap().secrets();
+        assert_eq!(secrets, [Value::string("id"), Value::string("s3cret")]);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Jobs {
 }
 
 impl<'a> Endpoint<'a> {
-    /// The same; `sending` knows whether a request that changes something may be with the service.
+    /// The same; `sending` knows whether a submission may be with the service.
     #[must_use]
     pub fn sending(self, sending: &'a Sending) -> Self {
         Self { sending: Some(sending), ..self }
@@ -74,8 +74,9 @@ impl<'a> Endpoint<'a> {
     /// `POST /run`: the job waits in the queue; returns its id and status.
     pub async fn run(&self, submission: &Submission) -> Result<Job, Error> {
         let body = submission.body(limits::RUN_BYTES_MAX).map_err(|reason| refused(&reason))?;
-        let call = self.call("POST /run", "/run", Ask::Post(Some(body)));
-        self.change(call).await.map_err(doubtful)
+        let mut call = self.call("POST /run", "/run", Ask::Post(Some(body)));
+        call.secrets = submission.secrets();
+        self.submitted(call).await.map_err(doubtful)
     }
 
     /// `POST /runsync`: the job's result if it ends within `wait`, else its id and status.
@@ -84,7 +85,8 @@ impl<'a> Endpoint<'a> {
         let path = format!("/runsync?wait={}", wait.ms());
         let mut call = self.call("POST /runsync", &path, Ask::Post(Some(body)));
         call.held = wait.duration();
-        self.change(call).await.map_err(doubtful)
+        call.secrets = submission.secrets();
+        self.submitted(call).await.map_err(doubtful)
     }
 
     /// `GET /status`.
@@ -134,12 +136,12 @@ impl<'a> Endpoint<'a> {
             ),
             _ => error,
         };
-        self.change(self.call("POST /retry", &path, Ask::Post(None))).await.map_err(error)
+        self.one(self.call("POST /retry", &path, Ask::Post(None))).await.map_err(error)
     }
 
     /// `POST /purge-queue`: takes out the jobs that wait; those in progress keep running.
     pub async fn purge(&self) -> Result<Purged, Error> {
-        self.change(self.call("POST /purge-queue", "/purge-queue", Ask::Post(None))).await
+        self.one(self.call("POST /purge-queue", "/purge-queue", Ask::Post(None))).await
     }
 
     /// `GET /health`: how jobs and workers are.
@@ -149,14 +151,22 @@ impl<'a> Endpoint<'a> {
 
     fn call<'w>(&self, what: &'w str, path: &str, ask: Ask) -> DirectCall<'w> {
         let path = format!("/{}{path}", self.id);
-        DirectCall { path, what, ask, repeatable: false, held: Duration::ZERO, leave: None }
+        DirectCall {
+            path,
+            what,
+            ask,
+            repeatable: false,
+            held: Duration::ZERO,
+            secrets: Vec::new(),
+            leave: None,
+        }
     }
 
     fn read<'w>(&self, what: &'w str, path: &str) -> DirectCall<'w> {
         DirectCall { repeatable: true, ..self.call(what, path, Ask::Get) }
     }
 
-    async fn change<T: DeserializeOwned>(&self, mut call: DirectCall<'_>) -> Result<T, Error> {
+    async fn submitted(&self, mut call: DirectCall<'_>) -> Result<Job, Error> {
         let Some(sending) = self.sending else { return self.one(call).await };
         call.leave = Some(sending);
         let progress = |notice| {
