@@ -162,10 +162,12 @@ fn put(value: &mut Value, path: &Path, part: &Value) -> Result<(), DamagedValue>
 }
 
 /// Replaces what stands in the sensitive places by sealed values. Null and unknown parts stay:
-/// they tell nothing.
+/// they tell nothing. A set with a sensitive place in it is sealed as a whole: a place that was
+/// given before the set was sorted, or filled, is another item's now.
 pub fn seal(value: &Value, sensitive: &Paths, key: &SealKey) -> Value {
     let mut sealed = value.clone();
     for path in sensitive.iter() {
+        let path = path.around_sets(value);
         sealed.change_at(&path.0, &mut |part| seal_part(part, key));
     }
     sealed
@@ -194,6 +196,9 @@ fn seal_part(part: &Value, key: &SealKey) -> Value {
         ),
         Value::List(items) if !part.is_known() || part.holds_sealed() => {
             Value::list(items.iter().map(|item| seal_part(item, key)).collect())
+        }
+        Value::Set(items) if !part.is_known() || part.holds_sealed() => {
+            Value::set(items.iter().map(|item| seal_part(item, key)).collect())
         }
         known => Value::Sealed(Arc::new(Sealed {
             ty: known.type_of().nameless(),
@@ -242,7 +247,10 @@ pub fn to_json(value: &Value) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::plan::agree;
 
     /// Keys may be the secret.
     #[test]
@@ -276,5 +284,72 @@ mod tests {
             back.at(&Path::attribute("a").join(Name::from("pw"))),
             Some(Value::Sealed(_))
         ));
+    }
+
+    fn types() -> impl Strategy<Value = Type> {
+        Just(Type::String).prop_recursive(3, 8, 1, |inner| {
+            (inner, 0..3).prop_map(|(item, which)| match which {
+                0 => Type::list(item),
+                1 => Type::set(item),
+                _ => Type::map(item),
+            })
+        })
+    }
+
+    /// A value as a spec gives one: with lists for sets, and texts that are secret or not.
+    fn written(ty: &Type) -> BoxedStrategy<Value> {
+        match ty {
+            Type::List(item) | Type::Set(item) => {
+                proptest::collection::vec(written(item), 0..4).prop_map(Value::list).boxed()
+            }
+            Type::Map(item) => {
+                let entries = proptest::collection::btree_map("[a-c]", written(item), 0..3);
+                let named = |(name, item): (String, Value)| (Name::from(name), item);
+                entries.prop_map(move |it| Value::map(it.into_iter().map(named).collect())).boxed()
+            }
+            _ => (0..50, 0..3)
+                .prop_map(|(n, kind)| {
+                    Value::string(format!("{n:02}{}", if kind == 0 { "hunter" } else { "plain" }))
+                })
+                .boxed(),
+        }
+    }
+
+    fn secrets(value: &Value, at: &Path, found: &mut Paths) {
+        match value {
+            Value::List(items) => {
+                items.iter().enumerate().for_each(|(n, item)| secrets(item, &at.join(n), found));
+            }
+            Value::Map(entries) => {
+                entries.iter().for_each(|(name, it)| secrets(it, &at.join(name.clone()), found));
+            }
+            Value::String(text) if text.ends_with("hunter") => found.insert(at.clone()),
+            _ => {}
+        }
+    }
+
+    proptest! {
+        /// A list that becomes a set is sorted: a place in it is another item's afterwards.
+        #[test]
+        fn no_conversion_moves_a_secret_out_of_its_place(
+            (ty, value) in types().prop_flat_map(|ty| {
+                let value = written(&ty);
+                (Just(ty), value)
+            })
+        ) {
+            let key = SealKey::from_random([7; 32]);
+            let mut sensitive = Paths::none();
+            secrets(&value, &Path::root(), &mut sensitive);
+            let converted = Datum { value, sensitive: sensitive.clone() }.convert(&ty).unwrap();
+            // Places that a state has from before it was converted, too.
+            let recorded = Datum { value: converted.value.clone(), sensitive };
+            for datum in [&converted, &recorded] {
+                let stored = Stored::new(datum, &key);
+                let text = serde_json::to_string(&stored).unwrap();
+                prop_assert!(!text.contains("hunter"), "{datum:?}: {text}");
+                let back = stored.value().unwrap().convert(&ty).unwrap();
+                prop_assert!(agree(&converted.value, &back, &key), "{datum:?}: {back:?}");
+            }
+        }
     }
 }

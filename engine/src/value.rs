@@ -260,11 +260,16 @@ impl Value {
 
     /// The part at `path`, or none where there is nothing.
     pub fn at(&self, path: &Path) -> Option<&Value> {
-        path.0.iter().try_fold(self, |value, segment| match (value, segment) {
+        path.0.iter().try_fold(self, Self::step)
+    }
+
+    /// The part one step further, or none where there is nothing.
+    fn step(&self, segment: &Segment) -> Option<&Value> {
+        match (self, segment) {
             (Self::Map(entries), Segment::Key(key)) => entries.get(key),
             (Self::List(items) | Self::Set(items), Segment::Index(index)) => items.get(*index),
             _ => None,
-        })
+        }
     }
 
     /// Replaces the part at `path` by what `change` makes of it; does nothing where there is none.
@@ -406,6 +411,14 @@ impl Datum {
     /// A value that is sensitive as a whole.
     pub fn secret(value: Value) -> Self {
         Self { value, sensitive: Paths::whole() }
+    }
+
+    /// The same as one of type `ty`, as [`Value::convert`] makes it. The items of a set have no place of
+    /// their own, so where one of them is sensitive, the set is.
+    pub fn convert(&self, ty: &Type) -> Result<Self, Misfit> {
+        let value = self.value.convert(ty)?;
+        let sensitive = self.sensitive.around_sets(&value);
+        Ok(Self { value, sensitive })
     }
 }
 

@@ -301,7 +301,8 @@ fn change(
 fn hide_partly_known(sealed: &Attributes, sensitive: &Paths, case: &Case<'_>) -> Attributes {
     let hide = |(name, value): (&Name, &Value)| {
         let is_secret = || sensitive.covers(&Path::attribute(name.clone()));
-        let is_partly = matches!(value, Value::Map(_) | Value::List(_)) && !value.is_known();
+        let is_partly =
+            matches!(value, Value::Map(_) | Value::List(_) | Value::Set(_)) && !value.is_known();
         if !is_partly || !is_secret() {
             return (name.clone(), value.clone());
         }

@@ -54,9 +54,9 @@ pub fn derive(schema: &TypeSchema, attributes: &mut Attributes, sensitive: &mut 
         let scope = AttributeScope { attributes, sensitive };
         // A derivation that fails shows with the live object; there is nothing to add to it here.
         if let Ok(datum) = evaluate::evaluate(expr, &scope) {
+            let datum = datum.convert(&attribute.ty).unwrap_or(datum);
             sensitive.extend_below(&Path::attribute(name.clone()), &datum.sensitive);
-            let value = datum.value.convert(&attribute.ty).unwrap_or(datum.value);
-            attributes.insert(name.clone(), value);
+            attributes.insert(name.clone(), datum.value);
         }
     }
 }

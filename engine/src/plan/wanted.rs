@@ -264,19 +264,19 @@ fn given(
     (address, scope): (&Address, &SpecScope<'_>),
     diagnostics: &mut Diagnostics,
 ) -> Given {
-    let Some(mut datum) = evaluate_spec(&item.value, scope, address, diagnostics) else {
+    let Some(datum) = evaluate_spec(&item.value, scope, address, diagnostics) else {
         return Given::Wrong;
     };
     if datum.value.is_null() {
         return Given::Absent;
     }
-    match datum.value.convert(&attribute.ty) {
-        Ok(value) => datum.value = value,
+    let datum = match datum.convert(&attribute.ty) {
+        Ok(datum) => datum,
         Err(misfit) => {
             diagnostics.push(diagnostics::misfit(item.value.span, name, &misfit, address));
             return Given::Wrong;
         }
-    }
+    };
     let tolerated = resource.lifecycle.allow_unknown.contains(name);
     let mut wrong = false;
     let secret = attribute.sensitive || !datum.sensitive.is_empty();

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::Value;
 use crate::address::Name;
 
 /// One step into a value.
@@ -56,6 +57,23 @@ impl Path {
     /// Says whether `other` is this place or inside it.
     pub fn covers(&self, other: &Path) -> bool {
         other.0.starts_with(&self.0)
+    }
+
+    /// This place in `value`, or the outermost set that it is in: what a set holds is sorted, so an item
+    /// stands elsewhere as soon as another comes or goes.
+    #[must_use]
+    pub fn around_sets(&self, value: &Value) -> Path {
+        let mut part = value;
+        for (depth, segment) in self.0.iter().enumerate() {
+            if matches!(part, Value::Set(_)) {
+                return Path(self.0[..depth].to_vec());
+            }
+            match part.step(segment) {
+                Some(next) => part = next,
+                None => break,
+            }
+        }
+        self.clone()
     }
 }
 
@@ -136,6 +154,12 @@ impl Paths {
             }
         }
         paths
+    }
+
+    /// The same places in `value`, where those in a set are all of the set.
+    #[must_use]
+    pub fn around_sets(&self, value: &Value) -> Paths {
+        self.0.iter().map(|path| path.around_sets(value)).collect()
     }
 
     /// The places, in order.
