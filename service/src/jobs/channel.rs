@@ -3,7 +3,8 @@
 //!
 //! A worker shows the token that it was started with, in the header or in the address. What it says
 //! about a job counts only while the job is in progress and its own; anything else is answered
-//! kindly and changes nothing, so a late or repeated message does no harm.
+//! kindly and changes nothing, so a late or repeated message does no harm. A job that ended without
+//! its worker and is queued again is given to that worker only once it has nothing of it any more.
 
 use std::sync::Arc;
 
@@ -109,14 +110,16 @@ async fn wait_for_jobs(
 }
 
 async fn claim(app: &Arc<App>, worker: &Arc<Worker>, count: i64) -> Result<Assignments, Problem> {
-    let taker = Taker {
-        endpoint: worker.endpoint.clone(),
-        worker: worker.id.clone(),
-        alive: Arc::clone(&worker.alive),
-        timeout_ms: app.fleet.timeout_ms(&worker.endpoint),
-    };
+    let timeout_ms = app.fleet.timeout_ms(&worker.endpoint);
     let (queue, worker) = (app.queue.clone(), Arc::clone(worker));
     let write = move |tx: &crate::store::Tx<'_>| {
+        let taker = Taker {
+            endpoint: worker.endpoint.clone(),
+            worker: worker.id.clone(),
+            alive: Arc::clone(&worker.alive),
+            timeout_ms,
+            held: worker.held(),
+        };
         let jobs = queue.take(tx, &taker, count)?;
         let ids: Vec<String> = jobs.iter().map(|(id, _)| id.clone()).collect();
         // Noted even if the worker's request is gone by then: its silence about them tells.
@@ -222,9 +225,14 @@ async fn finish(
     outcome: Outcome,
 ) -> Result<(), Problem> {
     let (queue, by, job) = (app.queue.clone(), worker.id.clone(), id.to_owned());
-    let write = move |tx: &crate::store::Tx<'_>| queue.finish(tx, &by, &job, &outcome);
+    let holder = Arc::clone(worker);
+    let write = move |tx: &crate::store::Tx<'_>| {
+        let finished = queue.finish(tx, &by, &job, &outcome)?;
+        // Noted even if the worker's request is gone by then: it is done with this job.
+        tx.after(move || holder.let_go(&job));
+        Ok(finished)
+    };
     let finished = app.store.write(write).await?;
-    worker.let_go(id);
     app.queue.projection.scale.notify_one();
     let Some(job) = finished else { return Ok(()) };
     app.fleet.forget_crashes(&worker.endpoint);

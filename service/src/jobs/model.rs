@@ -165,6 +165,7 @@ impl World {
             worker: worker.to_string(),
             alive: Arc::new(AtomicBool::new(true)),
             timeout_ms: None,
+            held: Vec::new(),
         };
         let limit = i64::try_from(count).unwrap();
         let taken = self.write(move |queue, tx, _| queue.take(tx, &taker, limit)).await.unwrap();

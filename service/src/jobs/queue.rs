@@ -38,6 +38,9 @@ pub(crate) struct Taker {
     pub(crate) alive: Arc<AtomicBool>,
     /// The execution timeout of jobs that bring none; `None` is no limit.
     pub(crate) timeout_ms: Option<i64>,
+    /// The jobs that it may still run. It gets none of them again before it is done: a run is known
+    /// by its job and its worker, so what the first one says would be taken for the second.
+    pub(crate) held: Vec<String>,
 }
 
 impl Queue {
@@ -88,10 +91,13 @@ impl Queue {
             "update jobs set state = 'IN_PROGRESS', worker = ?2, started_at = ?3, \
              deadline_at = ?3 + nullif(coalesce(timeout_ms, ?4), 0) \
              where seq in (select seq from jobs where endpoint = ?1 and state = 'IN_QUEUE' \
+             and id not in (select value from json_each(?6)) \
              order by position limit ?5) returning {COLUMNS}, position, request"
         );
         let mut statement = tx.conn.prepare_cached(&sql)?;
-        let given = params![taker.endpoint, taker.worker, now_ms(), taker.timeout_ms, count];
+        let Taker { endpoint, worker, timeout_ms, .. } = taker;
+        let held = serde_json::json!(taker.held).to_string();
+        let given = params![endpoint, worker, now_ms(), timeout_ms, count, held];
         let rows = statement.query_map(given, |row| {
             let (position, request) = (row.get(COLUMN_COUNT)?, row.get(COLUMN_COUNT + 1)?);
             Ok((position, Job::from_row(row)?, request))

@@ -125,16 +125,29 @@ impl Worker {
     pub(crate) fn got<'a>(&self, ids: impl Iterator<Item = &'a str>) {
         let mut state = self.state();
         let seen = Instant::now();
-        state.jobs.extend(ids.map(|id| (id.to_owned(), Held { seen, stopped: None })));
+        for id in ids {
+            // An order to stop that was not fetched is about an earlier run.
+            state.to_stop.retain(|stop| stop != id);
+            state.jobs.insert(id.to_owned(), Held { seen, stopped: None });
+        }
+    }
+
+    /// The jobs that it has, or has not stopped yet.
+    pub(crate) fn held(&self) -> Vec<String> {
+        self.state().jobs.keys().cloned().collect()
     }
 
     /// It has this job no more.
     pub(crate) fn let_go(&self, id: &str) {
-        let mut state = self.state();
-        if state.jobs.remove(id).is_some() && state.jobs.is_empty() {
-            state.idle_since = Instant::now();
+        {
+            let mut state = self.state();
+            if state.jobs.remove(id).is_some() && state.jobs.is_empty() {
+                state.idle_since = Instant::now();
+            }
+            state.to_stop.retain(|stop| stop != id);
         }
-        state.to_stop.retain(|stop| stop != id);
+        // The job may be queued again, and wait for this.
+        self.bell.notify_waiters();
     }
 
     /// It has exactly these jobs, it says. Jobs that it was to stop and does not name are stopped.
@@ -148,8 +161,14 @@ impl Worker {
         }
         let before = state.jobs.len();
         state.jobs.retain(|id, held| held.stopped.is_none() || ids.contains(&id.as_str()));
-        if before > 0 && state.jobs.is_empty() {
+        let has_stopped_some = state.jobs.len() < before;
+        if has_stopped_some && state.jobs.is_empty() {
             state.idle_since = now;
+        }
+        drop(state);
+        if has_stopped_some {
+            // They may be queued again, and wait for this.
+            self.bell.notify_waiters();
         }
     }
 
@@ -223,5 +242,19 @@ mod tests {
         assert!(!worker.lose() && !worker.kill());
         assert_eq!(inbox.try_recv(), Ok(Order::Kill));
         assert!(inbox.try_recv().is_err());
+    }
+
+    /// What it holds of an ended run keeps the next one away, and the order to stop goes with it.
+    #[test]
+    fn an_order_to_stop_is_about_one_run() {
+        let worker = Worker::new("e", 0, mpsc::unbounded_channel().0);
+        worker.got(["a", "b"].into_iter());
+        worker.stop_job("a");
+        worker.names(&["a", "b"]);
+        assert_eq!(worker.held().len(), 2);
+        worker.names(&["b"]);
+        assert_eq!(worker.held(), ["b"]);
+        worker.got(["a"].into_iter());
+        assert!(worker.state().to_stop.is_empty());
     }
 }

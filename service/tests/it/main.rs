@@ -10,6 +10,7 @@ mod killed;
 mod management;
 mod mishaps;
 mod running;
+mod runs;
 mod scaling;
 mod sdk;
 mod telling;
