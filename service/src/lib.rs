@@ -17,6 +17,7 @@ mod clock;
 mod faults;
 mod gate;
 mod graphql;
+mod idle;
 mod ids;
 mod jobs;
 mod lease;

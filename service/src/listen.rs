@@ -1,7 +1,8 @@
 //! The accept loop and the connections.
 //!
 //! Written over hyper's connections because two things are needed that a ready-made server does
-//! not give: cutting a connection without an answer, and bounds on slow clients.
+//! not give: cutting a connection without an answer, and bounds on slow clients. How many idle ones
+//! there may be is [`crate::idle`]'s to know.
 
 use std::io;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::gate::Cut;
+use crate::idle::{Connection, Connections};
 
 /// How long a client may take to send the head of a request, idle time between two included. It
 /// is longer than clients keep idle connections (90 seconds is usual): the one that closes first
@@ -27,13 +29,19 @@ const HEAD_TIMEOUT: Duration = Duration::from_mins(2);
 /// The pause after the system refused a connection, for want of descriptors most likely.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// How long a connection that is ended for want of room may take to say that it was about to ask.
+const LAST_MOMENT: Duration = Duration::from_millis(200);
+
+/// The connections that there may be before idle ones are ended, where the system sets no limit.
+const CONNECTIONS_MAX: u64 = 100_000;
+
 #[derive(Debug, thiserror::Error)]
 #[error("the connection is cut on request")]
 struct CutOnRequest;
 
 /// Serves connections until the service drains, then lets running requests finish for a while.
 pub(crate) async fn serve(app: &Arc<App>, listener: TcpListener, router: Router) {
-    let connections = TaskTracker::new();
+    let (connections, all) = (TaskTracker::new(), Connections::new(room()));
     loop {
         let accepted = tokio::select! {
             () = app.draining.cancelled() => break,
@@ -41,10 +49,14 @@ pub(crate) async fn serve(app: &Arc<App>, listener: TcpListener, router: Router)
         };
         match accepted {
             Ok((stream, _)) => {
-                connections.spawn(connection(Arc::clone(app), stream, router.clone()));
+                let serving = connection(Arc::clone(app), all.opened(), stream, router.clone());
+                connections.spawn(serving);
             }
             Err(error) if lost_before_accept(&error) => {}
-            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            Err(_) => {
+                all.end_one();
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
         }
     }
     drop(listener);
@@ -52,28 +64,43 @@ pub(crate) async fn serve(app: &Arc<App>, listener: TcpListener, router: Router)
     connections.wait().await;
 }
 
-async fn connection(app: Arc<App>, stream: TcpStream, router: Router) {
+/// Half of the descriptors: the workers and the store need the others.
+fn room() -> usize {
+    use rustix::process::{Resource, getrlimit};
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from((descriptors / 2).min(CONNECTIONS_MAX)).unwrap_or(usize::MAX)
+}
+
+async fn connection(app: Arc<App>, own: Arc<Connection>, stream: TcpStream, router: Router) {
     // Small answers must not wait for the acknowledgement of the one before.
     drop(stream.set_nodelay(true));
     let router = TowerToHyperService::new(router);
+    let users = Arc::clone(&own);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let answer = router.call(request.map(Body::new));
+        let (used, answer) = (users.used(), router.call(request.map(Body::new)));
         async move {
             let Ok(response) = answer.await;
             if response.extensions().get::<Cut>().is_some() {
                 return Err(CutOnRequest);
             }
-            Ok(response)
+            Ok(response.map(|body| used.until_sent(body)))
         }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-    tokio::select! {
+    let patience = tokio::select! {
         _ = serving.as_mut() => return,
-        () = app.draining.cancelled() => serving.as_mut().graceful_shutdown(),
+        () = app.draining.cancelled() => app.options.timing.drain,
+        () = own.ended() => LAST_MOMENT,
+    };
+    serving.as_mut().graceful_shutdown();
+    while tokio::time::timeout(patience, serving.as_mut()).await.is_err() {
+        // What was asked at the last moment is answered, if only the connection is to end.
+        if app.draining.is_cancelled() || !own.is_used() {
+            return;
+        }
     }
-    drop(tokio::time::timeout(app.options.timing.drain, serving).await);
 }
 
 fn lost_before_accept(error: &io::Error) -> bool {

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt as _;
 
 use crate::harness::{KEY, client};
 use crate::scaling::processes;
@@ -30,9 +31,20 @@ struct Alone {
 
 impl Alone {
     async fn start(folder: &Path) -> Alone {
+        Alone::start_by(Command::new(env!("CARGO_BIN_EXE_service-alone")), folder).await
+    }
+
+    /// A service that may have only so many descriptors.
+    async fn with_descriptors(count: usize, folder: &Path) -> Alone {
+        let mut command = Command::new("sh");
+        let limited = format!("ulimit -n {count} && exec \"$0\" \"$@\"");
+        command.args(["-c", &limited, env!("CARGO_BIN_EXE_service-alone")]);
+        Alone::start_by(command, folder).await
+    }
+
+    async fn start_by(mut command: Command, folder: &Path) -> Alone {
         let path = folder.join("serve.json");
         drop(std::fs::remove_file(&path));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_service-alone"));
         let process = Process(command.arg("serve").arg(folder).arg(KEY).spawn().unwrap());
         for _ in 0..400 {
             if let Ok(text) = std::fs::read(&path) {
@@ -61,9 +73,10 @@ impl Alone {
     }
 
     async fn endpoint(&self, workers: i64) -> String {
-        let template = json!({ "name": "t", "imageName": "echo", "isServerless": true });
+        let template =
+            json!({ "name": format!("t{workers}"), "imageName": "echo", "isServerless": true });
         let template = self.post(format!("{}/templates", self.rest), &template).await.unwrap();
-        let body = json!({ "name": "chat", "templateId": template["id"], "workersMin": workers,
+        let body = json!({ "name": format!("chat{workers}"), "templateId": template["id"], "workersMin": workers,
             "workersMax": workers, "gpuTypeIds": ["NVIDIA L4"] });
         let made = self.post(format!("{}/endpoints", self.rest), &body).await.unwrap();
         made["id"].as_str().unwrap().to_owned()
@@ -186,4 +199,41 @@ async fn every_accepted_volume_survives_writers_that_are_cut_off() {
     }
     // At most one write per writer was under way when the service was killed.
     assert!(listed.len() <= made.len() + 8, "{} {}", listed.len(), made.len());
+}
+
+/// More idle connections than the service may have descriptors keep nobody out.
+#[tokio::test]
+async fn whoever_says_nothing_keeps_nobody_out() {
+    let folder = TempDir::new().unwrap();
+    let service = Alone::with_descriptors(128, folder.path()).await;
+    let host = service.rest.strip_prefix("http://").unwrap().trim_end_matches("/v1").to_owned();
+    // A client whose connection is in use all the while is not cut.
+    let endpoint = service.endpoint(1).await;
+    let long = json!({ "input": { "sleep_ms": 1500 } });
+    let long = service.post(format!("{}/{endpoint}/runsync", service.queue), &long);
+    let crowd = async {
+        let mut crowd = Vec::new();
+        for number in 0..300 {
+            let mut stream = tokio::net::TcpStream::connect(&host).await.unwrap();
+            if number % 3 == 1 {
+                drop(stream.write_all(b"GET /v1/templates HTTP/1.1\r\nHost: x\r\n").await);
+            } else if number % 3 == 2 {
+                drop(stream.write_all(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n").await);
+            }
+            crowd.push(stream);
+        }
+        let asked = Instant::now();
+        let other = client().get(format!("{}/templates", service.rest)).bearer_auth(KEY);
+        assert_eq!(other.send().await.unwrap().status(), 200);
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+        crowd
+    };
+    let (long, crowd) = tokio::join!(long, crowd);
+    assert_eq!(long.unwrap()["status"], "COMPLETED");
+    // There is room for new workers, too.
+    let second = service.endpoint(2).await;
+    let job = json!({ "input": { "x": 1 } });
+    let job = service.post(format!("{}/{second}/runsync", service.queue), &job).await;
+    assert_eq!(job.unwrap()["status"], "COMPLETED");
+    drop(crowd);
 }

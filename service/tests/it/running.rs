@@ -68,7 +68,7 @@ async fn without_need_the_service_ends() {
 async fn the_service_ends_with_its_last_lease() {
     let service = Harness::with(|options| {
         options.until_idle = true;
-        options.timing.first_lease = Duration::from_millis(300);
+        options.timing.first_lease = Duration::from_secs(2);
     })
     .await;
     let lease = |key: &'static str| client().get(&service.addresses.lease).bearer_auth(key).send();
@@ -76,7 +76,7 @@ async fn the_service_ends_with_its_last_lease() {
     let first = lease(KEY).await.unwrap();
     let second = lease(KEY).await.unwrap();
     assert_eq!((first.status().as_u16(), second.status().as_u16()), (200, 200));
-    sleep(Duration::from_millis(500)).await;
+    sleep(Duration::from_millis(2200)).await;
     drop(first);
     sleep(Duration::from_millis(200)).await;
     assert!(!service.running.is_finished(), "a lease is still held");
