@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use engine::address::{Address, Name};
 use engine::constraint;
 use engine::expression::{Expr, Kind};
+use engine::journal::Started;
 use engine::plan::{Action, Change, rules};
-use engine::schema::{Presence, TypeSchema};
+use engine::schema::{Identity, Presence, TypeSchema};
+use engine::state::{ObjectId, Snapshot};
 use engine::value::{Attributes, Datum, Value};
 
 use crate::fill::{FillScope, fill, known};
@@ -38,7 +40,61 @@ pub(crate) fn desired(
         desired.insert(name.clone(), filled);
     }
     check_rules(change, schema, &desired)?;
+    check_id(change, schema, &desired, scope.snapshot)?;
     Ok(desired)
+}
+
+/// An id that the plan did not know yet is nobody's: a create under that of an object of ours would
+/// change this one, and the end of the one would be that of both.
+fn check_id(
+    change: &Change,
+    schema: &TypeSchema,
+    desired: &Attributes,
+    snapshot: &Snapshot,
+) -> Result<(), Trouble> {
+    let Identity::ClientId { attribute } = &schema.identity else { return Ok(()) };
+    let planned = change.after.as_ref().and_then(|after| after.get(attribute));
+    let makes = matches!(change.action, Action::Create | Action::Replace);
+    if !makes || planned.is_none_or(Value::is_known) {
+        return Ok(());
+    }
+    let Some(id) = desired.get(attribute).and_then(id_of) else { return Ok(()) };
+    match other_bearer(change, snapshot, &id) {
+        Some(owner) => Err(Trouble {
+            message: format!("the object {id} exists already, and {owner} stands for it"),
+            help: Some("plan again: what had to wait for this value is known by now".to_owned()),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn id_of(value: &Value) -> Option<ObjectId> {
+    match value {
+        Value::String(text) => Some(ObjectId(text.clone())),
+        Value::Integer(number) => Some(ObjectId(number.to_string().into())),
+        _ => None,
+    }
+}
+
+/// Who stands for an object that is not the one which the change has made itself, or makes it now.
+fn other_bearer<'s>(change: &Change, snapshot: &'s Snapshot, id: &ObjectId) -> Option<&'s Address> {
+    let Change { address, provider, .. } = change;
+    let is_other = |owner: &&Address| {
+        let current = snapshot.entries.get(*owner).and_then(|entry| entry.current.as_ref());
+        let is_made = current.is_some_and(|it| it.id == *id) && change.object.as_ref() != Some(id);
+        *owner != address || !is_made
+    };
+    let mut owners = snapshot.owners(provider, &address.block.ty, id);
+    owners.find(is_other).or_else(|| {
+        let pending = snapshot.pending.values().map(|pending| &pending.started);
+        let mut makers = pending.filter(|it| it.phase.makes() && it.provider == *provider);
+        let makes_it = |it: &&Started| {
+            it.address != *address
+                && it.address.block.ty == address.block.ty
+                && it.name.as_deref() == Some(&*id.0)
+        };
+        makers.find(|it| makes_it(it)).map(|it| &it.address)
+    })
 }
 
 /// An unknown that stands for the object's own attribute: only the API can say it.

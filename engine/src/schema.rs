@@ -85,6 +85,27 @@ impl TypeSchema {
         self.programs(phase.kind).get(phase.program)?.phases.get(phase.phase)
     }
 
+    /// The attributes whose value no two objects share: a name that is unique, and what the spec
+    /// chooses for a lost create to be found by, such as an id.
+    pub fn own_names(&self) -> impl Iterator<Item = &Name> {
+        let name = self.name_attribute.as_ref().filter(|_| self.unique_name);
+        let chosen = self.identity.chosen_attribute().filter(|chosen| Some(*chosen) != name);
+        name.into_iter().chain(chosen)
+    }
+
+    /// Which phase of a create gives the object its value of an attribute that names it. What is
+    /// made under a one-time name gets its own one later.
+    pub fn naming_phase(&self, program: &Program, attribute: &Name) -> usize {
+        let earliest = match &self.identity {
+            Identity::ClientId { attribute: id } if id == attribute => return 0,
+            Identity::OneTimeName { attribute: name } => usize::from(name == attribute),
+            _ => 0,
+        };
+        let later = program.phases.iter().enumerate().skip(earliest);
+        let mut naming = later.filter(|(_, phase)| phase.sends.carries(attribute));
+        naming.next().map_or(earliest, |(phase, _)| phase)
+    }
+
     /// The declared sensitive places of an object.
     pub fn sensitive(&self) -> Paths {
         self.attributes

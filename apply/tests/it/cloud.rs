@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use engine::address::Name;
 use engine::digest::Digest;
 use engine::journal::{PhaseRef, ProgramKind};
-use engine::schema::{Phase, ProviderSchema, SeenIn, Sends, TypeSchema};
+use engine::schema::{Identity, Phase, ProviderSchema, SeenIn, Sends, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
@@ -79,6 +79,13 @@ impl Cloud {
         Self { shared: Arc::default(), schema: Arc::new(shapes::schema()) }
     }
 
+    /// Lets a type be another one.
+    pub(crate) fn change_type(&mut self, ty: &str, change: impl FnOnce(&mut TypeSchema)) {
+        let mut schema = (*self.schema).clone();
+        change(Arc::make_mut(schema.types.get_mut(ty).unwrap()));
+        self.schema = Arc::new(schema);
+    }
+
     /// Makes an object as a stranger would.
     pub(crate) fn put(&self, ty: &str, attributes: &[(&str, Value)]) -> ObjectId {
         let mut shared = self.shared.lock().unwrap();
@@ -128,6 +135,12 @@ impl Cloud {
     }
 }
 
+/// The id that the client chose. What has it already is overwritten, as by a PUT.
+fn chosen_id(schema: &TypeSchema, call: &Call<'_>) -> Option<ObjectId> {
+    let Identity::ClientId { attribute } = &schema.identity else { return None };
+    call.desired.get(attribute).and_then(Value::as_str).map(|id| ObjectId(id.into()))
+}
+
 impl Shared {
     fn new_id(&mut self, ty: &str) -> ObjectId {
         self.next_id += 1;
@@ -145,7 +158,7 @@ impl Shared {
         let sends = &model.sends;
         if phase.makes() {
             self.refuse_conflict(schema, sends, call)?;
-            let id = self.new_id(call.ty);
+            let id = chosen_id(schema, call).unwrap_or_else(|| self.new_id(call.ty));
             let mut attributes = shapes::sent(schema, sends, call);
             attributes.insert("id".into(), Value::String(id.0.clone()));
             if !attributes.contains_key("name") {

@@ -1,7 +1,5 @@
 //! A run dies at each write of its store; the next one finishes what was begun.
 
-use std::sync::Arc;
-
 use engine::schema::Identity;
 use engine::value::Value;
 
@@ -64,10 +62,9 @@ async fn a_crash_at_any_write_of_a_create_loses_and_doubles_nothing() {
 async fn a_crash_at_any_write_of_a_create_under_an_id_of_the_specs() {
     for writes in 1.. {
         let mut world = World::new();
-        let mut schema = (*world.cloud.schema).clone();
-        let key = Arc::make_mut(schema.types.get_mut("key").unwrap());
-        key.identity = Identity::ClientId { attribute: "name".into() };
-        world.cloud.schema = Arc::new(schema);
+        world.cloud.change_type("key", |key| {
+            key.identity = Identity::ClientId { attribute: "name".into() };
+        });
         let died = die(&world, "[resource.key.k]\nname = \"k\"\n", writes).await;
         world.apply("[local]\n").await.unwrap();
         assert!(world.cloud.names("key").is_empty(), "an orphan after {writes} writes");

@@ -214,3 +214,22 @@ async fn two_of_one_secret_name_are_refused() {
     world.apply(&format!("{variable}{}", image("a"))).await.unwrap();
     assert!(world.plan(&spec).await.1.has_errors());
 }
+
+/// And passed on as one.
+#[tokio::test(start_paused = true)]
+async fn a_secret_name_passes_to_another_block_in_order() {
+    let mut world = World::new();
+    world.variables.insert("word".to_owned(), "hunter2".to_owned());
+    let spec = |block: &str| {
+        format!(
+            "[variable.word]\ntype = \"string\"\nsensitive = true\n\
+             [resource.image.{block}]\nname = \"n-${{var.word}}\"\nkind = \"thin\"\n"
+        )
+    };
+    for (old, new) in [("a", "z"), ("z", "b")] {
+        world.apply(&spec(old)).await.unwrap();
+        let report = world.apply(&spec(new)).await.unwrap();
+        assert!(report.failures.is_empty(), "{report:?}");
+        assert_eq!(world.cloud.names("image"), ["n-hunter2"]);
+    }
+}

@@ -8,7 +8,7 @@ use super::hold::Hold;
 use super::planner::{Draft, Live};
 use super::scope::SpecScope;
 use super::wanted::{self, Wanted};
-use super::{Action, Cause, Change, Reason, compare, diagnostics, halfway, live, rules};
+use super::{Action, Cause, Change, Reason, compare, diagnostics, halfway, live, names, rules};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
@@ -84,12 +84,9 @@ pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let planned = Arc::new(planned(case, (&verdict, &goal), &mut sensitive));
     let deferred = rules::check(case, verdict.action, &planned, found);
     let change = change(case, &verdict, (&planned, sensitive), deferred);
-    let create_first = case
-        .flags
-        .create_first
-        .unwrap_or(case.resource.schema.replace == ReplaceOrder::CreateFirst);
     let schema = case.resource.schema.clone();
     let retains = retains(case, &verdict);
+    let create_first = create_first(case, (&change, retains), found);
     let changed = verdict.changed;
     let held = case.held.cloned();
     let draft = Draft { change, schema, create_first, retains, keeps_old: false, changed, held };
@@ -155,6 +152,28 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
 fn retains(case: &Case<'_>, verdict: &Verdict) -> bool {
     let is_whole = case.live.is_some_and(|live| !is_unfinished(case, live));
     verdict.action == Action::Replace && case.flags.retain && is_whole
+}
+
+/// Whether a replace makes the new object first. One that has the only name that the old one can
+/// have, and has it from the start, cannot be made beside it: the old one goes first, unless the
+/// spec says otherwise.
+fn create_first(
+    case: &Case<'_>,
+    (change, retains): (&Change, bool),
+    found: &mut Diagnostics,
+) -> bool {
+    let schema = &case.resource.schema;
+    let said = case.flags.create_first;
+    let first = said.unwrap_or(schema.replace == ReplaceOrder::CreateFirst);
+    // What is retained keeps its name, which is said elsewhere.
+    if !first || retains || change.action != Action::Replace {
+        return first;
+    }
+    let Some(name) = names::in_the_way(change, schema, case.key) else { return first };
+    if said == Some(true) {
+        found.push(diagnostics::cannot_be_made_first(case.resource, case.address, name));
+    }
+    said == Some(true)
 }
 
 fn is_unfinished(case: &Case<'_>, live: &Live<'_>) -> bool {

@@ -1,11 +1,13 @@
 //! The diagnostics of planning, one constructor each.
 
-use crate::address::{Address, Name};
+use std::collections::BTreeSet;
+
+use crate::address::{Address, Block, Name};
 use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
 use crate::plan::planner::Draft;
-use crate::plan::{Change, Doubt, Staying, Use};
+use crate::plan::{Change, Doubt, Staying, Use, uses};
 use crate::spec::{ImportConfig, ResourceConfig};
 use crate::state::ObjectId;
 use crate::value::Misfit;
@@ -244,6 +246,22 @@ pub(super) fn one_name_twice(
         .help("give each of them a name of its own")
 }
 
+pub(super) fn cannot_be_made_first(
+    resource: &ResourceConfig,
+    address: &Address,
+    name: &Name,
+) -> Diagnostic {
+    let flag = resource.lifecycle.create_before_destroy.as_ref();
+    Diagnostic::error(format!("the new {address} cannot be made beside the old one"))
+        .at(flag.map_or(resource.header, |item| item.span))
+        .label(format!("both would have the same `{name}`, which only one object can have"))
+        .about(address)
+        .help(format!(
+            "take create_before_destroy out, so that the old object is deleted first; or give the \
+             new one another `{name}`"
+        ))
+}
+
 pub(super) fn name_stays_taken(
     span: Option<Span>,
     address: &Address,
@@ -261,6 +279,19 @@ pub(super) fn names_in_a_circle(addresses: &[String]) -> Diagnostic {
     Diagnostic::error("names that must be unique are passed on in a circle")
         .detail(format!("Each of these waits for another to let go of its name: {}.", addresses.join(", ")))
         .help("apply in two steps: first give one of them a name that nobody has, then the one it is to have")
+}
+
+pub(super) fn name_comes_too_late(taker: &Address, bearer: &Address) -> Diagnostic {
+    Diagnostic::error(format!("{taker} cannot take its name from {bearer} in one plan"))
+        .detail(format!(
+            "{bearer} goes once nothing uses it any more; what uses it waits for {taker}, which waits \
+             for the name."
+        ))
+        .about(taker)
+        .help(format!(
+            "if it is the same object under another address, keep it: plumb state mv '{bearer}' \
+             '{taker}'; else give the new one a name of its own"
+        ))
 }
 
 pub(super) fn cannot_import(
@@ -355,6 +386,27 @@ pub(super) fn no_program(address: &Address, what: &str) -> Diagnostic {
         .detail("None of its programs applies to the object as planned.")
 }
 
+pub(super) fn program_unknown(
+    resource: &ResourceConfig,
+    address: &Address,
+    (asked, sources): (&BTreeSet<Name>, &BTreeSet<Block>),
+) -> Diagnostic {
+    let names = asked.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let given = asked.iter().find_map(|name| resource.attributes.get(name));
+    let diagnostic = Diagnostic::error(format!("how to make or change {address} is not known"))
+        .at(given.map_or(resource.header, |item| item.value.span))
+        .label(format!("which calls it needs depends on {names}"))
+        .about(address);
+    if sources.is_empty() {
+        return diagnostic.help("give a value that is known while planning and not sensitive");
+    }
+    let targets = sources.iter().map(|block| format!("--target {block}")).collect::<Vec<_>>();
+    diagnostic.help(format!(
+        "give a value that is known while planning, or apply first what it comes from: plumb apply {}",
+        targets.join(" ")
+    ))
+}
+
 pub(super) fn nothing_named(what: &str, option: &str, meant: Option<&str>) -> Diagnostic {
     let help = match meant {
         Some(meant) => format!("did you mean `{meant}`?"),
@@ -430,7 +482,7 @@ pub(super) fn replace_takes_what_is_used(draft: &Draft, by: &Use) -> Diagnostic 
     let help = match by.why {
         Staying::Ignores => {
             let reference = format!("take the reference out of the ignore_changes of {}", by.by);
-            if draft.create_first {
+            if draft.create_first || uses::takes_its_name(draft) {
                 format!("{reference}, or give this one another name: no two can have the same")
             } else {
                 format!("{reference}, or set lifecycle = {{ create_before_destroy = true }} here")

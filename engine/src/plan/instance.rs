@@ -12,7 +12,8 @@ use super::planner::{Draft, Live, Notes, Planner};
 use super::scope::{SpecScope, object};
 use super::wanted::{self, Instance, Wanted};
 use super::{
-    Action, Change, Drift, compare, decide, diagnostics, guards, imports, names, triggers, uses,
+    Action, Change, Drift, compare, decide, diagnostics, guards, imports, names, programs,
+    triggers, uses,
 };
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
@@ -200,6 +201,10 @@ impl Looked<'_, '_> {
         }
         if !is_imported || draft.change.action == Action::Import {
             names::check_strangers(self.planner.input, draft, found);
+        }
+        // Before anything is looked at, much more is unknown than in a plan.
+        if !self.planner.input.options.validating {
+            programs::check(self.resource, draft, &mut found.diagnostics);
         }
     }
 

@@ -16,16 +16,14 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use rustc_hash::FxHashMap;
 
 use super::planner::Draft;
-use super::scope::AttributeScope;
-use super::{Action, Step, StepId, diagnostics, uses};
+use super::programs::choose;
+use super::{Action, Step, StepId, diagnostics, names, uses};
 use crate::address::{Address, Name};
 use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::expression::evaluate::evaluate;
 use crate::journal::{PhaseRef, ProgramKind};
-use crate::schema::{Operation, Program};
+use crate::schema::Operation;
 use crate::sorted::Set;
 use crate::state::{ObjectId, Progress, Snapshot};
-use crate::value::{Attributes, Paths, Value};
 
 /// Turns changes into steps.
 pub(super) fn lower(drafts: &[Draft], snapshot: &Snapshot, found: &mut Diagnostics) -> Vec<Step> {
@@ -68,8 +66,8 @@ struct Role {
     first_up: Option<NodeId>,
     /// The node after which what depends on the object can use it.
     ready: Option<NodeId>,
-    /// The second node of a create: the one that gives the real name.
-    activation: Option<NodeId>,
+    /// The nodes of a create, as far as this plan goes: one of them gives the object its name.
+    created: Vec<NodeId>,
     /// The first and the last node that delete.
     deletes: Option<(NodeId, NodeId)>,
     /// The node after which the object no longer depends on what it depended on.
@@ -87,9 +85,11 @@ struct Lowering {
 }
 
 impl Role {
-    /// The node after which the object no longer bears the name that it has now.
-    fn frees(&self, draft: &Draft) -> Option<NodeId> {
-        let renamed = name_in(draft, Side::Before) != name_in(draft, Side::After);
+    /// The node after which the object no longer bears a name that it has now.
+    fn frees(&self, draft: &Draft, attribute: &Name) -> Option<NodeId> {
+        let name = |object| names::named(object, attribute);
+        let (before, after) = (draft.change.before.as_deref(), draft.change.after.as_deref());
+        let renamed = name(before) != name(after);
         let renames = matches!(draft.change.action, Action::Update | Action::Import) && renamed;
         self.deletes.map(|(_, gone)| gone).or(self.release.filter(|_| renames))
     }
@@ -100,12 +100,10 @@ impl Lowering {
         match draft.change.action {
             Action::Create => {
                 let created = self.create(index, draft, false, found);
-                let last = created.last().copied();
-                let activation = created.get(1).copied();
                 Role {
                     first_up: created.first().copied(),
-                    ready: last,
-                    activation,
+                    ready: created.last().copied(),
+                    created,
                     ..Role::default()
                 }
             }
@@ -153,7 +151,7 @@ impl Lowering {
             // Dependants follow the new object before the old one goes, so they cannot wait for
             // the activation, which comes after that.
             ready: Some(first),
-            activation: created.get(1).copied(),
+            created,
             deletes: Some((deleted[0], gone)),
             release: Some(gone),
             delete_first: false,
@@ -171,7 +169,7 @@ impl Lowering {
         Role {
             first_up: created.first().copied(),
             ready: created.last().copied(),
-            activation: created.get(1).copied(),
+            created,
             deletes: None,
             release: Some(forgotten),
             delete_first: false,
@@ -191,7 +189,7 @@ impl Lowering {
         Role {
             first_up: created.first().copied(),
             ready: created.last().copied(),
-            activation: created.get(1).copied(),
+            created,
             ..Role::default()
         }
     }
@@ -211,7 +209,7 @@ impl Lowering {
         Role {
             first_up: Some(first),
             ready: created.last().copied(),
-            activation: created.get(1).copied(),
+            created,
             deletes: Some((deleted[0], gone)),
             release: Some(gone),
             delete_first: true,
@@ -318,42 +316,64 @@ impl Lowering {
         self.nodes.len() - 1
     }
 
-    /// Whoever takes a unique name waits until whoever had it is gone, or has another one.
+    /// Whoever takes a name that only one may bear waits until whoever had it is gone, or has another
+    /// one.
     fn take_over_names(&mut self, drafts: &[Draft]) {
-        let mut freed: BTreeMap<(&Name, &Name, &str), (usize, NodeId)> = BTreeMap::new();
-        for (index, (draft, role)) in drafts.iter().zip(&self.roles).enumerate() {
-            if let (Some(free), Some(name)) = (role.frees(draft), name_in(draft, Side::Before)) {
-                freed.insert((&draft.change.provider, &draft.schema.name, name), (index, free));
-            }
-        }
+        let freed = self.freed_names(drafts);
         if freed.is_empty() {
             return;
         }
-        for (index, (draft, role)) in drafts.iter().zip(&mut self.roles).enumerate() {
-            let Some(name) = name_in(draft, Side::After) else { continue };
-            let key = (&draft.change.provider, &draft.schema.name, name);
-            // What is done to one object is in order already.
-            let other = freed.get(&key).filter(|(bearer, _)| *bearer != index);
-            let Some(&(_, free)) = other else { continue };
-            let Some(taker) = role.activation.or(role.first_up) else { continue };
-            self.nodes[taker].needs.insert(free);
-            self.handovers.push((taker, free));
-            // The name comes late, so what depends on the object does not wait for it: it waits
-            // for the object alone, and not at all for one that is there.
-            if role.activation.is_some() {
-                role.ready = role.first_up;
-            } else if matches!(draft.change.action, Action::Update | Action::Import) {
-                role.ready = None;
+        for (index, draft) in drafts.iter().enumerate() {
+            for (attribute, name) in names::own(&draft.schema, draft.change.after.as_deref()) {
+                // What is done to one object is in order already.
+                let other = freed.get(&(bearers(draft), attribute, name));
+                if let Some(&(_, free)) = other.filter(|(bearer, _)| *bearer != index) {
+                    self.hand_over((index, draft), attribute, free);
+                }
             }
         }
     }
 
-    /// The handovers of names that wait for one another, by the addresses that take them.
-    fn circle_of_names(&self, drafts: &[Draft]) -> Vec<String> {
+    /// The names that are let go of: by which draft, and after which node.
+    fn freed_names<'d>(&self, drafts: &'d [Draft]) -> BTreeMap<Freed<'d>, (usize, NodeId)> {
+        let mut freed = BTreeMap::new();
+        for (index, (draft, role)) in drafts.iter().zip(&self.roles).enumerate() {
+            for (attribute, name) in names::own(&draft.schema, draft.change.before.as_deref()) {
+                if let Some(free) = role.frees(draft, attribute) {
+                    freed.insert((bearers(draft), attribute, name), (index, free));
+                }
+            }
+        }
+        freed
+    }
+
+    fn hand_over(&mut self, (index, draft): (usize, &Draft), attribute: &Name, free: NodeId) {
+        let Some(taker) = self.taker(&self.roles[index], draft, attribute) else { return };
+        self.nodes[taker].needs.insert(free);
+        self.handovers.push((taker, free));
+        // Where the name comes late, what depends on the object does not wait for it: it waits for
+        // the object alone, and not at all for one that is there.
+        let role = &mut self.roles[index];
+        if role.first_up != Some(taker) {
+            role.ready = role.first_up;
+        } else if matches!(draft.change.action, Action::Update | Action::Import) {
+            role.ready = None;
+        }
+    }
+
+    /// The node with which an object gets its name. It may be one that this plan does not come to.
+    fn taker(&self, role: &Role, draft: &Draft, attribute: &Name) -> Option<NodeId> {
+        let Some(&first) = role.created.first() else { return role.first_up };
+        let program = self.nodes[first].phase.and_then(|it| draft.schema.create.get(it.program))?;
+        role.created.get(draft.schema.naming_phase(program, attribute)).copied()
+    }
+
+    /// The handovers of names that wait for one another: who takes one, and from whom.
+    fn circle_of_names<'d>(&self, drafts: &'d [Draft]) -> BTreeSet<(&'d Address, &'d Address)> {
         let circular = |(taker, free): &&(NodeId, NodeId)| self.waits_for(*free, *taker);
-        let takers = self.handovers.iter().filter(circular).map(|(taker, _)| *taker);
-        let address = |taker: NodeId| drafts[self.nodes[taker].draft].change.address.to_string();
-        takers.map(address).collect::<BTreeSet<_>>().into_iter().collect()
+        let address = |node: NodeId| &drafts[self.nodes[node].draft].change.address;
+        let circle = self.handovers.iter().filter(circular);
+        circle.map(|&(taker, free)| (address(taker), address(free))).collect()
     }
 
     fn follow_dependencies(&mut self, drafts: &[Draft]) {
@@ -417,8 +437,12 @@ impl Lowering {
     /// What to say when steps wait for one another whatever gives way.
     fn circle(&self, stuck: &[bool], drafts: &[Draft]) -> Diagnostic {
         let names = self.circle_of_names(drafts);
+        if let [(taker, bearer)] = names.iter().collect::<Vec<_>>()[..] {
+            return diagnostics::name_comes_too_late(taker, bearer);
+        }
         if !names.is_empty() {
-            return diagnostics::names_in_a_circle(&names);
+            let takers: BTreeSet<String> = names.iter().map(|(it, _)| it.to_string()).collect();
+            return diagnostics::names_in_a_circle(&takers.into_iter().collect::<Vec<_>>());
         }
         let stuck: BTreeSet<String> = (0..self.nodes.len())
             .filter(|&id| stuck[id])
@@ -446,20 +470,12 @@ impl Node {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Side {
-    Before,
-    After,
-}
+/// A name that is let go of: among whom there can be only one of it, in which attribute, and what it is.
+type Freed<'d> = ((&'d Name, &'d Name), &'d Name, names::Named<'d>);
 
-/// The name of an object whose type allows each name once.
-fn name_in(draft: &Draft, side: Side) -> Option<&str> {
-    let attribute = draft.schema.name_attribute.as_ref().filter(|_| draft.schema.unique_name)?;
-    let object = match side {
-        Side::Before => draft.change.before.as_ref()?,
-        Side::After => draft.change.after.as_ref()?,
-    };
-    object.get(attribute)?.as_str()
+/// Among whom a name is unique: the objects of one type, at one provider.
+fn bearers(draft: &Draft) -> (&Name, &Name) {
+    (&draft.change.provider, &draft.schema.name)
 }
 
 /// Where the draft of each address stands; those of deposed objects are left out.
@@ -469,15 +485,4 @@ fn by_address(drafts: &[Draft]) -> FxHashMap<&Address, usize> {
     let current = drafts.iter().enumerate().filter(|(_, draft)| !draft.change.deposed);
     indices.extend(current.map(|(index, draft)| (&draft.change.address, index)));
     indices
-}
-
-/// The first program that applies to the object.
-fn choose(programs: &[Program], object: Option<&Attributes>) -> Option<usize> {
-    let empty = Attributes::new();
-    let sensitive = Paths::none();
-    let scope = AttributeScope { attributes: object.unwrap_or(&empty), sensitive: &sensitive };
-    programs.iter().position(|program| match &program.when {
-        None => true,
-        Some(when) => evaluate(when, &scope).is_ok_and(|datum| datum.value == Value::Bool(true)),
-    })
 }

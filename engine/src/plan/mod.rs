@@ -24,6 +24,7 @@ mod names;
 mod news;
 mod outputs;
 mod planner;
+mod programs;
 mod removal;
 pub mod rules;
 pub mod saved;

@@ -8,10 +8,11 @@ use std::fmt;
 
 use super::input::{Observations, PlanInput};
 use super::planner::{Draft, Notes};
-use super::{Action, Change, diagnostics};
+use super::programs::choose;
+use super::{Action, Change, compare, diagnostics};
 use crate::address::{Address, Name};
 use crate::diagnostics::{Diagnostics, Span};
-use crate::digest::Fingerprint;
+use crate::digest::{Fingerprint, SealKey};
 use crate::schema::TypeSchema;
 use crate::state::ObjectId;
 use crate::value::{Attributes, Value};
@@ -28,9 +29,10 @@ pub(super) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, found: &mut 
         return;
     }
     let ids = bearers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let (span, name) = (span_of(input, draft), taken.name);
-    found.diagnostics.push(if change.action == Action::Create || !schema.unique_name {
-        diagnostics::name_is_taken(span, &change.address, name, schema.unique_name, &ids)
+    let (span, name) = (span_of(input, draft, schema.name_attribute.as_ref()), taken.name);
+    let is_unique = is_own_name(schema, schema.name_attribute.as_ref());
+    found.diagnostics.push(if change.action == Action::Create || !is_unique {
+        diagnostics::name_is_taken(span, &change.address, name, is_unique, &ids)
     } else {
         diagnostics::other_bears_name(span, &change.address, name, &ids)
     });
@@ -64,8 +66,13 @@ pub fn taken<'a>(
 
 /// The name that a change takes and that nobody else should bear, where it is known.
 pub fn claimed<'a>(change: &'a Change, schema: &TypeSchema) -> Option<&'a str> {
+    let attribute = schema.name_attribute.as_ref()?;
     let makes = matches!(change.action, Action::Create | Action::Replace);
-    taken_name(change, schema).filter(|_| makes || schema.unique_name)
+    let takes = takes_a_name(change, attribute) && (makes || is_own_name(schema, Some(attribute)));
+    match named(change.after.as_deref(), attribute)? {
+        Named::Clear(name) => Some(name).filter(|_| takes),
+        Named::Number(_) | Named::Secret(_) => None,
+    }
 }
 
 /// Whether this plan takes the object over: what it is called afterwards, its own change says.
@@ -85,19 +92,18 @@ fn is_imported(input: &PlanInput<'_>, change: &Change, id: &ObjectId) -> bool {
 
 /// Says where two of the plan's objects are to bear one name that must be unique.
 pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut Diagnostics) {
-    let mut bearers: BTreeMap<(&Name, &Name, Named<'_>), Vec<&Draft>> = BTreeMap::new();
+    let mut bearers: BTreeMap<(&Name, &Name, &Name, Named<'_>), Vec<&Draft>> = BTreeMap::new();
     // What was put aside goes, and its name with it, unless it is retained.
     let stays = |draft: &Draft| !draft.change.deposed || draft.change.action == Action::Forget;
-    for draft in drafts.iter().filter(|draft| draft.schema.unique_name && stays(draft)) {
-        for name in names_afterwards(draft) {
-            let key = (&draft.change.provider, &draft.schema.name, name);
+    for draft in drafts.iter().filter(|draft| stays(draft)) {
+        for (attribute, name) in names_afterwards(draft) {
+            let key = (&draft.change.provider, &draft.schema.name, attribute, name);
             bearers.entry(key).or_default().push(draft);
         }
     }
-    for ((_, _, name), bearers) in bearers.into_iter().filter(|(_, bearers)| bearers.len() > 1) {
+    for ((.., attribute, name), bearers) in bearers.into_iter().filter(|(_, all)| all.len() > 1) {
         // It is the one that takes the name that has to give way.
-        let Some(&late) =
-            bearers.iter().rev().find(|draft| takes_a_name(&draft.change, &draft.schema))
+        let Some(&late) = bearers.iter().rev().find(|draft| takes_a_name(&draft.change, attribute))
         else {
             continue;
         };
@@ -106,7 +112,7 @@ pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut D
             .map(|draft| &draft.change.address)
             .filter(|address| **address != late.change.address)
             .collect();
-        let span = span_of(input, late);
+        let span = span_of(input, late, Some(attribute));
         found.push(if others.is_empty() {
             diagnostics::name_stays_taken(span, &late.change.address, &name)
         } else {
@@ -115,10 +121,31 @@ pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut D
     }
 }
 
-/// A name as a plan knows it: in clear, or, where it is a secret, by its fingerprint.
+/// The name that keeps a new object from being made beside the old one: it would have the same, from
+/// its first phase on, and there can be only one. Where it is an id, making the one is changing the
+/// other, which is then deleted.
+pub(super) fn in_the_way<'a>(
+    change: &Change,
+    schema: &'a TypeSchema,
+    key: &SealKey,
+) -> Option<&'a Name> {
+    let (before, after) = (change.before.as_deref()?, change.after.as_deref()?);
+    let program = choose(&schema.create, Some(after));
+    let program = program.and_then(|program| schema.create.get(program))?;
+    let stays = |attribute: &Name| {
+        let (old, new) = (before.get(attribute), after.get(attribute));
+        let known = new.filter(|new| !new.is_null()).zip(old);
+        known.is_some_and(|(new, old)| compare::agree(new, old, key))
+    };
+    let mut names = schema.own_names();
+    names.find(|name| schema.naming_phase(program, name) == 0 && stays(name))
+}
+
+/// A name, or an id, as a plan knows it: in clear, or, where it is a secret, by its fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Named<'a> {
+pub(super) enum Named<'a> {
     Clear(&'a str),
+    Number(i64),
     Secret(&'a Fingerprint),
 }
 
@@ -126,24 +153,24 @@ impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Clear(name) => write!(f, "\"{name}\""),
+            Self::Number(number) => write!(f, "{number}"),
             Self::Secret(_) => f.write_str("the same sensitive text"),
         }
     }
 }
 
-/// The name that an instance takes with this plan, where it is known in clear.
-fn taken_name<'a>(change: &'a Change, schema: &TypeSchema) -> Option<&'a str> {
-    let after = name_in(schema, change.after.as_deref())?;
-    takes_a_name(change, schema).then_some(after)
+/// Whether only one object may have a value of the attribute.
+fn is_own_name(schema: &TypeSchema, attribute: Option<&Name>) -> bool {
+    schema.own_names().any(|own| Some(own) == attribute)
 }
 
 /// Whether an instance takes a name with this plan, and the name is known.
-fn takes_a_name(change: &Change, schema: &TypeSchema) -> bool {
-    let after = named_in(schema, change.after.as_deref());
+fn takes_a_name(change: &Change, attribute: &Name) -> bool {
+    let after = named(change.after.as_deref(), attribute);
     match change.action {
         Action::Create | Action::Replace => after.is_some(),
         Action::Update | Action::Import => {
-            after.is_some() && after != named_in(schema, change.before.as_deref())
+            after.is_some() && after != named(change.before.as_deref(), attribute)
         }
         _ => false,
     }
@@ -151,33 +178,35 @@ fn takes_a_name(change: &Change, schema: &TypeSchema) -> bool {
 
 /// The names that are borne when the plan is done; what is let go keeps its own, also beside the
 /// object that replaces it.
-fn names_afterwards(draft: &Draft) -> impl Iterator<Item = Named<'_>> {
+fn names_afterwards(draft: &Draft) -> impl Iterator<Item = (&Name, Named<'_>)> {
     let change = &draft.change;
     let kept = change.action == Action::Forget || draft.retains;
     let before = change.before.as_deref().filter(|_| kept);
     let objects = [change.after.as_deref(), before];
-    objects.into_iter().filter_map(|object| named_in(&draft.schema, object))
+    objects.into_iter().flat_map(|object| own(&draft.schema, object))
 }
 
-fn name_in<'a>(schema: &TypeSchema, object: Option<&'a Attributes>) -> Option<&'a str> {
-    match named_in(schema, object)? {
-        Named::Clear(name) => Some(name),
-        Named::Secret(_) => None,
-    }
+/// The names of an object that only one may bear, as far as they are known.
+pub(super) fn own<'a>(
+    schema: &'a TypeSchema,
+    object: Option<&'a Attributes>,
+) -> impl Iterator<Item = (&'a Name, Named<'a>)> {
+    schema.own_names().filter_map(move |name| Some((name, named(object, name)?)))
 }
 
-fn named_in<'a>(schema: &TypeSchema, object: Option<&'a Attributes>) -> Option<Named<'a>> {
-    match object?.get(schema.name_attribute.as_ref()?)? {
+/// The name that an object has in an attribute, where it is known.
+pub(super) fn named<'a>(object: Option<&'a Attributes>, attribute: &Name) -> Option<Named<'a>> {
+    match object?.get(attribute)? {
         Value::String(name) => Some(Named::Clear(name)),
+        Value::Integer(number) => Some(Named::Number(*number)),
         Value::Sealed(sealed) => Some(Named::Secret(&sealed.fingerprint)),
         _ => None,
     }
 }
 
 /// Where the spec gives the name, else where it declares the instance.
-fn span_of(input: &PlanInput<'_>, draft: &Draft) -> Option<Span> {
+fn span_of(input: &PlanInput<'_>, draft: &Draft, name: Option<&Name>) -> Option<Span> {
     let config = input.config.resources.get(&draft.change.address.block);
-    let name = draft.schema.name_attribute.as_ref();
     config
         .zip(name)
         .and_then(|(resource, name)| resource.attributes.get(name))

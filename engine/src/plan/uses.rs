@@ -6,14 +6,14 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
 use super::input::{Mode, PlanInput};
+use super::live::stored_attributes;
 use super::planner::{Draft, Planner};
 use super::wanted::Wanted;
-use super::{Action, Change, Staying, Use, compare, diagnostics};
+use super::{Action, Change, Staying, Use, compare, diagnostics, names};
 use crate::address::{Address, Name};
 use crate::schema::Presence;
 use crate::sorted::Set;
@@ -346,29 +346,26 @@ fn met<'u>(input: &PlanInput<'_>, uses: &'u Uses, draft: &Draft) -> Option<&'u U
         Action::Replace if draft.retains => None,
         Action::Replace => uses.of(&change.address, change.object.as_ref()?),
         Action::Update if matches!(change.progress, Progress::Created { .. }) => {
-            let attribute = unique_name(draft)?;
-            let wanted = change.after.as_ref()?.get(attribute)?.as_str()?;
-            let has_it = |object: &&Object| {
-                let attributes = object.attributes.json.as_map();
-                let name = attributes.and_then(|map| map.get(attribute)?.as_str());
-                name == Some(wanted)
-            };
             let deposed = &input.snapshot.entries.get(&change.address)?.deposed;
+            let has_it = |object: &&Object| has_a_name_of(draft, object);
             deposed.iter().filter(has_it).find_map(|object| uses.of(&change.address, &object.id))
         }
         _ => None,
     }
 }
 
-fn unique_name(draft: &Draft) -> Option<&Name> {
-    draft.schema.name_attribute.as_ref().filter(|_| draft.schema.unique_name)
+/// Whether a draft gives a name that an object has, and there can be only one.
+fn has_a_name_of(draft: &Draft, object: &Object) -> bool {
+    let attributes = stored_attributes(&object.attributes, &draft.schema).unwrap_or_default();
+    takes_a_name_of(draft, Some(&attributes))
 }
 
-/// Whether a replace gives the new object the name of the old one, and there can be only one.
+/// Whether a replace gives the new object a name of the old one, and there can be only one.
 pub(super) fn takes_its_name(draft: &Draft) -> bool {
-    unique_name(draft).is_some_and(|attribute| {
-        let name = |object: &Option<Arc<Attributes>>| object.as_ref()?.get(attribute).cloned();
-        let before = name(&draft.change.before);
-        before.is_some() && before == name(&draft.change.after)
-    })
+    takes_a_name_of(draft, draft.change.before.as_deref())
+}
+
+fn takes_a_name_of(draft: &Draft, object: Option<&Attributes>) -> bool {
+    let mut wanted = names::own(&draft.schema, draft.change.after.as_deref());
+    wanted.any(|(attribute, name)| names::named(object, attribute) == Some(name))
 }

@@ -1,0 +1,140 @@
+//! Objects whose id, or whose unique name, the spec chooses and that have it from the start: another
+//! one of the same cannot be made beside them, and making it would change them.
+
+use engine::schema::{Attribute, Identity, OnChange, ReplaceOrder};
+
+use crate::world::{World, converges};
+
+/// A cloud where a key's name is its id, and another kind is another key.
+fn shelf() -> World {
+    let mut world = World::new();
+    world.cloud.change_type("key", |key| {
+        let replaces =
+            Attribute { on_change: OnChange::Replace, ..Attribute::new("string".parse().unwrap()) };
+        key.attributes.get_mut("name").unwrap().on_change = OnChange::Replace;
+        key.attributes.insert("kind".into(), replaces);
+        key.identity = Identity::ClientId { attribute: "name".into() };
+        key.unique_name = false;
+    });
+    world
+}
+
+fn key(block: &str, name: &str, rest: &str) -> String {
+    format!("[resource.key.{block}]\nname = \"{name}\"\n{rest}\n")
+}
+
+async fn summaries(world: &World, spec: &str) -> Vec<String> {
+    let (_, diagnostics, _) = world.plan(spec).await;
+    diagnostics.iter().map(|it| it.summary.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_would_have_the_same_id_is_not_made_beside_the_old_object() {
+    let world = shelf();
+    world.apply(&key("a", "n", "kind = \"one\"")).await.unwrap();
+    let first = "lifecycle = { create_before_destroy = true }";
+    let other = format!("kind = \"two\"\n{first}");
+    assert_eq!(
+        summaries(&world, &key("a", "n", &other)).await,
+        ["the new key.a cannot be made beside the old one"]
+    );
+    // Under another id it can.
+    let text = world.plan_text(&key("a", "m", &other)).await;
+    assert!(text.contains("s1 = delete key.a (n) after s0"), "{text}");
+    converges(&world, &key("a", "m", &other)).await;
+    assert_eq!(world.cloud.names("key"), ["m"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_type_that_creates_first_deletes_first_where_the_id_stays() {
+    let mut world = shelf();
+    world.cloud.change_type("key", |key| key.replace = ReplaceOrder::CreateFirst);
+    world.apply(&key("a", "n", "kind = \"one\"")).await.unwrap();
+    let other = key("a", "n", "kind = \"two\"");
+    let text = world.plan_text(&other).await;
+    assert!(text.contains("s1 = create key.a after s0"), "{text}");
+    converges(&world, &other).await;
+    assert_eq!(world.cloud.names("key"), ["n"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unique_name_from_the_start_is_not_given_twice() {
+    let mut world = shelf();
+    world.cloud.change_type("key", |key| {
+        key.identity = Identity::UniqueName { attribute: "name".into() };
+        key.unique_name = true;
+    });
+    world.apply(&key("a", "n", "kind = \"one\"")).await.unwrap();
+    let first = "kind = \"two\"\nlifecycle = { create_before_destroy = true }";
+    assert_eq!(
+        summaries(&world, &key("a", "n", first)).await,
+        ["the new key.a cannot be made beside the old one"]
+    );
+    converges(&world, &key("a", "n", "kind = \"two\"")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_that_goes_to_another_block_is_given_after_it_was_let_go() {
+    for (old, new) in [("a", "z"), ("z", "a")] {
+        let world = shelf();
+        world.apply(&key(old, "n", "")).await.unwrap();
+        let text = world.plan_text(&key(new, "n", "")).await;
+        assert!(text.contains(&format!("s1 = create key.{new} after s0")), "{text}");
+        converges(&world, &key(new, "n", "")).await;
+        assert_eq!(world.cloud.names("key"), ["n"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_id_twice_is_refused_in_the_plan() {
+    let world = shelf();
+    let both = key("a", "n", "") + &key("b", "n", "");
+    assert_eq!(summaries(&world, &both).await, ["two objects are to be named \"n\""]);
+    // One that is retained keeps it, too.
+    let retained = "lifecycle = { retain = true }\nkind = \"one\"";
+    world.apply(&key("a", "n", retained)).await.unwrap();
+    let other = key("a", "n", &retained.replace("one", "two"));
+    assert_eq!(summaries(&world, &other).await, ["the old key.a keeps the name \"n\""]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_id_of_a_stranger_is_refused_in_the_plan() {
+    let world = shelf();
+    world.cloud.put("key", &[("name", engine::value::Value::string("n"))]);
+    let said = summaries(&world, &key("a", "n", "")).await;
+    assert_eq!(said, ["another key named \"n\" exists already"]);
+    assert!(world.plan(&key("a", "n", "")).await.1.has_errors());
+}
+
+/// The id is that of what is made before it, so no plan knows it.
+fn late(block: &str, rest: &str) -> String {
+    let disk = "[resource.disk.d]\nname = \"d\"\nsize = 1\nzone = \"eu\"\n";
+    format!("{disk}{}", key(block, "${disk.d.id}", rest))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_that_shows_late_and_is_in_use_is_refused_before_the_call() {
+    let first = "lifecycle = { create_before_destroy = true }";
+    let taken = key("a", "disk-1", first);
+    for spec in [late("a", first), late("b", first) + &taken] {
+        let world = shelf();
+        world.apply(&taken).await.unwrap();
+        let report = world.apply(&spec).await.unwrap();
+        let said: Vec<&str> = report.failures.iter().map(|it| &*it.message).collect();
+        assert_eq!(said, ["the object disk-1 exists already, and key.a stands for it"], "{spec}");
+        assert_eq!(world.cloud.names("key"), ["disk-1"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_that_goes_to_another_block_with_users_is_refused() {
+    let world = shelf();
+    let user = |block: &str| {
+        format!("[resource.unit.u]\nname = \"u\"\nimage_id = \"${{key.{block}.id}}\"\n")
+    };
+    world.apply(&(key("a", "n", "") + &user("a"))).await.unwrap();
+    assert_eq!(
+        summaries(&world, &(key("z", "n", "") + &user("z"))).await,
+        ["key.z cannot take its name from key.a in one plan"]
+    );
+}
