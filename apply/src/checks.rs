@@ -59,6 +59,7 @@ impl Live {
             providers,
             variables: &variables,
             clear: &self.seen,
+            takes_unshown_for_null: true,
         };
         let scope = CheckScope { config, objects, locals: Locals::new(&config.locals), bound };
         let datum = evaluate::evaluate(expr, &scope)?;

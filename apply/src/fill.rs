@@ -3,13 +3,14 @@
 //! A residual refers to objects that are there by now and to sensitive variables that were given
 //! again. What a plan knew already is not computed a second time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use engine::address::{Address, Block, Name};
 use engine::expression::evaluate::{self, Scope};
-use engine::expression::{Expr, Root};
+use engine::expression::{Access, Expr, Kind, Root, visit};
 use engine::plan::live::stored_attributes;
-use engine::schema::TypeSchema;
+use engine::schema::{Attribute, Presence, TypeSchema};
 use engine::state::{Entry, Object, Snapshot};
 use engine::value::{Attributes, Datum, Path, Paths, Value};
 
@@ -23,27 +24,96 @@ pub(crate) struct FillScope<'a> {
     pub(crate) variables: &'a BTreeMap<Name, Datum>,
     /// Objects with secrets, in clear, as far as this run knows them.
     pub(crate) clear: &'a BTreeMap<Address, Attributes>,
+    /// Whether what no answer has shown is null, for who only shows what there is.
+    pub(crate) takes_unshown_for_null: bool,
 }
 
-impl FillScope<'_> {
+/// The same for one expression: what it names of an object and no answer has shown is not null, it
+/// is not known. Of an object that it takes as a whole there is what was shown.
+struct Asking<'a> {
+    scope: &'a FillScope<'a>,
+    named: BTreeSet<&'a Name>,
+}
+
+/// The attributes that an expression names, of whatever.
+pub(crate) fn named(expr: &Expr) -> BTreeSet<&Name> {
+    let mut names = BTreeSet::new();
+    visit::walk(expr, &mut |part| match &part.kind {
+        Kind::Attribute(_, name) => {
+            names.insert(name);
+        }
+        Kind::Index(_, index) => names.extend(text(index)),
+        Kind::Splat(_, rest) => names.extend(rest.iter().filter_map(|access| match access {
+            Access::Attribute(name) => Some(name),
+            Access::Index(index) => text(index),
+        })),
+        _ => {}
+    });
+    names
+}
+
+fn text(expr: &Expr) -> Option<&Name> {
+    match &expr.kind {
+        Kind::Literal(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// Whether the API is to say the value of an attribute that the spec does not give.
+pub(crate) fn is_told_by_api(attribute: &Attribute) -> bool {
+    let computed = attribute.presence == Presence::Computed && attribute.derived.is_none();
+    computed || attribute.server_default
+}
+
+impl Asking<'_> {
     fn object(&self, address: &Address, entry: &Entry, object: &Object) -> Result<Datum, String> {
-        let provider = self.providers.get(&entry.provider);
-        let schema: Option<std::sync::Arc<TypeSchema>> =
-            provider.and_then(|p| p.schema().types.get(&address.block.ty).cloned());
-        let schema = schema.ok_or_else(|| format!("{address} has no provider"))?;
-        let mut attributes = stored_attributes(&object.attributes, &schema)?;
-        if let Some(clear) = self.clear.get(address) {
-            attributes.extend(clear.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let (mut attributes, schema) = self.scope.attributes(address, entry, object)?;
+        for name in &self.named {
+            let attribute = schema.attributes.get(*name).filter(|it| is_told_by_api(it));
+            if let Some(attribute) = attribute.filter(|_| !attributes.contains_key(*name)) {
+                let unknown = Value::unknown(attribute.ty.clone(), Expr::slot(address, name));
+                attributes.insert((*name).clone(), unknown);
+            }
         }
         let sensitive = sensitive(&schema, &object.sensitive);
         Ok(Datum { value: Value::map(attributes), sensitive })
     }
 }
 
+impl FillScope<'_> {
+    /// What is known of an object, secrets in clear as far as this run knows them.
+    fn attributes(
+        &self,
+        address: &Address,
+        entry: &Entry,
+        object: &Object,
+    ) -> Result<(Attributes, Arc<TypeSchema>), String> {
+        let provider = self.providers.get(&entry.provider);
+        let schema: Option<Arc<TypeSchema>> =
+            provider.and_then(|p| p.schema().types.get(&address.block.ty).cloned());
+        let schema = schema.ok_or_else(|| format!("{address} has no provider"))?;
+        let mut attributes = stored_attributes(&object.attributes, &schema)?;
+        if let Some(clear) = self.clear.get(address) {
+            attributes.extend(clear.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        Ok((attributes, schema))
+    }
+}
+
 impl Scope for FillScope<'_> {
     fn root(&self, root: &Root) -> Result<Datum, String> {
+        Asking { scope: self, named: BTreeSet::new() }.root(root)
+    }
+
+    fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
+        Asking { scope: self, named: BTreeSet::new() }.resource(block, key)
+    }
+}
+
+impl Scope for Asking<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
         match root {
-            Root::Var(name) => match self.variables.get(name) {
+            Root::Var(name) => match self.scope.variables.get(name) {
                 Some(datum) => Ok(datum.clone()),
                 None => Err(format!("the variable `{name}` is not given")),
             },
@@ -53,7 +123,8 @@ impl Scope for FillScope<'_> {
 
     fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
         let address = block.instance(key.map(Into::into));
-        if let Some(entry) = self.snapshot.entries.get(&address) {
+        let entries = &self.scope.snapshot.entries;
+        if let Some(entry) = entries.get(&address) {
             return match &entry.current {
                 Some(object) => self.object(&address, entry, object),
                 None => Err(format!("{address} is not there")),
@@ -63,7 +134,7 @@ impl Scope for FillScope<'_> {
             return Err(format!("{address} is not there"));
         }
         let (mut objects, mut paths) = (Attributes::new(), Paths::none());
-        for (address, entry) in &self.snapshot.entries {
+        for (address, entry) in entries {
             let Some(key) = address.key.as_ref().filter(|_| address.block == *block) else {
                 continue;
             };
@@ -81,11 +152,25 @@ impl Scope for FillScope<'_> {
 
 /// Computes an expression whose value must be known and in clear now.
 pub(crate) fn known(expr: &Expr, scope: &FillScope<'_>) -> Result<Datum, String> {
-    let datum = evaluate::evaluate(expr, scope).map_err(|error| error.message)?;
-    if !datum.value.is_known() || datum.value.holds_sealed() {
-        return Err(format!("`{expr}` is still not known"));
+    let named = if scope.takes_unshown_for_null { BTreeSet::new() } else { named(expr) };
+    let asking = Asking { scope, named };
+    let datum = evaluate::evaluate(expr, &asking).map_err(|error| error.message)?;
+    if let Some(residual) = first_unknown(&datum.value) {
+        return Err(format!("no answer has shown `{residual}` so far"));
+    }
+    if datum.value.holds_sealed() {
+        return Err(format!("of `{expr}` only the fingerprint is known"));
     }
     Ok(datum)
+}
+
+fn first_unknown(value: &Value) -> Option<&Expr> {
+    match value {
+        Value::Unknown(unknown) => Some(&unknown.residual),
+        Value::List(items) | Value::Set(items) => items.iter().find_map(first_unknown),
+        Value::Map(entries) => entries.values().find_map(first_unknown),
+        _ => None,
+    }
 }
 
 /// Replaces every unknown in a value by what it is now.

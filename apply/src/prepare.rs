@@ -7,11 +7,12 @@ use engine::constraint;
 use engine::expression::{Expr, Kind};
 use engine::journal::Started;
 use engine::plan::{Action, Change, rules};
-use engine::schema::{Identity, Presence, TypeSchema};
+use engine::schema::{Attribute, Identity, Presence, TypeSchema};
 use engine::state::{ObjectId, Snapshot};
-use engine::value::{Attributes, Datum, Value};
+use engine::value::{Attributes, Datum, Path, Paths, Value};
 
 use crate::fill::{FillScope, fill, known};
+use crate::observe::sensitive;
 use crate::trouble::Trouble;
 
 /// The object that a change wants, in clear and fully known. What the API itself fills in is not
@@ -23,6 +24,7 @@ pub(crate) fn desired(
 ) -> Result<Attributes, Trouble> {
     let mut desired = Attributes::new();
     let Some(after) = &change.after else { return Ok(desired) };
+    let sensitive = sensitive(schema, &change.sensitive);
     for (name, value) in after.iter() {
         let Some(attribute) = schema.attributes.get(name) else { continue };
         let filled = match change.secrets.get(name) {
@@ -35,7 +37,7 @@ pub(crate) fn desired(
             .convert(&attribute.ty)
             .map_err(|misfit| Trouble::new(format!("`{name}` has the wrong type {misfit}")))?;
         if attribute.presence != Presence::Computed && !value.is_known() {
-            check_constraint(name, schema, &filled)?;
+            check_constraint((name, attribute), &sensitive, &filled)?;
         }
         desired.insert(name.clone(), filled);
     }
@@ -118,11 +120,18 @@ fn refers_to(expr: &Expr, address: &Address) -> bool {
     found
 }
 
-fn check_constraint(name: &Name, schema: &TypeSchema, value: &Value) -> Result<(), Trouble> {
-    let attribute = &schema.attributes[name];
+fn check_constraint(
+    (name, attribute): (&Name, &Attribute),
+    sensitive: &Paths,
+    value: &Value,
+) -> Result<(), Trouble> {
     let unit = attribute.unit.as_deref();
     let violations = constraint::violations(name, unit, &attribute.constraint, value);
     match violations.into_iter().find(|violation| !violation.outside_list) {
+        // The message of a violation names the value, and its help what is near to it.
+        Some(_) if sensitive.touches(&Path::attribute(name.clone())) => {
+            Err(Trouble::new(format!("`{name}` has a value that is not allowed")))
+        }
         Some(violation) => Err(Trouble { message: violation.message, help: violation.help }),
         None => Ok(()),
     }
@@ -132,7 +141,7 @@ fn check_rules(change: &Change, schema: &TypeSchema, desired: &Attributes) -> Re
     if change.deferred_rules == 0 {
         return Ok(());
     }
-    let sensitive = crate::observe::sensitive(schema, &change.sensitive);
+    let sensitive = sensitive(schema, &change.sensitive);
     let old = match &change.before {
         Some(before) => Datum { value: Value::Map(before.clone()), sensitive: sensitive.clone() },
         None => Datum::plain(Value::Null),

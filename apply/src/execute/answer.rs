@@ -11,6 +11,7 @@ use engine::journal::{Outcome, ProgramKind, Record, Resolution};
 use engine::plan::StepId;
 use engine::plan::live::overlay;
 use engine::schema::Sends;
+use engine::sorted::Set;
 use engine::stored::seal_attributes;
 use engine::value::Attributes;
 use provider_port::{Error, Kind, Reply};
@@ -84,7 +85,7 @@ impl Run<'_> {
     fn known_if_done(&self, flight: &InFlight) -> Attributes {
         let known = self.live(&flight.started, &flight.schema).unwrap_or_default();
         if flight.started.phase.kind == ProgramKind::Delete {
-            return known;
+            return without(known, &flight.started.unshown);
         }
         let sends = flight.schema.phase(flight.started.phase).map(|phase| &phase.sends);
         let hidden: Attributes = flight
@@ -101,15 +102,30 @@ impl Run<'_> {
         overlay(&known, &seal_attributes(&hidden, &paths, key))
     }
 
+    /// Keeps what an object has of secrets, in memory: what earlier answers showed of it, what was sent
+    /// and what this answer shows. Many an API shows a token once, in its answer to the create.
     pub(super) fn keep_clear(&mut self, flight: &InFlight, object: Option<&provider_port::Object>) {
-        let secret = !sensitive(&flight.schema, &flight.started.sensitive).is_empty();
-        if !secret || flight.started.phase.kind == ProgramKind::Delete {
+        let InFlight { started, schema, desired, .. } = flight;
+        if started.phase.kind == ProgramKind::Delete {
             return;
         }
-        let empty = Attributes::new();
-        let answered = object.map_or(&empty, |object| &object.attributes);
-        let clear = overlay(&flight.desired, answered);
-        self.clear.insert(flight.started.address.clone(), clear);
+        // The API may show more of it now.
+        self.asked.remove(&started.address);
+        // What is made is another object than the one before.
+        let before = self.clear.remove(&started.address).filter(|_| !started.phase.makes());
+        if before.is_none() && sensitive(schema, &started.sensitive).is_empty() {
+            return;
+        }
+        let mut clear = overlay(&before.unwrap_or_default(), desired);
+        let answered = object.into_iter().flat_map(|object| &object.attributes);
+        // What an API is said never to show is not believed when it does, against what was sent.
+        let is_true = |name: &Name| !(is_hidden(schema, name) && desired.contains_key(name));
+        clear.extend(
+            answered
+                .filter(|(name, _)| is_true(name))
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+        self.clear.insert(started.address.clone(), clear);
     }
 
     pub(super) fn failed(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
@@ -279,4 +295,9 @@ impl Run<'_> {
         self.skip_rest(id, Status::Doubted, "it is in doubt");
         Ok(())
     }
+}
+
+fn without(mut known: Attributes, names: &Set<Name>) -> Attributes {
+    known.retain(|name, _| !names.contains(name));
+    known
 }

@@ -15,6 +15,7 @@ use engine::state::{Nonce, ObjectId};
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Leave as _, Notice, Provider, Secrets};
 
+use super::parting::read_for;
 use super::shown::unshown;
 use super::{Answer, InFlight, Run};
 use crate::ApplyError;
@@ -91,7 +92,7 @@ impl Run<'_> {
             return Ok(false);
         }
         let desired = match phase.kind {
-            ProgramKind::Delete => Ok(Attributes::new()),
+            ProgramKind::Delete => Ok(self.secrets_at_parting(step, phase, change, &schema)),
             _ => prepare::desired(change, &schema, &self.scope()),
         };
         let desired = match desired {
@@ -137,6 +138,7 @@ impl Run<'_> {
             providers: self.input.providers,
             variables: self.input.variables,
             clear: &self.clear,
+            takes_unshown_for_null: false,
         }
     }
 
@@ -148,6 +150,7 @@ impl Run<'_> {
         schema: &TypeSchema,
         desired: &Attributes,
     ) -> Started {
+        let object = if phase.makes() { None } else { self.object_of(step) };
         let name = schema.identity.chosen_attribute().filter(|_| phase.makes());
         let mut started = Started {
             call: CallId(self.session.snapshot().next_call),
@@ -156,7 +159,8 @@ impl Run<'_> {
             provider: change.provider.clone(),
             operation: step.operation,
             phase,
-            object: if phase.makes() { None } else { self.object_of(step) },
+            sensitive: self.sensitive_of(step, phase, change, object.as_ref()),
+            object,
             nonce: phase.makes().then(|| self.nonce()),
             name: name.and_then(|name| match desired.get(name) {
                 Some(Value::String(text)) => Some(text.clone()),
@@ -165,7 +169,6 @@ impl Run<'_> {
             }),
             deposes: step.deposes,
             managed: change.managed.clone(),
-            sensitive: change.sensitive.clone(),
             unshown: Set::new(),
             dependencies: change.dependencies.clone(),
             account: self
@@ -175,8 +178,10 @@ impl Run<'_> {
                 .and_then(|provider| account_of(&**provider, self.session.snapshot())),
             at_ms: self.input.host.now_ms(),
         };
-        // What is made is found with all that its create sent.
-        if !phase.makes() && phase.kind != ProgramKind::Delete {
+        if phase.kind == ProgramKind::Delete {
+            started.unshown = self.left_out(&started, schema, desired);
+        } else if !phase.makes() {
+            // What is made is found with all that its create sent.
             let known = self.live(&started, schema).unwrap_or_default();
             let key = &self.session.snapshot().seal_key;
             let changed = prepare::changed(change);
@@ -207,13 +212,18 @@ impl Run<'_> {
         let change = &self.input.plan.changes[step.change];
         let (provider, started) = (flight.provider.clone(), flight.started.clone());
         let (desired, changed) = (flight.desired.clone(), prepare::changed(change));
-        let live = self.live(&started, &flight.schema);
+        let live = self.live_to_send(&started, &flight.schema);
+        let lacks = self.lacks_at_parting(flight);
         let places = sensitive(&flight.schema, &started.sensitive);
         let secrets = Secrets { places, variables: self.secrets.clone() };
         let emit = self.input.emit.clone();
         let (name, address) = (id.to_string(), step.address.clone());
         let leave = self.desk.leave(since.clone());
         self.calls.spawn(async move {
+            let desired = match read_for(&provider, &started, &lacks, &desired).await {
+                Ok(desired) => desired,
+                Err(error) => return (id, Answer::Called(Box::new(Err(error)))),
+            };
             let progress = |notice: Notice| emit(event_of(notice, &name, &address));
             let call = Call {
                 ty: &started.address.block.ty,

@@ -12,7 +12,7 @@ use engine::value::Paths;
 
 use super::Run;
 use crate::ApplyError;
-use crate::fill::known;
+use crate::fill::{FillScope, known};
 use crate::scheduler::Status;
 
 impl Run<'_> {
@@ -156,7 +156,7 @@ impl Run<'_> {
                 kept.remove(name);
                 continue;
             }
-            let scope = self.scope();
+            let scope = FillScope { takes_unshown_for_null: true, ..self.scope() };
             let value = match (&change.secret, &change.after) {
                 (Some(expr), _) => known(expr, &scope).map(|datum| datum.value),
                 (None, Some(after)) => crate::fill::fill(after, &scope),

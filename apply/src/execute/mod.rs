@@ -9,6 +9,7 @@ mod answer;
 mod begin;
 mod close;
 mod leave;
+mod parting;
 mod reveal;
 mod room;
 mod settle;
@@ -156,6 +157,8 @@ struct Run<'a> {
     secrets: Arc<[Value]>,
     /// Objects with secrets, in clear.
     clear: BTreeMap<Address, Attributes>,
+    /// The objects that were read for what no answer had shown, since they were called last.
+    asked: BTreeSet<Address>,
     /// Told once the records that they report are durable.
     events: Vec<Event>,
     report: Report,
@@ -181,6 +184,7 @@ impl<'a> Run<'a> {
             unwritten: BTreeSet::new(),
             again: Vec::new(),
             clear: BTreeMap::new(),
+            asked: BTreeSet::new(),
             events: Vec::new(),
             report: Report::default(),
             ids: None,

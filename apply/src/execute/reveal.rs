@@ -1,57 +1,151 @@
-//! Secrets that a step needs in the clear and the state keeps as fingerprints: computed again from
-//! the plan's own expressions, else read from the API. They live for one run, in memory.
+//! What a step needs of other objects and the state does not have in clear: secrets, of which it keeps
+//! fingerprints, and what no answer has shown so far. Computed again from the plan's own expressions,
+//! else read from the API. It lives for one run, in memory.
 
-use engine::address::Address;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use engine::address::{Address, Name};
+use engine::expression::Expr;
+use engine::plan::live::{derive, overlay, stored_attributes};
 use engine::plan::{Change, lint};
+use engine::schema::{SeenIn, TypeSchema};
+use engine::types::Type;
 use engine::value::{Attributes, Paths, Value};
 
 use super::Run;
-use crate::fill::known;
+use crate::fill::{is_told_by_api, known, named};
 
 impl Run<'_> {
-    /// Brings into the clear what the residuals of a change need and the state only fingerprints.
+    /// Brings into the clear what the residuals of a change need of other objects.
     pub(super) async fn reveal(&mut self, change: &Change) {
-        let mut needed = lint::slots(change.after.iter().flat_map(|after| after.values()));
-        for expr in change.secrets.values() {
-            let unknown = Value::unknown(engine::types::Type::Any, expr.clone());
-            needed.extend(lint::slots([&unknown]));
-        }
+        let unknown = |expr: &Expr| Value::unknown(Type::Any, expr.clone());
+        let mut residuals: Vec<Value> = change.secrets.values().map(unknown).collect();
+        residuals.extend(change.after.iter().flat_map(|after| after.values()).cloned());
+        let mut needed = lint::slots(&residuals);
         needed.remove(&change.address);
+        if needed.is_empty() {
+            return;
+        }
+        let mut names = BTreeSet::new();
+        for value in &residuals {
+            name_all(value, &mut names);
+        }
         for address in needed {
-            if self.clear.contains_key(&address) || !self.holds_sealed(&address) {
+            let clear = self.clear.get(&address).cloned().unwrap_or_default();
+            if self.lacking(&address, &names, &clear).is_empty()
+                || !self.asked.insert(address.clone())
+            {
                 continue;
             }
-            if let Some(attributes) = self.revealed(&address).await {
-                self.clear.insert(address, attributes);
-            }
+            let revealed = self.revealed(&address, &names, &clear).await;
+            // What answers of this run showed is nearer.
+            self.clear.insert(address, overlay(&revealed, &clear));
         }
     }
 
-    pub(super) fn holds_sealed(&self, address: &Address) -> bool {
-        let entry = self.session.snapshot().entries.get(address);
-        let current = entry.and_then(|entry| entry.current.as_ref());
-        current.is_some_and(|object| !object.attributes.sealed.is_empty())
+    /// The attributes of an object that are known as fingerprints only, and those among `names` that no
+    /// answer has shown at all, but for what it `has`.
+    fn lacking(
+        &self,
+        address: &Address,
+        names: &BTreeSet<Name>,
+        has: &Attributes,
+    ) -> BTreeSet<Name> {
+        let Some((stored, schema)) = self.stored(address) else { return BTreeSet::new() };
+        let sealed = stored.iter().filter(|(_, value)| value.holds_sealed()).map(|(name, _)| name);
+        let unshown = names.iter().filter(|name| {
+            let told = schema.attributes.get(*name).is_some_and(is_told_by_api);
+            told && !stored.contains_key(*name)
+        });
+        sealed.chain(unshown).filter(|name| !has.contains_key(*name)).cloned().collect()
     }
 
-    /// The secrets of an object: computed from its own spec, else read from the API.
-    pub(super) async fn revealed(&self, address: &Address) -> Option<Attributes> {
-        let change = self.input.plan.change(address)?;
-        let (provider, schema) = self.provider(change)?;
-        if !change.secrets.is_empty() {
-            let scope = self.scope();
-            let mut clear = Attributes::new();
-            for (name, expr) in &change.secrets {
-                clear.insert(name.clone(), known(expr, &scope).ok()?.value);
-            }
-            engine::plan::live::derive(&schema, &mut clear, &mut Paths::none());
-            return Some(clear);
+    /// An address's object as the state has it.
+    fn stored(&self, address: &Address) -> Option<(Attributes, Arc<TypeSchema>)> {
+        let entry = self.session.snapshot().entries.get(address)?;
+        let provider = self.input.providers.get(&entry.provider)?;
+        let schema = provider.schema().types.get(&address.block.ty)?.clone();
+        let stored = stored_attributes(&entry.current.as_ref()?.attributes, &schema).ok()?;
+        Some((stored, schema))
+    }
+
+    /// What can be known of an object in clear: computed from its own spec, else read from the API.
+    async fn revealed(
+        &self,
+        address: &Address,
+        names: &BTreeSet<Name>,
+        has: &Attributes,
+    ) -> Attributes {
+        let Some((stored, schema)) = self.stored(address) else { return Attributes::new() };
+        let said = self.said(address, &stored, &schema);
+        let is_shown = |name: &Name| {
+            let attribute = schema.attributes.get(name);
+            attribute.is_some_and(|attribute| attribute.seen_in != SeenIn::Never)
+        };
+        let mut lacking = self.lacking(address, names, &overlay(has, &said));
+        lacking.retain(is_shown);
+        if lacking.is_empty() {
+            return said;
         }
-        let id = change.object.as_ref()?;
+        let mut shown = self.read_for(address).await.unwrap_or_default();
+        // What an API is said never to show is not believed when it does.
+        shown.retain(|name, _| is_shown(name));
+        overlay(&shown, &said)
+    }
+
+    /// The secrets that an object's own spec says, and what follows from them.
+    fn said(&self, address: &Address, stored: &Attributes, schema: &TypeSchema) -> Attributes {
+        let change = self.input.plan.change(address);
+        let secrets = change.into_iter().flat_map(|change| &change.secrets);
+        let scope = self.scope();
+        let said: Attributes = secrets
+            .filter_map(|(name, expr)| Some((name.clone(), known(expr, &scope).ok()?.value)))
+            .collect();
+        if said.is_empty() {
+            return said;
+        }
+        let mut whole = overlay(stored, &said);
+        derive(schema, &mut whole, &mut Paths::none());
+        let follows = |name: &Name| {
+            schema.attributes.get(name).is_some_and(|attribute| attribute.derived.is_some())
+        };
+        whole.retain(|name, value| {
+            (said.contains_key(name) || follows(name)) && value.is_known() && !value.holds_sealed()
+        });
+        whole
+    }
+
+    async fn read_for(&self, address: &Address) -> Option<Attributes> {
+        let entry = self.session.snapshot().entries.get(address)?;
+        let provider = self.input.providers.get(&entry.provider)?;
+        let id = &entry.current.as_ref()?.id;
         tokio::select! {
             // In this order, and not in a random one: nothing that is slow holds up a stop.
             biased;
             () = self.input.stop.cancelled() => None,
-            object = provider.read(&address.block.ty, id) => Some(object.ok()?.attributes),
+            object = provider.read(&address.block.ty, id) => {
+                let object = object.ok()?;
+                (object.id == *id).then_some(object.attributes)
+            }
         }
+    }
+}
+
+/// The attributes that the residuals in a value name, of whatever.
+fn name_all(value: &Value, names: &mut BTreeSet<Name>) {
+    match value {
+        Value::Unknown(unknown) => names.extend(named(&unknown.residual).into_iter().cloned()),
+        Value::List(items) | Value::Set(items) => {
+            for item in items.iter() {
+                name_all(item, names);
+            }
+        }
+        Value::Map(entries) => {
+            for item in entries.values() {
+                name_all(item, names);
+            }
+        }
+        _ => {}
     }
 }

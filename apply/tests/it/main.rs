@@ -22,6 +22,7 @@ mod large;
 mod lives;
 mod moves;
 mod names;
+mod once;
 mod passwords;
 mod pauses;
 mod programs;

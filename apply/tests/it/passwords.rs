@@ -176,3 +176,18 @@ async fn keys_of_what_is_secret_are_secret() {
     assert!(!state.contains("hunter2"), "{state}");
     assert_eq!(world.plan_text(&spec).await, "");
 }
+
+/// What is known only before the call is checked then, and shown no more than in a plan.
+#[tokio::test(start_paused = true)]
+async fn a_bound_that_a_secret_breaks_does_not_show_it() {
+    let mut world = World::new();
+    world.variables.insert("n".to_owned(), "4711".to_owned());
+    let spec = "[variable.n]\ntype = \"integer\"\nsensitive = true\n\
+                [resource.image.i]\nname = \"i\"\n\
+                [resource.disk.d]\nname = \"d\"\nzone = \"eu\"\n\
+                size = \"${var.n * length(image.i.id)}\"\n";
+    let report = world.apply(spec).await.unwrap();
+    let failure = &report.failures[0];
+    assert_eq!(failure.message, "`size` has a value that is not allowed");
+    assert!(!format!("{report:?} {:?}", world.told.lock().unwrap()).contains("4711"));
+}

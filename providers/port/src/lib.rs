@@ -106,9 +106,10 @@ pub struct Call<'a> {
     /// The one-time name or key of a create.
     pub nonce: Option<&'a Nonce>,
     /// The object as it is to be, in clear and fully known: managed attributes with their wanted
-    /// values, unmanaged ones with their live value. Empty for a delete.
+    /// values, unmanaged ones with their live value. For a delete: the object's secrets that it
+    /// sends, as far as they are known.
     pub desired: &'a Attributes,
-    /// The object as it was last seen, secrets sealed; none for a create.
+    /// The object as it was last seen, secrets sealed, or left out for a delete; none for a create.
     pub live: Option<&'a Attributes>,
     /// The attributes that change.
     pub changed: &'a BTreeSet<Name>,

@@ -1,0 +1,210 @@
+//! What an API shows once, or only to those who ask, and what it wants again in the end.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use engine::address::Name;
+use engine::schema::{
+    Attribute, Operation, Phase, Presence, Program, ProviderSchema, SeenIn, Sends, TypeSchema,
+};
+use engine::state::ObjectId;
+use engine::value::{Attributes, Value};
+use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
+
+use crate::cloud::Cloud;
+use crate::world::{World, converges};
+
+/// The cloud with another type: a vault, with a token that is drawn when it is made.
+struct Vaults {
+    cloud: Cloud,
+    schema: Arc<ProviderSchema>,
+    /// What answers show, each of them.
+    shows: Shows,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shows {
+    /// The answer to the create shows the token and the host.
+    Create,
+    /// Nothing but a read shows them.
+    Read,
+    /// Nothing shows them.
+    Nothing,
+    /// Everything shows that there is none.
+    Null,
+}
+
+fn vault() -> TypeSchema {
+    let unit = crate::shapes::schema().types["unit"].clone();
+    let mut ty = TypeSchema { name: "vault".into(), ..(*unit).clone() };
+    let told =
+        Attribute { presence: Presence::Computed, ..Attribute::new("string".parse().unwrap()) };
+    let hidden =
+        Attribute { seen_in: SeenIn::Never, sensitive: true, ..unit.attributes["secret"].clone() };
+    ty.attributes.insert("host".into(), told.clone());
+    ty.attributes.insert("token".into(), Attribute { sensitive: true, ..told });
+    ty.attributes.insert("hidden".into(), hidden);
+    let drain = |operation, sends| Phase { operation, sends, waits_for: None };
+    ty.delete = vec![Program {
+        when: None,
+        phases: vec![drain(Operation::Drain, Sends::All), drain(Operation::Delete, Sends::Nothing)],
+    }];
+    ty
+}
+
+impl Vaults {
+    fn beside(world: &mut World, shows: Shows) -> Arc<dyn Provider> {
+        let mut schema = (*world.cloud.schema).clone();
+        schema.types.insert("vault".into(), Arc::new(vault()));
+        world.cloud.schema = Arc::new(schema.clone());
+        Arc::new(Self { cloud: world.cloud.clone(), schema: Arc::new(schema), shows })
+    }
+
+    fn shown(&self, mut object: Object, there: bool) -> Object {
+        for name in ["token", "host"] {
+            let drawn = match self.shows {
+                Shows::Null => Value::Null,
+                _ if there => Value::string(format!("{name} of {}", object.id)),
+                _ => continue,
+            };
+            object.attributes.insert(name.into(), drawn);
+        }
+        object
+    }
+}
+
+#[async_trait]
+impl Provider for Vaults {
+    fn schema(&self) -> Arc<ProviderSchema> {
+        self.schema.clone()
+    }
+
+    async fn list(&self, ty: &str) -> Result<Vec<Object>, Error> {
+        let listed = self.cloud.list(ty).await?;
+        if ty != "vault" {
+            return Ok(listed);
+        }
+        Ok(listed.into_iter().map(|object| self.shown(object, false)).collect())
+    }
+
+    async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error> {
+        let object = self.cloud.read(ty, id).await?;
+        if ty == "vault" { Ok(self.shown(object, self.shows == Shows::Read)) } else { Ok(object) }
+    }
+
+    async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
+        self.cloud.find(ty, create).await
+    }
+
+    /// A drain puts the whole object, and a fingerprint is nothing to put.
+    async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
+        if call.ty == "vault" && matches!(call.phase.kind, engine::journal::ProgramKind::Delete) {
+            let live = call.live.into_iter().flat_map(Attributes::values);
+            if live.chain(call.desired.values()).any(Value::holds_sealed) {
+                return Err(Error::new(Kind::Rejected, "it is a fingerprint"));
+            }
+            let secret = call.desired.get("secret").and_then(Value::as_str);
+            let mut shared = self.cloud.shared.lock().unwrap();
+            shared.log.push(format!("{secret:?}"));
+        }
+        let mut reply = self.cloud.perform(call).await?;
+        if call.ty == "vault" {
+            let there = self.shows == Shows::Create && call.phase.makes();
+            reply.object = reply.object.map(|object| self.shown(object, there));
+        }
+        Ok(reply)
+    }
+}
+
+async fn apply(world: &World, provider: &Arc<dyn Provider>, spec: &str) -> Vec<String> {
+    let providers = world.providers_with(provider.clone());
+    let options = engine::plan::input::Options::default();
+    let report = world.apply_through(&world.store, &providers, spec, &options).await.unwrap();
+    report.failures.into_iter().map(|failure| failure.message).collect()
+}
+
+fn attribute(world: &World, ty: &str, name: &str) -> Option<Value> {
+    let shared = world.cloud.shared.lock().unwrap();
+    let found = shared.objects.iter().find(|((own, _), _)| &**own == ty);
+    found.and_then(|(_, object)| object.get(&Name::from(name)).cloned())
+}
+
+const VAULT: &str = "[variable.pw]\ntype = \"string\"\nsensitive = true\n\
+     [resource.vault.v]\nname = \"v\"\nsecret = \"${var.pw}\"\nhidden = \"${var.pw}\"\n";
+
+/// The activation's answer shows no token, and it is not lost for that.
+#[tokio::test(start_paused = true)]
+async fn a_token_that_is_shown_once_is_there_for_the_whole_run() {
+    for shows in [Shows::Create, Shows::Read] {
+        let mut world = World::new();
+        let provider = Vaults::beside(&mut world, shows);
+        let spec = "[resource.vault.v]\nname = \"v\"\n\
+                    [resource.unit.u]\nname = \"u\"\nsecret = \"${vault.v.token}\"\n";
+        assert_eq!(apply(&world, &provider, spec).await, [""; 0]);
+        let token = Value::string("token of vault-1");
+        assert_eq!(attribute(&world, "unit", "secret"), Some(token), "{shows:?}");
+    }
+}
+
+/// What the plan says to be known after apply is not null because nobody has shown it.
+#[tokio::test(start_paused = true)]
+async fn what_no_answer_shows_is_not_null() {
+    let spec = "[resource.vault.v]\nname = \"v\"\n\
+                [resource.unit.u]\nname = \"u\"\nimage_id = \"${vault.v.host}\"\n";
+    for (shows, failures, image) in [
+        (Shows::Create, 0, Some(Value::string("host of vault-1"))),
+        (Shows::Read, 0, Some(Value::string("host of vault-1"))),
+        (Shows::Null, 0, Some(Value::Null)),
+        (Shows::Nothing, 1, None),
+    ] {
+        let mut world = World::new();
+        let provider = Vaults::beside(&mut world, shows);
+        let failed = apply(&world, &provider, spec).await;
+        assert_eq!(failed.len(), failures, "{shows:?}: {failed:?}");
+        assert_eq!(attribute(&world, "unit", "image_id"), image, "{shows:?}");
+    }
+}
+
+/// An output shows what there is, and stops nothing.
+#[tokio::test(start_paused = true)]
+async fn an_output_of_what_no_answer_shows_is_null() {
+    let mut world = World::new();
+    let provider = Vaults::beside(&mut world, Shows::Nothing);
+    let spec = "[resource.vault.v]\nname = \"v\"\n\
+                [output.host]\nvalue = \"${vault.v.host}\"\n[output.name]\nvalue = \"${vault.v.name}\"\n";
+    assert_eq!(apply(&world, &provider, spec).await, [""; 0]);
+    let outputs = world.report.lock().unwrap().outputs.clone();
+    let names: Vec<_> = outputs.iter().map(|(name, (value, _))| (&**name, value)).collect();
+    assert_eq!(names, [("host", &Value::Null), ("name", &Value::string("v"))]);
+}
+
+/// The state has fingerprints of what the drain is to send.
+#[tokio::test(start_paused = true)]
+async fn what_has_secrets_is_drained_and_deleted() {
+    let mut world = World::new();
+    world.variables.insert("pw".to_owned(), "hunter2".to_owned());
+    let provider = Vaults::beside(&mut world, Shows::Nothing);
+    assert_eq!(apply(&world, &provider, VAULT).await, [""; 0]);
+    world.cloud.take_log();
+    let rest = "[variable.pw]\ntype = \"string\"\nsensitive = true\n";
+    assert_eq!(apply(&world, &provider, rest).await, [""; 0]);
+    let log = world.cloud.take_log();
+    assert_eq!(log, ["Some(\"hunter2\")", "drain vault", "None", "delete vault"]);
+    let state = serde_json::to_string(&world.state().await).unwrap();
+    assert!(!state.contains("hunter2"), "{state}");
+}
+
+/// What a drain left out, nobody knows any more: it is sent again if the object stays after all.
+#[tokio::test(start_paused = true)]
+async fn what_a_drain_left_out_is_sent_again() {
+    let mut world = World::new();
+    world.variables.insert("pw".to_owned(), "hunter2".to_owned());
+    let provider = Vaults::beside(&mut world, Shows::Nothing);
+    assert_eq!(apply(&world, &provider, VAULT).await, [""; 0]);
+    world.cloud.strike(1, crate::cloud::Fault::Refused);
+    let rest = "[variable.pw]\ntype = \"string\"\nsensitive = true\n";
+    assert_eq!(apply(&world, &provider, rest).await, ["refused: in the words of the server"]);
+    let text = world.plan_text(VAULT).await;
+    assert!(text.contains("update vault.v [hidden"), "{text}");
+    converges(&world, VAULT).await;
+}
