@@ -11,7 +11,7 @@ use engine::digest::SealKey;
 use engine::plan::input::{Leftover, Observations, Observed};
 use engine::plan::live::stored_attributes;
 use engine::plan::{agree, is_stable};
-use engine::schema::{SeenIn, TypeSchema};
+use engine::schema::{Presence, SeenIn, Sends, TypeSchema};
 use engine::state::{Nonce, Object, ObjectId, Snapshot, Which};
 use engine::stored::seal_attributes;
 use engine::value::{Attributes, Path, Paths, Value};
@@ -207,12 +207,21 @@ fn refresh(ty: &Name, source: provider_port::Error) -> ApplyError {
     ApplyError::Refresh { ty: ty.to_string(), source }
 }
 
-/// Whether the spec manages an attribute that lists do not show.
+/// Whether lists do not show all that is needed of an object: what the spec manages, and what an
+/// update sends along as it is, because the API takes whole objects.
 fn needs_read(known: &Known<'_>) -> bool {
-    known.object.managed.iter().any(|name| {
-        let attribute = known.schema.attributes.get(name);
-        attribute.is_some_and(|attribute| attribute.seen_in == SeenIn::Read)
+    let Known { object, schema, .. } = known;
+    let mut unlisted = schema.attributes.iter().filter(|(_, it)| it.seen_in == SeenIn::Read);
+    unlisted.any(|(name, attribute)| {
+        let is_sent_along = attribute.presence != Presence::Computed && sends_all(schema);
+        object.managed.contains(name) || is_sent_along
     })
+}
+
+/// Whether an update of the type sends whole objects.
+fn sends_all(schema: &TypeSchema) -> bool {
+    let mut phases = schema.update.iter().flat_map(|program| &program.phases);
+    phases.any(|phase| phase.sends == Sends::All)
 }
 
 async fn read_all(

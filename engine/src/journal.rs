@@ -15,7 +15,7 @@ use std::fmt;
 
 pub use self::calls::{Calls, Pending};
 pub use self::records::{
-    CallId, Outcome, PhaseRef, ProgramKind, Record, Resolution, Seen, Started,
+    CallId, Outcome, PhaseRef, ProgramKind, Record, Resolution, Seen, Started, Wait,
 };
 use crate::state::Snapshot;
 

@@ -263,6 +263,15 @@ pub enum Sends {
 }
 
 impl Sends {
+    /// Says whether this phase sends attributes at all.
+    pub fn is_anything(&self) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::All | Self::Changed => true,
+            Self::These(names) => !names.is_empty(),
+        }
+    }
+
     /// Says whether a change of the attribute is carried by this phase.
     pub fn carries(&self, name: &Name) -> bool {
         match self {

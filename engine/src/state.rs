@@ -259,8 +259,21 @@ pub enum Progress {
         program: usize,
         /// See `program`.
         done: usize,
+        /// Whether the call of the next phase did its work, so that only its wait is left.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        called: bool,
         /// The one-time name.
         nonce: Nonce,
+    },
+    /// Its update has begun, and has more to it than a call whose effect shows.
+    Updating {
+        /// The program of the update, and how many of its phases are done.
+        program: usize,
+        /// See `program`.
+        done: usize,
+        /// Whether the call of the next phase did its work, so that only its wait is left.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        called: bool,
     },
     /// Its delete has begun.
     Deleting {

@@ -103,7 +103,7 @@ async fn throttles(provider: &HttpProvider) -> bool {
         let phases = ty.create.first().map_or(0, |program| program.phases.len());
         let call = Call {
             ty: name,
-            phase: PhaseRef { kind: ProgramKind::Create, program: 0, phase: 0, phases },
+            phase: PhaseRef::new(ProgramKind::Create, 0, 0, phases),
             id: None,
             nonce: Some(&nonce),
             desired: &desired,

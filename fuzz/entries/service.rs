@@ -233,12 +233,7 @@ async fn there_and_back(service: &Running, text: &str) {
     let program = 0;
     let call = Call {
         ty: "endpoint",
-        phase: PhaseRef {
-            kind: ProgramKind::Update,
-            program,
-            phase: 0,
-            phases: programs[program].phases.len(),
-        },
+        phase: PhaseRef::new(ProgramKind::Update, program, 0, programs[program].phases.len()),
         id: Some(&id),
         nonce: Some(&nonce),
         desired: &desired,

@@ -20,6 +20,9 @@ pub fn text(record: &Record) -> String {
                 format!("{call} done, object {}", seen.id)
             }
             Outcome::Done { object: None } => format!("{call} done"),
+            Outcome::Called { object } => {
+                format!("{call} called, object {}, and what it waits for is to come", object.id)
+            }
             Outcome::NoEffect { reason } => {
                 format!("{call} had no effect: {reason}")
             }

@@ -22,6 +22,7 @@ pub(crate) fn sentence(change: &Change) -> String {
         Reason::NotInState => "the spec has it and the state does not",
         Reason::Vanished => "it is in the state, and the API no longer has it",
         Reason::Unfinished => "an earlier run created it and did not finish",
+        Reason::HalfChanged => "an earlier run began to change it and did not finish",
         Reason::DeleteInterrupted => "an earlier run began to delete it, and the spec wants it",
         Reason::NotInSpec => "the spec no longer has it",
         Reason::KeyNotInSpec => "the spec's `for_each` no longer has its key",

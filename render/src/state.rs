@@ -142,7 +142,7 @@ fn object(object: &StateObject) -> Result<ObjectView, DamagedValue> {
         id: object.id.to_string(),
         progress: match object.progress {
             Progress::Ready => "ready",
-            Progress::Created { .. } => "unfinished",
+            Progress::Created { .. } | Progress::Updating { .. } => "unfinished",
             Progress::Deleting { .. } => "deleting",
         },
         attributes,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use engine::address::Name;
 use engine::event::Event;
-use engine::journal::{Outcome, ProgramKind, Record, Resolution};
+use engine::journal::{Outcome, ProgramKind, Record, Resolution, Wait};
 use engine::plan::StepId;
 use engine::plan::live::overlay;
 use engine::schema::Sends;
@@ -136,7 +136,10 @@ impl Run<'_> {
             Kind::InDoubt => return self.doubt(id, error),
             Kind::StillWaiting => {
                 flight.unfulfilled = Some(Trouble::from(error));
-                return self.doubt(id, error);
+                return match &error.object {
+                    Some(object) => self.looked_up(id, Found::There((**object).clone())),
+                    None => self.doubt(id, error),
+                };
             }
             // A refusal after a doubt may refuse the repetition of what did happen.
             Kind::Rejected | Kind::NotFound if flight.doubted => {
@@ -178,12 +181,11 @@ impl Run<'_> {
             Found::Unknown(why) => self.stay_in_doubt(id, &why),
             found if flight.unfulfilled.is_some() => self.unfulfilled(id, found),
             Found::There(object) if flight.started.makes_its_object() => {
-                self.done(id, Some(&object))
+                self.did_its_work(id, &object)
             }
             Found::There(object) => match shown(flight, &self.changed(id), &object) {
-                Shown::Done => self.done(id, Some(&object)),
-                Shown::Nothing => self.not_seen(id, &object, NOTHING),
-                Shown::Unknown => self.not_seen(id, &object, UNKNOWN),
+                Shown::Done => self.did_its_work(id, &object),
+                shown => self.not_seen(id, &object, shown),
             },
             Found::Absent if flight.started.makes_its_object() => self.create_absent(id),
             Found::Absent if flight.started.ends_its_object() => self.vanished(id),
@@ -196,23 +198,52 @@ impl Run<'_> {
         prepare::changed(&self.input.plan.changes[self.scheduler.step(id).change])
     }
 
+    /// The answer to a call was lost, and the object shows what it did. With the answer its wait
+    /// was lost, which is still to come.
+    fn did_its_work(
+        &mut self,
+        id: StepId,
+        object: &provider_port::Object,
+    ) -> Result<(), ApplyError> {
+        let waits = |flight: &InFlight| {
+            let phase = flight.started.phase;
+            phase.wait == Wait::After && phase.kind != ProgramKind::Delete
+        };
+        if !self.in_flight.get(&id).is_some_and(waits) {
+            return self.done(id, Some(object));
+        }
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        self.session.record(self.called(&flight, object))?;
+        self.only_waiting.insert(id);
+        self.again.push((id, flight.tries));
+        Ok(())
+    }
+
+    /// That a call did its work, and what it waits for is to come.
+    fn called(&self, flight: &InFlight, object: &provider_port::Object) -> Record {
+        let known = self.known_if_done(flight);
+        let key = &self.session.snapshot().seal_key;
+        let object = seen(object, &known, &flight.schema, &flight.started, key);
+        let call = flight.call;
+        if flight.started.phase.kind == ProgramKind::Delete {
+            return Record::Resolved { call, resolution: Resolution::Found { object } };
+        }
+        Record::Finished { call, outcome: Outcome::Called { object } }
+    }
+
     /// The call did its work, and what it waited for did not come true: the object is recorded as
-    /// it is, and the step has failed.
+    /// it is, and the step has failed. The next run waits on.
     pub(super) fn unfulfilled(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
         let Some(flight) = self.land(id) else { return Ok(()) };
-        let resolution = match found {
-            Found::There(object) => {
-                let known = self.known_if_done(&flight);
-                let key = &self.session.snapshot().seal_key;
-                let object = seen(&object, &known, &flight.schema, &flight.started, key);
-                Resolution::Found { object }
-            }
+        let call = flight.call;
+        self.session.record(match found {
+            Found::There(object) => self.called(&flight, &object),
             _ if flight.started.makes_its_object() => {
-                Resolution::Absent { at_ms: self.input.host.now_ms() }
+                let resolution = Resolution::Absent { at_ms: self.input.host.now_ms() };
+                Record::Resolved { call, resolution }
             }
-            _ => Resolution::Gone,
-        };
-        self.session.record(Record::Resolved { call: flight.call, resolution })?;
+            _ => Record::Resolved { call, resolution: Resolution::Gone },
+        })?;
         if let Some(trouble) = flight.unfulfilled {
             self.fail_step(id, trouble);
         }
@@ -240,11 +271,15 @@ impl Run<'_> {
         &mut self,
         id: StepId,
         object: &provider_port::Object,
-        words: &str,
+        shown: Shown,
     ) -> Result<(), ApplyError> {
         let Some(flight) = self.land(id) else { return Ok(()) };
         let (call, started) = (flight.call, &flight.started);
-        self.session.record(if started.unshown.is_empty() {
+        let (is_proof, words) = match shown {
+            Shown::Nothing => (started.unshown.is_empty(), NOTHING),
+            Shown::Done | Shown::Unknown => (false, UNKNOWN),
+        };
+        self.session.record(if is_proof {
             let reason = "the object shows that nothing happened".to_owned();
             Record::Finished { call, outcome: Outcome::NoEffect { reason } }
         } else {

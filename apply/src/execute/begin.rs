@@ -72,7 +72,9 @@ impl Run<'_> {
     ) -> Result<bool, ApplyError> {
         let step = self.scheduler.step(id);
         let change = &self.input.plan.changes[step.change];
-        let Some(phase) = step.phase else {
+        let only_waits = self.only_waiting.contains(&id);
+        let phase = step.phase.map(|it| if only_waits { it.only_waiting() } else { it });
+        let Some(phase) = phase else {
             if let Some(object) = step.object.clone() {
                 let address = step.address.clone();
                 self.session.record(Record::Forgot { address, object })?;

@@ -153,6 +153,8 @@ struct Run<'a> {
     unwritten: BTreeSet<StepId>,
     /// Steps to begin again, with how often they were begun.
     again: Vec<(StepId, usize)>,
+    /// Steps whose call did its work, so that only their wait is left.
+    only_waiting: BTreeSet<StepId>,
     /// The values of sensitive variables, in clear.
     secrets: Arc<[Value]>,
     /// Objects with secrets, in clear.
@@ -183,6 +185,7 @@ impl<'a> Run<'a> {
             busy: BTreeMap::new(),
             unwritten: BTreeSet::new(),
             again: Vec::new(),
+            only_waiting: BTreeSet::new(),
             clear: BTreeMap::new(),
             asked: BTreeSet::new(),
             events: Vec::new(),

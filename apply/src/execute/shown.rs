@@ -19,7 +19,7 @@ pub(super) enum Shown {
     Done,
     /// That it did not: what the object shows would be another.
     Nothing,
-    /// Nothing of it: it changed what no answer shows.
+    /// Nothing of it: it changed what no answer shows, or does something and sends nothing.
     Unknown,
 }
 
@@ -31,9 +31,12 @@ pub(super) fn shown(
     object: &provider_port::Object,
 ) -> Shown {
     let InFlight { started, schema, desired, .. } = flight;
-    // A drain may always be repeated, and a delete left an object that is there.
-    if started.phase.kind == ProgramKind::Delete {
+    // A drain and a wait may always be repeated, and a delete left an object that is there.
+    if started.phase.kind == ProgramKind::Delete || !started.phase.calls() {
         return Shown::Nothing;
+    }
+    if acts_only(schema, started) && (started.phase.phases > 1 || changed.is_empty()) {
+        return Shown::Unknown;
     }
     // Both sides are in clear here, so no fingerprint is made of either: any key does.
     let key = SealKey::from_random([0; 32]);
@@ -74,10 +77,17 @@ pub(super) fn is_hidden(schema: &TypeSchema, name: &Name) -> bool {
     schema.attributes.get(name).is_none_or(|attribute| attribute.seen_in == SeenIn::Never)
 }
 
-/// Whether the phase of a call sends an attribute.
+/// Whether a call does something without sending attributes.
+fn acts_only(schema: &TypeSchema, started: &Started) -> bool {
+    schema.phase(started.phase).is_some_and(|phase| !phase.sends.is_anything())
+}
+
+/// Whether the phase of a call is about an attribute.
 fn sends(schema: &TypeSchema, started: &Started, changed: &BTreeSet<Name>, name: &Name) -> bool {
     match schema.phase(started.phase).map(|phase| &phase.sends) {
         Some(Sends::Changed) => changed.contains(name),
+        // Whatever it does, it is all that is done about what changes.
+        Some(_) if acts_only(schema, started) => changed.contains(name),
         Some(sends) => sends.carries(name),
         None => false,
     }

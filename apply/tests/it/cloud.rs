@@ -154,6 +154,9 @@ impl Shared {
 
     fn effect(&mut self, schema: &TypeSchema, call: &Call<'_>) -> Result<Option<ObjectId>, Error> {
         let phase = call.phase;
+        if !phase.calls() {
+            return Ok(call.id.cloned());
+        }
         let model = schema.phase(phase).unwrap();
         let sends = &model.sends;
         if phase.makes() {
@@ -188,8 +191,11 @@ impl Shared {
         let own = own.ok_or_else(|| Error::new(Kind::NotFound, "no such object"))?;
         if phase.kind == ProgramKind::Delete {
             own.insert("workers".into(), Value::Integer(0));
-        } else {
+        } else if sends.is_anything() {
             own.extend(shapes::sent(schema, sends, call));
+        } else {
+            let starts = own.get("starts").and_then(Value::as_integer).unwrap_or(0);
+            own.insert("starts".into(), Value::Integer(starts + 1));
         }
         self.note(model, call);
         Ok(Some(id.clone()))
@@ -248,7 +254,13 @@ impl Provider for Cloud {
     async fn list(&self, ty: &str) -> Result<Vec<Object>, Error> {
         let shared = self.shared.lock().unwrap();
         let own = shared.objects.iter().filter(|((own, _), _)| &**own == ty);
-        Ok(own.map(|((_, id), attributes)| self.object(ty, id, attributes)).collect())
+        let shown = |((_, id), attributes): (&(Name, ObjectId), &Attributes)| {
+            let mut object = self.object(ty, id, attributes);
+            let attributes = &self.schema.types[ty].attributes;
+            object.attributes.retain(|name, _| attributes[name].seen_in != SeenIn::Read);
+            object
+        };
+        Ok(own.map(shown).collect())
     }
 
     async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error> {

@@ -4,7 +4,7 @@ use engine::plan::input::{Mode, Options, Target};
 use engine::value::Value;
 
 use crate::cloud::Fault;
-use crate::world::{World, show};
+use crate::world::{World, converges, show};
 
 const SPEC: &str = r#"
 [resource.disk.models]
@@ -450,4 +450,45 @@ async fn conditions_of_lifecycle_are_no_secret() {
         let text = World::new().plan_text(&spec).await;
         assert!(text.contains(&format!("lifecycle.{word} must not be sensitive")), "{text}");
     }
+}
+
+fn change_site(world: &World, name: &str, value: &str) {
+    let mut shared = world.cloud.shared.lock().unwrap();
+    let site = shared.objects.iter_mut().find(|((ty, _), _)| &**ty == "site").unwrap();
+    site.1.insert(name.into(), Value::string(value));
+}
+
+fn of_site(world: &World, name: &str) -> Value {
+    let shared = world.cloud.shared.lock().unwrap();
+    let site = shared.objects.iter().find(|((ty, _), _)| &**ty == "site").unwrap();
+    site.1[name].clone()
+}
+
+/// What nobody manages and only a read shows is sent along as it is, where an API takes whole objects.
+#[tokio::test(start_paused = true)]
+async fn a_note_of_somebody_else_is_kept() {
+    let spec = "[resource.site.s]\nname = \"s\"\nsize = 1\n";
+    let world = World::new();
+    world.apply(spec).await.unwrap();
+    change_site(&world, "note", "of somebody");
+    converges(&world, &spec.replace('1', "2")).await;
+    assert_eq!(of_site(&world, "note"), Value::string("of somebody"));
+}
+
+/// An ignored secret is not sent with another change, and whoever needs it gets what is live.
+#[tokio::test(start_paused = true)]
+async fn an_ignored_secret_stays_as_it_is() {
+    let variable = "[variable.word]\ntype = \"string\"\nsensitive = true\n";
+    let site = "[resource.site.s]\nname = \"s\"\nsecret = \"${var.word}\"\n\
+                lifecycle = { ignore_changes = [\"secret\"] }\n";
+    let login = "[resource.login.l]\nname = \"l\"\npassword = \"${site.s.secret}\"\n";
+    let mut world = World::new();
+    world.variables.insert("word".to_owned(), "first".to_owned());
+    world.apply(&format!("{variable}{site}")).await.unwrap();
+    change_site(&world, "secret", "rotated");
+    converges(&world, &format!("{variable}{site}{login}")).await;
+    assert_eq!(of_site(&world, "secret"), Value::string("rotated"));
+    let shared = world.cloud.shared.lock().unwrap();
+    let login = shared.objects.iter().find(|((ty, _), _)| &**ty == "login").unwrap();
+    assert_eq!(login.1["password"], Value::string("rotated"));
 }

@@ -25,6 +25,7 @@ mod names;
 mod once;
 mod passwords;
 mod pauses;
+mod phases;
 mod programs;
 mod pushes;
 mod replaces;

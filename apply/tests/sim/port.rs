@@ -123,6 +123,9 @@ impl Provider for Cloud {
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
         let runner = &*self.0;
         runner.die_at("call").await;
+        if let Some(id) = call.id.filter(|_| !call.phase.calls()) {
+            return runner.wait_for(call.ty, id).await;
+        }
         let sent = shapes_sent(runner, call);
         let Meant { address, call: number } = runner.audit(&Asking::from(call), &sent);
         let rates = &runner.rates;
@@ -162,6 +165,21 @@ impl Provider for Cloud {
 }
 
 impl Runner {
+    /// The wait that is left of a phase: it looks, and changes nothing.
+    async fn wait_for(&self, ty: &str, id: &ObjectId) -> Result<Reply, Error> {
+        self.note(format_args!("waits for {ty} {id}"));
+        self.latency().await;
+        let live = {
+            let sky = lock(&self.sky);
+            sky.objects.get(id).map(|live| self.object(id, live))
+        };
+        if live.is_none() || self.strikes("still_waiting", self.rates.still_waiting) {
+            self.note("  still waiting");
+            return Err(Error::new(Kind::StillWaiting, "it is not ready").about(live));
+        }
+        Ok(Reply { object: live })
+    }
+
     async fn send(&self, request: Request) -> Result<Reply, Error> {
         let is_quick = request.makes_a_key();
         let mut wire = Wire { runner: self, request: Some(request) };

@@ -13,9 +13,9 @@ use engine::schema::{
 use engine::value::{Attributes, Value};
 use provider_port::Call;
 
-/// Disks, units, images, keys and logins.
+/// Disks, units, images, keys, logins, hosts and sites.
 pub(crate) fn schema() -> ProviderSchema {
-    let types = [disk(), unit(), image(), key(), login()];
+    let types = [disk(), unit(), image(), key(), login(), host(), site()];
     let types = types.into_iter().map(|ty| (ty.name.clone(), Arc::new(ty))).collect();
     ProviderSchema { name: "cloud".into(), digest: Digest::of(b"cloud"), types }
 }
@@ -174,5 +174,58 @@ fn key() -> TypeSchema {
         identity: Identity::UniqueName { attribute: "name".into() },
         unique_name: true,
         ..base("key", Vec::new())
+    }
+}
+
+/// A host has to be started once it is made, and again when it was changed. Nothing shows that but how
+/// often it was.
+fn host() -> TypeSchema {
+    let start = |operation| Phase {
+        waits_for: Some("it runs".to_owned()),
+        ..phase(operation, Sends::Nothing)
+    };
+    TypeSchema {
+        create: program(vec![
+            phase(Operation::Create, these(&["size"])),
+            phase(Operation::Activate, these(&["name"])),
+            start(Operation::Activate),
+        ]),
+        update: program(vec![phase(Operation::Update, Sends::Changed), start(Operation::Update)]),
+        ..base(
+            "host",
+            vec![
+                ("size", attribute("integer", Presence::Optional)),
+                ("starts", attribute("integer", Presence::Computed)),
+            ],
+        )
+    }
+}
+
+/// A site is made in one call, under its own name, and is ready some time after that. Lists do not
+/// show its note.
+fn site() -> TypeSchema {
+    let ready = || Some("it is ready".to_owned());
+    let note = Attribute {
+        server_default: true,
+        seen_in: SeenIn::Read,
+        ..attribute("string", Presence::Optional)
+    };
+    let waiting = |phase: Phase| program(vec![Phase { waits_for: ready(), ..phase }]);
+    TypeSchema {
+        create: waiting(phase(Operation::Create, Sends::All)),
+        update: waiting(phase(Operation::Update, Sends::All)),
+        identity: Identity::UniqueName { attribute: "name".into() },
+        unique_name: true,
+        ..base(
+            "site",
+            vec![
+                ("size", attribute("integer", Presence::Optional)),
+                ("note", note),
+                (
+                    "secret",
+                    Attribute { sensitive: true, ..attribute("string", Presence::Optional) },
+                ),
+            ],
+        )
     }
 }

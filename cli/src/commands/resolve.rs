@@ -190,7 +190,7 @@ mod tests {
             provider: "cloud".into(),
             account: None,
             operation,
-            phase: PhaseRef { kind, program: 0, phase: 0, phases: 1 },
+            phase: PhaseRef::new(kind, 0, 0, 1),
             object: object.map(|id| ObjectId(id.into())),
             nonce: None,
             name: None,

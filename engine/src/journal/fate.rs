@@ -2,7 +2,8 @@
 //! makes of the object is in `phases`.
 
 use super::calls::Pending;
-use super::records::{CallId, Outcome, Resolution, Seen, Started};
+use super::phases::Extent;
+use super::records::{CallId, Outcome, Resolution, Seen, Started, Wait};
 use super::{IllegalRecord, illegal};
 use crate::state::{Nonce, Snapshot, Watched};
 use crate::value::Path;
@@ -31,6 +32,7 @@ impl Snapshot {
             }
         }
         self.delete_begins(started);
+        self.update_begins(started);
         self.next_call += 1;
         self.pending.insert(*call, Pending { started: started.clone(), doubt: None });
         Ok(())
@@ -45,7 +47,7 @@ impl Snapshot {
 
     pub(super) fn finish(&mut self, call: CallId, outcome: &Outcome) -> Result<(), IllegalRecord> {
         let Pending { started, doubt } = self.take_pending(call)?;
-        if let Outcome::Done { object: Some(seen) } = outcome
+        if let Outcome::Done { object: Some(seen) } | Outcome::Called { object: seen } = outcome
             && doubt.is_some()
         {
             self.belongs_to_nobody(&started, seen)?;
@@ -53,8 +55,9 @@ impl Snapshot {
         match outcome {
             Outcome::NoEffect { .. } => {
                 // A refusal is an answer; a doubt that ended so is an object that is still there.
-                if doubt.is_some() {
-                    self.may_still_go(&started);
+                match doubt {
+                    Some(_) => self.may_still_go(&started),
+                    None => self.update_was_refused(&started),
                 }
                 // A server that executes a create twice may refuse the second time, because of what
                 // the first one made. Such a refusal is about the very object that we lost.
@@ -64,7 +67,8 @@ impl Snapshot {
                 }
                 Ok(())
             }
-            Outcome::Done { object } => self.advance(&started, object.as_ref()),
+            Outcome::Done { object } => self.advance(&started, object.as_ref(), Extent::Phase),
+            Outcome::Called { object } => self.advance(&started, Some(object), Extent::Call),
         }
     }
 
@@ -78,7 +82,9 @@ impl Snapshot {
         match (resolution, started.nonce.clone()) {
             (Resolution::Found { object }, _) if is_create => {
                 self.belongs_to_nobody(&started, object)?;
-                self.advance(&started, Some(object))
+                let waits = started.phase.wait == Wait::After;
+                let extent = if waits { Extent::Call } else { Extent::Phase };
+                self.advance(&started, Some(object), extent)
             }
             (Resolution::Found { object }, _) => {
                 self.found(&started, object)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::records::{PhaseRef, ProgramKind, Seen, Started};
+use super::records::{PhaseRef, ProgramKind, Seen, Started, Wait};
 use super::{IllegalRecord, illegal};
 use crate::state::{Entry, Nonce, Object, Progress, Snapshot};
 
@@ -10,13 +10,22 @@ use crate::state::{Entry, Nonce, Object, Progress, Snapshot};
 /// after that has outlived it.
 pub(super) const DELETE_LATE_MS: u64 = 60 * 60 * 1000;
 
+/// How much of its phase a call has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All of it.
+    Phase,
+    /// What it sends; what is waited for after that is still to come.
+    Call,
+}
+
 impl Snapshot {
     pub(super) fn advance(
         &mut self,
         started: &Started,
         seen: Option<&Seen>,
+        extent: Extent,
     ) -> Result<(), IllegalRecord> {
-        let PhaseRef { kind, program, phase, .. } = started.phase;
         let address = &started.address;
         if started.ends_its_object() {
             return match &started.object {
@@ -24,17 +33,7 @@ impl Snapshot {
                 None => illegal(format_args!("{address} was deleted without an object")),
             };
         }
-        let progress = match kind {
-            // How far its create had come is remembered: a delete begins anew each time.
-            ProgramKind::Delete => self.progress_of_delete(started),
-            ProgramKind::Create if !started.phase.is_last() => {
-                let Some(nonce) = self.nonce_of(started) else {
-                    return illegal(format_args!("{address} was created without a nonce"));
-                };
-                Progress::Created { program, done: phase + 1, nonce }
-            }
-            ProgramKind::Create | ProgramKind::Update => Progress::Ready,
-        };
+        let progress = self.progress_after(started, extent)?;
         if started.makes_its_object() {
             let Some(seen) = seen else {
                 return illegal(format_args!("{address} was created and has no object"));
@@ -52,7 +51,7 @@ impl Snapshot {
         if let Some(seen) = seen {
             object.attributes = seen.attributes.clone();
         }
-        if kind != ProgramKind::Delete {
+        if started.phase.kind != ProgramKind::Delete {
             // What has outlived its delete by so much has outlived it for good.
             let late = |sent_ms: &u64| started.at_ms.saturating_sub(*sent_ms) <= DELETE_LATE_MS;
             object.delete_sent_ms = object.delete_sent_ms.filter(late);
@@ -65,11 +64,43 @@ impl Snapshot {
         Ok(())
     }
 
+    fn progress_after(&self, started: &Started, extent: Extent) -> Result<Progress, IllegalRecord> {
+        let PhaseRef { kind, program, phase, .. } = started.phase;
+        if extent == Extent::Phase && started.phase.is_last() && kind != ProgramKind::Delete {
+            return Ok(Progress::Ready);
+        }
+        let (done, called) = match extent {
+            Extent::Phase => (phase + 1, false),
+            Extent::Call => (phase, true),
+        };
+        match kind {
+            // How far its create had come is remembered: a delete begins anew each time.
+            ProgramKind::Delete => Ok(self.progress_of_delete(started)),
+            ProgramKind::Create => match self.nonce_of(started) {
+                Some(nonce) => Ok(Progress::Created { program, done, called, nonce }),
+                None => illegal(format_args!("{} was created without a nonce", started.address)),
+            },
+            // What it is given back counts until it is given back whole.
+            ProgramKind::Update => match self.progress_of(started) {
+                Some(deleting @ Progress::Deleting { .. }) => Ok(deleting.clone()),
+                _ => Ok(Progress::Updating { program, done, called }),
+            },
+        }
+    }
+
+    fn progress_of(&self, started: &Started) -> Option<&Progress> {
+        let entry = self.entries.get(&started.address)?;
+        Some(&entry.object(started.object.as_ref()?)?.progress)
+    }
+
+    fn progress_of_mut(&mut self, started: &Started) -> Option<&mut Progress> {
+        let entry = self.entries.get_mut(&started.address)?;
+        Some(&mut entry.object_mut(started.object.as_ref()?)?.progress)
+    }
+
     /// How far an object has come when a phase of its delete is done.
     fn progress_of_delete(&self, started: &Started) -> Progress {
-        let entry = self.entries.get(&started.address);
-        let object = entry.and_then(|entry| entry.object(started.object.as_ref()?));
-        match object.map(|object| object.progress.clone()) {
+        match self.progress_of(started).cloned() {
             Some(Progress::Deleting { before, .. }) => {
                 Progress::Deleting { done: started.phase.phase + 1, before }
             }
@@ -91,13 +122,35 @@ impl Snapshot {
         }
     }
 
+    /// An update of more than one call, or with a wait, is remembered from its beginning: where it is
+    /// cut short, what shows of it is not all of it.
+    pub(super) fn update_begins(&mut self, started: &Started) {
+        let PhaseRef { kind, program, phase, phases, wait } = started.phase;
+        if kind != ProgramKind::Update || wait == Wait::Only || (phases == 1 && wait == Wait::None)
+        {
+            return;
+        }
+        // What an earlier update left undone is still to be done.
+        if let Some(known @ (Progress::Ready | Progress::Created { .. })) =
+            self.progress_of_mut(started)
+        {
+            *known = Progress::Updating { program, done: phase, called: false };
+        }
+    }
+
+    /// An update whose first call was refused has not begun.
+    pub(super) fn update_was_refused(&mut self, started: &Started) {
+        let first = started.phase.kind == ProgramKind::Update && started.phase.phase == 0;
+        let known = self.progress_of_mut(started).filter(|_| first && started.phase.calls());
+        if let Some(known @ Progress::Updating { done: 0, called: false, .. }) = known {
+            *known = Progress::Ready;
+        }
+    }
+
     fn nonce_of(&self, started: &Started) -> Option<Nonce> {
-        started.nonce.clone().or_else(|| {
-            let entry = self.entries.get(&started.address)?;
-            match &entry.object(started.object.as_ref()?)?.progress {
-                Progress::Created { nonce, .. } => Some(nonce.clone()),
-                _ => None,
-            }
+        started.nonce.clone().or_else(|| match self.progress_of(started)? {
+            Progress::Created { nonce, .. } => Some(nonce.clone()),
+            _ => None,
         })
     }
 

@@ -57,12 +57,53 @@ pub struct PhaseRef {
     pub phase: usize,
     /// How many phases the program has.
     pub phases: usize,
+    /// Which part of it the wait is. `None` in older journals.
+    #[serde(default, skip_serializing_if = "Wait::is_none")]
+    pub wait: Wait,
+}
+
+/// What the wait is to a phase.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Wait {
+    /// It has none: it is its call.
+    #[default]
+    None,
+    /// It follows the call.
+    After,
+    /// It is all that is left: the call did its work in an earlier step.
+    Only,
+}
+
+impl Wait {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
 }
 
 impl PhaseRef {
+    /// A phase that waits for nothing.
+    pub fn new(kind: ProgramKind, program: usize, phase: usize, phases: usize) -> Self {
+        Self { kind, program, phase, phases, wait: Wait::None }
+    }
+
+    /// The same phase once its call did its work, and its wait is left.
+    #[must_use]
+    pub fn only_waiting(self) -> Self {
+        Self { wait: Wait::Only, ..self }
+    }
+
+    /// Says whether it makes a call that changes something.
+    pub fn calls(self) -> bool {
+        self.wait != Wait::Only
+    }
+
     /// Says whether its call makes the object: the first phase of a create.
     pub fn makes(self) -> bool {
-        self.kind == ProgramKind::Create && self.phase == 0
+        self.kind == ProgramKind::Create && self.phase == 0 && self.calls()
     }
 
     /// Says whether this is the program's last phase.
@@ -260,6 +301,11 @@ pub enum Outcome {
     Done {
         /// The object; none after the last phase of a delete.
         object: Option<Seen>,
+    },
+    /// It did what it was meant to, and what is waited for after it has not come true yet.
+    Called {
+        /// The object.
+        object: Seen,
     },
     /// The answer, or its absence before the first byte, proves that nothing happened.
     NoEffect {

@@ -12,7 +12,7 @@ fn snapshot() -> Snapshot {
 }
 
 fn phase(kind: ProgramKind, phase: usize, phases: usize) -> PhaseRef {
-    PhaseRef { kind, program: 0, phase, phases }
+    PhaseRef::new(kind, 0, phase, phases)
 }
 
 fn started(call: u64, phase: PhaseRef, object: Option<&str>) -> Record {

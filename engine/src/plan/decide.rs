@@ -1,9 +1,10 @@
 //! What to do about one instance: wanted and live compared, nothing looked up.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::halfway::Rest;
 use super::hold::Hold;
 use super::planner::{Draft, Live};
 use super::scope::SpecScope;
@@ -13,6 +14,7 @@ use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::expression::{Expr, Kind};
+use crate::journal::ProgramKind;
 use crate::schema::{OnChange, Presence, ReplaceOrder, TypeSchema};
 use crate::spec::{ResourceConfig, written};
 use crate::state::Progress;
@@ -87,9 +89,10 @@ pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let schema = case.resource.schema.clone();
     let retains = retains(case, &verdict);
     let create_first = create_first(case, (&change, retains), found);
-    let changed = verdict.changed;
+    let Verdict { changed, rest, .. } = verdict;
     let held = case.held.cloned();
-    let draft = Draft { change, schema, create_first, retains, keeps_old: false, changed, held };
+    let keeps_old = false;
+    let draft = Draft { change, schema, create_first, retains, keeps_old, changed, rest, held };
     Decision { draft, planned }
 }
 
@@ -101,6 +104,8 @@ struct Verdict {
     changed: BTreeSet<Name>,
     /// Those of them that cannot be changed in place.
     replacing: BTreeSet<Name>,
+    /// What an earlier run left undone, for an update.
+    rest: Option<Rest>,
 }
 
 /// What the object that is there is to be, where there is one.
@@ -115,6 +120,7 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
         reason,
         changed: BTreeSet::new(),
         replacing: BTreeSet::new(),
+        rest: None,
     };
     if let Some(held) = case.held {
         return plain(Action::NoOp, held.reason());
@@ -129,14 +135,16 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
         .filter(|name| case.resource.schema.attributes[*name].on_change == OnChange::Replace)
         .cloned()
         .collect();
+    let rest = halfway::rest(live, &changed, (&case.resource.schema, case.key));
     let (action, reason) = if case.asked {
         (Action::Replace, Reason::Asked)
     } else if !replacing.is_empty() {
         (Action::Replace, Reason::CannotUpdate)
     } else if case.flags.triggered {
         (Action::Replace, Reason::Triggered)
-    } else if is_unfinished(case, live) {
-        (Action::Update, Reason::Unfinished)
+    } else if let Some(rest) = rest {
+        let creates = rest.kind == ProgramKind::Create;
+        (Action::Update, if creates { Reason::Unfinished } else { Reason::HalfChanged })
     } else if changed.is_empty() {
         (Action::NoOp, Reason::InSync)
     } else if matches!(live.object.progress, Progress::Deleting { .. }) {
@@ -144,13 +152,14 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
     } else {
         (Action::Update, Reason::Differs)
     };
-    Verdict { action, reason, changed, replacing }
+    let rest = rest.filter(|_| action == Action::Update);
+    Verdict { action, reason, changed, replacing, rest }
 }
 
 /// Whether the old object of a replace is let go and left alone. Nobody wants to keep a half-made
 /// one.
 fn retains(case: &Case<'_>, verdict: &Verdict) -> bool {
-    let is_whole = case.live.is_some_and(|live| !is_unfinished(case, live));
+    let is_whole = case.live.is_some_and(|live| !is_half_made(case, live));
     verdict.action == Action::Replace && case.flags.retain && is_whole
 }
 
@@ -176,9 +185,9 @@ fn create_first(
     said == Some(true)
 }
 
-fn is_unfinished(case: &Case<'_>, live: &Live<'_>) -> bool {
+fn is_half_made(case: &Case<'_>, live: &Live<'_>) -> bool {
     let schema = &case.resource.schema;
-    halfway::is_unfinished(&live.object.progress, &live.attributes, (schema, case.key))
+    halfway::is_half_made(&live.object.progress, &live.attributes, (schema, case.key))
 }
 
 fn warn_unmanaged(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
@@ -198,6 +207,16 @@ fn warn_unmanaged(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
         };
         found.push(diagnostics::no_longer_managed(case.resource.header, case.address, name, value));
     }
+}
+
+/// How apply computes the secrets that it sends. What the spec ignores stays as it is live.
+fn secrets(case: &Case<'_>, verdict: &Verdict) -> BTreeMap<Name, Expr> {
+    let mut secrets = case.wanted.secrets.clone();
+    if let Some(live) = case.live.filter(|_| verdict.action != Action::Replace) {
+        let goal = halfway::goal(case.resource, &case.wanted.attributes, live);
+        secrets.retain(|name, _| goal.contains_key(name));
+    }
+    secrets
 }
 
 /// The object as it will be.
@@ -221,11 +240,12 @@ fn planned(
             }
             (Some(value), _) => value.clone(),
             (None, Some(live)) => {
-                if attribute.volatile && verdict.action != Action::NoOp {
-                    slot(case.address, name, schema)
-                } else {
-                    live.attributes.get(name).cloned().unwrap_or(Value::Null)
-                }
+                let value = live.attributes.get(name).cloned().unwrap_or(Value::Null);
+                let volatile = attribute.volatile && verdict.action != Action::NoOp;
+                // What an API gives to an object may come with the end of its create.
+                let computed = attribute.presence == Presence::Computed;
+                let to_come = verdict.rest.is_some() && computed && value.is_null();
+                if volatile || to_come { slot(case.address, name, schema) } else { value }
             }
             (None, None) if attribute.presence == Presence::Computed => {
                 slot(case.address, name, schema)
@@ -286,7 +306,7 @@ fn change(
         Arc::new(hide_partly_known(&sealed, &sensitive, case))
     };
     let retains = retains(case, verdict);
-    let is_harmless = retains || case.live.is_some_and(|live| is_unfinished(case, live));
+    let is_harmless = retains || case.live.is_some_and(|live| is_half_made(case, live));
     let loss = (replaces && !is_harmless).then(|| loss(schema, &verdict.replacing)).flatten();
     let effects = match (retains, replaces) {
         (true, _) => vec!["the old object is let go and left alone".to_owned()],
@@ -305,7 +325,7 @@ fn change(
         object: case.live.map(|live| live.object.id.clone()),
         progress: case.live.map(|live| live.object.progress.clone()).unwrap_or_default(),
         sensitive,
-        secrets: case.wanted.secrets.clone(),
+        secrets: secrets(case, verdict),
         managed: case.wanted.attributes.keys().cloned().collect(),
         dependencies: case.wanted.dependencies.clone(),
         effects,

@@ -15,7 +15,7 @@ pub(super) fn check(
     found: &mut Diagnostics,
 ) {
     let change = &draft.change;
-    if change.action == Action::Replace && !is_unfinished(draft, key) {
+    if change.action == Action::Replace && !is_half_made(draft, key) {
         if flags.prevent_destroy {
             let span = resource.lifecycle.prevent_destroy.as_ref().map(|item| item.span);
             found.push(diagnostics::destroy_prevented(span, &change.address, "replace"));
@@ -25,10 +25,10 @@ pub(super) fn check(
 }
 
 /// What was not made whole holds nothing that could be lost or is worth protecting.
-fn is_unfinished(draft: &Draft, key: &SealKey) -> bool {
+fn is_half_made(draft: &Draft, key: &SealKey) -> bool {
     let Change { progress, before, .. } = &draft.change;
     let before = before.as_deref();
-    before.is_some_and(|before| halfway::is_unfinished(progress, before, (&draft.schema, key)))
+    before.is_some_and(|before| halfway::is_half_made(progress, before, (&draft.schema, key)))
 }
 
 /// Whatever asks for a replace, the old object goes with all that is in it.

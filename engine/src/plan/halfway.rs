@@ -1,26 +1,34 @@
-//! What an earlier run left half done: a create that did not come to its end, a delete that went no
-//! further than its drain. What such an object is, is Plumb's own doing: it is no change from
+//! What an earlier run left half done: a create or an update that did not come to its end, a delete
+//! that went no further than its drain. What such an object is, is Plumb's own doing: it is no change from
 //! outside, and a half-made object is nobody's data.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::live::stored_attributes;
 use super::planner::Live;
 use crate::address::Name;
 use crate::digest::{Fingerprint, SealKey};
-use crate::schema::{Attribute, OnChange, Presence, TypeSchema};
+use crate::journal::ProgramKind;
+use crate::schema::{Attribute, OnChange, Phase, Presence, TypeSchema};
 use crate::spec::ResourceConfig;
 use crate::state::Progress;
 use crate::value::{Attributes, Value};
 
-/// An earlier run created the object and did not finish: it still bears its one-time name, or
-/// nothing shows its name. A name that is a secret is known by its fingerprint under `key`.
-pub(super) fn is_unfinished(
+/// Whether an earlier run made the object and did not get as far as its name: it still bears its
+/// one-time name, or nothing shows its name. Nobody knows it, so it is nobody's data. A name that is a
+/// secret is known by its fingerprint under `key`.
+pub(super) fn is_half_made(
     progress: &Progress,
     live: &Attributes,
     (schema, key): (&TypeSchema, &SealKey),
 ) -> bool {
-    let Progress::Created { nonce, .. } = progress else { return false };
+    let Progress::Created { program, done, called, nonce } = progress else { return false };
+    let phases = schema.create.get(*program).map_or(0, |program| program.phases.len());
+    // All that is left is to wait.
+    if *called && done + 1 >= phases {
+        return false;
+    }
     let name = schema.name_attribute.as_ref();
     match name.and_then(|name| live.get(name)) {
         Some(Value::String(text)) => nonce.is_in(text),
@@ -28,6 +36,67 @@ pub(super) fn is_unfinished(
             name.fingerprint == Fingerprint::of(&Value::String(nonce.0.clone()), key)
         }
         _ => true,
+    }
+}
+
+/// The last phases of a program that an earlier run began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rest {
+    /// Which program.
+    pub(super) kind: ProgramKind,
+    pub(super) program: usize,
+    /// The first phase that is not done.
+    pub(super) from: usize,
+    /// Whether its call did its work, so that only its wait is left.
+    pub(super) called: bool,
+}
+
+/// What is left of a program that an earlier run began, where the object differs in `changed` from
+/// what it is to be. A phase whose answer was lost is done where the object shows what it sends;
+/// what one does that sends nothing no object shows, and a wait is over only when it was waited for.
+pub(super) fn rest(
+    live: &Live<'_>,
+    changed: &BTreeSet<Name>,
+    (schema, key): (&TypeSchema, &SealKey),
+) -> Option<Rest> {
+    let progress = &live.object.progress;
+    let (kind, program, done, called) = match *progress {
+        Progress::Created { program, done, called, .. } => {
+            (ProgramKind::Create, program, done, called)
+        }
+        Progress::Updating { program, done, called } => {
+            (ProgramKind::Update, program, done, called)
+        }
+        Progress::Ready | Progress::Deleting { .. } => return None,
+    };
+    let begun = Rest { kind, program, from: done, called };
+    if is_half_made(progress, &live.attributes, (schema, key)) {
+        return Some(begun);
+    }
+    let phases = &schema.programs(kind).get(program)?.phases;
+    begun.unless_shown(phases, changed)
+}
+
+impl Rest {
+    fn unless_shown(mut self, phases: &[Phase], changed: &BTreeSet<Name>) -> Option<Self> {
+        while let Some(phase) = phases.get(self.from) {
+            let differs = changed.iter().any(|name| phase.sends.carries(name));
+            if self.called || differs || !phase.sends.is_anything() {
+                return Some(self);
+            }
+            if phase.waits_for.is_some() {
+                self.called = true;
+            } else {
+                self.from += 1;
+            }
+        }
+        None
+    }
+
+    /// Whether one of its calls carries an attribute.
+    pub(super) fn carries(self, phases: &[Phase], name: &Name) -> bool {
+        let calls = self.from + usize::from(self.called);
+        phases.iter().skip(calls).any(|phase| phase.sends.carries(name))
     }
 }
 
@@ -60,10 +129,11 @@ pub(super) fn goal<'w>(
 /// Whether a phase of the create that was not done yet gives the attribute its value: until then
 /// it has the one of an inert object.
 fn is_to_come(progress: &Progress, schema: &TypeSchema, name: &Name) -> bool {
-    let Progress::Created { program, done, .. } = progress else { return false };
-    let phases = schema.create.get(*program).map_or(&[][..], |program| &program.phases);
+    let Progress::Created { program, done, called, .. } = *progress else { return false };
+    let phases = schema.create.get(program).map_or(&[][..], |program| &program.phases);
     let can_change = schema.attributes.get(name).is_some_and(|it| it.on_change == OnChange::Update);
-    can_change && phases.iter().skip(*done).any(|phase| phase.sends.carries(name))
+    let rest = Rest { kind: ProgramKind::Create, program, from: done, called };
+    can_change && rest.carries(phases, name)
 }
 
 /// What the state knew when a delete began, of the attributes that can be given back.

@@ -15,15 +15,16 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use rustc_hash::FxHashMap;
 
+use super::halfway::Rest;
 use super::planner::Draft;
 use super::programs::choose;
 use super::{Action, Step, StepId, diagnostics, names, uses};
 use crate::address::{Address, Name};
 use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::journal::{PhaseRef, ProgramKind};
+use crate::journal::{PhaseRef, ProgramKind, Wait};
 use crate::schema::Operation;
 use crate::sorted::Set;
-use crate::state::{ObjectId, Progress, Snapshot};
+use crate::state::{ObjectId, Snapshot};
 
 /// Turns changes into steps.
 pub(super) fn lower(drafts: &[Draft], snapshot: &Snapshot, found: &mut Diagnostics) -> Vec<Step> {
@@ -240,33 +241,41 @@ impl Lowering {
         nodes
     }
 
-    /// An unfinished create is finished first; what its phases do not carry is updated then.
+    /// What an earlier run left undone is done first; what that does not carry is updated then.
     fn update(&mut self, index: usize, draft: &Draft, found: &mut Diagnostics) -> Vec<NodeId> {
-        let change = &draft.change;
-        let mut nodes = Vec::new();
         let mut changed = draft.changed.clone();
-        if let Progress::Created { program, done, .. } = change.progress
-            && let Some(create) = draft.schema.create.get(program)
-        {
-            let phases = create.phases.len();
-            nodes = self.chain((index, draft), ProgramKind::Create, program, done..phases);
-            for phase in create.phases.iter().skip(done) {
-                changed.retain(|name| !phase.sends.carries(name));
-            }
+        if let Some((rest, phases)) = draft.rest() {
+            changed.retain(|name| !rest.carries(phases, name));
             if changed.is_empty() {
-                return nodes;
+                return self.finish(index, draft, rest);
             }
         }
+        let change = &draft.change;
         let Some(program) = choose(&draft.schema.update, change.after.as_deref()) else {
             found.push(diagnostics::no_program(&change.address, "update"));
-            return nodes;
+            return Vec::new();
         };
+        // Once more from the beginning, an update does what was left of one, too.
+        let rest = draft.rest.filter(|rest| rest.kind == ProgramKind::Create);
+        let mut nodes = rest.map_or_else(Vec::new, |rest| self.finish(index, draft, rest));
         let phases = draft.schema.update[program].phases.len();
-        let rest = self.chain((index, draft), ProgramKind::Update, program, 0..phases);
-        if let (Some(&last), Some(&next)) = (nodes.last(), rest.first()) {
+        let all = self.chain((index, draft), ProgramKind::Update, program, 0..phases);
+        if let (Some(&last), Some(&next)) = (nodes.last(), all.first()) {
             self.nodes[next].needs.insert(last);
         }
-        nodes.extend(rest);
+        nodes.extend(all);
+        nodes
+    }
+
+    /// The last phases of a program that an earlier run began.
+    fn finish(&mut self, index: usize, draft: &Draft, rest: Rest) -> Vec<NodeId> {
+        let Rest { kind, program, from, called } = rest;
+        let phases = draft.rest().map_or(from, |(_, phases)| phases.len());
+        let nodes = self.chain((index, draft), kind, program, from..phases);
+        if let Some(&first) = nodes.first().filter(|_| called) {
+            let phase = &mut self.nodes[first].phase;
+            *phase = phase.map(PhaseRef::only_waiting);
+        }
         nodes
     }
 
@@ -292,8 +301,10 @@ impl Lowering {
         let mut nodes: Vec<NodeId> = Vec::new();
         let phases = span.end;
         for phase in span {
-            let operation = draft.schema.programs(kind)[program].phases[phase].operation;
-            let reference = PhaseRef { kind, program, phase, phases };
+            let model = &draft.schema.programs(kind)[program].phases[phase];
+            let (operation, waits) = (model.operation, model.waits_for.is_some());
+            let wait = if waits { Wait::After } else { Wait::None };
+            let reference = PhaseRef { kind, program, phase, phases, wait };
             let object = draft.change.object.clone();
             let node = self.push(index, operation, Some(reference), object);
             if let Some(&before) = nodes.last() {

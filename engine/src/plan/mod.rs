@@ -229,6 +229,8 @@ pub enum Reason {
     CannotUpdate,
     /// An earlier run created it and did not finish.
     Unfinished,
+    /// An earlier run began to change it and did not finish.
+    HalfChanged,
     /// An earlier run began to delete it; the spec wants it.
     DeleteInterrupted,
     /// The spec no longer has it.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::halfway::Rest;
 use super::hold::Hold;
 use super::input::{Mode, Observed, PlanInput};
 use super::instance::{self, Outcome};
@@ -23,7 +24,7 @@ use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::digest::{Digest, Fingerprint};
 use crate::journal::Record;
-use crate::schema::TypeSchema;
+use crate::schema::{Phase, TypeSchema};
 use crate::spec::ResourceConfig;
 use crate::state::{Object, ObjectId};
 use crate::value::Attributes;
@@ -115,8 +116,18 @@ pub(super) struct Draft {
     pub(super) keeps_old: bool,
     /// The attributes that differ.
     pub(super) changed: BTreeSet<Name>,
+    /// What an earlier run left undone, for an update.
+    pub(super) rest: Option<Rest>,
     /// Why nothing is done, if something keeps it from being done.
     pub(super) held: Option<Hold>,
+}
+
+impl Draft {
+    /// What an earlier run left undone, and the phases of its program.
+    pub(super) fn rest(&self) -> Option<(Rest, &[Phase])> {
+        let rest = self.rest?;
+        Some((rest, &self.schema.programs(rest.kind).get(rest.program)?.phases))
+    }
 }
 
 /// What is found beside a decision.

@@ -114,7 +114,7 @@ fn end(
 ) {
     let config = planner.input.config.resources.get(&change.address.block);
     let key = &planner.input.snapshot.seal_key;
-    let is_whole = !halfway::is_unfinished(&live.object.progress, &live.attributes, (schema, key));
+    let is_whole = !halfway::is_half_made(&live.object.progress, &live.attributes, (schema, key));
     if is_whole && farewell::retained(planner, &change.address, config) {
         (change.action, change.reason) = (Action::Forget, Reason::Retained);
         return;
@@ -170,7 +170,12 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
         let object = Object {
             id: leftover.id.clone(),
             // Nobody knows whose program made it; it is half made, and never gets further.
-            progress: Progress::Created { program: 0, done: 1, nonce: leftover.nonce.clone() },
+            progress: Progress::Created {
+                program: 0,
+                done: 1,
+                called: false,
+                nonce: leftover.nonce.clone(),
+            },
             attributes: Stored::of_sealed(&Value::map(leftover.attributes.clone())),
             managed: Set::new(),
             sensitive: Paths::none(),
@@ -230,6 +235,7 @@ fn draft(change: Change, schema: &Arc<TypeSchema>, held: Option<Hold>) -> Draft 
         retains: false,
         keeps_old: false,
         changed: BTreeSet::new(),
+        rest: None,
         held,
     }
 }

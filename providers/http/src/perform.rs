@@ -116,7 +116,7 @@ impl Subject<'_> {
 impl Act<'_> {
     async fn run(&self) -> Result<Reply, Error> {
         let mut object = None;
-        if let Some(model) = &self.phase.call {
+        if let Some(model) = self.phase.call.as_ref().filter(|_| self.call.phase.calls()) {
             object = match self.change(model).await {
                 Ok(object) => object,
                 Err(failure) if failure.done || self.is_gone(&failure) => None,
@@ -126,7 +126,10 @@ impl Act<'_> {
         if let Some(wait) = &self.phase.wait {
             let id = object.as_ref().map(|object| &object.id).or(self.call.id).cloned();
             object = match id {
-                Some(id) => self.wait(wait, &id).await?.or(object),
+                Some(id) => match self.wait(wait, &id).await {
+                    Ok(seen) => seen.or(object),
+                    Err(error) => return Err(error.about(object)),
+                },
                 None => object,
             };
         }

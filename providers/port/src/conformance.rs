@@ -169,7 +169,7 @@ async fn program(
         let seen = object.as_ref().map_or(live, |object| &object.attributes).clone();
         let call = Call {
             ty: &schema.name,
-            phase: PhaseRef { kind: step.kind, program: index, phase, phases },
+            phase: PhaseRef::new(step.kind, index, phase, phases),
             id: id.as_ref(),
             nonce: step.nonce,
             desired,

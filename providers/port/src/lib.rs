@@ -228,21 +228,30 @@ pub struct Error {
     /// What happened, in a sentence without a full stop.
     pub message: String,
     /// What the server said, masked, for the people who look on.
-    pub said: Option<String>,
+    pub said: Option<Box<str>>,
     /// What to do, if there is something to say.
     pub help: Option<String>,
+    /// The object of a call that did its work, where its answer or the wait after it showed it.
+    pub object: Option<Box<Object>>,
 }
 
 impl Error {
     /// An error of a kind with a message.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), said: None, help: None }
+        Self { kind, message: message.into(), said: None, help: None, object: None }
     }
 
     /// With what the server said.
     #[must_use]
     pub fn said(mut self, said: impl Into<String>) -> Self {
-        self.said = Some(said.into()).filter(|said| !said.is_empty());
+        self.said = Some(said.into().into_boxed_str()).filter(|said| !said.is_empty());
+        self
+    }
+
+    /// With the object of the call.
+    #[must_use]
+    pub fn about(mut self, object: Option<Object>) -> Self {
+        self.object = object.map(Box::new);
         self
     }
 

@@ -265,7 +265,7 @@ async fn where_a_secret_does_not_go_is_known_without_a_call() {
     let none = |_: &str| None;
     let url = Some("https://evil.example/v1");
     let secret = "secret".into();
-    let phase = |kind| PhaseRef { kind, program: 0, phase: 0, phases: 1 };
+    let phase = |kind| PhaseRef::new(kind, 0, 0, 1);
     let provider = configure(url, &none).unwrap();
     let error = provider.may_carry("thing", phase(ProgramKind::Create), &secret).unwrap_err();
     let call = Step::create("thing", json!({"name": "n", "secret": "hush-hush"}));

@@ -149,12 +149,7 @@ async fn a_sealed_value_is_never_sent() {
     let sealed = engine::stored::seal(&live["env"], &engine::value::Paths::whole(), &key);
     live.insert("env".into(), sealed);
     let id = engine::state::ObjectId("t1".into());
-    let phase = engine::journal::PhaseRef {
-        kind: engine::journal::ProgramKind::Update,
-        program: 0,
-        phase: 0,
-        phases: 1,
-    };
+    let phase = engine::journal::PhaseRef::new(engine::journal::ProgramKind::Update, 0, 0, 1);
     let call = provider_port::Call {
         ty: "thing",
         phase,

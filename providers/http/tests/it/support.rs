@@ -351,7 +351,7 @@ impl Step {
         provider
             .perform(&Call {
                 ty: self.ty,
-                phase: PhaseRef { kind: self.kind, program, phase: self.phase, phases },
+                phase: PhaseRef::new(self.kind, program, self.phase, phases),
                 id: id.as_ref(),
                 nonce: Some(&nonce()),
                 desired: &attributes(&self.desired),

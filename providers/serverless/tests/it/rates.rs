@@ -35,7 +35,7 @@ async fn the_rate_is_learned() {
                     attributes(&json!({"name": "v", "size": 1, "data_center_id": "EU-RO-1"}));
                 let call = Call {
                     ty: "network_volume",
-                    phase: PhaseRef { kind: ProgramKind::Create, program: 0, phase: 0, phases: 2 },
+                    phase: PhaseRef::new(ProgramKind::Create, 0, 0, 2),
                     id: None,
                     nonce: Some(&Nonce::from_random(bytes)),
                     desired: &desired,

@@ -96,7 +96,7 @@ pub(crate) async fn create(
         let live = object.as_ref().map(|object| object.attributes.clone());
         let call = Call {
             ty,
-            phase: PhaseRef { kind: ProgramKind::Create, program, phase, phases },
+            phase: PhaseRef::new(ProgramKind::Create, program, phase, phases),
             id: object.as_ref().map(|object| &object.id),
             nonce: Some(&nonce),
             desired: &desired,
@@ -124,7 +124,7 @@ pub(crate) async fn update(
     desired.extend(change);
     let call = Call {
         ty,
-        phase: PhaseRef { kind: ProgramKind::Update, program, phase: 0, phases: 1 },
+        phase: PhaseRef::new(ProgramKind::Update, program, 0, 1),
         id: Some(&object.id),
         nonce: None,
         desired: &desired,
@@ -147,7 +147,7 @@ pub(crate) async fn delete(
     for phase in 0..phases {
         let call = Call {
             ty,
-            phase: PhaseRef { kind: ProgramKind::Delete, program: 0, phase, phases },
+            phase: PhaseRef::new(ProgramKind::Delete, 0, phase, phases),
             id: Some(&object.id),
             nonce: None,
             desired: &Attributes::new(),

@@ -1,0 +1,201 @@
+//! Programs of several phases, and phases that wait: what a run left undone is done by the next one,
+//! also where the object does not show it.
+
+use engine::plan::{Action, Reason};
+use engine::state::Progress;
+use engine::value::Value;
+
+use crate::cloud::Fault;
+use crate::world::{World, converges};
+
+const HOST: &str = "[resource.host.h]\nname = \"h\"\nsize = 1\n";
+
+const SITE: &str = "[resource.site.s]\nname = \"s\"\nsize = 1\n\
+                    [resource.key.k]\nname = \"${site.s.id}\"\n";
+
+fn larger(spec: &str) -> String {
+    spec.replace("size = 1", "size = 2")
+}
+
+/// How often the only host was started.
+fn starts(world: &World) -> i64 {
+    let shared = world.cloud.shared.lock().unwrap();
+    let (_, host) = shared.objects.iter().find(|((ty, _), _)| &**ty == "host").unwrap();
+    host.get("starts").and_then(Value::as_integer).unwrap_or(0)
+}
+
+async fn progress(world: &World) -> Progress {
+    let state = world.state().await;
+    let entries: Vec<_> = state.entries.values().filter_map(|it| it.current.as_ref()).collect();
+    entries.last().unwrap().progress.clone()
+}
+
+/// A host of which the third call, the start, went wrong.
+async fn half_started(fault: Fault) -> World {
+    let world = World::new();
+    world.cloud.strike(2, fault);
+    world.apply(HOST).await.unwrap();
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_was_refused_is_made_by_the_next_run() {
+    let world = half_started(Fault::Refused).await;
+    assert_eq!((world.cloud.names("host"), starts(&world)), (vec!["h".to_owned()], 0));
+    let (plan, ..) = world.plan(HOST).await;
+    assert_eq!(
+        (plan.changes[0].action, &plan.changes[0].reason),
+        (Action::Update, &Reason::Unfinished)
+    );
+    converges(&world, HOST).await;
+    assert_eq!(starts(&world), 1);
+}
+
+/// Nothing shows whether it was started, so it is started again.
+#[tokio::test(start_paused = true)]
+async fn a_start_whose_answer_was_lost_is_made_again() {
+    for (fault, times) in [(Fault::LostBefore, 1), (Fault::LostAfter, 2)] {
+        let world = half_started(fault).await;
+        converges(&world, HOST).await;
+        assert_eq!(starts(&world), times, "{fault:?}");
+    }
+}
+
+/// A wait goes on in the next run, without another call.
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_was_not_fulfilled_goes_on() {
+    let world = half_started(Fault::StillWaiting).await;
+    for _ in 0..2 {
+        assert!(matches!(progress(&world).await, Progress::Created { done: 2, called: true, .. }));
+        world.cloud.strike(0, Fault::StillWaiting);
+        world.apply(HOST).await.unwrap();
+    }
+    converges(&world, HOST).await;
+    assert_eq!((starts(&world), progress(&world).await), (1, Progress::Ready));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_write_of_a_create_leaves_nothing_undone() {
+    for writes in 0..12 {
+        let world = World::new();
+        world.store.fail_after(Some(writes));
+        drop(world.apply(HOST).await);
+        world.store.fail_after(None);
+        converges(&world, HOST).await;
+        assert!((1..=2).contains(&starts(&world)), "{writes}");
+        assert_eq!(progress(&world).await, Progress::Ready);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_followed_by_its_start_whatever_happens_between() {
+    let faults = [
+        (0, Fault::Refused),
+        (0, Fault::LostBefore),
+        (0, Fault::LostAfter),
+        (0, Fault::Panic),
+        (1, Fault::Refused),
+        (1, Fault::LostBefore),
+        (1, Fault::LostAfter),
+        (1, Fault::StillWaiting),
+        (1, Fault::Panic),
+    ];
+    for (call, fault) in faults {
+        let world = World::new();
+        world.apply(HOST).await.unwrap();
+        world.cloud.strike(call, fault);
+        drop(world.apply(&larger(HOST)).await);
+        converges(&world, &larger(HOST)).await;
+        assert!((2..=3).contains(&starts(&world)), "{call} {fault:?}: {}", starts(&world));
+        assert_eq!(progress(&world).await, Progress::Ready);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_write_of_a_change_leaves_nothing_undone() {
+    for writes in 0..8 {
+        let world = World::new();
+        world.apply(HOST).await.unwrap();
+        world.store.fail_after(Some(writes));
+        drop(world.apply(&larger(HOST)).await);
+        world.store.fail_after(None);
+        converges(&world, &larger(HOST)).await;
+        assert!((2..=3).contains(&starts(&world)), "{writes}");
+    }
+}
+
+/// What was refused has not begun: taken back, nothing is to do.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_was_refused_and_is_taken_back_needs_no_start() {
+    let world = World::new();
+    world.apply(HOST).await.unwrap();
+    world.cloud.strike(0, Fault::Refused);
+    world.apply(&larger(HOST)).await.unwrap();
+    let (plan, ..) = world.plan(HOST).await;
+    assert!(plan.changes.iter().all(|change| change.action == Action::NoOp), "{plan:?}");
+    // One of which half was done is changed back, with a start.
+    world.cloud.strike(1, Fault::Refused);
+    world.apply(&larger(HOST)).await.unwrap();
+    converges(&world, HOST).await;
+    assert_eq!(starts(&world), 2);
+}
+
+/// What is wanted differently meanwhile goes with what was left.
+#[tokio::test(start_paused = true)]
+async fn what_is_left_is_done_with_another_change() {
+    let world = half_started(Fault::Refused).await;
+    converges(&world, &larger(HOST)).await;
+    assert!(starts(&world) >= 1);
+    world.cloud.strike(1, Fault::Refused);
+    world.apply(HOST).await.unwrap();
+    let before = starts(&world);
+    converges(&world, &HOST.replace("size = 1", "size = 3")).await;
+    assert_eq!(starts(&world), before + 1);
+}
+
+/// Whoever needs what is not ready yet waits for it, in this run and in the next.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_made_from_what_is_not_ready() {
+    for lost in [false, true] {
+        let world = World::new();
+        if lost {
+            world.cloud.strike(0, Fault::LostAfter);
+        }
+        world.cloud.strike(u64::from(lost), Fault::StillWaiting);
+        world.apply(SITE).await.unwrap();
+        assert_eq!(world.cloud.names("site"), ["s"], "lost: {lost}");
+        for _ in 0..2 {
+            assert!(world.cloud.names("key").is_empty(), "lost: {lost}");
+            assert!(matches!(progress(&world).await, Progress::Created { called: true, .. }));
+            world.cloud.strike(0, Fault::StillWaiting);
+            world.apply(SITE).await.unwrap();
+        }
+        converges(&world, SITE).await;
+        assert_eq!(world.cloud.names("key").len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_during_a_wait_is_followed_by_the_wait() {
+    let world = World::new();
+    // The intent is written, the answer is not.
+    world.store.fail_after(Some(2));
+    assert!(world.apply(SITE).await.is_err());
+    world.store.fail_after(None);
+    assert_eq!(world.cloud.names("site"), ["s"]);
+    world.cloud.strike(0, Fault::StillWaiting);
+    world.apply(SITE).await.unwrap();
+    assert!(world.cloud.names("key").is_empty());
+    converges(&world, SITE).await;
+}
+
+/// Nothing was lost with it, and it is somebody's data.
+#[tokio::test(start_paused = true)]
+async fn what_only_waits_is_retained() {
+    let spec = "[resource.site.s]\nname = \"s\"\nlifecycle = { retain = true }\n";
+    let world = World::new();
+    world.cloud.strike(0, Fault::StillWaiting);
+    world.apply(spec).await.unwrap();
+    world.destroy(spec).await.unwrap();
+    assert_eq!(world.cloud.names("site"), ["s"]);
+}
