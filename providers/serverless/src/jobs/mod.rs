@@ -65,7 +65,7 @@ impl Jobs {
 }
 
 impl<'a> Endpoint<'a> {
-    /// The same; `sending` knows whether a submission may be with the service.
+    /// The same; `sending` knows whether a request that changes something may be with the service.
     #[must_use]
     pub fn sending(self, sending: &'a Sending) -> Self {
         Self { sending: Some(sending), ..self }
@@ -76,7 +76,7 @@ impl<'a> Endpoint<'a> {
         let body = submission.body(limits::RUN_BYTES_MAX).map_err(|reason| refused(&reason))?;
         let mut call = self.call("POST /run", "/run", Ask::Post(Some(body)));
         call.secrets = submission.secrets();
-        self.submitted(call).await.map_err(doubtful)
+        self.change(call).await.map_err(doubtful)
     }
 
     /// `POST /runsync`: the job's result if it ends within `wait`, else its id and status.
@@ -86,7 +86,7 @@ impl<'a> Endpoint<'a> {
         let mut call = self.call("POST /runsync", &path, Ask::Post(Some(body)));
         call.held = wait.duration();
         call.secrets = submission.secrets();
-        self.submitted(call).await.map_err(doubtful)
+        self.change(call).await.map_err(doubtful)
     }
 
     /// `GET /status`.
@@ -136,12 +136,12 @@ impl<'a> Endpoint<'a> {
             ),
             _ => error,
         };
-        self.one(self.call("POST /retry", &path, Ask::Post(None))).await.map_err(error)
+        self.change(self.call("POST /retry", &path, Ask::Post(None))).await.map_err(error)
     }
 
     /// `POST /purge-queue`: takes out the jobs that wait; those in progress keep running.
     pub async fn purge(&self) -> Result<Purged, Error> {
-        self.one(self.call("POST /purge-queue", "/purge-queue", Ask::Post(None))).await
+        self.change(self.call("POST /purge-queue", "/purge-queue", Ask::Post(None))).await
     }
 
     /// `GET /health`: how jobs and workers are.
@@ -166,7 +166,7 @@ impl<'a> Endpoint<'a> {
         DirectCall { repeatable: true, ..self.call(what, path, Ask::Get) }
     }
 
-    async fn submitted(&self, mut call: DirectCall<'_>) -> Result<Job, Error> {
+    async fn change<T: DeserializeOwned>(&self, mut call: DirectCall<'_>) -> Result<T, Error> {
         let Some(sending) = self.sending else { return self.one(call).await };
         call.leave = Some(sending);
         let progress = |notice| {
