@@ -120,12 +120,30 @@ pub struct Server {
     lock: File,
 }
 
+/// What the service, and the command that starts it, write into its data folder.
+const OWN_NAMES: [&str; 11] = [
+    ".gitignore",
+    "*.new",
+    "access.log*",
+    "key",
+    "lock",
+    "logs/",
+    "port",
+    "serve.json",
+    "service.db*",
+    "service.log*",
+    "volumes/",
+];
+
 /// Takes the data folder's lock, opens the store, binds, and writes `serve.json`.
 pub async fn start(options: Options) -> Result<Server, StartError> {
     let folder = options.data.clone();
     std::fs::create_dir_all(&folder).map_err(data_error(&folder))?;
     only_regular_files(&folder)?;
     let lock = lock(&folder)?;
+    hide(&folder).map_err(data_error(&folder))?;
+    let serve_json = folder.join("serve.json");
+    forget(&serve_json).map_err(data_error(&serve_json))?;
     let key = key(&options, &folder)?;
     let store = Store::open(&folder, &options.log)
         .map_err(|source| StartError::Store { folder: folder.clone(), source })?;
@@ -135,7 +153,6 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
     let bound = listener.local_addr().map_err(listen_error)?;
     let addresses = addresses(bound, &key);
-    let serve_json = folder.join("serve.json");
     write_private(&serve_json, &describe(&addresses)).map_err(data_error(&serve_json))?;
     let queue = recover(&store).await.map_err(|problem| StartError::Recover {
         folder: folder.clone(),
@@ -265,6 +282,26 @@ fn lock(folder: &Path) -> Result<File, StartError> {
         Err(TryLockError::WouldBlock) => Err(StartError::Locked { folder: folder.to_owned() }),
         Err(TryLockError::Error(source)) => Err(StartError::Data { path, source }),
     }
+}
+
+/// Removes the addresses of a service that was killed, or of the folder that this one is a copy of: who
+/// finds the folder held believes them.
+fn forget(serve_json: &Path) -> io::Result<()> {
+    match std::fs::remove_file(serve_json) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Keeps what the service writes out of git: the key, environments, inputs of jobs. By name, for the
+/// folder may be one that holds other things as well; what somebody wrote there stays.
+fn hide(folder: &Path) -> io::Result<()> {
+    let path = folder.join(".gitignore");
+    if path.metadata().is_ok_and(|found| found.len() > 0) {
+        return Ok(());
+    }
+    let names = OWN_NAMES.map(|name| format!("/{name}\n"));
+    write_private(&path, &format!("# plumb serve\n{}", names.concat()))
 }
 
 /// The given key, else the one kept in the data folder, else a new one, kept there.

@@ -55,6 +55,35 @@ async fn a_data_folder_serves_once_and_keeps_everything() {
 }
 
 #[tokio::test]
+async fn what_the_service_writes_stays_out_of_git() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("serve.json"), "of a service that was killed").unwrap();
+    let service = Harness::over(folder.path(), |_| {}).await;
+    let endpoint = service.endpoint(json!({})).await;
+    let job = service.submit(&endpoint, json!({ "input": {} })).await;
+    service.until(&endpoint, &job, "COMPLETED").await;
+    let ignored = std::fs::read_to_string(folder.path().join(".gitignore")).unwrap();
+    let is_ignored = |name: &str| {
+        ignored.lines().filter_map(|line| line.strip_prefix('/')).any(|line| {
+            match line.trim_end_matches('/').split_once('*') {
+                Some((head, tail)) => name.starts_with(head) && name.ends_with(tail),
+                None => name == line.trim_end_matches('/'),
+            }
+        })
+    };
+    let entries = std::fs::read_dir(folder.path()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names: Vec<_> = names.collect();
+    assert!(names.len() > 5 && names.iter().all(|name| is_ignored(name)), "{names:?}");
+    assert!(!is_ignored("plumb.toml"), "a folder may hold other things as well");
+    service.stop().await;
+    std::fs::write(folder.path().join(".gitignore"), "/key\n").unwrap();
+    Harness::over(folder.path(), |_| {}).await.stop().await;
+    let kept = std::fs::read_to_string(folder.path().join(".gitignore")).unwrap();
+    assert_eq!(kept, "/key\n", "somebody wants it so");
+}
+
+#[tokio::test]
 async fn without_need_the_service_ends() {
     let service = Harness::with(|options| {
         options.until_idle = true;

@@ -69,6 +69,7 @@ impl FileHeld {
         holder: &Holder,
         mark: Option<Mark>,
     ) -> Result<Self, StoreError> {
+        home::hide(&files)?;
         let found = read::read(&files)?;
         let known = found.as_ref().map_or(0, newest_epoch);
         let epoch = known.max(lock.note.epoch) + 1;

@@ -19,14 +19,26 @@ pub(super) fn prepare(files: &Files) -> Result<(), StoreError> {
     disk.make_folder(folder).map_err(|error| file_failed("make the folder", folder, error))?;
     refuse_foreign(folder)?;
     let backups = files.backups();
-    disk.make_folder(&backups).map_err(|error| file_failed("make the folder", &backups, error))?;
+    disk.make_folder(&backups).map_err(|error| file_failed("make the folder", &backups, error))
+}
+
+/// Keeps the folder, with the key of the fingerprints in it, out of git; called under the lock, before
+/// anything else is written. What a full disk or a power cut left empty hides nothing, and is written
+/// anew; what somebody wrote into it stays.
+pub(super) fn hide(files: &Files) -> Result<(), StoreError> {
+    let Files { folder, disk, .. } = files;
     let ignore = folder.join(".gitignore");
-    if !ignore.exists() {
-        let failed = |error| file_failed("write", &ignore, error);
-        let file = disk.create(&ignore).map_err(failed)?;
-        disk.write(&file, b"*\n").map_err(failed)?;
+    if ignore.metadata().is_ok_and(|found| found.len() > 0) {
+        return Ok(());
     }
-    Ok(())
+    let staged = ignore.with_added_extension("tmp");
+    let write = || {
+        let file = disk.create(&staged)?;
+        disk.write(&file, b"*\n")?;
+        disk.sync(&file)?;
+        disk.rename(&staged, &ignore)
+    };
+    write().map_err(|error| file_failed("write", &ignore, error))
 }
 
 /// Makes the folder with one for backups in it, in one step: a folder that holds nothing is never

@@ -71,6 +71,7 @@ pub(super) fn restore(
     holder: &Holder,
     snapshot: &Snapshot,
 ) -> Result<Version, StoreError> {
+    home::hide(&files)?;
     let there = There::look(&files, &lock);
     // Serial 0 is for states that were never saved: a journal that follows it can stand alone.
     let least = if there.is_nothing { 1 } else { 2 };

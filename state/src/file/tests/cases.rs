@@ -102,6 +102,17 @@ async fn a_first_lock_leaves_no_folder_without_content() {
 }
 
 #[tokio::test]
+async fn what_is_empty_hides_nothing_from_git() {
+    let folder = Folder::lived().await;
+    folder.write(".gitignore", "");
+    drop(folder.lock().await);
+    assert_eq!(folder.read(".gitignore"), b"*\n");
+    folder.write(".gitignore", "/service\n");
+    drop(folder.lock().await);
+    assert_eq!(folder.read(".gitignore"), b"/service\n", "somebody wants it so");
+}
+
+#[tokio::test]
 async fn what_a_save_could_not_write_is_refused_before_a_call() {
     for name in ["state.json.tmp", "journal.tmp", "backups/probe.tmp"] {
         for lived in [false, true] {

@@ -142,6 +142,7 @@ async fn check(disk: Arc<Faulty>) -> bool {
     // And the next run goes on from there.
     let mut held = folder.lock().await;
     assert_eq!(content(held.loaded().clone()), found, "{case}");
+    assert_eq!(folder.read(".gitignore"), b"*\n", "{case}");
     if found.0.is_none() {
         held.initialise(&snapshot(0)).await.unwrap();
     }
