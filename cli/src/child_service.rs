@@ -2,12 +2,14 @@
 //! for as long as this command needs it.
 //!
 //! The service of a folder is known by its `serve.json`; whoever runs it, this command or a person,
-//! is found the same way. A command keeps one connection open as its lease. The service ends when
+//! is found the same way. That file is believed only while somebody holds the folder's lock: it also
+//! stays behind where a service was killed, and comes along where a folder was copied, and then names
+//! an address where somebody else listens. A command keeps one connection open as its lease. The service ends when
 //! the last lease closes, so what is found may be about to end: then the lease is refused, and the
 //! next try finds or starts another one. A start that loses the race for the folder's lock ends by
 //! itself.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
@@ -95,7 +97,8 @@ async fn connect_with(
     let mut child: Option<Child> = None;
     let mut started = false;
     loop {
-        let refused = match read_addresses(data)? {
+        let found = if is_held(data) { read_addresses(data)? } else { None };
+        let refused = match found {
             Some(addresses) => match take_lease(&client, &addresses).await {
                 Ok(lease) => {
                     return Ok(ChildService { addresses, started, lease });
@@ -132,6 +135,15 @@ fn client() -> Result<reqwest::Client, CommandError> {
         .connect_timeout(Duration::from_secs(2))
         .build()
         .map_err(|error| CommandError::caused("cannot make a client for the service", &error))
+}
+
+/// Whether a service holds the data folder.
+fn is_held(data: &Path) -> bool {
+    let path = data.join("lock");
+    // To open a pipe is to wait for its other end.
+    let file = path.is_file().then(|| File::open(path).ok()).flatten();
+    // Shared, so that two commands that look at once do not take each other for a service.
+    file.is_some_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn read_addresses(data: &Path) -> Result<Option<Addresses>, CommandError> {
@@ -303,6 +315,25 @@ mod tests {
         let error =
             connect_with(dir.path(), Path::new("/bin/false"), PATIENCE).await.err().unwrap();
         assert!(error.message.contains("no regular file"), "{}", error.message);
+    }
+
+    /// As in a copy of a folder whose service runs, and where a service was killed.
+    #[tokio::test]
+    async fn a_service_of_another_folder_is_not_taken_for_this_ones() {
+        let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let server = service::start(service::Options::new(dir.path().to_owned())).await.unwrap();
+        let stop = tokio_util::sync::CancellationToken::new();
+        let running = tokio::spawn(server.run(stop.clone()));
+        for name in ["serve.json", "lock", "key"] {
+            std::fs::copy(dir.path().join(name), copy.path().join(name)).unwrap();
+        }
+        let find = |data: PathBuf| async move {
+            connect_with(&data, Path::new("/bin/false"), Duration::from_millis(200)).await
+        };
+        assert!(find(dir.path().to_owned()).await.is_ok());
+        assert!(find(copy.path().to_owned()).await.is_err());
+        stop.cancel();
+        running.await.unwrap().unwrap();
     }
 
     #[tokio::test]
