@@ -186,7 +186,8 @@ impl Server {
         };
         tokio::join!(listen::serve(&app, listener, routes::router(&app)), end_workers);
         watch.abort();
-        webhooks.abort();
+        // What it reads would keep the store open.
+        drop(webhooks.await);
         app.store.close();
         app.say("stopped");
         let removed = std::fs::remove_file(&serve_json);

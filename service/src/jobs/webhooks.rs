@@ -50,6 +50,7 @@ pub(crate) async fn run(app: Arc<App>) {
             under_way.spawn(deliver(Arc::clone(&app), client.clone(), due));
         }
         tokio::select! {
+            biased;
             () = app.draining.cancelled() => return,
             Some(done) = under_way.join_next() => busy.retain(|seq| done.as_ref().ok() != Some(seq)),
             () = bell => {}
