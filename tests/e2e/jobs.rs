@@ -221,12 +221,17 @@ fn a_queue_that_is_being_emptied_is_in_doubt_when_somebody_stops_it() {
     let data = data();
     let service = Service::start(data.path(), &["--fault", "op=POST /purge-queue,kind=hang"]);
     let project = applied(&service);
-    let mut command = project.command(&["job", "purge", "endpoint.single"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(2));
-    let interrupt = format!("kill -INT {}", child.id());
-    assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
-    let stopped = ran(&child.wait_with_output().unwrap()).expect(4).stderr;
+    let interrupted = |after: u64| {
+        let mut command = project.command(&["job", "purge", "endpoint.single"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(after));
+        let interrupt = format!("kill -INT {}", child.id());
+        assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
+        ran(&child.wait_with_output().unwrap())
+    };
+    // Nothing shows when the request is on its way; a busy machine takes its time.
+    let mut stops = [2, 8, 20].into_iter().map(interrupted);
+    let stopped = stops.find(|stopped| stopped.code == Some(4)).unwrap().stderr;
     assert!(stopped.contains("nobody knows whether jobs still wait"), "{stopped}");
     assert!(stopped.contains("`plumb job health`"), "{stopped}");
 }
