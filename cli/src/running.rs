@@ -182,6 +182,8 @@ pub(crate) struct Run<'a> {
     pub(crate) parallelism: Option<usize>,
     /// The run's name.
     pub(crate) name: &'a str,
+    /// Whether what is live was looked at before.
+    pub(crate) looked: bool,
 }
 
 /// Runs a plan under a session, closes it, and says how it ended.
@@ -205,6 +207,7 @@ pub(crate) async fn run(
         emit: Arc::new(move |event| telling.tell(&event)),
         stop: stop.token(),
         run: run.name,
+        looked: run.looked,
     };
     let (report, failure) = execute_anyway(&mut session, &execution).await;
     if let Some(failure) = failure {

@@ -132,7 +132,7 @@ impl Run<'_> {
         let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
         let deletes = flight.started.phase.kind == ProgramKind::Delete;
         match error.kind {
-            Kind::NotFound if deletes => return self.vanished(id),
+            Kind::NotFound if deletes => return self.not_there(id, error),
             Kind::InDoubt => return self.doubt(id, error),
             Kind::StillWaiting => {
                 flight.unfulfilled = Some(Trouble::from(error));
@@ -154,6 +154,36 @@ impl Run<'_> {
         self.session.record(Record::Finished { call: flight.call, outcome })?;
         self.fail_step(id, Trouble::from(error));
         Ok(())
+    }
+
+    /// There is no object to delete. Where nobody has looked, that is no more than a question, as it is
+    /// while planning: the objects of another place, or of another account, are all not there.
+    fn not_there(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
+        if self.input.looked || self.was_there(id) {
+            return self.vanished(id);
+        }
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        let outcome = Outcome::NoEffect { reason: error.message.clone() };
+        self.session.record(Record::Finished { call: flight.call, outcome })?;
+        self.fail_step(id, Trouble {
+            help: Some(
+                "look whether the address and the key are those that it was made with; it is taken \
+                 for gone where a plan without --no-refresh says so"
+                    .to_owned(),
+            ),
+            ..Trouble::from(error)
+        });
+        Ok(())
+    }
+
+    /// Whether a call of this run, or a delete of an earlier one, has reached the object.
+    fn was_there(&self, id: StepId) -> bool {
+        let Some(flight) = self.in_flight.get(&id) else { return false };
+        let started = &flight.started;
+        let entry = self.session.snapshot().entries.get(&started.address);
+        let object = entry.and_then(|entry| entry.object(started.object.as_ref()?));
+        let was_sent = object.is_some_and(|object| object.delete_sent_ms.is_some());
+        flight.doubted || was_sent || started.phase.phase > 0
     }
 
     /// The object of a delete is gone: all of its program is done.

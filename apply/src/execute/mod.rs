@@ -69,6 +69,9 @@ pub struct Execution<'a> {
     pub stop: &'a CancellationToken,
     /// The run's name.
     pub run: &'a str,
+    /// Whether what is live was looked at before. Where it was not, the first that is said of an
+    /// object to be deleted may be that there is none, and of all others the same: at another place.
+    pub looked: bool,
 }
 
 /// How a run went.

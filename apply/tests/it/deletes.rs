@@ -131,3 +131,32 @@ async fn what_goes_without_a_delete_of_ours_is_a_question() {
     let error = world.apply(&disks(5)).await.unwrap_err();
     assert!(matches!(error, ApplyError::Vanished { gone: 4, all: 5, .. }), "{error:?}");
 }
+
+/// Without a look nobody knows whether that is where they were made.
+#[tokio::test(start_paused = true)]
+async fn what_is_not_there_is_not_taken_for_gone_without_a_look() {
+    let mut world = World::new();
+    let unit = "[resource.unit.u]\nname = \"u\"\nworkers = 2\n";
+    let spec = disks(2) + unit;
+    world.apply(&spec).await.unwrap();
+    let theirs = std::mem::take(&mut world.cloud.shared.lock().unwrap().objects);
+    world.looks = false;
+    let report = world.destroy(&spec).await.unwrap();
+    assert_eq!((report.failures.len(), report.summary.deleted), (3, 0), "{report:?}");
+    assert_eq!(world.state().await.entries.len(), 3);
+    // At the right place they go.
+    world.cloud.shared.lock().unwrap().objects = theirs;
+    assert_eq!(world.destroy(&spec).await.unwrap().failures, []);
+    assert!(world.state().await.entries.is_empty());
+}
+
+/// A delete of ours went out, so it may be what the object is gone by.
+#[tokio::test(start_paused = true)]
+async fn a_delete_that_was_lost_is_believed_without_a_look() {
+    let mut world = World::new();
+    world.apply(&disks(1)).await.unwrap();
+    world.looks = false;
+    world.cloud.strike(0, Fault::LostAfter);
+    assert_eq!(world.destroy(&disks(1)).await.unwrap().failures, []);
+    assert!(world.state().await.entries.is_empty());
+}

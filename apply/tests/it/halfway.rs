@@ -235,3 +235,26 @@ async fn a_leftover_is_never_retained() {
     converges(&world, &spec).await;
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
+
+/// What a delete has drained is no object to be left alone: it would stay drained.
+#[tokio::test(start_paused = true)]
+async fn what_was_drained_is_given_back_before_it_is_retained() {
+    let world = World::new();
+    let spec = |enabled: bool, retain: bool| {
+        format!(
+            "[resource.unit.u]\nname = \"u\"\nworkers = 3\n\
+             lifecycle = {{ enabled = {enabled}, retain = {retain} }}\n"
+        )
+    };
+    world.apply(&spec(true, false)).await.unwrap();
+    world.cloud.strike(1, Fault::Refused);
+    world.apply(&spec(false, false)).await.unwrap();
+    assert_eq!(unit(&world).1, Value::Integer(0));
+    let (_, said, _) = world.plan(&spec(false, true)).await;
+    let said: Vec<_> = said.iter().map(|it| &*it.summary).collect();
+    assert_eq!(said, ["unit.u would be left as a delete has left it"]);
+    converges(&world, &spec(true, true)).await;
+    converges(&world, &spec(false, true)).await;
+    assert_eq!(unit(&world).1, Value::Integer(3));
+    assert!(world.state().await.entries.is_empty());
+}

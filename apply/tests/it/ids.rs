@@ -62,6 +62,7 @@ async fn an_id_that_another_address_stands_for_is_a_doubt() {
         emit: Arc::new(|_| {}),
         stop: &world.stop,
         run: "run",
+        looked: true,
     };
     let report = execute(&mut session, &execution).await.unwrap();
     assert_eq!(report.in_doubt, ["disk.e".parse().unwrap()]);

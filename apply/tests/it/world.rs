@@ -75,6 +75,8 @@ pub(crate) struct World {
     pub(crate) variables: BTreeMap<String, String>,
     /// Cancelled when the user stops a run.
     pub(crate) stop: CancellationToken,
+    /// Whether runs look at what is live before they plan.
+    pub(crate) looks: bool,
     /// Who looks at the instances of a large spec.
     pub(crate) workers: &'static dyn Workers,
     /// What the last run told, and what it reported in the end.
@@ -99,6 +101,7 @@ impl World {
             host: TestHost::default(),
             variables: BTreeMap::new(),
             stop: CancellationToken::new(),
+            looks: true,
             workers: &InTurn,
             told: Arc::default(),
             report: Mutex::default(),
@@ -213,6 +216,7 @@ impl World {
             emit: Arc::new(|_| {}),
             stop: &self.stop,
             run: "run",
+            looked: true,
         };
         if fits.is_ok() {
             execute(&mut session, &execution).await?;
@@ -270,7 +274,7 @@ impl World {
             graph: &prepared.graph,
             providers,
             options,
-            refresh: true,
+            refresh: self.looks,
             running: false,
             now_ms: self.host.now_ms(),
             workers: self.workers,
@@ -294,6 +298,7 @@ impl World {
             emit: Arc::new(move |event| told.lock().unwrap().push(event)),
             stop: &self.stop,
             run: "run",
+            looked: self.looks,
         };
         let (report, failure) = execute_anyway(&mut session, &execution).await;
         self.report.lock().unwrap().clone_from(&report);

@@ -154,6 +154,7 @@ impl Simulation {
             emit: Arc::new(move |event| tale.lock().unwrap().hear(&event)),
             stop: &stop,
             run: "run",
+            looked: true,
         };
         let cancel = async {
             match asked.stop_after_ms {

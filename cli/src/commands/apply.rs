@@ -148,6 +148,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
             variables: &variables,
             parallelism: planning.pace.parallelism,
             name: &holder.run,
+            looked: !planning.no_refresh,
         };
         running::run(session, run, &teller, &stop).await?.or(planned)
     } else {
@@ -289,6 +290,7 @@ async fn of_file(
         variables: &variables,
         parallelism: args.planning.pace.parallelism,
         name: &holder,
+        looked: true,
     };
     // What the plan showed in doubt, and what still is, needs a decision as it does without a file.
     let planned =

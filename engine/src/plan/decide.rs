@@ -88,6 +88,12 @@ pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let change = change(case, &verdict, (&planned, sensitive), deferred);
     let schema = case.resource.schema.clone();
     let retains = retains(case, &verdict);
+    if let Some(live) = case.live.filter(|_| retains) {
+        let drained = halfway::drained(live, (&schema, case.key));
+        if !drained.is_empty() {
+            found.push(diagnostics::drained_is_retained(case.resource, &change, &drained));
+        }
+    }
     let create_first = create_first(case, (&change, retains), found);
     let Verdict { changed, rest, .. } = verdict;
     let held = case.held.cloned();

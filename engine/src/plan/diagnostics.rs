@@ -275,6 +275,29 @@ pub(super) fn name_stays_taken(
         .help("give the new object another name, or set retain to false")
 }
 
+pub(super) fn drained_is_retained(
+    resource: &ResourceConfig,
+    change: &Change,
+    drained: &BTreeSet<Name>,
+) -> Diagnostic {
+    let address = &change.address;
+    let names = drained.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let retain = resource.lifecycle.retain.as_ref();
+    let diagnostic = Diagnostic::error(format!("{address} would be left as a delete has left it"))
+        .at(retain.map_or(resource.header, |item| item.span))
+        .label("this leaves the object alone as it is")
+        .detail(format!("An earlier run began to delete it, and changed {names}."))
+        .about(address);
+    diagnostic.help(if change.deposed {
+        "set retain to false, and the delete goes on".to_owned()
+    } else {
+        format!(
+            "`plumb apply` with {address} as it was in the spec gives back what it had, and it can be \
+             let go after that; or set retain to false, and the delete goes on"
+        )
+    })
+}
+
 pub(super) fn names_in_a_circle(addresses: &[String]) -> Diagnostic {
     Diagnostic::error("names that must be unique are passed on in a circle")
         .detail(format!("Each of these waits for another to let go of its name: {}.", addresses.join(", ")))

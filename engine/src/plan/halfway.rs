@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use super::compare;
 use super::live::stored_attributes;
 use super::planner::Live;
 use crate::address::Name;
@@ -146,6 +147,12 @@ fn before_delete(progress: &Progress, schema: &TypeSchema) -> Attributes {
         schema.attributes.get(name).is_some_and(can_be_given) && !value.holds_sealed()
     });
     before
+}
+
+/// The attributes that a delete which was not finished has changed, and that could be given back.
+pub(super) fn drained(live: &Live<'_>, (schema, key): (&TypeSchema, &SealKey)) -> BTreeSet<Name> {
+    let before = before_delete(&live.object.progress, schema);
+    compare::differing(before.keys(), &before, &live.attributes, key)
 }
 
 fn can_be_given(attribute: &Attribute) -> bool {

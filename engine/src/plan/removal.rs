@@ -116,6 +116,10 @@ fn end(
     let key = &planner.input.snapshot.seal_key;
     let is_whole = !halfway::is_half_made(&live.object.progress, &live.attributes, (schema, key));
     if is_whole && farewell::retained(planner, &change.address, config) {
+        let drained = halfway::drained(live, (schema, key));
+        if let (Some(config), false) = (config, drained.is_empty()) {
+            planner.diagnostics.push(diagnostics::drained_is_retained(config, change, &drained));
+        }
         (change.action, change.reason) = (Action::Forget, Reason::Retained);
         return;
     }
