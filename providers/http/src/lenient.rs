@@ -127,6 +127,7 @@ mod tests {
         let begun = std::time::Instant::now();
         let body = format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20));
         assert_eq!(trouble(&read(body.as_bytes()).unwrap()), Some("it is nested too deeply"));
-        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+        // Minutes on any machine, if it looked at them again and again.
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
     }
 }
