@@ -1,8 +1,11 @@
 //! What several commands take, and how it is read.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
 use clap::{Args, ValueEnum, ValueHint};
 
 /// Only a folder.
@@ -17,7 +20,7 @@ pub(crate) struct FolderArg {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct VariableArgs {
     /// Set a variable: text for a string variable, else a TOML value
-    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Variables")]
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = Assignment, help_heading = "Variables")]
     pub(crate) variables: Vec<(String, String)>,
     /// Read variables from a TOML file
     #[arg(long = "var-file", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Variables")]
@@ -115,7 +118,29 @@ enum FormName {
     Json,
 }
 
-pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
+/// Reads `NAME=VALUE`. What is wrong with it is said without it: where the name is missing, it may be
+/// nothing but a secret, and messages about usage end up in logs.
+#[derive(Clone, Copy)]
+struct Assignment;
+
+impl TypedValueParser for Assignment {
+    type Value = (String, String);
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Self::Value, clap::Error> {
+        let read = value.to_str().ok_or_else(|| "it is not UTF-8 text".to_owned());
+        read.and_then(assignment).map_err(|why| {
+            let what = format!("a value of '--var <NAME=VALUE>' cannot be read: {why}\n");
+            clap::Error::raw(ErrorKind::ValueValidation, what).with_cmd(command)
+        })
+    }
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
     let (name, value) =
         text.split_once('=').ok_or("there is no `=`: write NAME=VALUE, such as --var env=prod")?;
     if name.trim().is_empty() {
@@ -142,6 +167,20 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_without_a_name_is_not_repeated() {
+        use clap::Parser as _;
+        let read = |given: &str| {
+            crate::args::Cli::try_parse_from(["plumb", "plan", "--json", "--var", given])
+        };
+        for given in ["hunter2", "=hunter2"] {
+            let said = read(given).unwrap_err().to_string();
+            assert!(said.contains("--var") && said.contains("write NAME=VALUE"), "{said}");
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+        assert!(read("a=hunter2").is_ok());
+    }
 
     #[test]
     fn times() {
