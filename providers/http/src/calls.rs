@@ -24,6 +24,7 @@ use crate::descriptor::model::{Api, Descriptor, Method};
 use crate::graphql::{self, Answer, Selection};
 use crate::lenient;
 use crate::limits::{Limiter, Turn};
+use crate::link;
 use crate::secret::Mask;
 use crate::timing::Timing;
 use crate::transport::{Request, Response, Transport};
@@ -89,7 +90,7 @@ pub(crate) enum Payload<'a> {
 pub(crate) struct Shown {
     /// The body, or in GraphQL the called field's value; none when the body was empty.
     pub(crate) json: Option<Json>,
-    /// The header `Link`.
+    /// The header `Link`, all its fields.
     pub(crate) link: Option<String>,
     /// The body as it came, where the call was a [`Payload::Text`].
     pub(crate) text: Option<Box<RawValue>>,
@@ -305,16 +306,33 @@ impl Caller {
 
     /// The next page at the address that the header `Link` names; none on the last page. A link
     /// that leads to another server is an error, because the key would go there.
-    pub(crate) fn next_link(&self, api: &Name, link: &str) -> Result<Option<Url>, Failure> {
-        let Some(target) = next_of(link) else { return Ok(None) };
-        let base = self.address(api).ok_or_else(|| self.no_address(api))?;
-        match base.join(target) {
-            Ok(url) if url.origin() == base.origin() => Ok(Some(url)),
+    pub(crate) fn next_link(
+        &self,
+        prepared: &Prepared<'_>,
+        link: &str,
+    ) -> Result<Option<Url>, Failure> {
+        let wrong = |kind, reason: &str| Failure::new(kind, format!("{}: {reason}", prepared.what));
+        let next = link::next(link).map_err(|reason| wrong(Kind::InDoubt, reason))?;
+        let Some(target) = next else { return Ok(None) };
+        let page = self.page(prepared)?;
+        match page.join(target) {
+            Ok(url) if url == page => Err(wrong(Kind::InDoubt, "a page names itself as the next")),
+            Ok(url) if url.origin() == page.origin() => Ok(Some(url)),
             _ => {
-                let message = "the next page of a list stands on another server, where the key is \
-                               not sent";
-                Err(Failure::new(Kind::Rejected, message))
+                let reason = "the next page of a list stands on another server, where the key is \
+                              not sent";
+                Err(wrong(Kind::Rejected, reason))
             }
+        }
+    }
+
+    /// Where a page of a list is; what it links to may be said from there.
+    fn page(&self, prepared: &Prepared<'_>) -> Result<Url, Failure> {
+        let address = self.address(prepared.api).ok_or_else(|| self.no_address(prepared.api))?;
+        match &prepared.payload {
+            Payload::Link { url } => Ok(url.clone()),
+            Payload::Rest { path, .. } => append(address, path),
+            _ => Ok(address.clone()),
         }
     }
 }
@@ -334,12 +352,7 @@ fn shown(
     }
     let json = classify::judge(context, incoming, lenient::read)?;
     let Payload::Graphql { fields, .. } = payload else {
-        return Ok(Shown {
-            json,
-            link: incoming.header("link").map(str::to_owned),
-            text: None,
-            is_promise,
-        });
+        return Ok(Shown { json, link: incoming.joined("link"), text: None, is_promise });
     };
     let body = json.unwrap_or(Json::Null);
     match graphql::answer(&body, alias, fields) {
@@ -358,18 +371,6 @@ fn append(address: &Url, path: &str) -> Result<Url, Failure> {
         Ok(url) if url.origin() == address.origin() => Ok(url),
         _ => Err(Failure::new(Kind::NotSent, "the address of a call cannot be made")),
     }
-}
-
-/// The target of `rel="next"` in a `Link` header.
-fn next_of(link: &str) -> Option<&str> {
-    link.split(',').find_map(|part| {
-        let (target, parameters) = part.trim().strip_prefix('<')?.split_once('>')?;
-        let is_next = parameters.split(';').any(|parameter| {
-            let parameter = parameter.trim().to_ascii_lowercase();
-            parameter == "rel=\"next\"" || parameter == "rel=next"
-        });
-        is_next.then_some(target)
-    })
 }
 
 /// A call that cannot be made of the values that it needs.
@@ -404,14 +405,6 @@ fn given_up(mut failure: Failure, patience: Duration) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn links() {
-        let link = r#"<https://a/x?page=1>; rel="prev", </x?page=3>; rel="next""#;
-        assert_eq!(next_of(link), Some("/x?page=3"));
-        assert_eq!(next_of("<a>; rel=last"), None);
-        assert_eq!(next_of("nonsense"), None);
-    }
 
     #[test]
     fn paths_stay_on_their_server() {

@@ -16,6 +16,7 @@ mod graphql;
 mod hidden;
 mod lenient;
 mod limits;
+mod link;
 mod listing;
 mod objects;
 mod paging;

@@ -41,6 +41,11 @@ impl Listing {
         unfit.map(|unfit| &unfit.trouble)
     }
 
+    /// Whether an object is there, readable or not.
+    pub(crate) fn shows(&self, id: &ObjectId) -> bool {
+        self.objects.iter().any(|object| object.id == *id) || self.trouble_of(id).is_some()
+    }
+
     /// The ids of what cannot be read.
     pub(crate) fn unfit_ids(&self) -> BTreeSet<ObjectId> {
         self.unfit.iter().filter_map(|unfit| unfit.id.clone()).collect()

@@ -73,17 +73,30 @@ impl<'a> Subject<'a> {
         }
         let reads = join_all(self.model.read.iter().map(|read| self.read_one(read, id))).await;
         let mut attributes: Option<Attributes> = None;
-        for read in reads {
+        let mut mute = None;
+        for (read, call) in reads.into_iter().zip(&self.model.read) {
             match read {
                 Ok(Some(object)) => join(attributes.get_or_insert_default(), object.attributes),
+                Ok(None) if call.call.is_rest() => mute = Some(&call.call),
                 Ok(None) => {}
                 Err(failure) if failure.error.kind == Kind::NotFound => {}
                 Err(failure) => return Err(failure),
             }
         }
-        match attributes {
-            Some(attributes) => Ok(self.derived(id.clone(), attributes)),
-            None => Err(self.not_found(id)),
+        match (attributes, mute) {
+            (Some(attributes), _) => Ok(self.derived(id.clone(), attributes)),
+            (None, Some(call)) => Err(self.missing(call, id).await),
+            (None, None) => Err(self.not_found(id)),
+        }
+    }
+
+    /// A success that shows no object is no word about it, as a 404 is, or null in GraphQL: what
+    /// stands before an API answers so, too. The lists say whether it is gone.
+    async fn missing(&self, call: &CallModel, id: &ObjectId) -> Failure {
+        match self.list().await {
+            Ok(listing) if !listing.shows(id) => self.not_found(id),
+            Ok(_) => unreadable(call, "it shows nothing of an object that is listed").transient(),
+            Err(failure) => failure,
         }
     }
 
@@ -127,25 +140,14 @@ impl<'a> Subject<'a> {
                 Ok(listing.objects.iter().filter(|o| bears(o)).cloned().collect())
             }
             Identity::UniqueName { attribute } => {
-                let wanted = lookup.desired.and_then(|desired| desired.get(attribute)).cloned();
-                let Some(wanted) = wanted.filter(|name| !name.is_null()) else {
-                    return Err(self.cannot_find("the name that it was to get is not known"));
-                };
+                let wanted = self.wanted_name(attribute, lookup)?;
                 let bears = |object: &Object| object.attributes.get(attribute) == Some(&wanted);
                 let listing = shared.list(self.list()).await?;
                 listing.refuse_unfit(|name| wanted.as_str() == Some(name))?;
                 Ok(listing.objects.iter().filter(|o| bears(o)).cloned().collect())
             }
             Identity::ClientId { attribute } => {
-                let wanted = lookup.desired.and_then(|desired| desired.get(attribute));
-                // An id that the spec need not give is drawn; one that it must give never is.
-                let known = self.schema.attributes.get(attribute);
-                let drawn = known.is_none_or(|known| known.presence != Presence::Required);
-                let drawn = || drawn.then(|| lookup.nonce.0.clone());
-                let Some(id) = wanted.and_then(id_text).or_else(drawn) else {
-                    return Err(self.cannot_find("the id that it was to get is not known"));
-                };
-                match self.read(&ObjectId(id)).await {
+                match self.read(&self.wanted_id(attribute, lookup)?).await {
                     Ok(object) => Ok(vec![object]),
                     Err(failure) if failure.error.kind == Kind::NotFound => Ok(Vec::new()),
                     Err(failure) => Err(failure),
@@ -168,14 +170,50 @@ impl<'a> Subject<'a> {
             Err(failure) if failure.error.kind == Kind::NotFound => return Ok(Vec::new()),
             other => other?,
         };
-        items_of(find, &shown)?
-            .iter()
-            .map(|item| {
-                let object = self.object(&find.call.api, item, None);
-                let object = object.map_err(|reason| unreadable(&find.call, &reason))?;
-                Ok(self.derived(object.id, object.attributes))
-            })
-            .collect()
+        let mut found = Vec::new();
+        for item in items_of(find, &shown)? {
+            let object = self.object(&find.call.api, &item, None);
+            let object = object.map_err(|reason| unreadable(&find.call, &reason))?;
+            if self.is_wanted(&object, lookup)? {
+                found.push(self.derived(object.id, object.attributes));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether what a search shows is what it was asked for, by the type's identity: many APIs show
+    /// everything where they do not know a filter, or what is called alike.
+    fn is_wanted(&self, object: &Object, lookup: &Lookup<'_>) -> Result<bool, Failure> {
+        let name = |attribute: &Name| {
+            let name = object.attributes.get(attribute);
+            name.ok_or_else(|| self.cannot_find(&format!("its search shows no `{attribute}`")))
+        };
+        match &self.model.identity {
+            Identity::OneTimeName { attribute } => {
+                Ok(name(attribute)?.as_str().is_some_and(|name| lookup.nonce.is(name)))
+            }
+            Identity::UniqueName { attribute } => {
+                Ok(*name(attribute)? == self.wanted_name(attribute, lookup)?)
+            }
+            Identity::ClientId { attribute } => Ok(object.id == self.wanted_id(attribute, lookup)?),
+            Identity::IdempotencyKey | Identity::Ask | Identity::Local => Ok(true),
+        }
+    }
+
+    fn wanted_name(&self, attribute: &Name, lookup: &Lookup<'_>) -> Result<Value, Failure> {
+        let wanted = lookup.desired.and_then(|desired| desired.get(attribute)).cloned();
+        let wanted = wanted.filter(|name| !name.is_null());
+        wanted.ok_or_else(|| self.cannot_find("the name that it was to get is not known"))
+    }
+
+    fn wanted_id(&self, attribute: &Name, lookup: &Lookup<'_>) -> Result<ObjectId, Failure> {
+        let wanted = lookup.desired.and_then(|desired| desired.get(attribute));
+        // An id that the spec need not give is drawn; one that it must give never is.
+        let known = self.schema.attributes.get(attribute);
+        let drawn = known.is_none_or(|known| known.presence != Presence::Required);
+        let drawn = || drawn.then(|| lookup.nonce.0.clone());
+        let id = wanted.and_then(id_text).or_else(drawn).map(ObjectId);
+        id.ok_or_else(|| self.cannot_find("the id that it was to get is not known"))
     }
 
     fn cannot_find(&self, why: &str) -> Failure {
@@ -263,7 +301,7 @@ impl<'a> Subject<'a> {
             let ids = self.ids(&list.call.api, &found);
             items.extend(found);
             if let (Paging::Link, Some(link)) = (paging, &shown.link) {
-                match self.caller.next_link(&list.call.api, link)? {
+                match self.caller.next_link(&prepared, link)? {
                     Some(url) => prepared.payload = Payload::Link { url },
                     None => return Ok(items),
                 }

@@ -70,6 +70,14 @@ impl Response {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
+
+    /// The values of a header that may come in several fields, as one; none where there is no such
+    /// field.
+    pub(crate) fn joined(&self, name: &str) -> Option<String> {
+        let own = self.headers.iter().filter(|(own, _)| own == name);
+        let values: Vec<&str> = own.map(|(_, value)| value.as_str()).collect();
+        (!values.is_empty()).then(|| values.join(", "))
+    }
 }
 
 /// Why there is no answer.

@@ -201,6 +201,11 @@ pub(crate) struct CallModel {
 }
 
 impl CallModel {
+    /// Whether it is a REST call.
+    pub(crate) fn is_rest(&self) -> bool {
+        matches!(self.request, Request::Rest { .. })
+    }
+
     /// The names that its templates use.
     pub(crate) fn names(&self) -> Vec<Name> {
         match &self.request {

@@ -1,10 +1,10 @@
 //! Lists: joined, paged, doubled, in any order.
 
-use provider_port::{Kind, Provider as _};
+use provider_port::{Kind, Lookup, Provider as _};
 use serde_json::json;
 
 use crate::REST;
-use crate::support::{Answer, Server, provider, texts};
+use crate::support::{Answer, Server, nonce, provider, texts};
 
 fn shown(objects: &[provider_port::Object]) -> String {
     let line = |object: &provider_port::Object| format!("{} {:?}", object.id, object.attributes);
@@ -133,6 +133,69 @@ async fn one_value_that_cannot_be_read_hides_no_other_object() {
     let own = engine::state::ObjectId("t2".into());
     let error = provider.read("thing", &own).await.unwrap_err();
     assert!(texts(&error).contains("`size`: it is a number that is too large"), "{error}");
+}
+
+/// A header may come in several fields, and what it says may hold commas.
+#[tokio::test]
+async fn links_are_read_by_their_grammar() {
+    let text = REST.replace("items = \"data\"", "items = \"data\", paging = { link = true }");
+    let server = Server::start(|number, _| match number {
+        0 => Answer::json(200, json!({"data": [{"id": "t1"}]}))
+            .header("link", "</things?f=a,b>; rel=\"first\"")
+            .header("link", "<?f=a,b&page=2>; title=\"next, please\"; rel=\"next last\""),
+        _ => Answer::json(200, json!({"data": [{"id": "t2"}]})),
+    })
+    .await;
+    let objects = provider(&text, &server.address).list("thing").await.unwrap();
+    assert_eq!((objects.len(), &*server.lines()[1]), (2, "GET /things?f=a,b&page=2"));
+
+    for link in ["</things?page=2>; rel=\"next", "</things>; rel=next"] {
+        let server =
+            Server::start(move |_, _| Answer::json(200, json!({"data": []})).header("link", link));
+        let error = provider(&text, &server.await.address).list("thing").await.unwrap_err();
+        assert_eq!(error.kind, Kind::InDoubt, "{error}");
+    }
+}
+
+/// What stands before an API answers so, too: the lists say whether the object is there.
+#[tokio::test]
+async fn a_read_that_shows_nothing_does_not_say_that_an_object_is_gone() {
+    for nothing in [Answer::empty(200), Answer::empty(204), Answer::json(200, json!(null))] {
+        let server = Server::start(move |_, request| match request.path.as_str() {
+            "/things" => Answer::json(200, json!({"data": [{"id": "t1", "name": "n"}]})),
+            _ => nothing.clone(),
+        })
+        .await;
+        let provider = provider(REST, &server.address);
+        let read = async |id: &str| {
+            let id = engine::state::ObjectId(id.into());
+            provider.read("thing", &id).await.unwrap_err().kind
+        };
+        assert_eq!(read("t1").await, Kind::InDoubt);
+        assert_eq!(read("t2").await, Kind::NotFound);
+    }
+}
+
+/// An API that does not know a filter shows everything.
+#[tokio::test]
+async fn what_a_search_shows_is_believed_where_it_bears_the_name() {
+    let text = REST.replace(
+        "identity = \"one_time_name\"",
+        "identity = \"one_time_name\"\nfind = \"rest: GET /things?name=${one_time}\"",
+    );
+    let nonce = nonce();
+    let lookup = Lookup { nonce: &nonce, desired: None };
+    let find = async |own: serde_json::Value| {
+        let answer = json!([{"id": "t1", "name": "a stranger's"}, own]);
+        let server = Server::start(move |_, _| Answer::json(200, answer.clone())).await;
+        let found = provider(&text, &server.address).find("thing", &lookup).await;
+        found.map(|found| found.iter().map(|object| object.id.to_string()).collect::<Vec<_>>())
+    };
+    assert_eq!(find(json!({"id": "t2", "name": nonce.to_string()})).await.unwrap(), ["t2"]);
+    assert!(find(json!({"id": "t2", "name": format!("{nonce}-2")})).await.unwrap().is_empty());
+    let error = find(json!({"id": "t2"})).await.unwrap_err();
+    assert_eq!(error.kind, Kind::InDoubt);
+    assert!(texts(&error).contains("its search shows no `name`"), "{error}");
 }
 
 #[tokio::test]
