@@ -186,11 +186,13 @@ impl Act<'_> {
         }
     }
 
+    /// A known refusal that may pass. What may have happened is looked up, and not done again.
     fn is_worth_retrying(&self, failure: &Failure, began: Instant, pause: Duration) -> bool {
-        self.phase.retry.as_ref().is_some_and(|retry| {
-            failure.row.as_ref().is_some_and(|row| retry.errors.contains(row))
-                && began.elapsed() + pause < retry.within
-        })
+        failure.error.kind != Kind::InDoubt
+            && self.phase.retry.as_ref().is_some_and(|retry| {
+                failure.row.as_ref().is_some_and(|row| retry.errors.contains(row))
+                    && began.elapsed() + pause < retry.within
+            })
     }
 
     /// The object of a successful answer, once it is sure that it answers this call.

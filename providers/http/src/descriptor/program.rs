@@ -15,7 +15,9 @@ use super::Context;
 use super::api::path;
 use super::call::call;
 use super::diagnostics;
-use super::model::{PhaseModel, ProgramModel, Request, RetryWhen, SendsModel, Wait};
+use super::model::{
+    ErrorRow, Meaning, PhaseModel, ProgramModel, Request, RetryWhen, SendsModel, Wait,
+};
 use super::reader::{Keys, Node, Reader};
 use crate::template::ValueTemplate;
 
@@ -182,6 +184,22 @@ fn retry(
     for error in errors.iter().filter(|error| !known.contains(&error.as_str())) {
         let span = reader.span(node.span());
         reader.push(diagnostics::unknown_name(span, "error of this API", error, &known));
+    }
+    let doubtful = |row: &&ErrorRow| {
+        row.meaning == Meaning::InDoubt && row.name.as_ref().is_some_and(|own| errors.contains(own))
+    };
+    for row in rows.into_iter().flatten().filter(doubtful) {
+        let span = reader.span(node.span());
+        reader.push(diagnostics::misfit(
+            span,
+            "a call in doubt is not sent again",
+            &format!(
+                "`{}` may come after the call did its work",
+                row.name.as_deref().unwrap_or("")
+            ),
+            "leave it out: what such a call did is looked up; or, if the error proves that nothing \
+             happened, give its row another `kind`",
+        ));
     }
     Some(RetryWhen { errors: errors.into_iter().collect(), within })
 }

@@ -132,6 +132,18 @@ name = { type = "string", derived = "${naem}" }
 "#);
 }
 
+/// An error that may come after the effect is no reason to do it again.
+#[test]
+fn what_leaves_a_doubt_is_not_tried_again() {
+    let with = |kind: &str| {
+        let row = format!("error = [ {{ name = \"busy\", status = 503, kind = \"{kind}\" }} ]");
+        let text = GOOD.replace("[api.rest]", &format!("[api.rest]\n{row}"));
+        said(&text.replace("call = \"rest: DELETE", "retry_when = \"busy\", call = \"rest: DELETE"))
+    };
+    assert_eq!(with("rejected"), "");
+    insta::assert_snapshot!(with("in_doubt"), @"18:27 a call in doubt is not sent again [`busy` may come after the call did its work] -> leave it out: what such a call did is looked up; or, if the error proves that nothing happened, give its row another `kind`");
+}
+
 #[test]
 fn pages_are_asked_for_over_rest() {
     let with = |call: &str| {
