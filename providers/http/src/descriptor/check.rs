@@ -117,6 +117,7 @@ impl<'a> Check<'a> {
         };
         self.known(attribute, "its identity", self.span);
         if matches!(self.model.identity, Identity::OneTimeName { .. }) {
+            self.one_time_name(attribute);
             let renames = |program: &ProgramModel| program.phases.len() > 1;
             if !self.model.create.iter().all(renames) {
                 self.say(
@@ -129,9 +130,42 @@ impl<'a> Check<'a> {
         self.key();
     }
 
+    /// A create is looked up by the attribute that bears its one-time name, so it must be sent there.
+    fn one_time_name(&mut self, attribute: &Name) {
+        let bears = |program: &ProgramModel| {
+            let Some(phase) = program.phases.first() else { return true };
+            let sent = match &phase.sends {
+                SendsModel::These(sends) => sends.get(attribute),
+                _ => None,
+            };
+            let sent = phase.with.get(attribute).or(sent);
+            sent.is_some_and(|template| names(&template.0).iter().any(|name| &**name == ONE_TIME))
+        };
+        if !self.model.create.iter().all(bears) {
+            self.say(
+                "a one-time name is never given",
+                &format!("the first phase of a create does not send it as `{attribute}`"),
+                &format!(
+                    "send `{attribute} = \"${{one_time}}\"`, or say with `name_attribute` which attribute bears it"
+                ),
+            );
+        }
+    }
+
     fn key(&mut self) {
         let key = self.model.key.clone();
         self.known(&key, "its key", self.span);
+        let changes = self.model.attributes.get(&key).is_some_and(|attribute| {
+            let schema = &attribute.schema;
+            schema.presence != Presence::Computed && schema.on_change == OnChange::Update
+        });
+        if changes {
+            self.say(
+                "its key can change",
+                &format!("an object whose `{key}` changed could not be found any more"),
+                &format!("give `{key}` `on_change = \"replace\"`, or `computed = true`"),
+            );
+        }
     }
 
     fn attributes(&mut self) {

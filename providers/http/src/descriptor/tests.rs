@@ -118,6 +118,7 @@ name = { type = "string", derived = "${naem}" }
 10:7 `self` cannot be the name of a type -> choose another name, and give the API's name with `wire`
 10:7 type `self`: a derivation names the attribute `naem`, which it lacks -> did you mean `name`?
 10:7 type `self`: a list cannot depend on an object [its call names `id`] -> list with a call that has no parts to fill in
+10:7 type `self`: a one-time name is never given [the first phase of a create does not send it as `name`] -> send `name = "${one_time}"`, or say with `name_attribute` which attribute bears it
 10:7 type `self`: a one-time name is never taken back [a create has one phase] -> add a phase `{ name = "activate", … }` that sends the real name
 10:7 type `self`: its key names the attribute `id`, which it lacks -> known are for_each, name
 10:7 type `self`: only texts have lists of allowed values [`for_each` is of type integer] -> use `min` and `max` for numbers
@@ -142,6 +143,21 @@ fn what_leaves_a_doubt_is_not_tried_again() {
     };
     assert_eq!(with("rejected"), "");
     insta::assert_snapshot!(with("in_doubt"), @"18:27 a call in doubt is not sent again [`busy` may come after the call did its work] -> leave it out: what such a call did is looked up; or, if the error proves that nothing happened, give its row another `kind`");
+}
+
+/// What a lost create is looked up by is what it sends, and an id stays what it is.
+#[test]
+fn objects_can_be_found_again() {
+    let never = said(&GOOD.replace("name = \"${one_time}\"", "name = \"${name}\""));
+    insta::assert_snapshot!(never, @r#"10:7 type `thing`: a one-time name is never given [the first phase of a create does not send it as `name`] -> send `name = "${one_time}"`, or say with `name_attribute` which attribute bears it"#);
+    let elsewhere = GOOD.replace("read =", "name_attribute = \"id\"\nread =");
+    assert!(said(&elsewhere).contains("does not send it as `id`"), "{}", said(&elsewhere));
+    let key = |rest: &str| {
+        let text = GOOD.replace("read =", "key = \"name\"\nread =");
+        said(&text.replace("required = true", &format!("required = true{rest}")))
+    };
+    assert_eq!(key(", on_change = \"replace\""), "");
+    insta::assert_snapshot!(key(""), @r#"10:7 type `thing`: its key can change [an object whose `name` changed could not be found any more] -> give `name` `on_change = "replace"`, or `computed = true`"#);
 }
 
 #[test]

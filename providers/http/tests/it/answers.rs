@@ -406,7 +406,10 @@ async fn an_id_of_the_specs_is_not_looked_for_by_a_one_time_name() {
     let text = KEYED
         .replace("{ idempotency_key = \"Idempotency-Key\" }", "\"client_id\"")
         .replace("POST /things", "PUT /things/${id}")
-        .replace("type = \"integer\", computed = true", "type = \"string\", required = true");
+        .replace(
+            "type = \"integer\", computed = true",
+            "type = \"string\", required = true, on_change = \"replace\"",
+        );
     let server =
         Server::start(|_, _| Answer::json(200, json!([{"id": "mine", "name": "n"}]))).await;
     let provider = provider(&text, &server.address);
