@@ -72,21 +72,26 @@ impl Nonce {
         Self(text.into())
     }
 
+    /// As much of a nonce as nobody else comes upon: 60 random bits, and what stands before them.
+    const TELLING: usize = 18;
+
     /// Says whether a listed name may be a nonce at all.
     pub fn is_likely(name: &str) -> bool {
-        name.starts_with("plumb-")
+        name.get(.."plumb-".len()).is_some_and(|start| start.eq_ignore_ascii_case("plumb-"))
     }
 
-    /// Says whether a listed name is this nonce, which makes its object ours. A name that has more
-    /// than that is a stranger's: people copy objects, and consoles name a copy after the original.
+    /// Says whether a listed name is this nonce, which makes its object ours: also where the API
+    /// changed its case, or cut it. A name that has more than that is a stranger's: people copy
+    /// objects, and consoles name a copy after the original.
     pub fn is(&self, name: &str) -> bool {
-        *self.0 == *name
+        let start = self.0.get(..name.len().max(Self::TELLING));
+        start.is_some_and(|start| start.eq_ignore_ascii_case(name))
     }
 
     /// Says whether a name was made from this nonce. That is no proof of whose an object is; it
     /// tells only of one that is known to be ours whether it still bears its first name.
     pub fn is_in(&self, name: &str) -> bool {
-        name.contains(&*self.0)
+        self.is(name) || name.to_ascii_lowercase().contains(&*self.0)
     }
 }
 
@@ -359,6 +364,20 @@ pub struct OutputValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_an_api_changed_are_known_again() {
+        let nonce = Nonce::from_random([7; 16]);
+        let (name, other) = (nonce.0.to_string(), Nonce::from_random([8; 16]).0);
+        for own in [&name, &name.to_uppercase(), &name[..20], &name[..18]] {
+            assert!(nonce.is(own) && nonce.is_in(own) && Nonce::is_likely(own), "{own}");
+        }
+        for else_ in ["", "plumb-", &name[..17], &format!("{name}-2"), &other, "plumb-ä", "plum"] {
+            assert!(!nonce.is(else_), "{else_}");
+        }
+        assert!(nonce.is_in(&format!("{}-2", name.to_uppercase())));
+        assert!(!nonce.is_in(&other));
+    }
 
     #[test]
     fn typed_ids_are_one_segment_of_an_address() {
