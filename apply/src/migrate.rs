@@ -6,6 +6,10 @@
 //! gone, and never both: who works at the old place meanwhile makes the copy an old one, which the
 //! next attempt replaces. Nothing is removed, and cut short anywhere, it goes on when it is done again.
 //!
+//! Both marks bear the run that wrote them. A move that is cut short after the old place was left is
+//! finished only where the other mark is of the same run: names do not prove it, as two places may have
+//! one name, and what an earlier attempt brought to the wrong one must not be put in use there.
+//!
 //! The old place needs no mark of its own before that: its lock is held, and the one write that leaves
 //! it fails where the lock was lost, so nobody has gone on there from what was copied.
 
@@ -55,6 +59,14 @@ pub enum MigrateError {
         /// Which.
         lineage: String,
     },
+    /// The old store was left for a place of that name, which is not the new store.
+    #[error("{to} is not the place of that name to which the state was moved from {from}")]
+    AnotherPlace {
+        /// The place that was left.
+        from: String,
+        /// The name.
+        to: String,
+    },
     /// The new store does not keep what it is given.
     #[error("what was written to {0} is not what is read from it")]
     Changed(String),
@@ -70,23 +82,27 @@ pub async fn migrate(
         return Ok(Migrated::Before);
     }
     let mut source = old.lock_to_move(holder, Duration::ZERO).await?;
-    let is_left = is_left_for(source.loaded().mark.as_ref(), old, new)?;
+    let left = left_for(source.loaded().mark.clone(), old, new)?;
     let Some(snapshot) = fold_if_any(source.loaded())? else {
         source.release().await?;
         return Err(MigrateError::Nothing(old.place()));
     };
     let mut target = new.lock_to_move(holder, Duration::ZERO).await?;
+    let run = match &left {
+        Some(left) => goes_on(left, target.loaded().mark.as_ref(), old, new)?,
+        None => Some(holder.run.clone()),
+    };
     match &target.loaded().mark {
-        None if is_left => return Err(left(old, new).into()),
         None if target.loaded().snapshot.is_some() => {
             recognise(&*target, new, &snapshot).await?;
         }
         _ => {
             let snapshot = settle(&mut *source, snapshot.clone()).await?;
-            copy(&snapshot, old, new, &mut *target).await?;
+            let arriving = Mark::Arriving { from: old.place(), run: run.clone() };
+            copy(&snapshot, &arriving, new, &mut *target).await?;
         }
     }
-    source.set_mark(Some(&Mark::Left { to: new.place() })).await?;
+    source.set_mark(Some(&Mark::Left { to: new.place(), run })).await?;
     target.set_mark(None).await?;
     target.release().await?;
     source.release().await?;
@@ -109,16 +125,36 @@ async fn was_moved(old: &dyn Store, new: &dyn Store) -> Result<bool, StoreError>
 }
 
 fn left(old: &dyn Store, new: &dyn Store) -> StoreError {
-    Mark::Left { to: new.place() }.refusal(&old.place())
+    StoreError::Moved { from: old.place(), to: new.place() }
 }
 
-/// Whether an earlier attempt has come so far that the old place is left for the new one. A place
-/// with another mark has nothing to move.
-fn is_left_for(mark: Option<&Mark>, old: &dyn Store, new: &dyn Store) -> Result<bool, StoreError> {
+/// The mark of the old place, if an earlier attempt has come so far that it is left for the new one. A
+/// place with another mark has nothing to move.
+fn left_for(
+    mark: Option<Mark>,
+    old: &dyn Store,
+    new: &dyn Store,
+) -> Result<Option<Mark>, StoreError> {
     match mark {
-        None => Ok(false),
-        Some(Mark::Left { to }) if *to == new.place() => Ok(true),
+        Some(Mark::Left { ref to, .. }) if *to == new.place() => Ok(mark),
         Some(mark) => Err(mark.refusal(&old.place())),
+        None => Ok(None),
+    }
+}
+
+/// The run of the move that left the old place, if it is the one that brought the state to the new one.
+fn goes_on(
+    left_for: &Mark,
+    there: Option<&Mark>,
+    old: &dyn Store,
+    new: &dyn Store,
+) -> Result<Option<String>, MigrateError> {
+    match there {
+        Some(Mark::Arriving { run, .. }) if run.as_deref() == left_for.run() => Ok(run.clone()),
+        Some(Mark::Arriving { .. }) => {
+            Err(MigrateError::AnotherPlace { from: old.place(), to: new.place() })
+        }
+        Some(Mark::Left { .. }) | None => Err(left(old, new).into()),
     }
 }
 
@@ -138,19 +174,18 @@ async fn settle(source: &mut dyn Held, snapshot: Snapshot) -> Result<Snapshot, S
 /// reads it back.
 async fn copy(
     snapshot: &Snapshot,
-    old: &dyn Store,
+    arriving: &Mark,
     new: &dyn Store,
     target: &mut dyn Held,
 ) -> Result<(), MigrateError> {
-    let arriving = Mark::Arriving { from: old.place() };
     let there = fold_if_any(target.loaded())?;
     if let Some(there) = there.as_ref().filter(|there| *there != snapshot)
-        && !is_older_copy(there, snapshot, &arriving, target)
+        && !is_older_copy(there, snapshot, arriving, target)
     {
         return Err(taken(there, snapshot, new.place()));
     }
-    if target.loaded().mark.as_ref() != Some(&arriving) {
-        target.set_mark(Some(&arriving)).await?;
+    if target.loaded().mark.as_ref() != Some(arriving) {
+        target.set_mark(Some(arriving)).await?;
     }
     match there {
         None => drop(target.initialise(snapshot).await?),
@@ -174,10 +209,12 @@ fn is_older_copy(
     arriving: &Mark,
     target: &dyn Held,
 ) -> bool {
-    let mark = target.loaded().mark.as_ref();
-    (mark == Some(arriving) || matches!(mark, Some(Mark::Left { .. })))
-        && there.lineage == snapshot.lineage
-        && there.serial < snapshot.serial
+    let may_be = match (&target.loaded().mark, arriving) {
+        // Another attempt is another run.
+        (Some(Mark::Arriving { from, .. }), Mark::Arriving { from: place, .. }) => from == place,
+        (mark, _) => matches!(mark, Some(Mark::Left { .. })),
+    };
+    may_be && there.lineage == snapshot.lineage && there.serial < snapshot.serial
 }
 
 /// Takes a state that is used at the new place already for the one of the old place, where it is: a

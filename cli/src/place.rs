@@ -16,12 +16,12 @@ use crate::spec_text::SpecText;
 
 /// What the text of a spec says about its state.
 pub(crate) fn settings(text: &SpecText) -> Result<StateSettings, CommandError> {
-    let (settings, diagnostics) = state_settings(&text.document);
-    // A block that was found may be only one of two where a file was not read at all.
-    if text.unread || (text.document.torn && settings.header.is_none()) {
+    // A block that was found may be only one of two, or lack the line that could not be read.
+    if text.document.torn {
         return Err(CommandError::new("the spec cannot be read, and may say where its state is")
             .help("`plumb validate` shows what is wrong with it"));
     }
+    let (settings, diagnostics) = state_settings(&text.document);
     match first_error(&diagnostics) {
         Some(what) => Err(CommandError::new(format!("`[state]` of the spec is wrong: {what}"))
             .help("`plumb validate` shows where")),
@@ -109,5 +109,26 @@ impl Store for MustBe {
 
     fn place(&self) -> String {
         self.0.place()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_is_not_read_whole_says_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("plumb.toml");
+        let read = |last: &str| {
+            let text = format!("[state]\nbackend = \"s3\"\nbucket = \"b\"\n{last}\n");
+            std::fs::write(&path, text).unwrap();
+            settings(&crate::spec_text::read_one(&path).unwrap())
+        };
+        assert_eq!(read("prefix = \"prod\"").unwrap().text("prefix"), Some("prod"));
+        for torn in ["prefix = prod", "prefix = \"prod", "url = https://minio.example", "[x"] {
+            let error = read(torn).unwrap_err();
+            assert!(error.message.contains("may say where its state is"), "{}", error.message);
+        }
     }
 }

@@ -274,10 +274,18 @@ async fn restoring_begins_anew(place: Place) {
     assert!(now.records.is_empty());
 }
 
+fn left_for(to: &str) -> Mark {
+    Mark::Left { to: to.to_owned(), run: Some("mover".to_owned()) }
+}
+
+fn arriving_from(from: &str) -> Mark {
+    Mark::Arriving { from: from.to_owned(), run: Some("mover".to_owned()) }
+}
+
 async fn a_place_that_was_left_says_where_to(place: Place) {
     initialised(&place).await;
     let mut held = locked(&place, "a").await;
-    let mark = Mark::Left { to: "s3://bucket/prefix".to_owned() };
+    let mark = left_for("s3://bucket/prefix");
     held.set_mark(Some(&mark)).await.expect("the lock is held");
     held.release().await.expect("it is held");
     let lock = place().lock(&holder("b"), Duration::ZERO).await.map(drop);
@@ -294,12 +302,12 @@ async fn a_place_that_was_left_says_where_to(place: Place) {
 async fn a_place_that_was_left_takes_its_state_back(place: Place) {
     initialised(&place).await;
     let mut held = locked(&place, "a").await;
-    held.set_mark(Some(&Mark::Left { to: "there".to_owned() })).await.expect("the lock is held");
+    held.set_mark(Some(&left_for("there"))).await.expect("the lock is held");
     held.release().await.expect("it is held");
     let mut held = to_move(&place).await;
-    assert_eq!(held.loaded().mark, Some(Mark::Left { to: "there".to_owned() }));
+    assert_eq!(held.loaded().mark, Some(left_for("there")));
     let back = Snapshot { serial: 7, ..held.loaded().snapshot.clone().expect("it was left") };
-    let arriving = Mark::Arriving { from: "there".to_owned() };
+    let arriving = arriving_from("there");
     held.set_mark(Some(&arriving)).await.expect("the lock is held");
     let version = held.loaded().version.clone();
     held.save(&back, &version).await.expect("the version is right");
@@ -312,7 +320,7 @@ async fn a_place_that_was_left_takes_its_state_back(place: Place) {
 
 /// From before there is a state, while it is written, until the mark is taken away.
 async fn a_place_that_a_state_arrives_at_is_read_and_not_used(place: Place) {
-    let mark = Mark::Arriving { from: "/srv/x/.plumb".to_owned() };
+    let mark = arriving_from("/srv/x/.plumb");
     let mut held = to_move(&place).await;
     assert_eq!(held.loaded().mark, None);
     held.set_mark(Some(&mark)).await.expect("the lock is held");

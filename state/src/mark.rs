@@ -8,11 +8,18 @@
 //! In every backend a mark is one text. That of a place that was left is the bare name of the other
 //! one, as in the oldest states; a version of Plumb that knows no other kind takes the other kind
 //! for that, and keeps off as well.
+//!
+//! Behind the name stands the run that wrote the mark. Both marks of a move are of one run, so a move
+//! that was cut short is told from another one to a place of the same name: a tunnel leads to one
+//! database today and to another tomorrow.
 
 use crate::{Loaded, StoreError};
 
 /// How the text of a place begins to which a state is on its way.
 const ARRIVING: &str = "arriving from ";
+
+/// What stands between the name of a place and the run.
+const RUN: &str = " (run ";
 
 /// What a place is marked with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,11 +28,15 @@ pub enum Mark {
     Left {
         /// The place where it is now, as [`crate::Store::place`] says it.
         to: String,
+        /// The run that left it; older versions did not say.
+        run: Option<String>,
     },
     /// The state is on its way here: what is here may be read, and nothing goes on from it.
     Arriving {
         /// The place that it comes from.
         from: String,
+        /// The run that brings it; older versions did not say.
+        run: Option<String>,
     },
 }
 
@@ -34,25 +45,36 @@ impl Mark {
     pub fn refusal(&self, place: &str) -> StoreError {
         let place = place.to_owned();
         match self {
-            Self::Left { to } => StoreError::Moved { from: place, to: to.clone() },
-            Self::Arriving { from } => StoreError::Arriving { from: from.clone(), to: place },
+            Self::Left { to, .. } => StoreError::Moved { from: place, to: to.clone() },
+            Self::Arriving { from, .. } => StoreError::Arriving { from: from.clone(), to: place },
         }
+    }
+
+    /// The run that wrote it; none where an older version did.
+    pub fn run(&self) -> Option<&str> {
+        let (Self::Left { run, .. } | Self::Arriving { run, .. }) = self;
+        run.as_deref()
     }
 
     /// Reads a mark. Whoever can write the store can write it, so it is shown without control characters.
     pub(crate) fn parse(text: &str) -> Self {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
-        match text.strip_prefix(ARRIVING) {
-            Some(from) => Self::Arriving { from: from.to_owned() },
-            None => Self::Left { to: text },
+        let (place, run) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(RUN)) {
+            Some((place, run)) => (place, Some(run.to_owned())),
+            None => (&*text, None),
+        };
+        match place.strip_prefix(ARRIVING) {
+            Some(from) => Self::Arriving { from: from.to_owned(), run },
+            None => Self::Left { to: place.to_owned(), run },
         }
     }
 
     /// How it is stored.
     pub(crate) fn text(&self) -> String {
+        let run = self.run().map(|run| format!("{RUN}{run})")).unwrap_or_default();
         match self {
-            Self::Left { to } => to.clone(),
-            Self::Arriving { from } => format!("{ARRIVING}{from}"),
+            Self::Left { to, .. } => format!("{to}{run}"),
+            Self::Arriving { from, .. } => format!("{ARRIVING}{from}{run}"),
         }
     }
 }
@@ -86,14 +108,19 @@ mod tests {
 
     #[test]
     fn marks_come_back_as_they_were() {
+        let run = || Some("r1".to_owned());
         for mark in [
-            Mark::Left { to: "s3://bucket/prefix".to_owned() },
-            Mark::Arriving { from: "/srv/x/.plumb".to_owned() },
+            Mark::Left { to: "s3://bucket/prefix".to_owned(), run: run() },
+            Mark::Left { to: "s3://bucket/prefix (run 5)".to_owned(), run: run() },
+            Mark::Arriving { from: "/srv/x/.plumb".to_owned(), run: run() },
+            Mark::Arriving { from: "/srv/x/.plumb".to_owned(), run: None },
         ] {
             assert_eq!(Mark::parse(&mark.text()), mark);
         }
         // What the oldest states have, and what a stranger may have put there.
-        assert_eq!(Mark::parse("gs://b/p\n"), Mark::Left { to: "gs://b/p".to_owned() });
-        assert_eq!(Mark::parse("a\u{1b}[2Jb"), Mark::Left { to: "a[2Jb".to_owned() });
+        let left = |to: &str| Mark::Left { to: to.to_owned(), run: None };
+        assert_eq!(Mark::parse("gs://b/p\n"), left("gs://b/p"));
+        assert_eq!(Mark::parse("a\u{1b}[2Jb"), left("a[2Jb"));
+        assert_eq!(Mark::parse("a)"), left("a)"));
     }
 }

@@ -301,6 +301,33 @@ async fn a_move_may_be_killed_many_times() {
     }
 }
 
+/// Two places of one name, as a tunnel may lead to: what was brought to the one before the state went
+/// to the other is not put in use by the name.
+#[tokio::test]
+async fn a_move_goes_on_only_to_the_place_that_it_began_with() {
+    let root = tempfile::tempdir().unwrap();
+    let (old, wrong, right) =
+        (FileStore::new(root.path().join("old")), MemoryStore::new(), MemoryStore::new());
+    let world = applied(&old, false).await;
+    let attempt = async |new: &MemoryStore, run: &str, write: u64| {
+        let killed = Killed::at(write, true);
+        let mortal = |store| Mortal { store, killed: killed.clone() };
+        let holder = Holder { run: run.to_owned(), ..holder() };
+        migrate(&mortal(&old), &mortal(new), &holder).await
+    };
+    // Cut short after it was copied, and then once more after the old place was left for the other.
+    attempt(&wrong, "first", 2).await.unwrap_err();
+    attempt(&right, "second", 3).await.unwrap_err();
+    assert!(!is_live(&old).await && !is_live(&right).await);
+    let refused = attempt(&wrong, "third", 99).await;
+    assert!(matches!(refused, Err(MigrateError::AnotherPlace { .. })), "{refused:?}");
+    assert!(!is_live(&wrong).await);
+    finish(&world, &old, &right).await;
+    let refused = attempt(&wrong, "fourth", 99).await;
+    assert!(matches!(refused, Err(MigrateError::AnotherPlace { .. })), "{refused:?}");
+    assert!(!is_live(&wrong).await && is_live(&right).await);
+}
+
 #[tokio::test]
 async fn what_arrived_is_overwritten_by_no_other_state() {
     let (world, root) = (World::new(), tempfile::tempdir().unwrap());

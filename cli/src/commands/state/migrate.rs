@@ -70,6 +70,10 @@ impl From<MigrateError> for CommandError {
                     "nothing was changed; choose another place, or move what is there away first",
                 )
             }
+            MigrateError::AnotherPlace { .. } => failed.status(Status::Suspicious).help(
+                "nothing was changed; look where the name leads: another service, database or \
+                 tunnel may answer here than when the state was moved",
+            ),
             MigrateError::Changed(_) => failed
                 .status(Status::StoreFailed)
                 .help("the state is where it was, and stays the one that counts"),
