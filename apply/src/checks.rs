@@ -13,6 +13,7 @@ use engine::plan::input::Observed;
 use engine::spec::Config;
 use engine::spec::scope::Locals;
 use engine::state::Snapshot;
+use engine::stored::KnownSecrets;
 use engine::value::{Attributes, Datum};
 
 use crate::fill::FillScope;
@@ -29,7 +30,8 @@ pub struct Live {
 impl Live {
     /// Looks at everything that the state names.
     pub async fn look(snapshot: Snapshot, providers: &Providers) -> Result<Self, ApplyError> {
-        let observations = observe(&snapshot, providers, &BTreeSet::new()).await?;
+        let observations =
+            observe(&snapshot, providers, &BTreeSet::new(), &KnownSecrets::default()).await?;
         let mut live = Self { snapshot, seen: BTreeMap::new() };
         for ((address, id), observed) in observations.objects {
             let Some(entry) = live.snapshot.entries.get_mut(&address) else { continue };

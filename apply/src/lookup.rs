@@ -8,12 +8,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::digest::{Fingerprint, SealKey};
+use engine::digest::Fingerprint;
 use engine::journal::{Seen, Started};
 use engine::plan::live::stored_attributes;
 use engine::schema::{Identity, TypeSchema};
 use engine::state::{ObjectId, Snapshot};
-use engine::stored::{Stored, seal_attributes};
+use engine::stored::{Sealer, Stored, seal_attributes};
 use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind, Lookup, Object, Provider};
 
@@ -154,16 +154,29 @@ pub(crate) fn known_in_doubt(
 }
 
 /// An object as the journal keeps it: sealed, with what is known of attributes that the answer
-/// did not show.
+/// did not show. The secrets of what was `sent`, where that is still known, may stand anywhere in it,
+/// and so may those of the state.
 pub(crate) fn seen(
     object: &Object,
     known: &Attributes,
-    schema: &TypeSchema,
-    started: &Started,
-    key: &SealKey,
+    sent: Option<&Attributes>,
+    (schema, started): (&TypeSchema, &Started),
+    sealer: Sealer<'_>,
 ) -> Seen {
     let sensitive = sensitive(schema, &started.sensitive);
-    let answered = seal_attributes(&object.attributes, &sensitive, key);
+    let answered = match sent {
+        None => sealer.seal(&object.attributes, &sensitive, &[known]),
+        // What was recorded before is no measure for what was to become of it.
+        Some(sent) if sensitive.is_empty() => {
+            sealer.seal(&object.attributes, &sensitive, &[sent, known])
+        }
+        Some(sent) => {
+            let secrets = sealer.secrets().with(sent, &sensitive);
+            let sent = seal_attributes(sent, &sensitive, sealer.key());
+            let sealer = Sealer::new(sealer.key(), &secrets);
+            sealer.seal(&object.attributes, &sensitive, &[&sent, known])
+        }
+    };
     let attributes = engine::plan::live::overlay(known, &answered);
     Seen { id: object.id.clone(), attributes: Stored::of_sealed(&Value::map(attributes)) }
 }

@@ -1,7 +1,8 @@
 //! Refresh: lists what is live, in a number of calls that does not depend on how much there is.
 //!
 //! An object that a list does not show is gone only when reading it says so too, and many at once
-//! are a question. What comes back is sealed before anything else sees it.
+//! are a question. What comes back is sealed before anything else sees it, wherever in it a secret
+//! stands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use engine::plan::live::stored_attributes;
 use engine::plan::{agree, is_stable};
 use engine::schema::{Presence, SeenIn, Sends, TypeSchema};
 use engine::state::{Nonce, Object, ObjectId, Snapshot, Which};
-use engine::stored::seal_attributes;
+use engine::stored::{KnownSecrets, Sealer};
 use engine::value::{Attributes, Path, Paths, Value};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use provider_port::{Error, Kind, Provider};
@@ -38,8 +39,10 @@ pub async fn observe(
     snapshot: &Snapshot,
     providers: &Providers,
     wanted: &BTreeSet<Key>,
+    secrets: &KnownSecrets,
 ) -> Result<Observations, ApplyError> {
-    let (observations, question) = observe_chosen(snapshot, providers, wanted, &|_| true).await?;
+    let (observations, question) =
+        observe_chosen(snapshot, providers, wanted, secrets, &|_| true).await?;
     question.map_or(Ok(observations), Err)
 }
 
@@ -50,10 +53,12 @@ pub async fn observe_chosen(
     snapshot: &Snapshot,
     providers: &Providers,
     wanted: &BTreeSet<Key>,
+    secrets: &KnownSecrets,
     is_chosen: &(dyn Fn(&Address) -> bool + Sync),
 ) -> Result<(Observations, Option<ApplyError>), ApplyError> {
     let lists = list_all(snapshot, providers, wanted).await?;
     let known = known_objects(snapshot, providers);
+    let sealer = Sealer::new(&snapshot.seal_key, secrets);
     let mut observations = Observations::default();
     let mut to_read = Vec::new();
     let mut drifted = Vec::new();
@@ -61,7 +66,7 @@ pub async fn observe_chosen(
         let listed = lists.get(&known.key).and_then(|list| list.get(&known.object.id));
         match listed {
             Some(live) if !needs_read(known) => {
-                let seen = seal(known, live, &snapshot.seal_key);
+                let seen = seal(known, live, sealer);
                 if has_drifted(known, &seen, &snapshot.seal_key) {
                     drifted.push(known);
                 }
@@ -75,9 +80,9 @@ pub async fn observe_chosen(
     if drifted.len() <= CONFIRMED_MAX {
         to_read.extend(drifted);
     }
-    let read = read_all(&to_read, providers, &snapshot.seal_key).await?;
+    let read = read_all(&to_read, providers, sealer).await?;
     observations.objects.extend(read);
-    find_unowned(snapshot, providers, &lists, &mut observations);
+    find_unowned(snapshot, providers, (&lists, sealer), &mut observations);
     let (chosen, others): (Vec<_>, Vec<_>) =
         known.iter().partition(|known| is_chosen(known.address));
     let question = ask_about_vanished(&observations, &chosen, snapshot);
@@ -97,8 +102,10 @@ pub async fn observe_imports<'a>(
     snapshot: &Snapshot,
     providers: &Providers,
     imports: impl Iterator<Item = (&'a Address, &'a Name, &'a ObjectId)>,
+    secrets: &KnownSecrets,
     observations: &mut Observations,
 ) -> Result<(), ApplyError> {
+    let sealer = Sealer::new(&snapshot.seal_key, secrets);
     let mut open = Vec::new();
     for (address, instance, id) in imports {
         let key = (instance.clone(), address.block.ty.clone());
@@ -115,11 +122,7 @@ pub async fn observe_imports<'a>(
             let seen = match provider.read(&key.1, id).await {
                 // An answer about another object, whatever made it one, is none about this.
                 Ok(live) if live.id != *id => Observed::Gone,
-                Ok(live) => Observed::Live(seal_attributes(
-                    &live.attributes,
-                    &schema.sensitive(),
-                    &snapshot.seal_key,
-                )),
+                Ok(live) => Observed::Live(sealer.seal(&live.attributes, &schema.sensitive(), &[])),
                 Err(error) if error.kind == Kind::NotFound => Observed::Gone,
                 Err(error) => return Err(refresh(&key.1, error)),
             };
@@ -227,7 +230,7 @@ fn sends_all(schema: &TypeSchema) -> bool {
 async fn read_all(
     known: &[&Known<'_>],
     providers: &Providers,
-    key: &SealKey,
+    sealer: Sealer<'_>,
 ) -> Result<Vec<((Address, ObjectId), Observed)>, ApplyError> {
     stream::iter(known)
         .map(|known| async move {
@@ -238,7 +241,7 @@ async fn read_all(
                     let message = format!("reading {} shows {}", known.object.id, live.id);
                     Err(refresh(&known.key.1, Error::new(Kind::InDoubt, message)))
                 }
-                Ok(live) => Ok((known.place(), Observed::Live(seal(known, &live, key)))),
+                Ok(live) => Ok((known.place(), Observed::Live(seal(known, &live, sealer)))),
                 Err(error) if error.kind == Kind::NotFound => Ok((known.place(), Observed::Gone)),
                 Err(error) => Err(refresh(&known.key.1, error)),
             }
@@ -248,9 +251,14 @@ async fn read_all(
         .await
 }
 
-fn seal(known: &Known<'_>, live: &provider_port::Object, key: &SealKey) -> Attributes {
-    let sensitive = sensitive(&known.schema, &known.object.sensitive);
-    let mut attributes = seal_attributes(&live.attributes, &sensitive, key);
+fn seal(known: &Known<'_>, live: &provider_port::Object, sealer: Sealer<'_>) -> Attributes {
+    let Known { object, schema, .. } = known;
+    let sensitive = sensitive(schema, &object.sensitive);
+    // Most objects hold nothing sealed, and are not read back for it.
+    let has_sealed = !object.attributes.sealed.is_empty();
+    let recorded = has_sealed.then(|| stored_attributes(&object.attributes, schema).ok()).flatten();
+    let recorded: Vec<&Attributes> = recorded.iter().collect();
+    let mut attributes = sealer.seal(&live.attributes, &sensitive, &recorded);
     // What an API is said never to show is not believed when it does.
     attributes.retain(|name, _| {
         let attribute = known.schema.attributes.get(name);
@@ -300,7 +308,7 @@ fn is_deleted_by_us(known: &Known<'_>, snapshot: &Snapshot) -> bool {
 fn find_unowned(
     snapshot: &Snapshot,
     providers: &Providers,
-    lists: &BTreeMap<Key, Listed>,
+    (lists, sealer): (&BTreeMap<Key, Listed>, Sealer<'_>),
     observations: &mut Observations,
 ) {
     // A type that needs no API is not listed, and a large state may have no other.
@@ -327,11 +335,7 @@ fn find_unowned(
                 observations.leftovers.push(Leftover {
                     nonce: watched.nonce.clone(),
                     id: object.id.clone(),
-                    attributes: seal_attributes(
-                        &object.attributes,
-                        &schema.sensitive(),
-                        &snapshot.seal_key,
-                    ),
+                    attributes: sealer.seal(&object.attributes, &schema.sensitive(), &[]),
                 });
             } else {
                 let place = (key.0.clone(), key.1.clone(), name.clone());

@@ -16,6 +16,7 @@ use engine::plan::{Plan, Selection, plan_with};
 use engine::schema::ProviderSchema;
 use engine::spec::Config;
 use engine::state::{Nonce, ObjectId, Snapshot, Watched};
+use engine::stored::KnownSecrets;
 use engine::work::Workers;
 
 use crate::observe::{observe_chosen, observe_imports};
@@ -44,6 +45,13 @@ pub struct Request<'a> {
     pub workers: &'a dyn Workers,
 }
 
+impl Request<'_> {
+    /// The secrets that the variables give.
+    pub fn secrets(&self) -> KnownSecrets {
+        KnownSecrets::of(self.config.variables.values().map(|variable| &variable.value))
+    }
+}
+
 /// Plans.
 pub async fn make(
     snapshot: &Snapshot,
@@ -65,12 +73,12 @@ pub async fn make_anyway(
     if request.refresh {
         let selection = Selection::new(request.graph, snapshot, request.options);
         let is_chosen = |address: &Address| selection.includes(address);
-        let wanted = wanted(request);
+        let (wanted, secrets) = (wanted(request), request.secrets());
         (observations, question) =
-            observe_chosen(snapshot, request.providers, &wanted, &is_chosen).await?;
+            observe_chosen(snapshot, request.providers, &wanted, &secrets, &is_chosen).await?;
         observations.over = over(snapshot, request, &observations.leftovers);
         let imports = imports(request);
-        observe_imports(snapshot, request.providers, imports, &mut observations).await?;
+        observe_imports(snapshot, request.providers, imports, &secrets, &mut observations).await?;
     }
     if request.running {
         observations.running = snapshot.pending.keys().copied().collect();
@@ -100,7 +108,7 @@ pub async fn recover_in_memory(
     if request.running || !request.refresh {
         return Ok(());
     }
-    for record in recover(snapshot, request.providers, host, emit).await {
+    for record in recover(snapshot, request.providers, &request.secrets(), host, emit).await {
         snapshot.fold(&record)?;
     }
     Ok(())

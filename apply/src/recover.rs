@@ -13,6 +13,7 @@ use engine::event::Event;
 use engine::journal::{CallId, Outcome, Pending, Record, Resolution, Started};
 use engine::schema::TypeSchema;
 use engine::state::Snapshot;
+use engine::stored::{KnownSecrets, Sealer};
 use futures_util::{StreamExt, stream};
 use provider_port::{Error, Kind, Provider};
 
@@ -33,10 +34,11 @@ const AT_ONCE: usize = 64;
 pub async fn recover(
     snapshot: &Snapshot,
     providers: &Providers,
+    secrets: &KnownSecrets,
     host: &dyn Host,
     emit: &(dyn Fn(Event) + Send + Sync),
 ) -> Vec<Record> {
-    let mut records = look_up_all(snapshot, providers, host, emit).await;
+    let mut records = look_up_all(snapshot, providers, secrets, host, emit).await;
     settle_claims(snapshot, &mut records, host.now_ms());
     if is_questionable(snapshot, providers, &records).await {
         records.retain(|record| !takes_away(record));
@@ -78,7 +80,7 @@ async fn is_questionable(snapshot: &Snapshot, providers: &Providers, records: &[
     }
     // The question is asked, in the same way, of whoever looks next; what cannot be seen now is no
     // proof of anything either.
-    observe(snapshot, providers, &BTreeSet::new()).await.is_err()
+    observe(snapshot, providers, &BTreeSet::new(), &KnownSecrets::default()).await.is_err()
 }
 
 /// Whether a record takes an object out of the state.
@@ -89,12 +91,15 @@ fn takes_away(record: &Record) -> bool {
 async fn look_up_all(
     snapshot: &Snapshot,
     providers: &Providers,
+    secrets: &KnownSecrets,
     host: &dyn Host,
     emit: &(dyn Fn(Event) + Send + Sync),
 ) -> Vec<Record> {
     let mut records: Vec<(CallId, Record)> = stream::iter(&snapshot.pending)
         .map(|(call, pending)| async move {
-            let record = recover_one(snapshot, *call, pending, providers, host, emit).await;
+            let sealer = Sealer::new(&snapshot.seal_key, secrets);
+            let of_call = (*call, pending, sealer);
+            let record = recover_one(snapshot, of_call, providers, host, emit).await;
             record.map(|record| (*call, record))
         })
         .buffer_unordered(AT_ONCE)
@@ -107,8 +112,7 @@ async fn look_up_all(
 
 async fn recover_one(
     snapshot: &Snapshot,
-    call: CallId,
-    pending: &Pending,
+    (call, pending, sealer): (CallId, &Pending, Sealer<'_>),
     providers: &Providers,
     host: &dyn Host,
     emit: &(dyn Fn(Event) + Send + Sync),
@@ -140,9 +144,7 @@ async fn recover_one(
         Found::Absent => Resolution::Gone,
         Found::There(object) => {
             let known = known_in_doubt(snapshot, started, &schema);
-            Resolution::Found {
-                object: seen(&object, &known, &schema, started, &snapshot.seal_key),
-            }
+            Resolution::Found { object: seen(&object, &known, None, (&schema, started), sealer) }
         }
     };
     Some(Record::Resolved { call, resolution })

@@ -15,7 +15,7 @@ use engine::plan::{Action, Change, Plan, claimed, fitness_digest, is_stable, tak
 use engine::schema::TypeSchema;
 use engine::spec::variables::environment_name;
 use engine::state::{ObjectId, Snapshot};
-use engine::stored::seal_attributes;
+use engine::stored::{KnownSecrets, seal_attributes, seal_like};
 use engine::value::{Attributes, Datum, Value};
 
 use crate::lookup::account_of;
@@ -27,15 +27,17 @@ pub async fn look_and_verify(
     plan: &Plan,
     snapshot: &Snapshot,
     providers: &Providers,
+    secrets: &KnownSecrets,
 ) -> Result<(), ApplyError> {
     let touched = touched(plan);
     let is_chosen = |address: &Address| plan.complete || touched.contains(address);
     let named = named_types(plan, providers);
-    let (mut seen, question) = observe_chosen(snapshot, providers, &named, &is_chosen).await?;
+    let (mut seen, question) =
+        observe_chosen(snapshot, providers, &named, secrets, &is_chosen).await?;
     if let Some(question) = question {
         return Err(question);
     }
-    observe_imports(snapshot, providers, imports(plan), &mut seen).await?;
+    observe_imports(snapshot, providers, imports(plan), secrets, &mut seen).await?;
     verify(plan, snapshot, &seen, providers)
 }
 
@@ -168,6 +170,7 @@ impl Fit<'_> {
             Some(Observed::Live(seen)) => overlay(&stored(), seen),
             None => stored(),
         };
+        let live = self.sealed_as_planned(change, live);
         as_planned(change, &live, &schema, expected)
     }
 
@@ -216,10 +219,24 @@ impl Fit<'_> {
         };
         let sensitive = sensitive(&schema, &change.sensitive);
         let live = seal_attributes(seen, &sensitive, &self.snapshot.seal_key);
+        let live = self.sealed_as_planned(change, live);
         match self.plan.base.objects.get(address) {
             Some(expected) => as_planned(change, &live, &schema, expected),
             None => stale(changed(change, &live, &schema)),
         }
+    }
+
+    /// What is live, as who planned would have sealed it: they knew all secrets of the spec, and a
+    /// saved plan takes only those that its steps need.
+    fn sealed_as_planned(&self, change: &Change, mut live: Attributes) -> Attributes {
+        for (name, planned) in change.before.iter().flat_map(|before| before.iter()) {
+            if planned.holds_sealed()
+                && let Some(value) = live.get_mut(name)
+            {
+                *value = seal_like(value, planned, &self.snapshot.seal_key);
+            }
+        }
+        live
     }
 
     fn observed(&self, address: &Address, id: &ObjectId) -> Option<&Observed> {

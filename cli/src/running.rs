@@ -12,6 +12,7 @@ use engine::address::Name;
 use engine::event::{Event, Summary};
 use engine::plan::Plan;
 use engine::state::Snapshot;
+use engine::stored::KnownSecrets;
 use engine::value::{Datum, Paths};
 use render::events::{Progress, json_line};
 use render::shown::Shown;
@@ -164,10 +165,11 @@ pub(crate) async fn seal_plain(
 pub(crate) async fn recover_open(
     session: &mut Session,
     providers: &Providers,
+    secrets: &KnownSecrets,
     teller: &Teller,
 ) -> Result<(), CommandError> {
     let emit = |event: Event| teller.tell(&event);
-    let records = recover(session.snapshot(), providers, &System, &emit).await;
+    let records = recover(session.snapshot(), providers, secrets, &System, &emit).await;
     for record in records {
         session.record(record)?;
     }

@@ -6,12 +6,14 @@
 //! [`seal`]; storing something that is marked sensitive without sealing it first is impossible,
 //! because [`Stored::new`] takes the sensitive places and seals them itself.
 
+mod anywhere;
 mod plain;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::anywhere::{KnownSecrets, Sealer, seal_like};
 use crate::address::Name;
 use crate::digest::{Fingerprint, SealKey};
 use crate::expression::parse;

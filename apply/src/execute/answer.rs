@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use engine::address::Name;
 use engine::event::Event;
-use engine::journal::{Outcome, ProgramKind, Record, Resolution, Wait};
+use engine::journal::{Outcome, ProgramKind, Record, Resolution, Seen, Wait};
 use engine::plan::StepId;
 use engine::plan::live::overlay;
 use engine::schema::Sends;
 use engine::sorted::Set;
-use engine::stored::seal_attributes;
+use engine::stored::{Sealer, seal_attributes};
 use engine::value::Attributes;
 use provider_port::{Error, Kind, Reply};
 
@@ -69,8 +69,7 @@ impl Run<'_> {
         let Some(flight) = self.land(id) else { return Ok(()) };
         let seen = object.filter(|_| !flight.started.ends_its_object()).map(|object| {
             let known = self.known_if_done(&flight);
-            let key = &self.session.snapshot().seal_key;
-            seen(object, &known, &flight.schema, &flight.started, key)
+            self.seen(object, &known, &flight)
         });
         self.keep_clear(&flight, object);
         let made = seen.as_ref().map(|seen| seen.id.to_string());
@@ -78,6 +77,12 @@ impl Run<'_> {
         self.session.record(Record::Finished { call, outcome: Outcome::Done { object: seen } })?;
         self.finish_step(id, made, flight.since);
         Ok(())
+    }
+
+    /// An object of a call as the journal keeps it.
+    fn seen(&self, object: &provider_port::Object, known: &Attributes, flight: &InFlight) -> Seen {
+        let sealer = Sealer::new(&self.session.snapshot().seal_key, &self.known_secrets);
+        seen(object, known, Some(&flight.desired), (&flight.schema, &flight.started), sealer)
     }
 
     /// What is known, beside its answer, of an object whose call did its work: what the state has, and
@@ -252,8 +257,7 @@ impl Run<'_> {
     /// That a call did its work, and what it waits for is to come.
     fn called(&self, flight: &InFlight, object: &provider_port::Object) -> Record {
         let known = self.known_if_done(flight);
-        let key = &self.session.snapshot().seal_key;
-        let object = seen(object, &known, &flight.schema, &flight.started, key);
+        let object = self.seen(object, &known, flight);
         let call = flight.call;
         if flight.started.phase.kind == ProgramKind::Delete {
             return Record::Resolved { call, resolution: Resolution::Found { object } };
@@ -313,9 +317,8 @@ impl Run<'_> {
             let reason = "the object shows that nothing happened".to_owned();
             Record::Finished { call, outcome: Outcome::NoEffect { reason } }
         } else {
-            let snapshot = self.session.snapshot();
-            let known = known_in_doubt(snapshot, started, &flight.schema);
-            let object = seen(object, &known, &flight.schema, started, &snapshot.seal_key);
+            let known = known_in_doubt(self.session.snapshot(), started, &flight.schema);
+            let object = self.seen(object, &known, &flight);
             Record::Resolved { call, resolution: Resolution::Found { object } }
         })?;
         match flight.refused {

@@ -7,7 +7,7 @@ use engine::event::{Event, Summary};
 use engine::journal::{Outcome, Record};
 use engine::plan::{Action, StepId};
 use engine::state::OutputValue;
-use engine::stored::{Stored, seal};
+use engine::stored::{Sealer, Stored, seal};
 use engine::value::Paths;
 
 use super::Run;
@@ -164,10 +164,16 @@ impl Run<'_> {
             };
             let Ok(value) = value else { continue };
             let paths = if change.sensitive { Paths::whole() } else { Paths::none() };
-            let sealed = seal(&value, &paths, &self.session.snapshot().seal_key);
+            let key = &self.session.snapshot().seal_key;
+            let sealed = seal(&value, &paths, key);
+            // An API may have built a secret into what this is computed from, which no plan could see.
+            let is_new = change.after.as_ref().is_some_and(|after| !after.is_known());
+            let sealer = Sealer::new(key, &self.known_secrets);
+            let sealed = if is_new { sealer.seal_value(&sealed) } else { sealed };
+            let shown = if change.sensitive { value } else { sealed.clone() };
             let stored = Stored::of_sealed(&sealed);
             kept.insert(name.clone(), OutputValue { value: stored, sensitive: change.sensitive });
-            known_now.insert(name.clone(), (value, change.sensitive));
+            known_now.insert(name.clone(), (shown, change.sensitive));
         }
         self.report.outputs = known_now;
         kept

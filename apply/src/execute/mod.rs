@@ -25,6 +25,7 @@ use engine::journal::{CallId, Record, Started};
 use engine::plan::{Plan, Step, StepId, saved};
 use engine::schema::{Operation, TypeSchema};
 use engine::state::ObjectId;
+use engine::stored::KnownSecrets;
 use engine::value::{Attributes, Datum, Value};
 use provider_port::{Error, Provider, Reply};
 use tokio::task::JoinSet;
@@ -160,6 +161,8 @@ struct Run<'a> {
     only_waiting: BTreeSet<StepId>,
     /// The values of sensitive variables, in clear.
     secrets: Arc<[Value]>,
+    /// Their texts, which no record may show wherever an answer has them.
+    known_secrets: KnownSecrets,
     /// Objects with secrets, in clear.
     clear: BTreeMap<Address, Attributes>,
     /// The objects that were read for what no answer had shown, since they were called last.
@@ -180,6 +183,7 @@ impl<'a> Run<'a> {
         let secret = input.variables.values().filter(|datum| !datum.sensitive.is_empty());
         Self {
             secrets: secret.map(|datum| datum.value.clone()).collect(),
+            known_secrets: KnownSecrets::of(input.variables.values()),
             session,
             input,
             scheduler: Scheduler::new(input.plan),

@@ -68,6 +68,7 @@ impl Fit<'_> {
                 None => return Ok(()),
             },
         };
+        let live = self.sealed_as_planned(change, live);
         let moved = moved(change.before.as_deref(), &live, &schema);
         if moved.is_empty() { Ok(()) } else { stale(changed(change, &live, &schema)) }
     }

@@ -72,11 +72,13 @@ pub(crate) struct Shared {
 pub(crate) struct Cloud {
     pub(crate) shared: Arc<Mutex<Shared>>,
     pub(crate) schema: Arc<ProviderSchema>,
+    /// What it shows of an object beside what it was sent.
+    pub(crate) makes: fn(&mut Attributes),
 }
 
 impl Cloud {
     pub(crate) fn new() -> Self {
-        Self { shared: Arc::default(), schema: Arc::new(shapes::schema()) }
+        Self { shared: Arc::default(), schema: Arc::new(shapes::schema()), makes: |_| {} }
     }
 
     /// Lets a type be another one.
@@ -130,6 +132,7 @@ impl Cloud {
         let schema = &self.schema.types[ty];
         let mut attributes = attributes.clone();
         attributes.retain(|name, _| schema.attributes[name].seen_in != SeenIn::Never);
+        (self.makes)(&mut attributes);
         engine::plan::live::derive(schema, &mut attributes, &mut engine::value::Paths::none());
         Object { id: id.clone(), attributes }
     }

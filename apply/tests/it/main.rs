@@ -32,6 +32,7 @@ mod replaces;
 mod reports;
 mod resolve;
 mod saved_plans;
+mod secrets;
 #[path = "../support/shapes.rs"]
 mod shapes;
 mod triggers;

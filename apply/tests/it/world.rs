@@ -20,6 +20,7 @@ use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{Given, ResolveInput, resolve};
 use engine::state::Snapshot;
+use engine::stored::KnownSecrets;
 use engine::work::{InTurn, Workers};
 use state::memory::MemoryStore;
 use state::{Holder, Store};
@@ -206,7 +207,8 @@ impl World {
         let (providers, holder) = (self.providers(), holder());
         let opened = Session::open(&self.store, &holder, Duration::ZERO, &self.host, None);
         let mut session = opened.await?;
-        let fits = look_and_verify(&plan, session.snapshot(), &providers).await;
+        let none = KnownSecrets::default();
+        let fits = look_and_verify(&plan, session.snapshot(), &providers, &none).await;
         let execution = Execution {
             plan: &plan,
             providers: &providers,
@@ -265,7 +267,9 @@ impl World {
         assert!(!prepared.diagnostics.has_errors(), "{:?}", prepared.diagnostics);
         let holder = holder();
         let mut session = Session::open(store, &holder, Duration::ZERO, &self.host, None).await?;
-        for record in recover(session.snapshot(), providers, &self.host, &|_| {}).await {
+        let variables = prepared.config.variables.values().map(|variable| &variable.value);
+        let secrets = KnownSecrets::of(variables);
+        for record in recover(session.snapshot(), providers, &secrets, &self.host, &|_| {}).await {
             session.record(record)?;
         }
         session.flush().await?;

@@ -19,6 +19,7 @@ use engine::spec::Config;
 use engine::spec::parse::parse;
 use engine::spec::resolve::{ResolveInput, resolve};
 use engine::state::{ObjectId, Snapshot};
+use engine::stored::KnownSecrets;
 use engine::work::InTurn;
 use state::{Holder, Store};
 use tokio::time::sleep;
@@ -208,7 +209,7 @@ impl Simulation {
     ) -> Result<(), ApplyError> {
         let address = address.parse().unwrap();
         let mut session = Session::open(store, &host.holder(), asked.wait, host, None).await?;
-        self.recover(&mut session, request.providers, host).await?;
+        self.recover(&mut session, (request.providers, &request.secrets()), host).await?;
         let entry = session.snapshot().entries.get(&address);
         if entry.is_none_or(|entry| entry.current.is_none()) {
             let found = apply::import::import(&mut session, request, &address, id).await?;
@@ -222,13 +223,13 @@ impl Simulation {
     async fn recover(
         &self,
         session: &mut Session,
-        providers: &Providers,
+        (providers, secrets): (&Providers, &KnownSecrets),
         host: &Machine<'_>,
     ) -> Result<(), ApplyError> {
         if self.bug == Some(Bug::NoRecovery) {
             return Ok(());
         }
-        for record in recover(session.snapshot(), providers, host, &|_| {}).await {
+        for record in recover(session.snapshot(), providers, secrets, host, &|_| {}).await {
             session.record(record)?;
         }
         session.flush().await
@@ -256,9 +257,10 @@ impl Simulation {
         let base = saved.as_ref().map(|plan| &plan.base);
         let origin = base.and_then(|base| Some((base.lineage.clone(), base.first_key.clone()?)));
         let mut session = Session::open(store, &host.holder(), asked.wait, host, origin).await?;
-        self.recover(&mut session, providers, host).await?;
+        self.recover(&mut session, (providers, &request.secrets()), host).await?;
         let plan = if let Some(plan) = saved {
-            let seen = observe(session.snapshot(), providers, &BTreeSet::new()).await?;
+            let secrets = request.secrets();
+            let seen = observe(session.snapshot(), providers, &BTreeSet::new(), &secrets).await?;
             let checked = bugs::verified(self.bug, &plan);
             let fits = verify(&checked, session.snapshot(), &seen, providers);
             if let Err(error) = fits

@@ -1,7 +1,7 @@
 //! `plumb apply` and `plumb destroy`: a plan is made under the lock, shown, confirmed and run; or a
 //! saved plan is run, exactly it or nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,11 +9,14 @@ use std::sync::Arc;
 use apply::planning::{Request, make};
 use apply::session::Session;
 use apply::verify::{look_and_verify, verify_secrets};
+use engine::address::Name;
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::Plan;
 use engine::plan::saved::SavedPlan;
 use engine::spec::Config;
+use engine::spec::resolve::Given;
 use engine::spec::settings::provider_variables;
+use engine::stored::KnownSecrets;
 use state::Holder;
 
 use super::{plan, plan_origin, saved_plan};
@@ -87,7 +90,7 @@ impl Asked<'_> {
         let wait = self.planning.pace.lock_timeout;
         let mut session = Session::open(&*store, holder, wait, &System, None).await?;
         seal_plain(&mut session, self.folder, teller.output()).await?;
-        recover_open(&mut session, request.providers, teller).await?;
+        recover_open(&mut session, request.providers, &request.secrets(), teller).await?;
         let planning = make(session.snapshot(), request);
         let (plan, found) = planning::patiently(teller.output(), planning).await?;
         Ok((session, plan, found))
@@ -270,8 +273,6 @@ async fn of_file(
         let steps = args.running.steps || output.verbose();
         plan::data(&view, PlanFormat::Text, steps, output);
     }
-    let checked = stop.unless(open_checked(&folder, &saved, args, &configured, &teller));
-    let (session, holder) = checked.await?;
     let plan = &saved.plan;
     let given = variables::given(
         plan.base.secrets.keys(),
@@ -279,6 +280,9 @@ async fn of_file(
         base,
         &environment::variable,
     )?;
+    let asked = (args, &given);
+    let checked = stop.unless(open_checked(&folder, &saved, asked, &configured, &teller));
+    let (session, holder) = checked.await?;
     let variables = variables::secrets(&given, &plan.base.secrets, &session.snapshot().seal_key);
     if let Err(error) = verify_secrets(plan, &variables, session.snapshot()) {
         session.close().await?;
@@ -302,7 +306,7 @@ async fn of_file(
 async fn open_checked(
     folder: &Folder,
     saved: &SavedPlan,
-    args: &Apply,
+    (args, given): (&Apply, &BTreeMap<Name, Given>),
     configured: &Configured,
     teller: &Teller,
 ) -> Result<(Session, String), CommandError> {
@@ -313,9 +317,11 @@ async fn open_checked(
     let wait = args.planning.pace.lock_timeout;
     let mut session = Session::open(&*store, &holder, wait, &System, origin).await?;
     seal_plain(&mut session, folder, teller.output()).await?;
-    recover_open(&mut session, &configured.providers, teller).await?;
+    let (providers, key) = (&configured.providers, &session.snapshot().seal_key);
+    let secrets = KnownSecrets::of(variables::secrets(given, &base.secrets, key).values());
+    recover_open(&mut session, providers, &secrets, teller).await?;
     let snapshot = session.snapshot();
-    if let Err(error) = look_and_verify(&saved.plan, snapshot, &configured.providers).await {
+    if let Err(error) = look_and_verify(&saved.plan, snapshot, providers, &secrets).await {
         session.close().await?;
         return Err(error.into());
     }

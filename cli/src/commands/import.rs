@@ -62,7 +62,8 @@ async fn import(
     let (store, holder) = (folder.store()?, System::holder("import"));
     let mut session = Session::open(&*store, &holder, args.lock_timeout, &System, None).await?;
     seal_plain(&mut session, folder, output).await?;
-    recover_open(&mut session, &configured.providers, &Teller::new(output, false)).await?;
+    let teller = Teller::new(output, false);
+    recover_open(&mut session, &configured.providers, &request.secrets(), &teller).await?;
     let taken = take_over(&mut session, &request, address, id).await;
     let next = match &taken {
         Ok(found) if !found.has_errors() => Some(make(session.snapshot(), &request).await),

@@ -15,7 +15,7 @@ use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
 use crate::spec::{ImportConfig, ResourceConfig};
 use crate::state::{Nonce, Object, Progress};
-use crate::stored::{Stored, seal_attributes};
+use crate::stored::{KnownSecrets, Sealer, Stored, seal_attributes};
 use crate::value::{Attributes, Value};
 
 /// An object that is to be taken over, as the state will hold it.
@@ -110,7 +110,11 @@ impl Imported {
         wanted: &Wanted,
     ) -> Self {
         let key = &input.snapshot.seal_key;
-        let attributes = seal_attributes(observed, &wanted.sensitive, key);
+        // Where the spec has a secret, the object may have it at another place, or another one.
+        let secrets = KnownSecrets::default().with(&wanted.attributes, &wanted.sensitive);
+        let recorded = seal_attributes(&wanted.attributes, &wanted.sensitive, key);
+        let sealer = Sealer::new(key, &secrets);
+        let attributes = sealer.seal(observed, &wanted.sensitive, &[&recorded]);
         let object = Object {
             id: import.id.clone(),
             progress: Progress::Ready,

@@ -236,20 +236,29 @@ impl Looked<'_, '_> {
                 sensitive: &change.sensitive,
                 dependencies: &change.dependencies,
             };
-            next.record(self.address, &sealed(live, &change.sensitive, key), entry)
+            next.record(self.address, &as_written(live, change, key), entry)
         };
         found.seen.extend(record);
     }
 }
 
-/// A live object without what has become a secret since it was written down.
-fn sealed<'a>(live: &Live<'a>, sensitive: &Paths, key: &SealKey) -> Live<'a> {
+/// A live object as the spec has it, where nothing is to be done: without what has become a secret since
+/// it was written down. What was sealed wherever it stands, and what the spec says in clear, is none.
+fn as_written<'a>(live: &Live<'a>, change: &Change, key: &SealKey) -> Live<'a> {
     let (object, stored) = (live.object, live.stored.clone());
-    let attributes = if *sensitive == object.sensitive {
+    let mut attributes = if change.sensitive == object.sensitive {
         live.attributes.clone()
     } else {
-        Arc::new(seal_attributes(&live.attributes, sensitive, key))
+        Arc::new(seal_attributes(&live.attributes, &change.sensitive, key))
     };
+    for name in &change.managed {
+        let Some(seen) = attributes.get(name).filter(|seen| seen.holds_sealed()) else { continue };
+        let written = change.after.as_ref().and_then(|after| after.get(name));
+        if let Some(written) = written.filter(|it| *it != seen && compare::agree(it, seen, key)) {
+            let written = written.clone();
+            Arc::make_mut(&mut attributes).insert(name.clone(), written);
+        }
+    }
     Live { object, attributes, stored }
 }
 
