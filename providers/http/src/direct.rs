@@ -64,6 +64,11 @@ impl Direct {
         Ok(Self { caller: Caller::new(descriptor, access, settings), api: api.into() })
     }
 
+    /// A text that came from the API, without the key and these values, in whatever form it has them.
+    pub fn hide(&self, text: &str, secrets: &[Value]) -> String {
+        self.caller.mask.clone().hiding(secrets).masked(text)
+    }
+
     /// Makes a call and returns the answer's JSON; none when its body is empty. `progress` is told
     /// when it has to be tried again.
     pub async fn call(

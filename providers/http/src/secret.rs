@@ -133,6 +133,11 @@ impl Mask {
         self.hidden.hide(clean)
     }
 
+    /// A text without its secrets, as long as it is no flood.
+    pub(crate) fn masked(&self, text: &str) -> String {
+        self.beginning(text)
+    }
+
     /// One line of at most 200 characters without secrets and control characters.
     pub(crate) fn clean(&self, text: &str) -> String {
         line(&self.beginning(text))

@@ -10,9 +10,11 @@ pub mod limits;
 mod result;
 mod sending;
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::diagnostics::Diagnostics;
+use engine::value::Value;
 use provider_http::{Ask, Direct, DirectCall, Settings};
 use provider_port::{Error, Kind, Notice};
 use serde::de::DeserializeOwned;
@@ -49,6 +51,8 @@ pub struct Endpoint<'a> {
     id: &'a str,
     progress: Progress<'a>,
     sending: Option<&'a Sending>,
+    /// What was submitted here and nobody may see, also where a later answer repeats it.
+    secrets: Mutex<Vec<Value>>,
 }
 
 impl Jobs {
@@ -60,7 +64,7 @@ impl Jobs {
 
     /// The endpoint with this id.
     pub fn endpoint<'a>(&'a self, id: &'a str, progress: Progress<'a>) -> Endpoint<'a> {
-        Endpoint { direct: &self.direct, id, progress, sending: None }
+        Endpoint { direct: &self.direct, id, progress, sending: None, secrets: Mutex::default() }
     }
 }
 
@@ -74,24 +78,25 @@ impl<'a> Endpoint<'a> {
     /// `POST /run`: the job waits in the queue; returns its id and status.
     pub async fn run(&self, submission: &Submission) -> Result<Job, Error> {
         let body = submission.body(limits::RUN_BYTES_MAX).map_err(|reason| refused(&reason))?;
-        let mut call = self.call("POST /run", "/run", Ask::Post(Some(body)));
-        call.secrets = submission.secrets();
-        self.change(call).await.map_err(doubtful)
+        self.know(submission.secrets());
+        let call = self.call("POST /run", "/run", Ask::Post(Some(body)));
+        self.change(call).await.map(|job| self.shown(job)).map_err(doubtful)
     }
 
     /// `POST /runsync`: the job's result if it ends within `wait`, else its id and status.
     pub async fn run_sync(&self, submission: &Submission, wait: Wait) -> Result<Job, Error> {
         let body = submission.body(limits::RUNSYNC_BYTES_MAX).map_err(|reason| refused(&reason))?;
+        self.know(submission.secrets());
         let path = format!("/runsync?wait={}", wait.ms());
         let mut call = self.call("POST /runsync", &path, Ask::Post(Some(body)));
         call.held = wait.duration();
-        call.secrets = submission.secrets();
-        self.change(call).await.map_err(doubtful)
+        self.change(call).await.map(|job| self.shown(job)).map_err(doubtful)
     }
 
     /// `GET /status`.
     pub async fn status(&self, job: &str) -> Result<Job, Error> {
-        self.one(self.read("GET /status", &format!("/status/{}", segment(job)?))).await
+        let call = self.read("GET /status", &format!("/status/{}", segment(job)?));
+        self.one(call).await.map(|job| self.shown(job))
     }
 
     /// `GET /status-sync`: the job once it has ended, or as it is after `wait`.
@@ -99,7 +104,7 @@ impl<'a> Endpoint<'a> {
         let path = format!("/status-sync/{}?wait={}", segment(job)?, wait.ms());
         let mut call = self.read("GET /status-sync", &path);
         call.held = wait.duration();
-        self.one(call).await
+        self.one(call).await.map(|job| self.shown(job))
     }
 
     /// `GET /stream`: the parts that came since the last call, each given only once.
@@ -149,6 +154,26 @@ impl<'a> Endpoint<'a> {
         self.one(self.read("GET /health", "/health")).await
     }
 
+    fn know(&self, secrets: Vec<Value>) {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).extend(secrets);
+    }
+
+    fn secrets(&self) -> Vec<Value> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A job whose error shows nothing of what was submitted and is secret. Its output is what was
+    /// asked for, and stays as it is.
+    fn shown(&self, mut job: Job) -> Job {
+        let secrets = self.secrets();
+        let Some(error) = job.error_text().filter(|_| !secrets.is_empty()) else { return job };
+        let shown = self.direct.hide(&error, &secrets);
+        if shown != error {
+            job.error = serde_json::value::to_raw_value(&shown).ok();
+        }
+        job
+    }
+
     fn call<'w>(&self, what: &'w str, path: &str, ask: Ask) -> DirectCall<'w> {
         let path = format!("/{}{path}", self.id);
         DirectCall {
@@ -157,7 +182,7 @@ impl<'a> Endpoint<'a> {
             ask,
             repeatable: false,
             held: Duration::ZERO,
-            secrets: Vec::new(),
+            secrets: self.secrets(),
             leave: None,
         }
     }
@@ -234,6 +259,24 @@ fn doubtful(error: Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_error_of_a_job_shows_no_storage_secret() {
+        let none = |_: &str| None;
+        let jobs = Jobs::open(&Settings::new(&none)).unwrap();
+        let silent = |_: Notice| {};
+        let endpoint = jobs.endpoint("e", &silent);
+        let job = |error: &str| {
+            let text = serde_json::json!({ "id": "j", "status": "FAILED", "error": error });
+            let job: Job = serde_json::from_str(&text.to_string()).unwrap();
+            endpoint.shown(job).error_text().unwrap()
+        };
+        let error = "cannot log in with s3-hunter2-value";
+        assert_eq!(job(error), error);
+        endpoint.know(vec![Value::string("s3-hunter2-value")]);
+        assert_eq!(job(error), "cannot log in with …");
+        assert_eq!(job("out of memory"), "out of memory");
+    }
 
     #[test]
     fn ids_lead_nowhere_else() {
