@@ -128,6 +128,6 @@ mod tests {
         let body = format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20));
         assert_eq!(trouble(&read(body.as_bytes()).unwrap()), Some("it is nested too deeply"));
         // Minutes on any machine, if it looked at them again and again.
-        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{:?}", begun.elapsed());
     }
 }
