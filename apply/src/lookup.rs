@@ -8,12 +8,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::digest::Fingerprint;
+use engine::address::Name;
+use engine::digest::{Fingerprint, SealKey};
 use engine::journal::{Seen, Started};
 use engine::plan::live::stored_attributes;
 use engine::schema::{Identity, TypeSchema};
 use engine::state::{ObjectId, Snapshot};
 use engine::stored::{Sealer, Stored, seal_attributes};
+use engine::types::Type;
 use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind, Lookup, Object, Provider};
 
@@ -43,6 +45,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) taken: &'a BTreeSet<ObjectId>,
     /// Whether what it does to an object that is there may show only later.
     pub(crate) unsettled: bool,
+    /// Under which key names that are secrets are known by their fingerprints.
+    pub(crate) key: &'a SealKey,
 }
 
 /// The objects that addresses stand for already, where a lost create is found by what others may
@@ -110,7 +114,7 @@ async fn read(provider: &Arc<dyn Provider>, ty: &str, id: &ObjectId) -> Found {
 }
 
 async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
-    let Wanted { schema, started, desired, taken, .. } = wanted;
+    let Wanted { schema, started, desired, .. } = wanted;
     let Some(nonce) = &started.nonce else {
         return Found::Unknown(Error::new(Kind::InDoubt, "the create has no nonce"));
     };
@@ -118,22 +122,55 @@ async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
         let why = "nothing tells which object this create made";
         return Found::Unknown(Error::new(Kind::InDoubt, why));
     }
-    let named = started
-        .name
-        .as_ref()
-        .zip(schema.identity.chosen_attribute())
-        .map(|(name, at)| Attributes::from([(at.clone(), Value::String(name.clone()))]));
-    let lookup = Lookup { nonce, desired: desired.or(named.as_ref()) };
-    match provider.find(&started.address.block.ty, &lookup).await {
-        // A server that executed one request twice made several: the lowest id is taken by every
-        // run alike, and the others surface as leftovers.
-        Ok(objects) => {
-            let free = objects.into_iter().filter(|object| !taken.contains(&object.id));
-            let first = free.min_by(|a, b| a.id.cmp(&b.id));
-            first.map_or(Found::Absent, Found::There)
-        }
+    let ty = &started.address.block.ty;
+    let secret = schema.identity.chosen_attribute().zip(started.secret_name.as_ref());
+    let found = if let Some(name) = secret.filter(|_| desired.is_none()) {
+        provider.list(ty).await.map(|mut listed| {
+            listed.retain(|object| is_named(object, name, wanted.key));
+            listed
+        })
+    } else {
+        let named = named(schema, started);
+        provider.find(ty, &Lookup { nonce, desired: desired.or(named.as_ref()) }).await
+    };
+    match found {
+        Ok(objects) => the_one(objects, wanted),
         Err(error) => Found::Unknown(error),
     }
+}
+
+/// What the record of a create says of what it was to make.
+fn named(schema: &TypeSchema, started: &Started) -> Option<Attributes> {
+    let (at, name) = (schema.identity.chosen_attribute()?, started.name.as_ref()?);
+    let ty = schema.attributes.get(at).map(|attribute| &attribute.ty);
+    Some(Attributes::from([(at.clone(), name_as(name, ty))]))
+}
+
+/// A name as records have it, which is a text, as an object has it.
+fn name_as(name: &Name, ty: Option<&Type>) -> Value {
+    let number = name.parse().ok().filter(|_| matches!(ty, Some(Type::Integer | Type::Number)));
+    number.map_or_else(|| Value::String(name.clone()), Value::Integer)
+}
+
+/// Whether an object bears a name that is known by its fingerprint.
+fn is_named(object: &Object, (at, name): (&Name, &Fingerprint), key: &SealKey) -> bool {
+    let own = object.attributes.get(at).filter(|own| !own.is_null());
+    own.is_some_and(|own| Fingerprint::of(own, key) == *name)
+}
+
+/// Which of the objects that were found a create made.
+fn the_one(objects: Vec<Object>, wanted: &Wanted<'_>) -> Found {
+    let free = objects.into_iter().filter(|object| !wanted.taken.contains(&object.id));
+    let mut free: Vec<Object> = free.collect();
+    free.sort_by(|a, b| a.id.cmp(&b.id));
+    // What was asked for then is all that is alike of these: a stranger's may be among them.
+    if wanted.schema.identity == Identity::IdempotencyKey && free.len() > 1 {
+        let why = "what it is looked for by shows several objects, and nothing tells which it made";
+        return Found::Unknown(Error::new(Kind::InDoubt, why));
+    }
+    // A server that executed one request twice made several: the lowest id is taken by every
+    // run alike, and the others surface as leftovers.
+    free.into_iter().next().map_or(Found::Absent, Found::There)
 }
 
 /// What is known of the call's object although its end is not: what the state says, but for what the
@@ -179,4 +216,16 @@ pub(crate) fn seen(
     };
     let attributes = engine::plan::live::overlay(known, &answered);
     Seen { id: object.id.clone(), attributes: Stored::of_sealed(&Value::map(attributes)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_looked_for_as_what_it_is() {
+        assert_eq!(name_as(&"443".into(), Some(&Type::Integer)), Value::Integer(443));
+        assert_eq!(name_as(&"443".into(), Some(&Type::String)), Value::string("443"));
+        assert_eq!(name_as(&"x".into(), Some(&Type::Number)), Value::string("x"));
+    }
 }

@@ -37,7 +37,7 @@ pub(crate) fn desired(
             .convert(&attribute.ty)
             .map_err(|misfit| Trouble::new(format!("`{name}` has the wrong type {misfit}")))?;
         if attribute.presence != Presence::Computed && !value.is_known() {
-            check_constraint((name, attribute), &sensitive, &filled)?;
+            check_constraint((name, attribute), (change, &sensitive), &filled)?;
         }
         desired.insert(name.clone(), filled);
     }
@@ -122,12 +122,15 @@ fn refers_to(expr: &Expr, address: &Address) -> bool {
 
 fn check_constraint(
     (name, attribute): (&Name, &Attribute),
-    sensitive: &Paths,
+    (change, sensitive): (&Change, &Paths),
     value: &Value,
 ) -> Result<(), Trouble> {
     let unit = attribute.unit.as_deref();
     let violations = constraint::violations(name, unit, &attribute.constraint, value);
-    match violations.into_iter().find(|violation| !violation.outside_list) {
+    // As the plan does with what it knows.
+    let is_tolerated = change.allow_unknown.contains(name);
+    let mut wrong = violations.into_iter().filter(|it| !(it.outside_list && is_tolerated));
+    match wrong.next() {
         // The message of a violation names the value, and its help what is near to it.
         Some(_) if sensitive.touches(&Path::attribute(name.clone())) => {
             Err(Trouble::new(format!("`{name}` has a value that is not allowed")))

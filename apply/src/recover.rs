@@ -130,7 +130,8 @@ async fn recover_one(
     emit(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });
     let taken = taken(snapshot, &schema, started);
     let unsettled = may_still_land(started, host);
-    let wanted = Wanted { schema: &schema, started, desired: None, taken: &taken, unsettled };
+    let (schema, taken, key) = (&schema, &taken, &snapshot.seal_key);
+    let wanted = Wanted { schema, started, desired: None, taken, unsettled, key };
     let found = match whose(snapshot, &wanted, look_up(provider, &wanted).await) {
         Found::Absent if is_elsewhere(started, &**provider, snapshot) => {
             Found::Unknown(elsewhere())
@@ -143,8 +144,8 @@ async fn recover_one(
         Found::Absent if started.makes_its_object() => Resolution::Absent { at_ms: host.now_ms() },
         Found::Absent => Resolution::Gone,
         Found::There(object) => {
-            let known = known_in_doubt(snapshot, started, &schema);
-            Resolution::Found { object: seen(&object, &known, None, (&schema, started), sealer) }
+            let known = known_in_doubt(snapshot, started, schema);
+            Resolution::Found { object: seen(&object, &known, None, (schema, started), sealer) }
         }
     };
     Some(Record::Resolved { call, resolution })

@@ -12,6 +12,7 @@ use engine::plan::{Change, Step, StepId};
 use engine::schema::TypeSchema;
 use engine::sorted::Set;
 use engine::state::{Nonce, ObjectId};
+use engine::stored::seal_attributes;
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Leave as _, Notice, Provider, Secrets};
 
@@ -153,7 +154,7 @@ impl Run<'_> {
         desired: &Attributes,
     ) -> Started {
         let object = if phase.makes() { None } else { self.object_of(step) };
-        let name = schema.identity.chosen_attribute().filter(|_| phase.makes());
+        let name = self.name_given(phase, change, schema, desired);
         let mut started = Started {
             call: CallId(self.session.snapshot().next_call),
             step: step.id.to_string(),
@@ -164,9 +165,13 @@ impl Run<'_> {
             sensitive: self.sensitive_of(step, phase, change, object.as_ref()),
             object,
             nonce: phase.makes().then(|| self.nonce()),
-            name: name.and_then(|name| match desired.get(name) {
-                Some(Value::String(text)) => Some(text.clone()),
-                Some(Value::Integer(number)) => Some(number.to_string().into()),
+            name: name.as_ref().and_then(|name| match name {
+                Value::String(text) => Some(text.clone()),
+                Value::Integer(number) => Some(number.to_string().into()),
+                _ => None,
+            }),
+            secret_name: name.as_ref().and_then(|name| match name {
+                Value::Sealed(sealed) => Some(sealed.fingerprint.clone()),
                 _ => None,
             }),
             deposes: step.deposes,
@@ -190,6 +195,21 @@ impl Run<'_> {
             started.unshown = unshown(schema, &started, &changed, desired, &known, key);
         }
         started
+    }
+
+    /// The name or id that a create gives, where the type's identity is one that the spec chooses; sealed
+    /// where it is a secret.
+    fn name_given(
+        &self,
+        phase: PhaseRef,
+        change: &Change,
+        schema: &TypeSchema,
+        desired: &Attributes,
+    ) -> Option<Value> {
+        let name = schema.identity.chosen_attribute().filter(|_| phase.makes())?;
+        let given = Attributes::from([(name.clone(), desired.get(name)?.clone())]);
+        let places = sensitive(schema, &change.sensitive);
+        seal_attributes(&given, &places, &self.session.snapshot().seal_key).remove(name)
     }
 
     pub(super) fn nonce(&self) -> Nonce {
@@ -260,12 +280,13 @@ impl Run<'_> {
         let (provider, schema) = (flight.provider.clone(), flight.schema.clone());
         let (started, desired) = (flight.started.clone(), flight.desired.clone());
         let taken = taken(self.session.snapshot(), &schema, &started);
+        let key = self.session.snapshot().seal_key.clone();
         self.calls.spawn(async move {
             let desired = Some(&*desired);
             // The same change is sent again if this shows that nothing happened: nothing is undone.
             let unsettled = false;
-            let (schema, started, taken) = (&schema, &started, &taken);
-            let wanted = Wanted { schema, started, desired, taken, unsettled };
+            let (schema, started, taken, key) = (&schema, &started, &taken, &key);
+            let wanted = Wanted { schema, started, desired, taken, unsettled, key };
             let found = look_up(&provider, &wanted).await;
             (id, Answer::LookedUp(found))
         });

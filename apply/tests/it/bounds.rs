@@ -1,8 +1,13 @@
-//! Small specs that make much: planned in a moment, or refused with where it is.
+//! Small specs that make much: planned in a moment, or refused with where it is. And values beyond what
+//! is allowed.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use crate::world::World;
+use engine::schema::OneOf;
+
+use crate::cloud::Cloud;
+use crate::world::{DISK, World};
 
 const SECRET: &str = "[variable.key]\ntype = \"string\"\nsensitive = true\ndefault = \"k\"\n";
 
@@ -72,4 +77,26 @@ async fn locals_that_hold_too_much_together_are_refused_at_the_largest() {
     let found = diagnostics.iter().next().unwrap();
     assert_eq!(found.summary, "the plan would hold more than 20 million values");
     assert_eq!(found.label.as_deref(), Some("most of them are in local.keys"));
+}
+
+/// A list that a plan checks holds right before the call, too, and is left open in the same way.
+#[tokio::test(start_paused = true)]
+async fn what_is_outside_its_list_is_not_sent() {
+    let mut world = World::new();
+    let mut schema = (*world.cloud.schema).clone();
+    let mut image = (*schema.types["image"]).clone();
+    let one_of = OneOf { values: vec!["thin".into()], separator: None, exclusion: None };
+    image.attributes.get_mut("kind").unwrap().constraint.one_of = Some(one_of);
+    schema.types.insert("image".into(), Arc::new(image));
+    world.cloud.schema = Arc::new(schema);
+    let spec = format!("{DISK}[resource.image.i]\nname = \"i\"\nkind = \"${{disk.d.id}}\"\n");
+    let report = world.apply(&spec).await.unwrap();
+    let message = "kind is \"disk-1\", which is none of the 1 known values";
+    assert_eq!(report.failures[0].message, message);
+    assert!(world.cloud.names("image").is_empty());
+    let open = format!("{spec}lifecycle = {{ allow_unknown = [\"kind\"] }}\n");
+    let cloud = Cloud { schema: world.cloud.schema.clone(), ..Cloud::new() };
+    let world = World { cloud, ..World::new() };
+    assert!(world.apply(&open).await.unwrap().failures.is_empty());
+    assert_eq!(world.cloud.names("image"), ["i"]);
 }

@@ -233,3 +233,23 @@ async fn a_secret_name_passes_to_another_block_in_order() {
         assert_eq!(world.cloud.names("image"), ["n-hunter2"]);
     }
 }
+
+/// A name that is a secret is nowhere in clear, and its object is found by it all the same.
+#[tokio::test(start_paused = true)]
+async fn a_lost_create_is_found_by_a_secret_name() {
+    for fault in [Fault::LostBefore, Fault::LostAfter] {
+        let mut world = World::new();
+        world.variables.insert("word".to_owned(), "hunter2".to_owned());
+        let spec = "[variable.word]\ntype = \"string\"\nsensitive = true\n\
+                    [resource.key.k]\nname = \"k-${var.word}\"\n";
+        world.cloud.strike(0, fault);
+        world.cloud.shared.lock().unwrap().finds_fail = 1;
+        assert_eq!(world.apply(spec).await.unwrap().in_doubt.len(), 1);
+        let kept = serde_json::to_string(&world.state().await).unwrap();
+        assert!(!kept.contains("hunter2"), "{kept}");
+        converges(&world, spec).await;
+        assert_eq!(world.cloud.names("key"), ["k-hunter2"], "{fault:?}");
+        world.destroy(spec).await.unwrap();
+        assert!(world.cloud.names("key").is_empty());
+    }
+}

@@ -194,6 +194,7 @@ mod tests {
             object: object.map(|id| ObjectId(id.into())),
             nonce: None,
             name: None,
+            secret_name: None,
             deposes: true,
             managed: engine::sorted::Set::new(),
             sensitive: engine::value::Paths::none(),

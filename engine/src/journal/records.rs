@@ -252,6 +252,10 @@ pub struct Started {
     /// The name or id that a create gives, where the type's identity is one that the spec chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
+    /// The fingerprint of that name or id where it is a secret: it stands nowhere in clear then. None in
+    /// older journals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_name: Option<Fingerprint>,
     /// Whether the current object is put aside when this create succeeds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deposes: bool,

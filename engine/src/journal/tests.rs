@@ -27,6 +27,7 @@ fn started(call: u64, phase: PhaseRef, object: Option<&str>) -> Record {
         object: object.map(|id| ObjectId(id.into())),
         nonce,
         name: None,
+        secret_name: None,
         deposes: false,
         managed: Set::new(),
         sensitive: Paths::none(),

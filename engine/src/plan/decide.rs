@@ -337,6 +337,7 @@ fn change(
         effects,
         loss,
         deferred_rules: deferred,
+        allow_unknown: case.resource.lifecycle.allow_unknown.iter().cloned().collect(),
         span: Some(case.resource.header),
     }
 }

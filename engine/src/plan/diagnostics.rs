@@ -106,6 +106,14 @@ pub(super) fn misfit(span: Span, name: &str, misfit: &Misfit, address: &Address)
         .about(address)
 }
 
+pub(super) fn id_sensitive(span: Span, name: &str, address: &Address) -> Diagnostic {
+    Diagnostic::error(format!("`{name}` is the id of {address}, and it is sensitive"))
+        .at(span)
+        .label("an id is shown, and stands in the state")
+        .about(address)
+        .help("give it a value that is no secret")
+}
+
 pub(super) fn violation(
     span: Span,
     (name, secret): (&str, bool),

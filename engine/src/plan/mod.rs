@@ -141,6 +141,8 @@ pub struct Change {
     pub loss: Option<String>,
     /// Rules whose answer is not known yet: they are checked before the call.
     pub deferred_rules: usize,
+    /// The attributes that may have values outside their lists: those of `lifecycle.allow_unknown`.
+    pub allow_unknown: Set<Name>,
     /// Where the spec declares it.
     pub span: Option<Span>,
 }

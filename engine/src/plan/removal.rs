@@ -227,6 +227,7 @@ fn ending(address: &Address, entry: &Entry, object: &Object, live: &Live<'_>) ->
         effects: Vec::new(),
         loss: None,
         deferred_rules: 0,
+        allow_unknown: Set::new(),
         span: None,
     }
 }

@@ -196,6 +196,8 @@ struct ChangeFile {
     effects: Vec<String>,
     loss: Option<String>,
     deferred_rules: usize,
+    #[serde(default, skip_serializing_if = "Set::is_empty")]
+    allow_unknown: Set<Name>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -310,6 +312,7 @@ impl From<&Change> for ChangeFile {
             effects: change.effects.clone(),
             loss: change.loss.clone(),
             deferred_rules: change.deferred_rules,
+            allow_unknown: change.allow_unknown.clone(),
         }
     }
 }
@@ -454,6 +457,7 @@ impl ChangeFile {
             effects: self.effects,
             loss: self.loss,
             deferred_rules: self.deferred_rules,
+            allow_unknown: self.allow_unknown,
             span: None,
         })
     }

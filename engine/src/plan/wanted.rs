@@ -8,7 +8,7 @@ use crate::address::{Address, Name};
 use crate::constraint;
 use crate::diagnostics::Diagnostics;
 use crate::expression::{Expr, ExprError, evaluate};
-use crate::schema::{Attribute, Presence};
+use crate::schema::{Attribute, Identity, Presence};
 use crate::sorted::Set;
 use crate::spec::{Item, ResourceConfig, SpecExpr};
 use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
@@ -280,6 +280,12 @@ fn given(
     let tolerated = resource.lifecycle.allow_unknown.contains(name);
     let mut wrong = false;
     let secret = attribute.sensitive || !datum.sensitive.is_empty();
+    if secret
+        && matches!(&resource.schema.identity, Identity::ClientId { attribute } if attribute == name)
+    {
+        diagnostics.push(diagnostics::id_sensitive(item.value.span, name, address));
+        return Given::Wrong;
+    }
     for violation in
         constraint::violations(name, attribute.unit.as_deref(), &attribute.constraint, &datum.value)
     {

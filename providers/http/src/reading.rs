@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::address::Name;
-use engine::schema::{Identity, Presence, TypeSchema};
+use engine::schema::{Identity, Presence, SeenIn, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use futures_util::future::join_all;
@@ -159,7 +159,9 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// What a lost create is looked for by, where the descriptor says it.
     async fn find_by(&self, find: &ListCall, lookup: &Lookup<'_>) -> Result<Vec<Object>, Failure> {
+        let asked = self.asked_for(find, lookup)?;
         let scope = CallScope {
             desired: lookup.desired,
             nonce: Some(&lookup.nonce.0),
@@ -174,7 +176,7 @@ impl<'a> Subject<'a> {
         for item in items_of(find, &shown)? {
             let object = self.object(&find.call.api, &item, None);
             let object = object.map_err(|reason| unreadable(&find.call, &reason))?;
-            if self.is_wanted(&object, lookup)? {
+            if self.is_wanted(&object, lookup)? && shows(&object, &asked) {
                 found.push(self.derived(object.id, object.attributes));
             }
         }
@@ -214,6 +216,28 @@ impl<'a> Subject<'a> {
         let drawn = || drawn.then(|| lookup.nonce.0.clone());
         let id = wanted.and_then(id_text).or_else(drawn).map(ObjectId);
         id.ok_or_else(|| self.cannot_find("the id that it was to get is not known"))
+    }
+
+    /// What a search asks for, with the values that were to be made, where that alone tells what it
+    /// finds: what bears a name or an id of the create is known by that.
+    fn asked_for(&self, find: &ListCall, lookup: &Lookup<'_>) -> Result<Attributes, Failure> {
+        let mut asked = Attributes::new();
+        if !matches!(self.model.identity, Identity::IdempotencyKey | Identity::Ask) {
+            return Ok(asked);
+        }
+        for name in find.call.names() {
+            let Some(attribute) = self.schema.attributes.get(&name) else { continue };
+            let wanted = lookup.desired.and_then(|desired| desired.get(&name));
+            let Some(wanted) = wanted else {
+                // A filter that is left out would ask for everything.
+                let why = format!("the `{name}` that it was to get is not known any more");
+                return Err(self.cannot_find(&why));
+            };
+            if attribute.seen_in != SeenIn::Never {
+                asked.insert(name, wanted.clone());
+            }
+        }
+        Ok(asked)
     }
 
     fn cannot_find(&self, why: &str) -> Failure {
@@ -322,6 +346,13 @@ impl<'a> Subject<'a> {
         let id = |item| path.and_then(|path| at(item, path)).unwrap_or(item);
         items.iter().map(|item| id(item).clone()).collect()
     }
+}
+
+/// Whether an object shows nothing else than what was asked for. A server may not know a filter.
+fn shows(object: &Object, asked: &Attributes) -> bool {
+    asked
+        .iter()
+        .all(|(name, value)| object.attributes.get(name).is_none_or(|shown| shown.same(value)))
 }
 
 /// An answer that cannot be taken for what it should be.

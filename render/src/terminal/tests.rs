@@ -47,6 +47,7 @@ fn change(at: &str, action: Action, reason: Reason) -> Change {
         effects: Vec::new(),
         loss: None,
         deferred_rules: 0,
+        allow_unknown: engine::sorted::Set::new(),
         span: None,
     }
 }

@@ -423,3 +423,30 @@ async fn an_id_of_the_specs_is_not_looked_for_by_a_one_time_name() {
         engine::value::Attributes::from([("id".into(), engine::value::Value::string("mine"))]);
     assert_eq!(find(Some(&chosen)).await.unwrap().len(), 1);
 }
+
+/// A filter that cannot be filled in is not left out, and a server that does not filter is not believed.
+#[tokio::test]
+async fn what_is_looked_for_shows_what_it_was_to_be() {
+    let text = KEYED
+        .replace("list = ", "find = \"rest: GET /things?name=${name}&region=${region}\"\nlist = ")
+        + "region = { type = \"string\" }\n";
+    let server = Server::start(|_, _| {
+        Answer::json(200, json!([{"id": 1, "name": "n", "region": "us"}, {"id": 2, "name": "n"}]))
+    })
+    .await;
+    let provider = provider(&text, &server.address);
+    let nonce = nonce();
+    let find = async |pairs: &[(&str, &str)]| {
+        let desired = pairs.iter().map(|(name, text)| {
+            (engine::address::Name::from(*name), engine::value::Value::string(*text))
+        });
+        let desired = desired.collect();
+        let lookup = provider_port::Lookup { nonce: &nonce, desired: Some(&desired) };
+        provider.find("thing", &lookup).await
+    };
+    assert_eq!(find(&[("name", "n")]).await.unwrap_err().kind, Kind::InDoubt);
+    assert!(server.requests().is_empty(), "a part of the question is another question");
+    let found = find(&[("name", "n"), ("region", "eu")]).await.unwrap();
+    let ids: Vec<&str> = found.iter().map(|object| &*object.id.0).collect();
+    assert_eq!(ids, ["2"], "what shows another region is another's");
+}
