@@ -119,7 +119,7 @@ impl Act<'_> {
         if let Some(model) = self.phase.call.as_ref().filter(|_| self.call.phase.calls()) {
             object = match self.change(model).await {
                 Ok(object) => object,
-                Err(failure) if failure.done || self.is_gone(&failure) => None,
+                Err(failure) if failure.done => None,
                 Err(failure) => return Err(failure.error),
             };
         }
@@ -143,11 +143,6 @@ impl Act<'_> {
 
     pub(crate) fn creates(&self) -> bool {
         self.call.phase.makes()
-    }
-
-    /// What is to be deleted and is not there needs no deleting.
-    fn is_gone(&self, failure: &Failure) -> bool {
-        self.deletes() && failure.error.kind == Kind::NotFound
     }
 
     pub(crate) fn scope(&self) -> CallScope<'_> {
@@ -283,7 +278,9 @@ impl Act<'_> {
                         return Err(self.still_waiting(awaited, Some(&trouble)));
                     }
                 },
-                Err(failure) if self.is_gone(&failure) => return Ok(None),
+                Err(failure) if self.deletes() && failure.error.kind == Kind::NotFound => {
+                    return Ok(None);
+                }
                 Err(failure) if failure.transient => Some(failure.error),
                 Err(failure) => return Err(self.still_waiting(awaited, Some(&failure.error))),
             };

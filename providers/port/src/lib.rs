@@ -38,7 +38,8 @@ pub trait Provider: Send + Sync {
     /// type's identity says. Several when a server executed one request twice.
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error>;
 
-    /// Performs one phase: at most one mutating call, then at most one wait.
+    /// Performs one phase: at most one mutating call, then at most one wait. A delete of what is not
+    /// there is an error of kind [`Kind::NotFound`].
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error>;
 
     /// Whether a phase of a type may carry a secret attribute. Known without a call, so that a plan says

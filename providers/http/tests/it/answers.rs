@@ -244,12 +244,15 @@ async fn an_answer_about_another_object_is_a_doubt() {
 }
 
 #[tokio::test]
-async fn a_delete_of_what_is_gone_is_done() {
-    for answer in [Answer::empty(204), Answer::json(404, json!({})), Answer::json(200, json!({}))] {
+async fn a_delete_of_what_is_gone_says_so() {
+    for answer in [Answer::empty(204), Answer::json(200, json!({}))] {
         let server = Server::start(move |_, _| answer.clone()).await;
         let reply = Step::delete("thing", "t1").perform(&provider(REST, &server.address)).await;
         assert!(reply.unwrap().object.is_none());
     }
+    let server = Server::start(|_, _| Answer::json(404, json!({}))).await;
+    let reply = Step::delete("thing", "t1").perform(&provider(REST, &server.address)).await;
+    assert_eq!(reply.unwrap_err().kind, Kind::NotFound);
 }
 
 /// A stranger's object that does not fit keeps nobody from looking at the others; what is ours is said.

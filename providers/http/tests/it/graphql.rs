@@ -106,7 +106,7 @@ async fn null_is_a_successful_delete_and_null_with_errors_is_none() {
     assert!(server.requests()[0].query().contains(r#"deleteThing(id: "t1") }"#));
     for (message, kind) in [
         ("Something went wrong", Some(Kind::InDoubt)),
-        ("no such thing", None),
+        ("no such thing", Some(Kind::NotFound)),
         ("already gone", None),
     ] {
         let server = Server::start(move |_, request| {
