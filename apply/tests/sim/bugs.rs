@@ -13,7 +13,7 @@ use engine::address::Name;
 use engine::journal::{Outcome, ProgramKind, Record, Resolution};
 use engine::plan::{Plan, StepId};
 use engine::schema::{Operation, ProviderSchema, Sends, TypeSchema};
-use engine::state::{Nonce, ObjectId, Snapshot};
+use engine::state::{Nonce, ObjectId, Progress, Snapshot};
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
@@ -37,6 +37,7 @@ pub(crate) enum Bug {
     ForgetPending,
     ForgetWatched,
     ForgetDeposed,
+    ForgetWhatIsLeft,
     ResultBeforeIntent,
     SkipAdopted,
     AdoptAnother,
@@ -102,7 +103,9 @@ impl Bug {
             Self::NoSync | Self::NoFolderSync | Self::TornEndsStay | Self::ShortWritesAreWrites => {
                 schedule.store == StoreKind::File
             }
-            Self::CreateActive | Self::NoDrain => schedule.room == Room::Port,
+            Self::CreateActive | Self::NoDrain | Self::ForgetWhatIsLeft => {
+                schedule.room == Room::Port
+            }
             _ => true,
         }
     }
@@ -122,6 +125,7 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::ForgetPending, 3),
     (Bug::ForgetWatched, 21),
     (Bug::ForgetDeposed, 144),
+    (Bug::ForgetWhatIsLeft, 0),
     (Bug::ResultBeforeIntent, 0),
     (Bug::SkipAdopted, 9),
     (Bug::AdoptAnother, 9),
@@ -614,6 +618,17 @@ impl Held for BadHeld {
                 }
             }
             Bug::ForgetWatched => snapshot.watched.clear(),
+            Bug::ForgetWhatIsLeft => {
+                let entries = snapshot.entries.values_mut();
+                for object in entries.filter_map(|entry| entry.current.as_mut()) {
+                    if matches!(
+                        object.progress,
+                        Progress::Updating { .. } | Progress::Created { done: 2.., .. }
+                    ) {
+                        object.progress = Progress::Ready;
+                    }
+                }
+            }
             Bug::ForgetDeposed => {
                 for entry in snapshot.entries.values_mut() {
                     entry.deposed.clear();

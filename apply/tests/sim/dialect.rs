@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use engine::schema::ProviderSchema;
+use engine::schema::{Operation, Phase, ProviderSchema, Sends};
 use provider_http::{Descriptor, Settings};
 
 use crate::sky;
@@ -48,13 +48,14 @@ impl Room {
     }
 
     pub(crate) fn schema(self) -> Arc<ProviderSchema> {
+        static PORT: LazyLock<Arc<ProviderSchema>> = LazyLock::new(|| mounted(&sky::schema()));
         static HTTP: LazyLock<Arc<ProviderSchema>> = LazyLock::new(|| {
             let none = |_: &str| None;
             let provider = provider_serverless::provider(&Settings::new(&none)).ok().unwrap();
             provider_port::Provider::schema(&provider)
         });
         match self {
-            Self::Port => sky::schema(),
+            Self::Port => PORT.clone(),
             Self::Http => HTTP.clone(),
         }
     }
@@ -65,4 +66,19 @@ pub(crate) fn descriptor() -> Arc<Descriptor> {
     static READ: LazyLock<Arc<Descriptor>> =
         LazyLock::new(|| Arc::new(provider_serverless::read().ok().unwrap()));
     READ.clone()
+}
+
+/// The types at the port, of which disks have to be mounted once they are made, and again when they were
+/// changed: by a call that sends nothing and shows nowhere, and then waits.
+fn mounted(plain: &ProviderSchema) -> Arc<ProviderSchema> {
+    let mut schema = plain.clone();
+    let disk = Arc::make_mut(schema.types.get_mut("disk").unwrap());
+    let mount = |operation| Phase {
+        operation,
+        sends: Sends::Nothing,
+        waits_for: Some("it is mounted".to_owned()),
+    };
+    disk.create[0].phases.push(mount(Operation::Activate));
+    disk.update[0].phases.push(mount(Operation::Update));
+    Arc::new(schema)
 }

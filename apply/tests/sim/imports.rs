@@ -66,7 +66,7 @@ impl Offer {
             "image" => attributes.extend([("kind".into(), text)]),
             _ => attributes.extend([("workers".into(), number)]),
         }
-        Live { ty: self.ty.into(), attributes, owner: None }
+        Live { ty: self.ty.into(), attributes, owner: None, mounted: true }
     }
 }
 

@@ -7,6 +7,7 @@ use engine::plan::agree;
 use engine::plan::live::stored_attributes;
 use engine::state::{Nonce, ObjectId, Progress, Snapshot};
 
+use crate::dialect::Room;
 use crate::schedule::{Spec, Wanted};
 use crate::simulation::Simulation;
 use crate::sky::{Live, lock};
@@ -126,6 +127,11 @@ pub(crate) async fn whole(simulation: &Simulation, spec: &Spec) {
             found.push(format!("{address} is not ready: {:?}", current.progress));
         }
         ids.insert(address.to_string(), current.id.clone());
+        let live = ours.get(&current.id);
+        if room == Room::Port && *address.block.ty == *"disk" && sky.is_orderly() {
+            let left = live.filter(|live| !live.mounted);
+            found.extend(left.map(|_| format!("{address} was not mounted")));
+        }
         let Some(live) = ours.get(&current.id) else {
             found.push(format!("{address} is {} in the state, which is not live", current.id));
             continue;

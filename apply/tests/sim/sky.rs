@@ -35,6 +35,8 @@ pub(crate) struct Live {
     pub(crate) attributes: Attributes,
     /// The address and the nonce that it was made for; none for a stranger's.
     pub(crate) owner: Option<(String, Nonce)>,
+    /// Whether it was mounted since it was made or changed, where its type calls for that.
+    pub(crate) mounted: bool,
 }
 
 impl Live {
@@ -290,7 +292,7 @@ impl Sky {
             attributes.insert("workers".into(), Value::Integer(1));
         }
         self.note(format_args!("stranger makes {id} {name}"));
-        let live = Arc::new(Live { ty: ty.into(), attributes, owner: None });
+        let live = Arc::new(Live { ty: ty.into(), attributes, owner: None, mounted: true });
         self.strangers.insert(id.clone(), live.clone());
         self.objects.insert(id, live);
         self.remember(self.now_ms());
@@ -372,7 +374,7 @@ impl Sky {
                 attributes.insert("name".into(), Value::String(nonce.0.clone()));
             }
             let owner = Some((request.address.clone(), nonce));
-            let live = Live { ty: request.ty.clone(), attributes, owner };
+            let live = Live { ty: request.ty.clone(), attributes, owner, mounted: false };
             self.objects.insert(id.clone(), Arc::new(live));
             return Ok(Some(id));
         }
@@ -399,6 +401,8 @@ impl Sky {
         {
             return Err(Error::new(Kind::Rejected, "the size must be greater"));
         }
+        let changes = request.sent.iter().any(|(name, new)| live.attributes.get(name) != Some(new));
+        live.mounted = request.sent.is_empty() || live.mounted && !changes;
         live.attributes.extend(request.sent.clone());
         Ok(Some(id))
     }
