@@ -76,9 +76,13 @@ impl Snapshot {
         match kind {
             // How far its create had come is remembered: a delete begins anew each time.
             ProgramKind::Delete => Ok(self.progress_of_delete(started)),
-            ProgramKind::Create => match self.nonce_of(started) {
-                Some(nonce) => Ok(Progress::Created { program, done, called, nonce }),
-                None => illegal(format_args!("{} was created without a nonce", started.address)),
+            ProgramKind::Create => match (self.nonce_of(started), self.progress_of(started)) {
+                (Some(nonce), _) => Ok(Progress::Created { program, done, called, nonce }),
+                // Another run has finished it since this one was planned.
+                (None, Some(progress)) => Ok(progress.clone()),
+                (None, None) => {
+                    illegal(format_args!("{} was created without a nonce", started.address))
+                }
             },
             // What it is given back counts until it is given back whole.
             ProgramKind::Update => match self.progress_of(started) {

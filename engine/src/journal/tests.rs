@@ -183,3 +183,26 @@ fn a_lost_create_never_made_what_another_address_stands_for() {
         assert!(error.contains("value.b made o1, and value.a stands for that object"), "{error}");
     }
 }
+
+/// A plan that was made before another run came to the end of a create waits for it once more.
+#[test]
+fn a_wait_that_another_run_has_ended_changes_nothing() {
+    let waits = PhaseRef { wait: Wait::After, ..phase(ProgramKind::Create, 0, 2) };
+    let seen = Seen { id: ObjectId("o1".into()), attributes: Stored::default() };
+    let called = Record::Finished { call: CallId(0), outcome: Outcome::Called { object: seen } };
+    let progress = |snapshot: &Snapshot| {
+        let entry = snapshot.entries.values().next().unwrap();
+        entry.current.as_ref().unwrap().progress.clone()
+    };
+    let mut records = vec![started(0, waits, None), called];
+    let half = fold(&records).unwrap();
+    assert!(matches!(progress(&half), Progress::Created { done: 0, called: true, .. }));
+    records.extend([started(1, waits.only_waiting(), Some("o1")), done(1, Some("o1"))]);
+    let half = fold(&records).unwrap();
+    assert!(matches!(progress(&half), Progress::Created { done: 1, called: false, .. }));
+    let last = phase(ProgramKind::Create, 1, 2);
+    records.extend([started(2, last, Some("o1")), done(2, Some("o1"))]);
+    assert!(progress(&fold(&records).unwrap()).is_ready());
+    records.extend([started(3, waits.only_waiting(), Some("o1")), done(3, Some("o1"))]);
+    assert!(progress(&fold(&records).unwrap()).is_ready());
+}
