@@ -124,20 +124,23 @@ async fn a_crash_at_any_write_of_a_change_leaves_nothing_undone() {
     }
 }
 
-/// What was refused has not begun: taken back, nothing is to do.
+/// A server that executes a change twice may refuse the second time: also after a refusal there is a
+/// start, whether the change is wanted still or not.
 #[tokio::test(start_paused = true)]
-async fn a_change_that_was_refused_and_is_taken_back_needs_no_start() {
-    let world = World::new();
-    world.apply(HOST).await.unwrap();
-    world.cloud.strike(0, Fault::Refused);
-    world.apply(&larger(HOST)).await.unwrap();
-    let (plan, ..) = world.plan(HOST).await;
-    assert!(plan.changes.iter().all(|change| change.action == Action::NoOp), "{plan:?}");
-    // One of which half was done is changed back, with a start.
-    world.cloud.strike(1, Fault::Refused);
-    world.apply(&larger(HOST)).await.unwrap();
-    converges(&world, HOST).await;
-    assert_eq!(starts(&world), 2);
+async fn a_change_that_was_refused_or_half_done_and_is_taken_back_is_followed_by_a_start() {
+    for call in [0, 1] {
+        let world = World::new();
+        world.apply(HOST).await.unwrap();
+        world.cloud.strike(call, Fault::Refused);
+        world.apply(&larger(HOST)).await.unwrap();
+        let (plan, ..) = world.plan(HOST).await;
+        assert_eq!(
+            (plan.changes[0].action, &plan.changes[0].reason),
+            (Action::Update, &Reason::HalfChanged)
+        );
+        converges(&world, HOST).await;
+        assert_eq!(starts(&world), 2, "{call}");
+    }
 }
 
 /// What is wanted differently meanwhile goes with what was left.

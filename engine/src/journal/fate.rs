@@ -55,9 +55,8 @@ impl Snapshot {
         match outcome {
             Outcome::NoEffect { .. } => {
                 // A refusal is an answer; a doubt that ended so is an object that is still there.
-                match doubt {
-                    Some(_) => self.may_still_go(&started),
-                    None => self.update_was_refused(&started),
+                if doubt.is_some() {
+                    self.may_still_go(&started);
                 }
                 // A server that executes a create twice may refuse the second time, because of what
                 // the first one made. Such a refusal is about the very object that we lost.

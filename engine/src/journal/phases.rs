@@ -127,7 +127,8 @@ impl Snapshot {
     }
 
     /// An update of more than one call, or with a wait, is remembered from its beginning: where it is
-    /// cut short, what shows of it is not all of it.
+    /// cut short, what shows of it is not all of it. It stays begun where its first call is refused: who
+    /// executes a call twice may refuse the second time because of what the first one did.
     pub(super) fn update_begins(&mut self, started: &Started) {
         let PhaseRef { kind, program, phase, phases, wait } = started.phase;
         if kind != ProgramKind::Update || wait == Wait::Only || (phases == 1 && wait == Wait::None)
@@ -139,15 +140,6 @@ impl Snapshot {
             self.progress_of_mut(started)
         {
             *known = Progress::Updating { program, done: phase, called: false };
-        }
-    }
-
-    /// An update whose first call was refused has not begun.
-    pub(super) fn update_was_refused(&mut self, started: &Started) {
-        let first = started.phase.kind == ProgramKind::Update && started.phase.phase == 0;
-        let known = self.progress_of_mut(started).filter(|_| first && started.phase.calls());
-        if let Some(known @ Progress::Updating { done: 0, called: false, .. }) = known {
-            *known = Progress::Ready;
         }
     }
 
