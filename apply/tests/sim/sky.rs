@@ -224,7 +224,13 @@ impl Sky {
         due.sort_by_key(|(at, _)| *at);
         for (at, request) in due {
             self.count("late effects");
+            let touched = |sky: &Self| request.id.clone().filter(|id| sky.objects.contains_key(id));
+            let was_mounted = touched(self).is_some_and(|id| self.objects[&id].mounted);
             let done = self.effect_at(at, &request);
+            // No run can mount again what it does not see change.
+            if let Some(id) = touched(self).filter(|_| was_mounted) {
+                self.objects.get_mut(&id).map(Arc::make_mut).unwrap().mounted = true;
+            }
             self.note(format_args!("late {} {:?}", request.words, done.is_ok()));
             let made = done.ok().flatten();
             self.disordered.extend(request.id.into_iter().chain(made));
