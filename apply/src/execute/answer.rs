@@ -141,7 +141,8 @@ impl Run<'_> {
             Kind::InDoubt => return self.doubt(id, error),
             Kind::StillWaiting => {
                 flight.unfulfilled = Some(Trouble::from(error));
-                return match &error.object {
+                // What is to be deleted may be gone by now.
+                return match error.object.as_ref().filter(|_| !deletes) {
                     Some(object) => self.looked_up(id, Found::There((**object).clone())),
                     None => self.doubt(id, error),
                 };

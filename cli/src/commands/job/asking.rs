@@ -13,8 +13,10 @@ use crate::sending::{self, GRACE, Sent};
 pub(super) struct Request {
     /// That it is made: `the job was submitted`.
     done: &'static str,
-    /// That it is being made: `the job is being submitted`.
-    doing: [&'static str; 2],
+    /// What it is about: `the job`.
+    what: &'static str,
+    /// What becomes of that while it is made: `being submitted`.
+    doing: &'static str,
     /// What nobody knows while there is no answer.
     unknown: &'static str,
     /// How to find out.
@@ -26,7 +28,8 @@ pub(super) struct Request {
 /// `POST /run` and `POST /runsync`.
 pub(super) const SUBMIT: Request = Request {
     done: "the job was submitted",
-    doing: ["the job", "being submitted"],
+    what: "the job",
+    doing: "being submitted",
     unknown: "there is one",
     look: "look before you submit it again: `plumb job health` shows how many jobs there are, by \
            what they do",
@@ -36,7 +39,8 @@ pub(super) const SUBMIT: Request = Request {
 /// `POST /retry`.
 pub(super) const RETRY: Request = Request {
     done: "the job was put into the queue again",
-    doing: ["the job", "being put into the queue again"],
+    what: "the job",
+    doing: "being put into the queue again",
     unknown: "it waits again",
     look: "`plumb job status` shows it",
     failed: jobs::failed,
@@ -45,7 +49,8 @@ pub(super) const RETRY: Request = Request {
 /// `POST /purge-queue`.
 pub(super) const PURGE: Request = Request {
     done: "the queue was emptied",
-    doing: ["the queue", "being emptied"],
+    what: "the queue",
+    doing: "being emptied",
     unknown: "jobs still wait",
     look: "`plumb job health` shows how many do",
     failed: jobs::endpoint_failed,
@@ -59,7 +64,7 @@ impl Request {
         sending: &Sending,
         (bounds, output): (&Bounds, &Output),
     ) -> Result<T, CommandError> {
-        let [what, doing] = self.doing;
+        let Self { what, doing, .. } = self;
         let waits = || {
             let most = jobs::seconds(GRACE);
             output.talk(&format!("{what} is {doing}: waiting for the answer, {most} at most\n"));
@@ -89,7 +94,7 @@ impl Request {
             Early::Stopped => "stopped",
             Early::TimeUp => "the time was up",
         };
-        let ([what, doing], unknown) = (self.doing, self.unknown);
+        let Self { what, doing, unknown, .. } = self;
         let message = format!("{why} while {what} was {doing}, so nobody knows whether {unknown}");
         CommandError::new(message).status(Status::InDoubt).help(self.look)
     }
