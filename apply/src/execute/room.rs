@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use engine::address::Address;
-use engine::journal::{Record, Resolution, Started};
+use engine::journal::{ProgramKind, Record, Resolution, Started};
 use engine::plan::StepId;
 use engine::schema::Identity;
 use engine::state::ObjectId;
@@ -60,7 +60,8 @@ impl Run<'_> {
     ) -> Result<bool, ApplyError> {
         let is_it = |(step, _): &(StepId, usize)| {
             let step = self.scheduler.step(*step);
-            step.address == *owner && step.object.as_ref() == Some(object)
+            let deletes = step.phase.is_some_and(|phase| phase.kind == ProgramKind::Delete);
+            deletes && step.address == *owner && step.object.as_ref() == Some(object)
         };
         let Some(at) = self.again.iter().position(is_it) else { return Ok(false) };
         let (step, _) = self.again.remove(at);
