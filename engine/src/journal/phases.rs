@@ -135,11 +135,15 @@ impl Snapshot {
         {
             return;
         }
-        // What an earlier update left undone is still to be done.
-        if let Some(known @ (Progress::Ready | Progress::Created { .. })) =
-            self.progress_of_mut(started)
-        {
-            *known = Progress::Updating { program, done: phase, called: false };
+        let begun = Progress::Updating { program, done: phase, called: false };
+        match self.progress_of_mut(started) {
+            Some(known @ (Progress::Ready | Progress::Created { .. })) => *known = begun,
+            // What an earlier update left undone before this phase is still to be done; what it did
+            // from here on, this one may undo.
+            Some(known @ Progress::Updating { .. }) if !known.is_before(program, phase) => {
+                *known = begun;
+            }
+            _ => {}
         }
     }
 

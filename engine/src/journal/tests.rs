@@ -206,3 +206,44 @@ fn a_wait_that_another_run_has_ended_changes_nothing() {
     records.extend([started(3, waits.only_waiting(), Some("o1")), done(3, Some("o1"))]);
     assert!(progress(&fold(&records).unwrap()).is_ready());
 }
+
+/// What its first phase does may undo what a later one did before: all of them are due again.
+#[test]
+fn an_update_that_begins_anew_has_all_of_its_phases_before_it() {
+    let update = |program, phase, wait| PhaseRef {
+        wait,
+        ..PhaseRef::new(ProgramKind::Update, program, phase, 2)
+    };
+    let seen = || Seen { id: ObjectId("o1".into()), attributes: Stored::default() };
+    let called = |call| {
+        let outcome = Outcome::Called { object: seen() };
+        Record::Finished { call: CallId(call), outcome }
+    };
+    let left = |records: &[Record]| {
+        let snapshot = fold(records).unwrap();
+        let entry = snapshot.entries.values().next().unwrap();
+        entry.current.as_ref().unwrap().progress.clone()
+    };
+    let mut records = vec![
+        started(0, phase(ProgramKind::Create, 0, 1), None),
+        done(0, Some("o1")),
+        started(1, update(0, 0, Wait::None), Some("o1")),
+        done(1, Some("o1")),
+        started(2, update(0, 1, Wait::After), Some("o1")),
+        called(2),
+    ];
+    let waits = Progress::Updating { program: 0, done: 1, called: true };
+    assert_eq!(left(&records), waits);
+    // To wait on is not to begin anew.
+    let on = started(3, update(0, 1, Wait::Only), Some("o1"));
+    assert_eq!(left(&[&records[..], &[on]].concat()), waits);
+    for program in [0, 1] {
+        let anew = started(3, update(program, 0, Wait::None), Some("o1"));
+        let begun = Progress::Updating { program, done: 0, called: false };
+        assert_eq!(left(&[&records[..], &[anew]].concat()), begun);
+    }
+    // Nor is a phase that comes after what another run has left.
+    records[4] = started(2, update(0, 0, Wait::After), Some("o1"));
+    records.push(started(3, update(0, 1, Wait::None), Some("o1")));
+    assert_eq!(left(&records), Progress::Updating { program: 0, done: 0, called: true });
+}

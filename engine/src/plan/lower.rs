@@ -255,8 +255,9 @@ impl Lowering {
             found.push(diagnostics::no_program(&change.address, "update"));
             return Vec::new();
         };
-        // Once more from the beginning, an update does what was left of one, too.
-        let rest = draft.rest.filter(|rest| rest.kind == ProgramKind::Create);
+        // Once more from the beginning, an update does what was left of it, too.
+        let begun = (ProgramKind::Update, program);
+        let rest = draft.rest.filter(|rest| (rest.kind, rest.program) != begun);
         let mut nodes = rest.map_or_else(Vec::new, |rest| self.finish(index, draft, rest));
         let phases = draft.schema.update[program].phases.len();
         let all = self.chain((index, draft), ProgramKind::Update, program, 0..phases);
