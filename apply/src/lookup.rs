@@ -3,10 +3,12 @@
 //! Presence is proof at once, of what bears a name that was drawn for it alone. An absence is believed
 //! after it has lasted for the provider's settle time, because a list may be behind; and so is the
 //! presence of what bears a name that another object may have borne a moment ago, and what an object
-//! shows that a killed run was changing a moment ago.
+//! shows that a killed run was changing a moment ago. Where a name is all that tells, a run that lost its
+//! place may send its create a little later: that is waited for, too, as nothing finds a late one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::address::Name;
 use engine::digest::{Fingerprint, SealKey};
@@ -17,9 +19,13 @@ use engine::state::{ObjectId, Snapshot};
 use engine::stored::{Sealer, Stored, seal_attributes};
 use engine::types::Type;
 use engine::value::{Attributes, Value};
-use provider_port::{Error, Kind, Lookup, Object, Provider};
+use provider_port::{Error, Kind, Lookup, Object, Provider, SENT_AFTER_LEAVE};
 
+use crate::execute::SEND_WITHIN;
 use crate::observe::sensitive;
+
+/// How long after a run had its place for the last time a request of it may leave.
+const LEAVES_WITHIN: Duration = SEND_WITHIN.saturating_add(SENT_AFTER_LEAVE);
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +49,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) desired: Option<&'a Attributes>,
     /// The objects that it cannot have made: see [`taken`].
     pub(crate) taken: &'a BTreeSet<ObjectId>,
-    /// Whether what it does to an object that is there may show only later.
+    /// Whether what it does may show only later, as whoever sent it may have done so a moment ago.
     pub(crate) unsettled: bool,
     /// Under which key names that are secrets are known by their fingerprints.
     pub(crate) key: &'a SealKey,
@@ -77,15 +83,23 @@ pub(crate) fn account_of(provider: &dyn Provider, snapshot: &Snapshot) -> Option
 pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     let first = once(provider, wanted).await;
     let is_known = match &first {
-        Found::There(_) => !wanted.unsettled && !may_be_another(wanted),
+        Found::There(_) => !is_late(wanted) && !may_be_another(wanted),
         Found::Absent => false,
         Found::Unknown(_) => true,
     };
     if is_known {
         return first;
     }
-    tokio::time::sleep(provider.settle()).await;
+    // One that was driven out may have sent it after its place was taken.
+    let leaves_in =
+        if wanted.unsettled && may_be_another(wanted) { LEAVES_WITHIN } else { Duration::ZERO };
+    tokio::time::sleep(provider.settle() + leaves_in).await;
     once(provider, wanted).await
+}
+
+/// Whether an object that is there may be changed only later.
+fn is_late(wanted: &Wanted<'_>) -> bool {
+    wanted.unsettled && !wanted.started.makes_its_object()
 }
 
 /// Whether what a list shows may be what bore the name before, and is gone since.

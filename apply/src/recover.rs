@@ -167,11 +167,11 @@ fn whose(snapshot: &Snapshot, wanted: &Wanted<'_>, found: Found) -> Found {
     }
 }
 
-/// Whether what a call does to an object that is there may show only later, because the run that sent
-/// it died a moment ago: what is decided by what the object shows now would be undone by it.
+/// Whether what a call does may show only later, because the run that sent it died a moment ago, or
+/// lives on and lost its place: what is decided by what shows now would be undone by it.
 fn may_still_land(started: &Started, host: &dyn Host) -> bool {
     let age = Duration::from_millis(host.now_ms().saturating_sub(started.at_ms));
-    started.object.is_some() && age < CALL_LASTS_MAX
+    age < CALL_LASTS_MAX
 }
 
 /// Whether a call went to another account than the one that is looked at. An older journal does not

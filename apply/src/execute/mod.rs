@@ -43,7 +43,7 @@ const TRIES_MAX: usize = 3;
 
 /// A call begins within this time after its record, or not at all: a process that stood still in
 /// between may have lost its place to another run, which believes that nothing more comes.
-const SEND_WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const SEND_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often a record that shows that the run has its place is written before the store is given up
 /// as too slow to call anything by.
