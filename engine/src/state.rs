@@ -296,11 +296,6 @@ impl Progress {
     pub fn is_ready(&self) -> bool {
         *self == Self::Ready
     }
-
-    /// Says whether an update of this program has not come as far as this phase.
-    pub(crate) fn is_before(&self, program: usize, phase: usize) -> bool {
-        matches!(*self, Self::Updating { program: of, done, .. } if of == program && done < phase)
-    }
 }
 
 /// A nonce under which more may surface: its create was given up, or made its object and may have

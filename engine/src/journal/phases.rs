@@ -135,15 +135,12 @@ impl Snapshot {
         {
             return;
         }
+        // What an earlier update did from here on, this one may undo; what comes before was done, or shows.
         let begun = Progress::Updating { program, done: phase, called: false };
-        match self.progress_of_mut(started) {
-            Some(known @ (Progress::Ready | Progress::Created { .. })) => *known = begun,
-            // What an earlier update left undone before this phase is still to be done; what it did
-            // from here on, this one may undo.
-            Some(known @ Progress::Updating { .. }) if !known.is_before(program, phase) => {
-                *known = begun;
-            }
-            _ => {}
+        if let Some(known) = self.progress_of_mut(started)
+            && !matches!(known, Progress::Deleting { .. })
+        {
+            *known = begun;
         }
     }
 

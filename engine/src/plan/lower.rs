@@ -241,11 +241,12 @@ impl Lowering {
         nodes
     }
 
-    /// What an earlier run left undone is done first; what that does not carry is updated then.
+    /// What an earlier run left undone of a create is done first; what that does not carry is updated
+    /// then. An update that has anything left to send begins anew: what came before may not hold any more.
     fn update(&mut self, index: usize, draft: &Draft, found: &mut Diagnostics) -> Vec<NodeId> {
         let mut changed = draft.changed.clone();
         if let Some((rest, phases)) = draft.rest() {
-            changed.retain(|name| !rest.carries(phases, name));
+            changed.retain(|name| rest.kind == ProgramKind::Update || !rest.carries(phases, name));
             if changed.is_empty() {
                 return self.finish(index, draft, rest);
             }
