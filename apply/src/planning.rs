@@ -71,7 +71,7 @@ pub async fn make_anyway(
 ) -> Result<(Plan, Diagnostics, Option<ApplyError>), ApplyError> {
     let (mut observations, mut question) = (Observations::default(), None);
     if request.refresh {
-        let selection = Selection::new(request.graph, snapshot, request.options);
+        let selection = Selection::new(request.config, request.graph, snapshot, request.options);
         let is_chosen = |address: &Address| selection.includes(address);
         let (wanted, secrets) = (wanted(request), request.secrets());
         (observations, question) =

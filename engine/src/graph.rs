@@ -259,7 +259,7 @@ impl Ready {
 }
 
 /// Every expression of a resource that may refer to others.
-fn expressions(resource: &ResourceConfig) -> impl Iterator<Item = &SpecExpr> {
+pub(crate) fn expressions(resource: &ResourceConfig) -> impl Iterator<Item = &SpecExpr> {
     let lifecycle = &resource.lifecycle;
     let flags = [
         &lifecycle.enabled,

@@ -1,5 +1,6 @@
 //! Whole lives of specs: plan texts and what the cloud was asked to do.
 
+use engine::plan::Action;
 use engine::plan::input::{Mode, Options, Target};
 use engine::value::Value;
 
@@ -343,6 +344,69 @@ async fn targets_take_their_dependencies_along() {
         text,
         "create image.base []\ns0 = create image.base\ns1 = activate image.base after s0\n"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn targets_take_along_the_instances_that_they_refer_to_and_nothing_that_goes() {
+    let spec = |sizes: &str| {
+        format!(
+            r#"
+[local]
+sizes = {sizes}
+first = '${{disk.d["a"].id}}'
+
+[resource.disk.d]
+for_each = "${{local.sizes}}"
+name = "${{each.key}}"
+size = "${{each.value}}"
+zone = "eu"
+
+[resource.unit.one]
+name = "one"
+disk_id = "${{local.first}}"
+
+[resource.unit.each]
+for_each = "${{local.sizes}}"
+name = "${{each.key}}"
+disk_id = "${{disk.d[each.key].id}}"
+
+[resource.unit.any]
+name = "any"
+secret = '${{join(",", [for d in disk.d : d.name])}}'
+"#
+        )
+    };
+    let world = World::new();
+    world.apply(&spec("{ a = 1, b = 1, c = 1 }")).await.unwrap();
+    let later = spec("{ a = 2, c = 3, d = 4 }");
+    let changes = async |target: Target| {
+        let options = Options { targets: vec![target], ..Options::default() };
+        let (plan, ..) = world.plan_with(&later, &options).await;
+        let changes = plan.changes.iter().filter(|it| it.action != Action::NoOp);
+        changes
+            .map(|it| format!("{:?} {}", it.action, it.address).to_lowercase())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let instance = |text: &str| Target::Instance(text.parse().unwrap());
+    let block = |text: &str| Target::Block(text.parse().unwrap());
+    for (target, expected) in [
+        (instance("unit.one"), "update disk.d[\"a\"]"),
+        (instance("unit.each[c]"), "update disk.d[\"c\"]"),
+        (instance("unit.each[d]"), "create disk.d[\"d\"], create unit.each[\"d\"]"),
+        (
+            instance("unit.any"),
+            "update disk.d[\"a\"], update disk.d[\"c\"], create disk.d[\"d\"], update unit.any",
+        ),
+        (instance("disk.d[b]"), ""),
+        (
+            block("unit.each"),
+            "update disk.d[\"a\"], update disk.d[\"c\"], create disk.d[\"d\"], \
+             delete unit.each[\"b\"], create unit.each[\"d\"]",
+        ),
+    ] {
+        assert_eq!(changes(target.clone()).await, expected, "{target:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -176,8 +176,8 @@ fn refuse_exposed(plan: &Plan) -> Result<(), CommandError> {
         "the plan is not saved: the file would hold a secret in clear, {first}{more}"
     ))
     .help(format!(
-        "give the secret as a variable with `sensitive = true`, or set {}, with which plan files \
-         are encrypted",
+        "give the secret as a variable with `sensitive = true`, have an output show the secret alone \
+         and not beside other values, or set {}, with which plan files are encrypted",
         state::cipher::VARIABLE
     )))
 }

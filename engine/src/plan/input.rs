@@ -60,7 +60,7 @@ pub enum Mode {
 }
 
 /// What a `--target` or `--exclude` names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// A block: all its instances.
     Block(Block),
@@ -69,6 +69,14 @@ pub enum Target {
 }
 
 impl Target {
+    /// The block that is meant, or whose instance is.
+    pub fn block(&self) -> &Block {
+        match self {
+            Self::Block(block) => block,
+            Self::Instance(address) => &address.block,
+        }
+    }
+
     /// Says whether the address is meant.
     pub fn names(&self, address: &Address) -> bool {
         match self {

@@ -152,6 +152,15 @@ pub(super) struct Live<'a> {
 }
 
 impl<'a> Planner<'a> {
+    /// Says whether the plan is about what an address stands for, once the walk is done.
+    pub(super) fn is_chosen(&self, address: &Address) -> bool {
+        if self.handled.contains(address) {
+            self.selection.includes(address)
+        } else {
+            self.selection.lets_go(address)
+        }
+    }
+
     fn new(input: &'a PlanInput<'a>, waiting: BTreeMap<Address, Use>) -> Self {
         Self {
             input,

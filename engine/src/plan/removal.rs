@@ -154,7 +154,7 @@ fn held(planner: &Planner<'_>, address: &Address, object: &Object) -> Option<Hol
     if planner.held.contains(address) {
         return Some(Hold::InDoubt);
     }
-    if planner.input.options.mode == Mode::RefreshOnly || !planner.selection.includes(address) {
+    if planner.input.options.mode == Mode::RefreshOnly || !planner.is_chosen(address) {
         return Some(Hold::LeftOut);
     }
     planner.uses.of(address, &object.id).map(Hold::still_used)

@@ -1,4 +1,7 @@
-//! Which instances a plan is about: `--target` and `--exclude`.
+//! Which instances a plan is about: `--target` and `--exclude`. What a target refers to is in
+//! `needs`.
+
+mod needs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +12,7 @@ use crate::address::{Address, Block};
 use crate::diagnostics::{Diagnostic, Diagnostics, nearest};
 use crate::graph::Graph;
 use crate::journal::Record;
+use crate::spec::Config;
 use crate::state::Snapshot;
 
 /// The chosen instances.
@@ -23,30 +27,35 @@ pub struct Selection {
 #[derive(Debug, Default)]
 struct Chosen {
     named: Vec<Target>,
-    /// Whole blocks, by the references of the spec.
-    blocks: BTreeSet<Block>,
+    /// What goes with that, by the references of the spec.
+    along: BTreeSet<Target>,
     /// Single instances, by what the state knows.
     instances: BTreeSet<Address>,
 }
 
 impl Chosen {
     fn has(&self, address: &Address) -> bool {
-        self.named.iter().any(|target| target.names(address))
-            || self.blocks.contains(&address.block)
-            || self.instances.contains(address)
+        self.names(address)
+            || self.along.contains(&Target::Block(address.block.clone()))
+            || self.along.contains(&Target::Instance(address.clone()))
+    }
+
+    /// The same without what only goes along by the references of the spec.
+    fn names(&self, address: &Address) -> bool {
+        self.named.iter().any(|target| target.names(address)) || self.instances.contains(address)
     }
 }
 
 impl Selection {
     /// Works out what was asked for.
-    pub fn new(graph: &Graph, snapshot: &Snapshot, options: &Options) -> Self {
-        let (up, down): (Next<'_>, Next<'_>) =
-            (&|block| graph.dependencies(block).into_iter().cloned().collect(), &|block| {
-                graph.dependents(block).into_iter().cloned().collect()
-            });
+    pub fn new(config: &Config, graph: &Graph, snapshot: &Snapshot, options: &Options) -> Self {
+        let up: Next<'_> = &|target| needs::of(config, target);
+        let down: Next<'_> = &|target| {
+            graph.dependents(target.block()).into_iter().cloned().map(Target::Block).collect()
+        };
         let chosen = |named: &[Target], next: Next<'_>| match options.mode {
             Mode::Destroy => with_dependents(named, snapshot),
-            Mode::Apply | Mode::RefreshOnly => with_blocks(named, next),
+            Mode::Apply | Mode::RefreshOnly => with_references(named, next),
         };
         let targets = (!options.targets.is_empty()).then(|| chosen(&options.targets, up));
         Self { targets, excludes: chosen(&options.excludes, down) }
@@ -56,6 +65,13 @@ impl Selection {
     pub fn includes(&self, address: &Address) -> bool {
         !self.excludes.has(address)
             && self.targets.as_ref().is_none_or(|targets| targets.has(address))
+    }
+
+    /// The same for what the spec does not want: nothing is made from what goes, so a target takes none
+    /// of it along.
+    pub(super) fn lets_go(&self, address: &Address) -> bool {
+        !self.excludes.has(address)
+            && self.targets.as_ref().is_none_or(|targets| targets.names(address))
     }
 }
 
@@ -72,21 +88,21 @@ pub(super) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) -> Selectio
             found.push(nothing_named(input, &target, "--replace"));
         }
     }
-    Selection::new(input.graph, input.snapshot, options)
+    Selection::new(input.config, input.graph, input.snapshot, options)
 }
 
-type Next<'a> = &'a dyn Fn(&Block) -> Vec<Block>;
+type Next<'a> = &'a dyn Fn(&Target) -> Vec<Target>;
 
 /// What is made needs what it refers to, and cannot be made without it.
-fn with_blocks(named: &[Target], next: Next<'_>) -> Chosen {
-    let mut blocks = BTreeSet::new();
-    let mut open: Vec<Block> = named.iter().flat_map(|target| next(block(target))).collect();
-    while let Some(block) = open.pop() {
-        if blocks.insert(block.clone()) {
-            open.extend(next(&block));
+fn with_references(named: &[Target], next: Next<'_>) -> Chosen {
+    let mut along = BTreeSet::new();
+    let mut open: Vec<Target> = named.iter().flat_map(next).collect();
+    while let Some(target) = open.pop() {
+        if along.insert(target.clone()) {
+            open.extend(next(&target));
         }
     }
-    Chosen { named: named.to_vec(), blocks, instances: BTreeSet::new() }
+    Chosen { named: named.to_vec(), along, instances: BTreeSet::new() }
 }
 
 /// What goes takes along whatever was made from it. Only the state knows that: the spec may refer
@@ -155,13 +171,6 @@ fn instance(target: &Target) -> Option<&Address> {
     }
 }
 
-fn block(target: &Target) -> &Block {
-    match target {
-        Target::Block(block) => block,
-        Target::Instance(address) => &address.block,
-    }
-}
-
 /// An option names nothing; a block of the spec or the state may be meant.
 fn nothing_named(input: &PlanInput<'_>, target: &Target, option: &str) -> Diagnostic {
     let blocks: BTreeSet<String> = input
@@ -171,7 +180,7 @@ fn nothing_named(input: &PlanInput<'_>, target: &Target, option: &str) -> Diagno
         .chain(input.snapshot.entries.keys().map(|address| &address.block))
         .map(Block::to_string)
         .collect();
-    let meant = nearest(&block(target).to_string(), blocks.iter().map(String::as_str));
+    let meant = nearest(&target.block().to_string(), blocks.iter().map(String::as_str));
     let named = match target {
         Target::Block(block) => block.to_string(),
         Target::Instance(address) => address.to_string(),
@@ -181,6 +190,6 @@ fn nothing_named(input: &PlanInput<'_>, target: &Target, option: &str) -> Diagno
 
 /// Whether the spec or the state has it. Keys of the spec are not known yet, so a block is enough.
 fn exists(input: &PlanInput<'_>, target: &Target) -> bool {
-    input.config.resources.contains_key(block(target))
+    input.config.resources.contains_key(target.block())
         || input.snapshot.entries.keys().any(|address| target.names(address))
 }

@@ -98,7 +98,7 @@ impl<'p, 'a> Search<'p, 'a> {
             return;
         }
         for address in self.planner.input.snapshot.entries.keys() {
-            if !self.planner.selection.includes(address) {
+            if !self.planner.is_chosen(address) {
                 self.stays(address, Staying::LeftOut);
             }
         }
