@@ -295,6 +295,7 @@ mod tests {
             sensitive: places,
             delete_sent_ms: None,
             made_with: std::collections::BTreeMap::new(),
+            made_of: std::collections::BTreeMap::new(),
         }
     }
 

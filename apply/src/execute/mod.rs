@@ -9,6 +9,7 @@ mod answer;
 mod begin;
 mod close;
 mod leave;
+mod made_of;
 mod parting;
 mod reveal;
 mod room;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use engine::address::Name;
 use engine::digest::SealKey;
-use engine::journal::{ProgramKind, Started};
+use engine::journal::{PhaseRef, ProgramKind, Started};
 use engine::plan::agree;
 use engine::schema::{SeenIn, Sends, TypeSchema};
 use engine::sorted::Set;
@@ -35,7 +35,7 @@ pub(super) fn shown(
     if started.phase.kind == ProgramKind::Delete || !started.phase.calls() {
         return Shown::Nothing;
     }
-    if acts_only(schema, started) && (started.phase.phases > 1 || changed.is_empty()) {
+    if acts_only(schema, started.phase) && (started.phase.phases > 1 || changed.is_empty()) {
         return Shown::Unknown;
     }
     // Both sides are in clear here, so no fingerprint is made of either: any key does.
@@ -44,7 +44,8 @@ pub(super) fn shown(
         let live = object.attributes.get(name).unwrap_or(&Value::Null);
         agree(wanted, live, &key)
     };
-    let sent = started.managed.iter().filter(|name| sends(schema, started, changed, name));
+    let phase = started.phase;
+    let sent = started.managed.iter().filter(|name| sends(schema, phase, changed, name));
     let mut visible = sent.filter(|name| !is_hidden(schema, name));
     if !visible.all(|name| desired.get(name).is_none_or(|wanted| shows(name, wanted))) {
         return Shown::Nothing;
@@ -68,7 +69,7 @@ pub(super) fn unshown(
     };
     let carried = desired
         .iter()
-        .filter(|(name, _)| is_hidden(schema, name) && sends(schema, started, changed, name));
+        .filter(|(name, _)| is_hidden(schema, name) && sends(schema, started.phase, changed, name));
     carried.filter(|(name, wanted)| differs(name, wanted)).map(|(name, _)| name.clone()).collect()
 }
 
@@ -78,16 +79,21 @@ pub(super) fn is_hidden(schema: &TypeSchema, name: &Name) -> bool {
 }
 
 /// Whether a call does something without sending attributes.
-fn acts_only(schema: &TypeSchema, started: &Started) -> bool {
-    schema.phase(started.phase).is_some_and(|phase| !phase.sends.is_anything())
+fn acts_only(schema: &TypeSchema, phase: PhaseRef) -> bool {
+    schema.phase(phase).is_some_and(|phase| !phase.sends.is_anything())
 }
 
 /// Whether the phase of a call is about an attribute.
-fn sends(schema: &TypeSchema, started: &Started, changed: &BTreeSet<Name>, name: &Name) -> bool {
-    match schema.phase(started.phase).map(|phase| &phase.sends) {
+pub(super) fn sends(
+    schema: &TypeSchema,
+    phase: PhaseRef,
+    changed: &BTreeSet<Name>,
+    name: &Name,
+) -> bool {
+    match schema.phase(phase).map(|phase| &phase.sends) {
         Some(Sends::Changed) => changed.contains(name),
         // Whatever it does, it is all that is done about what changes.
-        Some(_) if acts_only(schema, started) => changed.contains(name),
+        Some(_) if acts_only(schema, phase) => changed.contains(name),
         Some(sends) => sends.carries(name),
         None => false,
     }

@@ -208,3 +208,53 @@ async fn what_a_drain_left_out_is_sent_again() {
     assert!(text.contains("update vault.v [hidden"), "{text}");
     converges(&world, VAULT).await;
 }
+
+/// The changes of a plan, a line for each.
+async fn planned(world: &World, spec: &str) -> Vec<String> {
+    let (plan, ..) = world.plan(spec).await;
+    let changes = plan.changes.iter().filter(|it| it.action != engine::plan::Action::NoOp);
+    let changes = changes.map(|it| {
+        let causes: Vec<&str> = it.causes.iter().map(|cause| &*cause.attribute).collect();
+        format!("{:?} {} {}", it.action, it.address, causes.join(" ")).trim_end().to_lowercase()
+    });
+    changes.collect()
+}
+
+/// A text that holds a token of the API's is known to the run that made it alone.
+#[tokio::test(start_paused = true)]
+async fn what_is_made_of_a_token_is_as_it_was_while_what_it_is_made_of_is() {
+    let mut world = World::new();
+    world.variables.insert("pw".to_owned(), "hunter2".to_owned());
+    let provider = Vaults::beside(&mut world, Shows::Create);
+    let spec = "[variable.pw]\ntype = \"string\"\nsensitive = true\n\
+        [local]\nurl = \"//${vault.v.name}:${vault.v.token}@${vault.v.host}/${var.pw}\"\n\
+        [resource.vault.v]\nname = \"v\"\n\
+        [resource.unit.u]\nname = \"u\"\nsecret = \"${upper(local.url)}\"\nworkers = 1\n\
+        [resource.vault.w]\nname = \"w\"\nhidden = \"x${vault.v.token}\"\n";
+    assert_eq!(apply(&world, &provider, spec).await, [""; 0]);
+    let made = Value::string("//V:TOKEN OF VAULT-1@HOST OF VAULT-1/HUNTER2");
+    assert_eq!(attribute(&world, "unit", "secret"), Some(made.clone()));
+    assert_eq!(planned(&world, spec).await, [""; 0]);
+    let state = serde_json::to_string(&world.state().await).unwrap();
+    assert!(!state.to_lowercase().contains("token of"), "{state}");
+
+    // What it is made of is another, or the expression is.
+    for (from, to) in [("/${var.pw}", "/"), ("upper", "lower"), ("//", "/")] {
+        let other = spec.replace(from, to);
+        assert_eq!(planned(&world, &other).await, ["update unit.u secret"], "{to}");
+    }
+    world.variables.insert("pw".to_owned(), "hunter3".to_owned());
+    assert_eq!(planned(&world, spec).await, ["update unit.u secret"]);
+    world.variables.insert("pw".to_owned(), "hunter2".to_owned());
+
+    // Somebody gave it another value.
+    let change = |to: Value| {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        let (_, unit) = shared.objects.iter_mut().find(|((ty, _), _)| &**ty == "unit").unwrap();
+        unit.insert("secret".into(), to);
+    };
+    change(Value::string("other"));
+    assert_eq!(planned(&world, spec).await, ["update unit.u secret"]);
+    change(made);
+    assert_eq!(planned(&world, spec).await, [""; 0]);
+}

@@ -36,6 +36,28 @@ pub fn roots<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Root, Range)) {
     });
 }
 
+/// Calls `visit` for each whole reference to a variable or a resource: the longest chain of attributes
+/// and indexes that begins there.
+pub fn references<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
+    let mut stack = vec![expr];
+    while let Some(expr) = stack.pop() {
+        if is_reference(expr) {
+            visit(expr);
+            continue;
+        }
+        let first = stack.len();
+        push_parts(expr, &mut stack);
+        stack[first..].reverse();
+    }
+}
+
+fn is_reference(mut expr: &Expr) -> bool {
+    while let Kind::Attribute(base, _) | Kind::Index(base, _) = &expr.kind {
+        expr = base;
+    }
+    matches!(&expr.kind, Kind::Root(Root::Var(_) | Root::Resource(_)))
+}
+
 /// Changes the place of the expression and each of its parts.
 pub fn move_ranges(expr: &mut Expr, place: &dyn Fn(Range) -> Range) {
     expr.range = place(expr.range);
@@ -137,6 +159,15 @@ mod tests {
         let mut names = Vec::new();
         roots(&expr, &mut |root, _| names.push(format!("{root:?}")));
         assert_eq!(names, [r#"Var("a")"#, r#"Var("b")"#, r#"Var("c")"#]);
+    }
+
+    #[test]
+    fn a_reference_is_the_whole_chain() {
+        let text = r#""${var.a}-${key.k["x"].id}" + upper(for_each(local.l, key.k))"#;
+        let expr = crate::expression::parse::residual(text).unwrap();
+        let mut found = Vec::new();
+        references(&expr, &mut |part| found.push(part.to_string()));
+        assert_eq!(found, ["var.a", r#"key.k["x"].id"#, "key.k"]);
     }
 
     #[test]

@@ -269,6 +269,10 @@ pub struct Started {
     /// known, nobody knows them. None in older journals.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub unshown: Set<Name>,
+    /// What the secret attributes that it sends are made of, where nobody can make them again: see
+    /// [`crate::plan::Recipe`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub made_of: BTreeMap<Name, Fingerprint>,
     /// What the object depends on.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub dependencies: Set<Address>,

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::phases::DELETE_LATE_MS;
 use super::*;
 use crate::digest::SealKey;
@@ -32,6 +34,7 @@ fn started(call: u64, phase: PhaseRef, object: Option<&str>) -> Record {
         managed: Set::new(),
         sensitive: Paths::none(),
         unshown: Set::new(),
+        made_of: BTreeMap::new(),
         dependencies: Set::new(),
         account: None,
         at_ms: 0,

@@ -135,7 +135,8 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
         let reason = if case.vanished { Reason::Vanished } else { Reason::NotInState };
         return plain(Action::Create, reason);
     };
-    let changed = compare::differing(goal.keys(), goal, &live.attributes, case.key);
+    let mut changed = compare::differing(goal.keys(), goal, &live.attributes, case.key);
+    changed.retain(|name| !is_made_already(case, live, name));
     let replacing: BTreeSet<Name> = changed
         .iter()
         .filter(|name| case.resource.schema.attributes[*name].on_change == OnChange::Replace)
@@ -160,6 +161,15 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
     };
     let rest = rest.filter(|_| action == Action::Update);
     Verdict { action, reason, changed, replacing, rest }
+}
+
+/// Whether an attribute that nobody can compute now would be made of what the live one was made of.
+fn is_made_already(case: &Case<'_>, live: &Live<'_>, name: &Name) -> bool {
+    let recipe = case.wanted.recipes.get(name).zip(live.object.made_of.get(name));
+    let value = live.attributes.get(name);
+    recipe
+        .zip(value)
+        .is_some_and(|((recipe, made_of), value)| recipe.fingerprint(value, case.key) == *made_of)
 }
 
 /// Whether the old object of a replace is let go and left alone. Nobody wants to keep a half-made

@@ -123,6 +123,7 @@ impl Imported {
             sensitive: wanted.sensitive.clone(),
             delete_sent_ms: None,
             made_with: std::collections::BTreeMap::new(),
+            made_of: std::collections::BTreeMap::new(),
         };
         Self { object, attributes: Arc::new(attributes) }
     }

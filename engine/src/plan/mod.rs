@@ -25,6 +25,7 @@ mod news;
 mod outputs;
 mod planner;
 mod programs;
+mod recipe;
 mod removal;
 pub mod rules;
 pub mod saved;
@@ -42,6 +43,7 @@ pub use compare::{agree, fitness_digest, is_stable};
 pub use exposed::exposed;
 pub use names::{Taken, claimed, taken};
 pub use planner::{plan, plan_with};
+pub use recipe::Recipe;
 pub use selection::Selection;
 
 use crate::address::{Address, Name};

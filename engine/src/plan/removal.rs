@@ -185,6 +185,7 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
             sensitive: Paths::none(),
             delete_sent_ms: None,
             made_with: BTreeMap::new(),
+            made_of: BTreeMap::new(),
         };
         planner.seen.push(Record::Adopted {
             address: watched.address.clone(),

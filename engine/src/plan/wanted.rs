@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::scope::{Each, SpecScope};
-use super::{budget, diagnostics, triggers};
+use super::{Recipe, budget, diagnostics, triggers};
 use crate::address::{Address, Name};
 use crate::constraint;
 use crate::diagnostics::Diagnostics;
@@ -22,6 +22,8 @@ pub(super) struct Wanted {
     pub(super) sensitive: Paths,
     /// How apply computes the sensitive ones again.
     pub(super) secrets: BTreeMap<Name, Expr>,
+    /// What those of them are made of that cannot be computed now.
+    pub(super) recipes: BTreeMap<Name, Recipe>,
     /// The resources that they were computed from, and those of `depends_on`.
     pub(super) dependencies: Set<Address>,
     /// The resources that attributes were computed from whose changes are ignored: an object that
@@ -244,6 +246,11 @@ impl Wanted {
             && self.sensitive.touches(&path)
         {
             let expr = evaluate::residual(&item.value.expr, scope)?;
+            if !self.attributes[name].is_known()
+                && let Some(recipe) = Recipe::new(&expr, scope)
+            {
+                self.recipes.insert(name.clone(), recipe);
+            }
             self.secrets.insert(name.clone(), expr);
         }
         Ok(())
