@@ -2,16 +2,21 @@
 //!
 //! Not an abstraction over file systems: names and handles are the operating system's own, and
 //! locks, which no test needs to fail, are taken on the handles directly.
+//!
+//! No file is opened through a link of its name: a folder may come along with a repository, and a link
+//! in it would choose which file of this machine is read, written or locked instead.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use rustix::fs::OFlags;
+
 /// What a file store does with files.
 pub trait Disk: Send + Sync {
-    /// Reads a whole file; none if there is none. What is no regular file, or has more than `most`
-    /// bytes, is an error of the kind `FileTooLarge`.
+    /// Reads a whole file; none if there is none. What is no regular file, such as a link, or has more
+    /// than `most` bytes, is an error of the kind `FileTooLarge`.
     fn read(&self, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>>;
 
     /// Makes a folder that only this user can enter. An existing one is left as it is.
@@ -39,24 +44,40 @@ pub trait Disk: Send + Sync {
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
 
+/// What stands under a name that only Plumb gives; none if nothing does. What is no regular file is an
+/// error of the kind `FileTooLarge`: to open a pipe is to wait for its other end, and a link is
+/// somebody else's, wherever it leads.
+pub fn look(path: &Path) -> io::Result<Option<Metadata>> {
+    let is_none = |why| Err(io::Error::new(ErrorKind::FileTooLarge, why));
+    match path.symlink_metadata() {
+        Ok(found) if found.is_file() => Ok(Some(found)),
+        Ok(found) if found.is_symlink() => is_none("it is a link, and no regular file"),
+        Ok(_) => is_none("it is no regular file"),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Options that open what stands under a name itself, and not what a link of that name leads to.
+pub fn itself() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
+}
+
 /// The real thing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 
 impl Disk for RealDisk {
     fn read(&self, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-        // Looked at before it is opened, because to open a pipe is to wait for its other end.
-        let size = match path.metadata() {
-            Ok(metadata) if metadata.is_file() => metadata.len(),
-            Ok(_) => return Err(io::Error::new(ErrorKind::FileTooLarge, "it is no regular file")),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(found) = look(path)? else { return Ok(None) };
+        let size = found.len();
         if size > most {
             let why = format!("it has {size} bytes, and more than {most} are never written");
             return Err(io::Error::new(ErrorKind::FileTooLarge, why));
         }
-        let file = match File::open(path) {
+        let file = match itself().read(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -82,7 +103,7 @@ impl Disk for RealDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<File> {
-        OpenOptions::new().read(true).append(true).open(path)
+        itself().read(true).append(true).open(path)
     }
 
     fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {

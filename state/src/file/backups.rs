@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use super::{Files, LARGEST, file_failed, identity_at};
 use engine::state::Snapshot;
 
-use crate::StoreError;
 use crate::cipher::{self, STATE};
-use crate::format;
+use crate::{NUMBER_MAX, StoreError, disk, format};
 
 /// How many old snapshots are kept.
 const BACKUPS: usize = 20;
@@ -44,7 +43,9 @@ fn is_same(files: &Files, one: &Path, other: &Path) -> std::io::Result<bool> {
     if identity_at(one).is_some_and(|identity| identity_at(other) == Some(identity)) {
         return Ok(true);
     }
-    Ok(files.disk.read(one, LARGEST)? == files.disk.read(other, LARGEST)?)
+    // What stands there and is no file is no backup, and makes way.
+    let is_file = disk::look(other).is_ok();
+    Ok(is_file && files.disk.read(one, LARGEST)? == files.disk.read(other, LARGEST)?)
 }
 
 /// Gives a file a second name; where that cannot be, makes a copy of it.
@@ -84,11 +85,11 @@ fn copy(files: &Files, from: &Path, to: &Path) -> std::io::Result<()> {
 /// Seals what was kept before there was a key. Each file is replaced as a whole, so a crash leaves
 /// one that is sealed or one that the next save seals; so does one that cannot be replaced now.
 pub(super) fn seal(files: &Files) {
-    let Ok(entries) = std::fs::read_dir(files.backups()) else { return };
     if !files.cipher.is_on() {
         return;
     }
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+    let ours = names(files).into_iter().filter(|name| is_ours(name));
+    for path in ours.map(|name| files.backups().join(name)) {
         if !begins_sealed(&path)
             && let Some(bytes) = files.disk.read(&path, LARGEST).ok().flatten()
             && let Ok(sealed) = files.cipher.seal(STATE, &bytes)
@@ -103,7 +104,8 @@ pub(super) fn seal(files: &Files) {
 fn begins_sealed(path: &Path) -> bool {
     use std::io::Read as _;
     let mut head = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(8).read_to_end(&mut head));
+    let read =
+        disk::itself().read(true).open(path).and_then(|file| file.take(8).read_to_end(&mut head));
     read.is_err() || cipher::is_sealed(&head)
 }
 
@@ -140,18 +142,40 @@ pub(super) fn set_aside(files: &Files, serial: u64) {
 
 /// Removes what was replaced so often ago that nobody will look at it any more.
 fn prune_aside(files: &Files) {
-    let Ok(entries) = std::fs::read_dir(files.backups()) else { return };
-    let found = entries.filter_map(|entry| {
-        let path = entry.ok()?.path();
-        let (serial, _) = path.file_name()?.to_str()?.strip_prefix(ASIDE)?.split_once('-')?;
-        Some((serial.parse::<u64>().ok()?, path))
-    });
-    let found: Vec<_> = found.collect();
+    let found = names(files).into_iter();
+    let found: Vec<_> = found.filter_map(|name| Some((serial_aside(&name)?, name))).collect();
     let serials: BTreeSet<u64> = found.iter().map(|(serial, _)| *serial).collect();
     let Some(oldest) = serials.iter().rev().nth(REPLACED - 1) else { return };
-    for (_, path) in found.iter().filter(|(serial, _)| serial < oldest) {
-        std::fs::remove_file(path).ok();
+    for (_, name) in found.iter().filter(|(serial, _)| serial < oldest) {
+        std::fs::remove_file(files.backups().join(name)).ok();
     }
+}
+
+/// The names of the files in the folder of backups. What cannot be listed is not there, and what is no
+/// regular file is nothing that was kept.
+pub(super) fn names(files: &Files) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(files.backups()) else { return Vec::new() };
+    let files = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|it| it.is_file()));
+    files.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+/// The serial of the backup that has this name.
+pub(super) fn serial(name: &str) -> Option<u64> {
+    let serial = name.strip_suffix(".json")?.parse().ok()?;
+    (serial <= NUMBER_MAX && format!("{serial}.json") == name).then_some(serial)
+}
+
+/// The serial after which what has this name was replaced.
+fn serial_aside(name: &str) -> Option<u64> {
+    let (serial, _) = name.strip_prefix(ASIDE)?.split_once('-')?;
+    serial.parse().ok()
+}
+
+/// Whether a file of this name was kept here. Others stay as they are, whosever they are.
+fn is_ours(name: &str) -> bool {
+    // A copy that was cut short has all that a whole one has.
+    let name = name.strip_suffix(".tmp").unwrap_or(name);
+    serial(name).or_else(|| serial_aside(name)).is_some()
 }
 
 /// The name of what was replaced after a serial.

@@ -23,7 +23,7 @@ use crate::format::Header;
 use crate::frame::{self, Base, End};
 use crate::mark::Mark;
 use crate::standing::Standing;
-use crate::{Held, Holder, Loaded, StoreError, Version, write};
+use crate::{Held, Holder, Loaded, StoreError, Version, disk, write};
 
 /// See the module.
 pub(super) struct FileHeld {
@@ -89,7 +89,8 @@ impl FileHeld {
         held.lock.sign_on(holder, epoch)?;
         held.saw(&header);
         let path = held.files.state();
-        let state = File::open(&path).map_err(|error| file_failed("open", &path, error))?;
+        let state = disk::itself().read(true).open(&path);
+        let state = state.map_err(|error| file_failed("open", &path, error))?;
         held.at = Some(At { header, state, journal });
         held.loaded = Loaded { mark, ..loaded };
         Ok(held)

@@ -4,7 +4,7 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Files, file_failed};
 use crate::StoreError;
@@ -12,7 +12,8 @@ use crate::StoreError;
 /// Makes the folder ready to be locked.
 pub(super) fn prepare(files: &Files) -> Result<(), StoreError> {
     let Files { folder, disk, .. } = files;
-    refuse_dangling(folder)?;
+    refuse_astray(folder)?;
+    refuse_links(files)?;
     if folder.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
         make(folder).map_err(|error| file_failed("make the folder", folder, error))?;
     }
@@ -45,6 +46,10 @@ pub(super) fn hide(files: &Files) -> Result<(), StoreError> {
 /// one that a run has left, wherever that was cut short.
 fn make(folder: &Path) -> std::io::Result<()> {
     let staged = folder.with_added_extension("tmp");
+    if staged.is_symlink() {
+        let why = format!("{} is a link; remove it", staged.display());
+        return Err(std::io::Error::new(ErrorKind::AlreadyExists, why));
+    }
     let make = |path: &Path| match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         result => result,
@@ -64,11 +69,11 @@ fn make(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Refuses a folder in which nothing at all stands, and a link that leads nowhere: both are what is
+/// Refuses a folder in which nothing at all stands, and a link that leads astray: both are what is
 /// left where a state was that is not mounted, or not copied, and neither is a first run.
 pub(super) fn refuse_hollow(files: &Files) -> Result<(), StoreError> {
     let folder = &files.folder;
-    refuse_dangling(folder)?;
+    refuse_astray(folder)?;
     let is_empty = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
     if !is_empty {
         return Ok(());
@@ -82,16 +87,47 @@ pub(super) fn refuse_hollow(files: &Files) -> Result<(), StoreError> {
     Err(StoreError::Missing { what: format!("{} is there and empty", folder.display()), help })
 }
 
-fn refuse_dangling(folder: &Path) -> Result<(), StoreError> {
-    let is_link = folder.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
-    if !is_link || folder.exists() {
+/// Refuses links in the place of what Plumb makes in the folder: it makes none, and through one that a
+/// repository brought, files elsewhere would be read, written over and sealed.
+pub(super) fn refuse_links(files: &Files) -> Result<(), StoreError> {
+    let names = [files.lock(), files.state(), files.journal(), files.moved(), files.backups()];
+    let Some(link) = names.into_iter().find(|path| path.is_symlink()) else { return Ok(()) };
+    Err(StoreError::suspicious(
+        format!("{} is a link to {}", link.display(), target(&link).display()),
+        "nothing was changed; Plumb makes no links there: look who put it there, and remove it; \
+         what it leads to stays",
+    ))
+}
+
+/// Refuses a folder that is a link, unless it leads to where a state is, or where somebody has made
+/// room for one: a link that leads nowhere is what is left of something that is not mounted, and one
+/// that a repository brought may lead to a folder of any kind, whose files would be taken for ours.
+pub fn refuse_astray(folder: &Path) -> Result<(), StoreError> {
+    let is_plumbs = ["state.json", "backups"].iter().any(|name| folder.join(name).exists());
+    if !folder.is_symlink() || is_plumbs {
         return Ok(());
     }
-    let to = std::fs::read_link(folder).unwrap_or_default();
-    let what = format!("{} is a link to {}, which is not there", folder.display(), to.display());
-    let help = "nothing was changed; bring back what it leads to (is something not mounted?); where \
-                nothing was ever applied, or a copy of the state is to be put in place, remove the link";
-    Err(StoreError::Missing { what, help: help.to_owned() })
+    let (shown, to) = (folder.display(), target(folder));
+    let to = to.display();
+    let (what, help) = if folder.exists() {
+        let help = format!(
+            "nothing was changed; bring back what was there (is something not mounted?), or remove \
+             the link; to begin anew where it leads, make {}",
+            folder.join("backups").display()
+        );
+        (format!("{shown} is a link to {to}, where there is no state"), help)
+    } else {
+        let help = "nothing was changed; bring back what it leads to (is something not mounted?); \
+                    where nothing was ever applied, or a copy of the state is to be put in place, \
+                    remove the link";
+        (format!("{shown} is a link to {to}, which is not there"), help.to_owned())
+    };
+    Err(StoreError::Missing { what, help })
+}
+
+/// Where a link leads, for people.
+fn target(link: &Path) -> PathBuf {
+    std::fs::read_link(link).unwrap_or_default()
 }
 
 /// Tries, under the lock, what a save will do: a run that can make objects and cannot save that it

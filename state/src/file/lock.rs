@@ -4,15 +4,15 @@
 //! who holds the lock. Both are hints that nothing waits for on the disk: the note is a lower
 //! bound, which shows that an older state was put back, and the holder is for messages.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Files, Identity, file_failed, identity_at, identity_of};
-use crate::{Holder, NUMBER_MAX, StoreError, write};
+use crate::{Holder, NUMBER_MAX, StoreError, disk, write};
 
 /// The note has one sector, so that it is written whole or not at all.
 const NOTE: usize = 512;
@@ -65,11 +65,11 @@ pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
     let path = files.lock();
     loop {
         let failed = |error| file_failed("open", &path, error);
-        if path.exists() && !path.is_file() {
+        if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
             let what = format!("{} is no regular file", path.display());
             return Err(StoreError::suspicious(what, "nothing was changed; remove it"));
         }
-        let file = OpenOptions::new()
+        let file = disk::itself()
             .read(true)
             .write(true)
             .create(true)
@@ -96,8 +96,8 @@ pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
 
 /// Who holds the lock right now.
 pub(super) fn holder(path: &Path) -> Option<Holder> {
-    // A pipe of that name would block.
-    let file = path.is_file().then(|| File::open(path).ok())??;
+    disk::look(path).ok()??;
+    let file = disk::itself().read(true).open(path).ok()?;
     // Only where a holder did not sign off the lock is tried, because for that moment it is taken.
     let holder = read_holder(&file)?;
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then_some(holder)
@@ -105,10 +105,11 @@ pub(super) fn holder(path: &Path) -> Option<Holder> {
 
 /// What the last holder noted; none if nobody ever did.
 pub(super) fn note(path: &Path) -> Result<Option<Note>, StoreError> {
-    if !path.is_file() {
+    if !matches!(disk::look(path), Ok(Some(_))) {
         return Ok(None);
     }
-    let file = File::open(path).map_err(|error| file_failed("open", path, error))?;
+    let file =
+        disk::itself().read(true).open(path).map_err(|error| file_failed("open", path, error))?;
     read_note(&file)
 }
 

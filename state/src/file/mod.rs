@@ -14,7 +14,8 @@
 //! person deletes the lock file. A holder whose lock or journal is no longer the file of that name
 //! is fenced.
 //!
-//! Other things of the folder, such as the service's data, are not looked at.
+//! The folder may be a link to where it is; what is in it is none: see [`home`]. Other things of the
+//! folder, such as the service's data, are not looked at.
 
 mod backups;
 mod held;
@@ -39,11 +40,12 @@ use engine::state::Snapshot;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use self::held::FileHeld;
+pub use self::home::refuse_astray;
 use self::lock::{Attempt, Lock};
 use crate::cipher::{self, Cipher, STATE};
 use crate::disk::{Disk, RealDisk};
 use crate::mark::{marked, refuse_any, refuse_left};
-use crate::{Held, Holder, Loaded, NUMBER_MAX, Store, StoreError, Version};
+use crate::{Held, Holder, Loaded, Store, StoreError, Version};
 
 /// More bytes than any file here has: 250,000 instances of some KiB each.
 const LARGEST: u64 = 4 << 30;
@@ -102,6 +104,7 @@ impl FileStore {
 impl Store for FileStore {
     async fn load(&self) -> Result<Loaded, StoreError> {
         blocking(|| {
+            home::refuse_links(&self.files)?;
             let (mark, place) = (mark::read(&self.files)?, self.place());
             refuse_left(mark.as_ref(), &place)?;
             let holder = lock::holder(&self.files.lock());
@@ -134,10 +137,12 @@ impl Store for FileStore {
     }
 
     async fn serials(&self) -> Result<Vec<u64>, StoreError> {
+        home::refuse_links(&self.files)?;
         Ok(self.files.backup_serials())
     }
 
     async fn past(&self, serial: u64) -> Result<Option<Snapshot>, StoreError> {
+        home::refuse_links(&self.files)?;
         blocking(|| backups::read(&self.files, serial))
     }
 
@@ -200,13 +205,8 @@ impl Files {
 
     /// The serials of the backups, in order. What cannot be listed is not there.
     fn backup_serials(&self) -> Vec<u64> {
-        let Ok(entries) = std::fs::read_dir(self.backups()) else { return Vec::new() };
-        let mut serials: Vec<u64> = entries
-            .filter_map(|entry| {
-                entry.ok()?.file_name().to_str()?.strip_suffix(".json")?.parse().ok()
-            })
-            .filter(|serial| *serial <= NUMBER_MAX)
-            .collect();
+        let mut serials: Vec<u64> =
+            backups::names(self).iter().filter_map(|name| backups::serial(name)).collect();
         serials.sort_unstable();
         serials
     }
@@ -293,7 +293,7 @@ fn identity_of(file: &File) -> std::io::Result<Identity> {
     file.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// What the file of this name is; none if there is none, or it cannot be told.
+/// What the file of this name itself is; none if there is none, or it cannot be told.
 fn identity_at(path: &Path) -> Option<Identity> {
-    path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+    path.symlink_metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }

@@ -1,6 +1,7 @@
 mod cases;
 mod crashes;
 mod faults;
+mod links;
 mod sealed;
 
 use engine::journal::Record;
