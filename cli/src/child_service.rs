@@ -9,7 +9,7 @@
 //! next try finds or starts another one. A start that loses the race for the folder's lock ends by
 //! itself.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use state::disk::{Disk as _, RealDisk};
+use state::disk::{self, Disk as _, RealDisk};
 
 use crate::error::{CommandError, chain};
 
@@ -92,6 +92,7 @@ async fn connect_with(
     program: &Path,
     patience: Duration,
 ) -> Result<ChildService, CommandError> {
+    service::refuse_strange(data)?;
     let client = client()?;
     let until = Instant::now() + patience;
     let mut child: Option<Child> = None;
@@ -140,8 +141,8 @@ fn client() -> Result<reqwest::Client, CommandError> {
 /// Whether a service holds the data folder.
 fn is_held(data: &Path) -> bool {
     let path = data.join("lock");
-    // To open a pipe is to wait for its other end.
-    let file = path.is_file().then(|| File::open(path).ok()).flatten();
+    let is_there = matches!(disk::look(&path), Ok(Some(_)));
+    let file = is_there.then(|| disk::itself().read(true).open(path).ok()).flatten();
     // Shared, so that two commands that look at once do not take each other for a service.
     file.is_some_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
@@ -217,17 +218,14 @@ fn environment() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
     names.filter_map(|name| Some((*name, std::env::var_os(name)?)))
 }
 
-/// Opens the log to append. Looked at before it is opened, because to open a pipe is to wait for its
-/// other end.
+/// Opens the log to append.
 fn open_log(log: &Path) -> Result<File, CommandError> {
     let cannot = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot write {}", log.display()), &error)
             .help("remove it: the service writes it anew")
     };
-    if log.metadata().is_ok_and(|found| !found.is_file()) {
-        return Err(cannot(std::io::Error::other("it is no regular file")));
-    }
-    OpenOptions::new().create(true).append(true).mode(0o600).open(log).map_err(cannot)
+    disk::look(log).map_err(cannot)?;
+    disk::itself().create(true).append(true).mode(0o600).open(log).map_err(cannot)
 }
 
 /// The port of the last time, so that addresses that outputs and other programs know stay as they
@@ -240,12 +238,18 @@ pub(crate) fn usual_port(data: &Path) -> u16 {
 /// Keeps the port of a service for the next time.
 pub(crate) fn remember_port(data: &Path, rest_url: &str) {
     let port = reqwest::Url::parse(rest_url).ok().and_then(|url| url.port());
-    // To open a pipe is to wait for its other end.
-    let is_no_file = port_file(data).metadata().is_ok_and(|found| !found.is_file());
-    if let Some(port) = port.filter(|port| !is_no_file && *port != usual_port(data)) {
+    if let Some(port) = port.filter(|port| *port != usual_port(data)) {
         // Without it the next service is elsewhere, which is no reason to fail.
-        drop(std::fs::write(port_file(data), port.to_string()));
+        drop(write_port(&port_file(data), port));
     }
+}
+
+/// Puts a file in the place of the one that is there.
+fn write_port(path: &Path, port: u16) -> std::io::Result<()> {
+    let unfinished = path.with_extension("new");
+    let file = RealDisk.create(&unfinished)?;
+    RealDisk.write(&file, port.to_string().as_bytes())?;
+    RealDisk.rename(&unfinished, path)
 }
 
 fn port_file(data: &Path) -> PathBuf {
@@ -274,12 +278,8 @@ fn failure(data: &Path, reason: &str) -> CommandError {
 /// The last lines of the log.
 fn tail(log: &Path) -> Vec<String> {
     let read = || -> std::io::Result<Vec<u8>> {
-        // To open a pipe is to wait for its other end.
-        if !std::fs::metadata(log)?.is_file() {
-            return Ok(Vec::new());
-        }
-        let mut file = File::open(log)?;
-        let length = file.metadata()?.len();
+        let length = disk::look(log)?.map_or(0, |found| found.len());
+        let mut file = disk::itself().read(true).open(log)?;
         file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
         let mut bytes = Vec::new();
         file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
@@ -315,6 +315,28 @@ mod tests {
         let error =
             connect_with(dir.path(), Path::new("/bin/false"), PATIENCE).await.err().unwrap();
         assert!(error.message.contains("no regular file"), "{}", error.message);
+    }
+
+    #[tokio::test]
+    async fn what_lies_elsewhere_is_neither_read_nor_written() {
+        let outside = tempfile::tempdir().unwrap();
+        let (precious, new) = (outside.path().join("precious"), outside.path().join("new"));
+        std::fs::write(&precious, "hunter2\n").unwrap();
+        for name in ["serve.json", "port", "service.log", "lock", "access.log", "key", "logs"] {
+            for to in [&precious, &new] {
+                let dir = tempfile::tempdir().unwrap();
+                std::os::unix::fs::symlink(to, dir.path().join(name)).unwrap();
+                let found = connect_with(dir.path(), Path::new("/bin/false"), PATIENCE).await;
+                let message = found.err().unwrap().message;
+                assert!(message.contains(&format!("{name} is a link to /")), "{message}");
+                // As `plumb serve` would, and as where the link comes later.
+                remember_port(dir.path(), "http://127.0.0.1:4711/v1");
+                assert!(tail(&log_file(dir.path())).is_empty());
+                assert!(!is_held(dir.path()));
+            }
+        }
+        assert_eq!(std::fs::read_to_string(precious).unwrap(), "hunter2\n");
+        assert!(!new.exists());
     }
 
     /// As in a copy of a folder whose service runs, and where a service was killed.

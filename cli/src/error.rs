@@ -186,6 +186,15 @@ fn locked(holder: &state::Holder) -> CommandError {
         .help("wait for it to end, or give `--lock-timeout 5m` to wait here")
 }
 
+impl From<service::Strange> for CommandError {
+    fn from(error: service::Strange) -> Self {
+        Self::new(error.to_string()).help(
+            "nothing was read or written there; look who put it there, and remove it: the service makes \
+             anew what it needs, and what a link leads to stays",
+        )
+    }
+}
+
 impl From<ApplyError> for CommandError {
     fn from(error: ApplyError) -> Self {
         let message = error.to_string();

@@ -63,6 +63,26 @@ impl Folder {
         self.join(STATE_FOLDER)
     }
 
+    /// Where the service that the commands start has its data. It is no link: one that a repository
+    /// brought would make any folder of this machine the service's. Whoever wants its data elsewhere
+    /// makes the whole of Plumb's folder a link, or runs a service with `--data`.
+    pub(crate) fn service_data(&self) -> Result<PathBuf, CommandError> {
+        let plumb = self.plumb();
+        state::file::refuse_astray(&plumb)?;
+        let data = plumb.join("service");
+        match std::fs::read_link(&data) {
+            Err(_) => Ok(data),
+            Ok(to) => {
+                Err(CommandError::new(format!("{} is a link to {}", data.display(), to.display()))
+                    .help(format!(
+                        "look who put it there, and remove it; to have the data of the service \
+                         elsewhere, run `plumb serve --data DIR`, or make {} the link",
+                        plumb.display()
+                    )))
+            }
+        }
+    }
+
     /// Whether there is a key, and a state that was written without one.
     pub(crate) async fn is_to_be_sealed(&self) -> Result<bool, CommandError> {
         Ok(self.cipher.is_on() && self.any_store()?.is_plain().await?)
@@ -138,6 +158,23 @@ mod tests {
             let error = Folder::new(dir.path(), None).unwrap().settings().unwrap_err();
             assert!(error.message.contains("may say where its state is"), "{}", error.message);
         }
+    }
+
+    #[test]
+    fn the_data_of_the_service_is_behind_no_link_but_that_of_the_folder() {
+        let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = Folder::new(dir.path(), None).unwrap();
+        assert_eq!(folder.service_data().unwrap(), dir.path().join(".plumb/service"));
+        std::fs::create_dir(dir.path().join(".plumb")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.plumb().join("service")).unwrap();
+        let error = folder.service_data().unwrap_err();
+        assert!(error.message.contains(".plumb/service is a link to /"), "{}", error.message);
+        std::fs::remove_dir_all(folder.plumb()).unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.plumb()).unwrap();
+        let error = folder.service_data().unwrap_err();
+        assert!(error.message.contains("where there is no state"), "{}", error.message);
+        std::fs::create_dir(outside.path().join("backups")).unwrap();
+        assert!(folder.service_data().is_ok());
     }
 
     #[test]

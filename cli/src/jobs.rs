@@ -46,7 +46,7 @@ pub(crate) async fn connect(
     let folder = Folder::new(base, None)?;
     let id = id(&folder, target).await?;
     let described = described(&folder, base, &target.variables)?;
-    let data = folder.plumb().join("service");
+    let data = folder.service_data()?;
     if described.needs_child(&environment::variable)? && !data.is_dir() {
         return Err(CommandError::new(format!(
             "there is no job API here: nobody says where one is, and {} is not there",

@@ -28,8 +28,10 @@ pub(crate) fn read(folder: &Folder, name: &str) -> Result<Arc<str>, String> {
     let Ok(inside) = path.strip_prefix(&root) else {
         return Err("it lies outside the spec's folder".to_owned());
     };
-    // What Plumb keeps there holds keys, and a spec may come from someone else.
-    if inside.components().any(|part| part.as_os_str() == STATE_FOLDER) {
+    // What Plumb keeps there holds keys, and a spec may come from someone else; so may a link of that
+    // name to another folder in this one.
+    let is_kept = root.join(STATE_FOLDER).canonicalize().is_ok_and(|kept| path.starts_with(kept));
+    if is_kept || inside.components().any(|part| part.as_os_str() == STATE_FOLDER) {
         return Err(format!("it lies in {STATE_FOLDER}, which is Plumb's own"));
     }
     let found = std::fs::metadata(&path).map_err(cannot)?;
@@ -76,5 +78,9 @@ mod tests {
             let error = read(&folder, name).unwrap_err();
             assert_eq!(error, "it lies in .plumb, which is Plumb's own", "{name}");
         }
+        std::fs::rename(dir.path().join(".plumb"), dir.path().join("kept")).unwrap();
+        std::os::unix::fs::symlink("kept", dir.path().join(".plumb")).unwrap();
+        let error = read(&folder, "kept/service/key").unwrap_err();
+        assert_eq!(error, "it lies in .plumb, which is Plumb's own");
     }
 }

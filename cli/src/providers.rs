@@ -300,7 +300,7 @@ impl Described {
             }
             return Ok(configured);
         }
-        let service = child_service::connect(&folder.plumb().join("service")).await?;
+        let service = child_service::connect(&folder.service_data()?).await?;
         output.talk(&(service.describe() + "\n"));
         let overlaid = |name: &str| service.variable(name).or_else(|| environment(name));
         let configured = self.configure_at(&overlaid, true)?;

@@ -3,7 +3,7 @@
 //! A line holds what was called and what came of it; never a key, a query string or a body. Lines
 //! are written before the answer is sent, so whoever has the answer finds the line.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::clock::now_ms;
 use crate::faults::Call;
 use crate::options::LogLine;
+use crate::own_files::itself;
 
 /// The status of a request that got no answer: cut by a fault, or the client left first.
 const NO_ANSWER: u16 = 0;
@@ -31,7 +32,7 @@ impl AccessLog {
         keep: bool,
         verbose: Option<LogLine>,
     ) -> std::io::Result<AccessLog> {
-        let open = || OpenOptions::new().create(true).append(true).open(folder.join("access.log"));
+        let open = || itself().create(true).append(true).open(folder.join("access.log"));
         let file = if keep { Some(Mutex::new(open()?)) } else { None };
         Ok(AccessLog { file, verbose })
     }

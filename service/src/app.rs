@@ -9,6 +9,7 @@ use crate::access_log::AccessLog;
 use crate::auth::Key;
 use crate::faults::Faults;
 use crate::gate::Rate;
+use crate::ids;
 use crate::jobs::queue::Queue;
 use crate::jobs::rates::Rates;
 use crate::lease::Leases;
@@ -94,6 +95,10 @@ impl App {
 
     /// Removes the folder of a volume that is no more.
     pub(crate) async fn volume_removed(&self, id: &str) {
+        if !ids::is_plain(id) {
+            // As the name of a folder it would lead elsewhere, and no worker has had it.
+            return;
+        }
         let folder = self.options.data.join("volumes").join(id);
         let remove = move || drop(std::fs::remove_dir_all(folder));
         drop(tokio::task::spawn_blocking(remove).await);

@@ -22,6 +22,11 @@ fn fill(bytes: &mut [u8]) {
     getrandom::fill(bytes).expect("the operating system gives random bytes");
 }
 
+/// Whether a text is made of what ids of objects and workers are made of: as a name it leads nowhere.
+pub(crate) fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| ALPHABET.contains(&byte))
+}
+
 /// An endpoint: 14 letters and digits.
 pub(crate) fn endpoint() -> String {
     alphanumeric(14)
@@ -85,9 +90,9 @@ mod tests {
 
     #[test]
     fn ids_have_the_shapes_of_the_real_service() {
-        let plain = |text: &str| text.bytes().all(|byte| ALPHABET.contains(&byte));
-        assert!(endpoint().len() == 14 && plain(&endpoint()));
-        assert!(short().len() == 10 && plain(&short()));
+        assert!(endpoint().len() == 14 && is_plain(&endpoint()));
+        assert!(short().len() == 10 && is_plain(&short()));
+        assert!(![".", "..", "a/b", "", "A"].into_iter().any(is_plain));
         assert!(registry_auth().len() == 25 && registry_auth().starts_with("cm"));
         let job = job(true);
         assert!(

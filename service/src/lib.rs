@@ -23,6 +23,7 @@ mod jobs;
 mod lease;
 mod listen;
 mod options;
+mod own_files;
 mod problem;
 mod quirks;
 mod resources;
@@ -34,6 +35,7 @@ mod workers;
 
 pub use faults::{Fault, FaultError};
 pub use options::{LogLine, Options, StreamFormat, Timing};
+pub use own_files::{Strange, refuse_strange};
 pub use quirks::{Quirk, QuirkError};
 pub use server::{Addresses, RunError, Server, StartError, start};
 pub use store::StoreError;

@@ -22,6 +22,7 @@ use crate::jobs::rates::Rates;
 use crate::jobs::{sweep, webhooks};
 use crate::lease::Leases;
 use crate::options::Options;
+use crate::own_files::{PATTERNS, Strange, itself, refuse_strange};
 use crate::problem::Problem;
 use crate::quirks::Quirks;
 use crate::store::{Store, StoreError};
@@ -60,6 +61,9 @@ pub enum StartError {
         /// The data folder.
         folder: PathBuf,
     },
+    /// Something in the data folder is not of the service's making.
+    #[error(transparent)]
+    Strange(#[from] Strange),
     /// Something in the data folder cannot be read or written.
     #[error("cannot use {}", path.display())]
     Data {
@@ -120,26 +124,11 @@ pub struct Server {
     lock: File,
 }
 
-/// What the service, and the command that starts it, write into its data folder.
-const OWN_NAMES: [&str; 11] = [
-    ".gitignore",
-    "*.new",
-    "access.log*",
-    "key",
-    "lock",
-    "logs/",
-    "port",
-    "serve.json",
-    "service.db*",
-    "service.log*",
-    "volumes/",
-];
-
 /// Takes the data folder's lock, opens the store, binds, and writes `serve.json`.
 pub async fn start(options: Options) -> Result<Server, StartError> {
     let folder = options.data.clone();
     std::fs::create_dir_all(&folder).map_err(data_error(&folder))?;
-    only_regular_files(&folder)?;
+    refuse_strange(&folder)?;
     let lock = lock(&folder)?;
     hide(&folder).map_err(data_error(&folder))?;
     let serve_json = folder.join("serve.json");
@@ -261,22 +250,9 @@ fn raise_descriptor_limit() {
     let _refused = setrlimit(Resource::Nofile, limit);
 }
 
-/// Refuses what stands where a file of the service is and is none: to open a pipe is to wait for its
-/// other end, for ever.
-fn only_regular_files(folder: &Path) -> Result<(), StartError> {
-    let files = ["lock", "key", "access.log", "service.db", "service.db-wal", "service.db-shm"];
-    for path in files.map(|name| folder.join(name)) {
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
-            let source = io::Error::other("it is no regular file");
-            return Err(StartError::Data { path, source });
-        }
-    }
-    Ok(())
-}
-
 fn lock(folder: &Path) -> Result<File, StartError> {
     let path = folder.join("lock");
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = itself().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(data_error(&path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -301,7 +277,7 @@ fn hide(folder: &Path) -> io::Result<()> {
     if path.metadata().is_ok_and(|found| found.len() > 0) {
         return Ok(());
     }
-    let names = OWN_NAMES.map(|name| format!("/{name}\n"));
+    let names = PATTERNS.map(|name| format!("/{name}\n"));
     write_private(&path, &format!("# plumb serve\n{}", names.concat()))
 }
 

@@ -267,6 +267,53 @@ fn a_spec_reads_nothing_that_is_not_its_own() {
     assert!(said.contains("is not a file"), "{said}");
 }
 
+/// A repository brings links in the place of what Plumb keeps beside a spec. Nothing that they lead to
+/// is read, written, sealed or removed, and each is named.
+#[test]
+fn links_that_came_along_lead_nowhere() {
+    let outside = data();
+    let (photos, precious) = (outside.path().join("photos"), outside.path().join("precious"));
+    std::fs::create_dir(&photos).unwrap();
+    for number in 0..620 {
+        std::fs::write(photos.join(format!("img{number}.jpg")), "a photo").unwrap();
+    }
+    std::fs::write(&precious, vec![b'P'; 6_000]).unwrap();
+    let spec =
+        "[resource.network_volume.v]\nname = \"v\"\nsize = 10\ndata_center_id = \"EU-RO-1\"\n";
+    let links = [
+        ("service/port", &precious),
+        ("service/access.log", &precious),
+        ("service/service.log", &precious),
+        ("service/lock", &outside.path().join("new")),
+        ("service/logs", &photos),
+        ("service", &photos),
+        ("lock", &precious),
+        ("backups", &photos),
+        ("", &photos),
+    ];
+    for (name, to) in links {
+        let mut project = Project::new(spec);
+        project.set("PLUMB_STATE_KEY", "canary passphrase of the state");
+        let link = project.path(".plumb").join(name);
+        let link = link.components().collect::<std::path::PathBuf>();
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(to, &link).unwrap();
+        let serve = &["serve", "--until-idle"][..];
+        let service = name.is_empty() || name.starts_with("service");
+        let own: &[&[&str]] = if service { &[serve, &["job", "logs", "abc123"]] } else { &[] };
+        for command in [&["plan"][..], &["apply", "-y"]].iter().chain(own) {
+            let ran = project.run(command);
+            assert_ne!(ran.code, Some(0), "{name}, {command:?}: {}", ran.said());
+            assert!(ran.said().contains(" is a link to "), "{name}, {command:?}: {}", ran.said());
+        }
+    }
+    assert!(std::fs::read(&precious).unwrap() == [b'P'; 6_000]);
+    let photos: Vec<_> = std::fs::read_dir(photos).unwrap().map(|it| it.unwrap().path()).collect();
+    assert_eq!(photos.len(), 620);
+    assert!(photos.iter().all(|photo| std::fs::read(photo).unwrap() == b"a photo"));
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 2, "something was made");
+}
+
 /// A spec, or a descriptor beside it, names another address for a key of the environment: refused,
 /// before a byte is sent there. 0.0.0.0 leads to this machine and is not loopback.
 #[test]

@@ -35,7 +35,7 @@ pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, 
 fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, CommandError> {
     let data = match &args.data {
         Some(data) => base.join(data),
-        None => Folder::new(base, None)?.plumb().join("service"),
+        None => Folder::new(base, None)?.service_data()?,
     };
     let mut options = Options::new(data);
     if let Some(listen) = args.listen {
@@ -68,6 +68,7 @@ async fn serve(options: Options, anywhere: bool, output: &Output) -> Result<Stat
     let server = start_when_free(options, anywhere).await.map_err(|error| match error {
         StartError::Locked { .. } => fail(&error)
             .help("another `plumb serve`, or a command that started one, uses this folder"),
+        StartError::Strange(strange) => strange.into(),
         error => fail(&error),
     })?;
     child_service::remember_port(&data, &server.addresses().rest);

@@ -13,7 +13,6 @@ mod schema;
 mod writer;
 
 use std::cell::RefCell;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,6 +21,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
 use crate::options::LogLine;
+use crate::own_files::itself;
 use crate::problem::Problem;
 use writer::{Op, Writer};
 
@@ -76,7 +76,7 @@ impl Store {
     pub(crate) fn open(folder: &Path, log: &LogLine) -> Result<Store, StoreError> {
         let path = folder.join("service.db");
         // Jobs and environments are nobody else's business; SQLite's other files follow this one.
-        std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+        itself().create(true).append(true).open(&path)?;
         let conn = Connection::open(&path)?;
         schema::prepare(&conn)?;
         Ok(Store {

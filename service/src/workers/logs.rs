@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use tokio::fs::File;
+use tokio::fs::OpenOptions;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::own_files::itself;
 
 /// The most bytes of output that are kept of one worker.
 const LOG_MAX: usize = 64 << 20;
@@ -43,7 +45,8 @@ pub(crate) async fn keep(output: impl AsyncRead + Unpin, path: PathBuf) {
 }
 
 async fn keep_at_most(mut output: impl AsyncRead + Unpin, path: PathBuf, most: usize) {
-    let mut file = File::options().create(true).append(true).mode(0o600).open(&path).await.ok();
+    let options = OpenOptions::from(itself().create(true).append(true).clone());
+    let mut file = options.open(&path).await.ok();
     let mut buffer = vec![0u8; 16 << 10];
     let mut room = most;
     while let Ok(count @ 1..) = output.read(&mut buffer).await {

@@ -1,5 +1,6 @@
 //! The process of a worker, from its start to its last trace.
 
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -15,6 +16,8 @@ use super::guard::TERMINATE;
 use super::logs;
 use super::worker::{Order, Worker};
 use crate::app::App;
+use crate::ids;
+use crate::own_files::make_folder;
 
 /// How long the process of a worker may take to go after it was killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,10 +48,10 @@ pub(crate) async fn supervise(
 
 fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> {
     let (options, data) = (&app.options, &app.options.data);
-    std::fs::create_dir_all(data.join("logs"))?;
-    for volume in wanted.endpoint.volumes() {
-        std::fs::create_dir_all(volume_folder(data, volume))?;
-    }
+    let volumes = wanted.endpoint.volumes();
+    refuse_paths(&[&[worker.endpoint.as_str()], &volumes[..]].concat())?;
+    make_folder(&data.join("logs"))?;
+    make_volumes(data, &volumes)?;
     let mut line = options.worker_guard.clone();
     line.extend(command(wanted, options));
     let Some((program, arguments)) = line.split_first() else {
@@ -66,6 +69,26 @@ fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> 
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
+}
+
+/// Refuses ids that would lead elsewhere as names of files: the store may have come along with a
+/// repository.
+fn refuse_paths(ids: &[&str]) -> std::io::Result<()> {
+    match ids.iter().find(|id| !ids::is_plain(id)) {
+        Some(id) => Err(std::io::Error::other(format!("{id:?} is no id of this service"))),
+        None => Ok(()),
+    }
+}
+
+/// Makes the folders of the volumes that a worker gets.
+fn make_volumes(data: &Path, volumes: &[&str]) -> std::io::Result<()> {
+    if !volumes.is_empty() {
+        make_folder(&data.join("volumes"))?;
+    }
+    for volume in volumes {
+        make_folder(&volume_folder(data, volume))?;
+    }
+    Ok(())
 }
 
 /// Carries out orders until the process has ended.
@@ -120,5 +143,18 @@ fn signal(child: &Child) {
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     if let Some(pid) = pid {
         let _gone = kill_process_group(pid, Signal::TERM);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_would_lead_elsewhere_start_no_worker() {
+        assert!(refuse_paths(&["p4k2m9x1c7v3b8", "vol1234567"]).is_ok());
+        for id in ["..", "../../other", "/tmp", ""] {
+            assert!(refuse_paths(&["p4k2m9x1c7v3b8", id]).is_err(), "{id}");
+        }
     }
 }

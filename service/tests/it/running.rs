@@ -200,16 +200,47 @@ async fn the_log_says_why_an_answer_was_500() {
 
 #[tokio::test]
 async fn what_is_no_file_is_refused_and_not_waited_for() {
-    for name in ["lock", "key", "access.log", "service.db"] {
+    for name in ["lock", "key", "port", "access.log", "service.db", "logs"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
         let options = Options::new(folder.path().to_owned());
-        let Err(StartError::Data { path: refused, source }) = service::start(options).await else {
+        let Err(StartError::Strange(refused)) = service::start(options).await else {
             panic!("{name} is taken for a file");
         };
-        assert_eq!(refused, path);
-        assert!(source.to_string().contains("no regular file"), "{source}");
+        assert_eq!(refused.path, path);
+        let kind = if name == "logs" { "is no folder" } else { "is no regular file" };
+        assert!(refused.to_string().ends_with(kind), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn nothing_is_done_through_a_link() {
+    let outside = tempfile::tempdir().unwrap();
+    let precious = outside.path().join("precious");
+    std::fs::write(&precious, "precious").unwrap();
+    let files = ["lock", "key", "port", "access.log", "serve.json", "service.db", "service.db-wal"];
+    let folders = ["logs", "volumes"].map(|name| (name, outside.path().to_owned()));
+    let new = outside.path().join("new");
+    let links = files.iter().flat_map(|name| [(*name, precious.clone()), (*name, new.clone())]);
+    for (name, to) in links.chain(folders) {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join(name);
+        std::os::unix::fs::symlink(&to, &link).unwrap();
+        let result = service::start(Options::new(folder.path().to_owned())).await;
+        let Err(StartError::Strange(refused)) = result else { panic!("{name} is followed") };
+        assert_eq!(
+            refused.to_string(),
+            format!("{} is a link to {}", link.display(), to.display())
+        );
+    }
+    assert_eq!(std::fs::read_to_string(precious).unwrap(), "precious");
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+    // The folder itself is what its user names.
+    let (real, link) = (outside.path().join("real"), outside.path().join("link"));
+    std::fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    assert!(service::start(Options::new(link)).await.is_ok());
+    assert!(real.join("service.db").exists());
 }

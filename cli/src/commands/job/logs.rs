@@ -1,10 +1,12 @@
 //! `plumb job logs`: what workers of the service on this machine said. Reads files; nothing is
 //! called and nothing is started.
 
-use std::fs::File;
+use std::fs::DirEntry;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use state::disk;
 
 use crate::args::job::Logs;
 use crate::error::{CommandError, Status};
@@ -24,8 +26,9 @@ pub(super) async fn run(
     let id = jobs::id(&folder, &args.target).await?;
     let data = match &args.data {
         Some(data) => base.join(data),
-        None => folder.plumb().join("service"),
+        None => folder.service_data()?,
     };
+    service::refuse_strange(&data)?;
     let logs = logs(&data.join("logs"), &id)?;
     let wanted = |worker: &str| args.worker.as_deref().is_none_or(|wanted| wanted == worker);
     let logs: Vec<_> = logs.into_iter().filter(|(worker, _)| wanted(worker)).collect();
@@ -64,7 +67,8 @@ fn logs(folder: &Path, endpoint: &str) -> Result<Vec<(String, PathBuf)>, Command
         }
     };
     let mut found = Vec::new();
-    for entry in entries.flatten() {
+    let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|it| it.is_file());
+    for entry in entries.flatten().filter(is_file) {
         let name = entry.file_name();
         let worker = name
             .to_str()
@@ -83,7 +87,7 @@ fn print(path: &Path, output: &Output) -> Result<(), CommandError> {
     let cannot = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot read {}", path.display()), &error)
     };
-    let mut reader = BufReader::new(File::open(path).map_err(cannot)?);
+    let mut reader = BufReader::new(disk::itself().read(true).open(path).map_err(cannot)?);
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -109,6 +113,8 @@ mod tests {
         for name in ["e1.w1.log", "e1.w2.log", "e12.w3.log", "e1.log", "other"] {
             std::fs::write(folder.path().join(name), "x").unwrap();
         }
+        // A link leads to what no worker of it has said.
+        std::os::unix::fs::symlink("other", folder.path().join("e1.w4.log")).unwrap();
         let mut found: Vec<_> =
             logs(folder.path(), "e1").unwrap().into_iter().map(|(worker, _)| worker).collect();
         found.sort();
