@@ -2,6 +2,9 @@
 
 const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
+/// The length of the ids of endpoints and workers.
+const LONG: usize = 14;
+
 /// Lowercase letters and digits, `length` of them, each equally likely.
 fn alphanumeric(length: usize) -> String {
     let mut text = String::with_capacity(length);
@@ -27,9 +30,14 @@ pub(crate) fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| ALPHABET.contains(&byte))
 }
 
+/// Whether a text could be the id of an endpoint, or of a worker.
+pub(crate) fn is_long(text: &str) -> bool {
+    is_plain(text) && text.len() == LONG
+}
+
 /// An endpoint: 14 letters and digits.
 pub(crate) fn endpoint() -> String {
-    alphanumeric(14)
+    alphanumeric(LONG)
 }
 
 /// A template or a network volume: 10 letters and digits.
@@ -44,7 +52,7 @@ pub(crate) fn registry_auth() -> String {
 
 /// A worker: 14 letters and digits.
 pub(crate) fn worker() -> String {
-    alphanumeric(14)
+    alphanumeric(LONG)
 }
 
 /// A job: a UUID with the region suffix, `sync-` in front when made by `/runsync`.
@@ -90,7 +98,7 @@ mod tests {
 
     #[test]
     fn ids_have_the_shapes_of_the_real_service() {
-        assert!(endpoint().len() == 14 && is_plain(&endpoint()));
+        assert!(endpoint().len() == 14 && is_long(&endpoint()) && is_long(&worker()));
         assert!(short().len() == 10 && is_plain(&short()));
         assert!(![".", "..", "a/b", "", "A"].into_iter().any(is_plain));
         assert!(registry_auth().len() == 25 && registry_auth().starts_with("cm"));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tokio::fs::OpenOptions;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
+use crate::ids;
 use crate::own_files::itself;
 
 /// The most bytes of output that are kept of one worker.
@@ -19,16 +20,30 @@ pub(crate) fn path(data: &Path, endpoint: &str, worker: &str) -> PathBuf {
     data.join("logs").join(format!("{endpoint}.{worker}.log"))
 }
 
+/// Whether a file of this name is the log of a worker. The folder may be one that holds other things as
+/// well, and what somebody put there stays.
+fn is_log(name: &str) -> bool {
+    let ids = name.strip_suffix(".log").and_then(|ids| ids.split_once('.'));
+    ids.is_some_and(|(endpoint, worker)| ids::is_long(endpoint) && ids::is_long(worker))
+}
+
 /// Removes the log of a worker.
 pub(crate) fn remove(data: &Path, endpoint: &str, worker: &str) {
-    // A worker that never started has none.
-    drop(std::fs::remove_file(path(data, endpoint, worker)));
+    let path = path(data, endpoint, worker);
+    if path.strip_prefix(data.join("logs")).is_ok_and(|name| name.to_str().is_some_and(is_log)) {
+        // A worker that never started has none.
+        drop(std::fs::remove_file(path));
+    }
 }
 
 /// Removes the oldest logs of earlier runs of the service, so that they do not pile up.
 pub(crate) fn prune(data: &Path) {
     let entries = std::fs::read_dir(data.join("logs")).into_iter().flatten().flatten();
-    let mut logs: Vec<_> = entries
+    let logs = entries.filter(|entry| {
+        let is_file = entry.file_type().is_ok_and(|it| it.is_file());
+        is_file && entry.file_name().to_str().is_some_and(is_log)
+    });
+    let mut logs: Vec<_> = logs
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
         .collect();
     logs.sort();
@@ -67,19 +82,55 @@ async fn keep_at_most(mut output: impl AsyncRead + Unpin, path: PathBuf, most: u
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// The log of some worker.
+    fn log(folder: &Path, number: usize) -> PathBuf {
+        path(folder, "endpoint000001", &format!("w{number:013}"))
+    }
+
     #[test]
     fn the_newest_logs_stay() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("logs")).unwrap();
-        for number in 0..super::LOGS_MAX + 3 {
-            std::fs::write(super::path(folder.path(), "e", &format!("w{number}")), "x").unwrap();
+        for number in 0..LOGS_MAX + 3 {
+            std::fs::write(log(folder.path(), number), "x").unwrap();
         }
-        let old = std::fs::File::open(super::path(folder.path(), "e", "w7")).unwrap();
-        old.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-        super::prune(folder.path());
+        let old = std::fs::File::open(log(folder.path(), 7)).unwrap();
+        old.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        prune(folder.path());
         let left = std::fs::read_dir(folder.path().join("logs")).unwrap().count();
-        assert_eq!(left, super::LOGS_MAX);
-        assert!(!super::path(folder.path(), "e", "w7").exists());
+        assert_eq!(left, LOGS_MAX);
+        assert!(!log(folder.path(), 7).exists());
+    }
+
+    #[test]
+    fn what_is_no_workers_log_is_never_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let logs = folder.path().join("logs");
+        std::fs::create_dir(&logs).unwrap();
+        let others = |number| match number % 4 {
+            0 => format!("img{number}.jpg"),
+            1 => format!("access-{number}.log"),
+            2 => format!("server.{number:014}.log"),
+            _ => format!("endpoint000001.w{number:013}.log.gz"),
+        };
+        let others: Vec<_> = (0..LOGS_MAX + 100).map(|number| logs.join(others(number))).collect();
+        for path in &others {
+            std::fs::write(path, "of somebody").unwrap();
+            let file = std::fs::File::open(path).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        std::fs::write(log(folder.path(), 1), "x").unwrap();
+        prune(folder.path());
+        assert!(others.iter().all(|path| path.exists()) && log(folder.path(), 1).exists());
+        // Nor is what an id leads to that is none.
+        std::fs::write(folder.path().join("mine.w.log"), "of somebody").unwrap();
+        remove(folder.path(), "../mine", "w");
+        remove(folder.path(), "endpoint000001", "w0000000000001");
+        assert!(folder.path().join("mine.w.log").exists() && !log(folder.path(), 1).exists());
     }
 
     #[tokio::test]
@@ -87,7 +138,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.log");
         let talk = vec![b'x'; 100_000];
-        super::keep_at_most(&talk[..], path.clone(), 40_000).await;
+        keep_at_most(&talk[..], path.clone(), 40_000).await;
         let kept = std::fs::read_to_string(path).unwrap();
         assert!(kept.starts_with("xxx") && kept.ends_with("not kept]\n"));
         assert_eq!(kept.matches('x').count(), 40_000);
