@@ -21,9 +21,6 @@ const TRIES: i64 = 3;
 /// How many webhooks are under way at once, so that slow receivers hold up nothing else.
 const AT_ONCE: i64 = 64;
 
-/// How long to wait for a store that takes nothing before it is tried again.
-const STORE_PAUSE: Duration = Duration::from_secs(1);
-
 /// The name under which the real service calls.
 const AGENT: &str = "Go-http-client/2.0";
 
@@ -139,7 +136,5 @@ impl Tried {
 /// tried, and what is not written down would count as due. Who ends the service meanwhile has the
 /// webhook sent once more after the next start: better twice than never.
 async fn note(app: &App, tried: Tried) {
-    while app.store.write(move |tx| tried.write(tx)).await.is_err() {
-        tokio::time::sleep(STORE_PAUSE).await;
-    }
+    app.store.write_at_last(&app.draining, move |tx| tried.write(tx)).await;
 }

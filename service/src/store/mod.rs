@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::options::LogLine;
 use crate::own_files::itself;
@@ -68,6 +69,9 @@ pub(crate) struct Store {
     writes: Trouble,
 }
 
+/// How long to wait for a store that takes nothing before it is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Readers kept open; more are opened under load and closed afterwards.
 const IDLE_READERS: usize = 8;
 
@@ -105,6 +109,25 @@ impl Store {
         W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
     {
         self.send(work, false).await
+    }
+
+    /// Runs a write that must happen, for what nobody would ask for again: while the store takes
+    /// nothing (a full disk, say), it is kept and tried again. `None` once `ending` fires before
+    /// the store took it; the next start must do without it then.
+    pub(crate) async fn write_at_last<T, W>(&self, ending: &CancellationToken, work: W) -> Option<T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Clone + Send + 'static,
+    {
+        loop {
+            if let Ok(done) = self.write(work.clone()).await {
+                return Some(done);
+            }
+            tokio::select! {
+                () = ending.cancelled() => return None,
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+        }
     }
 
     async fn send<T, W>(&self, work: W, durable: bool) -> Result<T, Problem>
@@ -280,6 +303,25 @@ mod tests {
         assert_eq!(count(&store).await, 0);
         store.write(|tx| insert(tx, "kept")).await.unwrap();
         assert_eq!(count(&store).await, 1);
+    }
+
+    #[tokio::test]
+    async fn what_must_be_written_is_kept_until_the_store_takes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), &silent()).unwrap();
+        let (tries, ending) = (Arc::new(AtomicUsize::new(0)), CancellationToken::new());
+        let counted = Arc::clone(&tries);
+        let write = move |tx: &Tx<'_>| {
+            let nth = counted.fetch_add(1, SeqCst);
+            insert(tx, "late")?;
+            if nth < 1 { Err(Problem::because("no room")) } else { Ok(nth) }
+        };
+        assert_eq!(store.write_at_last(&ending, write).await, Some(1));
+        assert_eq!((count(&store).await, tries.load(SeqCst)), (1, 2));
+        ending.cancel();
+        let never = |_: &Tx<'_>| Err::<(), _>(Problem::because("no room"));
+        assert_eq!(store.write_at_last(&ending, never).await, None);
+        assert_eq!(store.write_at_last(&ending, |_| Ok(1)).await, Some(1), "it is tried once");
     }
 
     #[tokio::test]

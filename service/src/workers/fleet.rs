@@ -302,12 +302,13 @@ impl Fleet {
             app.say(&format!("worker {} does not stop; it is ended", worker.id));
         }
         for id in unnamed {
+            let (queue, lost, job) = (app.queue.clone(), worker.id.clone(), id.clone());
+            // What the store does not take is tried again with the next tick: the worker has it still.
+            app.store.write(move |tx| queue.requeue_one(tx, &lost, &job)).await?;
             app.say(&format!(
                 "job {id} goes back into the queue: worker {} has lost it",
                 worker.id
             ));
-            let (queue, lost, job) = (app.queue.clone(), worker.id.clone(), id.clone());
-            app.store.write(move |tx| queue.requeue_one(tx, &lost, &job)).await?;
             worker.let_go(&id);
         }
         if worker.is_leaving() {

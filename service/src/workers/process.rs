@@ -18,11 +18,13 @@ use super::worker::{Order, Worker};
 use crate::app::App;
 use crate::ids;
 use crate::own_files::make_folder;
+use crate::store::Tx;
 
 /// How long the process of a worker may take to go after it was killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Starts a worker and stays with it until it is gone; puts back what it had.
+/// Starts a worker and stays with it until it is gone; puts back what it had, however long the
+/// store takes nothing: nobody else knows that the jobs of a worker that is gone run no more.
 pub(crate) async fn supervise(
     app: Arc<App>,
     wanted: Arc<Wanted>,
@@ -39,11 +41,18 @@ pub(crate) async fn supervise(
     worker.alive.store(false, SeqCst);
     worker.bell.notify_waiters();
     let (queue, id) = (app.queue.clone(), worker.id.clone());
-    let put_back = app.store.write(move |tx| queue.requeue(tx, &id)).await.unwrap_or_default();
-    for job in &put_back {
+    let put_back = move |tx: &Tx<'_>| queue.requeue(tx, &id);
+    let first = app.store.write(put_back.clone()).await;
+    // Whatever becomes of that write: the endpoint needs another worker.
+    app.fleet.gone(&app, &worker, ended);
+    // A start puts back all that is in progress, so this has to last as long as the service does.
+    let jobs = match first {
+        Ok(jobs) => Some(jobs),
+        Err(_) => app.store.write_at_last(&app.draining, put_back).await,
+    };
+    for job in jobs.iter().flatten() {
         app.say(&format!("job {} goes back into the queue: worker {} is gone", job.id, worker.id));
     }
-    app.fleet.gone(&app, &worker, ended);
 }
 
 fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> {

@@ -244,3 +244,23 @@ async fn nothing_is_done_through_a_link() {
     assert!(service::start(Options::new(link)).await.is_ok());
     assert!(real.join("service.db").exists());
 }
+
+/// As a full disk does: the store takes nothing while the worker of a job dies.
+#[tokio::test]
+async fn a_job_whose_worker_died_goes_back_once_the_store_takes_it() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({ "executionTimeoutMs": 0 })).await;
+    let job = service.run(&endpoint, json!({ "sleep_ms": 1500, "crash": true })).await;
+    service.until(&endpoint, &job, "IN_PROGRESS").await;
+    let conn = rusqlite::Connection::open(service.data.join("service.db")).unwrap();
+    let full = "create trigger full before update on jobs begin select raise(abort, 'full'); end";
+    conn.execute_batch(full).unwrap();
+    service.healthy(&endpoint, |health| health["workers"]["unhealthy"] == 1).await;
+    assert!(service.pods(&endpoint).await.is_empty());
+    let shown = service.health(&endpoint).await;
+    assert_eq!(shown["jobs"]["inProgress"], 1, "{shown}");
+    conn.execute_batch("drop trigger full").unwrap();
+    service.healthy(&endpoint, |health| health["jobs"]["retried"] == 1).await;
+    let shown = service.until(&endpoint, &job, "IN_PROGRESS").await;
+    assert_eq!(shown["retries"], 1, "{shown}");
+}
