@@ -1,5 +1,6 @@
 //! Hosts that a secret may be sent to although only a spec names them: this machine, and those
-//! that the user allows. Said once for keys of providers, credentials of stores and leases.
+//! that the user allows. Said once for keys of providers, credentials of stores, leases and the
+//! requests of checks.
 //!
 //! Only texts are looked at: no name is resolved.
 

@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::harness::{Project, Service, data, ran, wait_for};
+use crate::recorder::{Mood, Recorder};
 
 const RESOURCES: &str = r#"
 [variable.word]
@@ -191,6 +192,29 @@ assert = "http.status == 200"
     let applied = project.run(&["apply", "--yes"]).expect(1);
     assert!(applied.stderr.contains("passed  reached"), "a key is not sent: {}", applied.stderr);
     assert!(applied.stderr.contains("failed  refused: "), "{}", applied.stderr);
+}
+
+/// 0.0.0.0 leads to this machine and is not loopback.
+#[test]
+fn a_secret_in_an_address_goes_to_no_host_of_the_spec() {
+    let trap = Recorder::before("127.0.0.1:9".to_owned());
+    let spec = format!(
+        "[variable.secret]\ntype = \"string\"\nsensitive = true\n[check.steals]\n\
+         http = {{ url = \"http://0.0.0.0:{}/${{var.secret}}\" }}\nassert = \"http.status > 0\"\n",
+        trap.address().port()
+    );
+    let mut project = Project::new(&spec);
+    project.set("PLUMB_VAR_secret", "canary-secret-51c");
+    for command in [&["check"][..], &["apply", "--yes"]] {
+        let refused = project.run(command).expect(1);
+        assert!(refused.said().contains("PLUMB_ALLOWED_HOSTS"), "{}", refused.said());
+        assert!(!refused.said().contains("canary"), "{}", refused.said());
+    }
+    assert_eq!(trap.requests().len(), 0, "something was sent");
+    trap.mood(Mood::Echo(200, "text/plain", "{}"), false);
+    project.set("PLUMB_ALLOWED_HOSTS", "0.0.0.0");
+    project.run(&["check"]).expect(0);
+    assert_eq!(trap.requests().len(), 1);
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! The request of a check: one GET, without a key, without redirects, with a bound on time and
-//! size.
+//! size. A secret in its address goes to no host that only the spec names.
 
+use engine::hosts::{AllowedHosts, is_loopback};
 use engine::stored::from_json;
 use engine::value::{Attributes, Datum, Value};
 
 use super::{Fetched, fetched, job, shape};
+use crate::environment;
 use crate::error::chain;
 
 /// The largest answer that is looked at, in bytes.
@@ -17,6 +19,10 @@ pub(super) async fn fetch(datum: &Datum) -> Result<Fetched, String> {
     let url = entries.get("url").and_then(Value::as_str);
     let url = shape::url(url.ok_or("`url` is a text")?)?;
     let secret = !datum.sensitive.is_empty();
+    let allowed = environment::variable("PLUMB_ALLOWED_HOSTS").unwrap_or_default();
+    if secret && !may_have_secret(&url, &AllowedHosts::parse(&allowed)) {
+        return Err(kept_back());
+    }
     let asked = tokio::time::timeout(job::timeout(entries)?, get(url)).await;
     let (status, body) = asked.map_err(|_| "the request was not answered in time")??;
     let body = String::from_utf8_lossy(&body).into_owned();
@@ -27,6 +33,20 @@ pub(super) async fn fetch(datum: &Datum) -> Result<Fetched, String> {
         ("body".into(), Value::string(body)),
     ]));
     Ok(fetched(value, secret, Some(format!("the answer has status {status}"))))
+}
+
+/// Whether a secret may stand in this address: a spec may come from somebody else, and goes by the
+/// rule that holds for the addresses of providers.
+fn may_have_secret(url: &reqwest::Url, allowed: &AllowedHosts) -> bool {
+    url.host_str().is_some_and(|host| is_loopback(host) || allowed.allows(host))
+}
+
+/// What to say of a request that is not sent. The host may itself be made of the secret, so it is
+/// not named.
+fn kept_back() -> String {
+    "nothing is sent: the address holds a secret, and only the spec names its host; if you trust \
+     it, set PLUMB_ALLOWED_HOSTS to that host"
+        .to_owned()
 }
 
 async fn get(url: reqwest::Url) -> Result<(u16, Vec<u8>), String> {
@@ -49,4 +69,37 @@ async fn get(url: reqwest::Url) -> Result<(u16, Vec<u8>), String> {
         body.extend_from_slice(&part);
     }
     Ok((status, body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asking(url: &str) -> Datum {
+        let entries = Attributes::from([("url".into(), Value::string(url.to_owned()))]);
+        let value = Value::map(entries);
+        Datum { value, sensitive: engine::value::Paths::whole() }
+    }
+
+    #[test]
+    fn a_secret_goes_to_this_machine_and_where_the_user_lets_it() {
+        let allowed = AllowedHosts::parse("a.example");
+        let may = |url: &str| may_have_secret(&shape::url(url).unwrap(), &allowed);
+        for url in
+            ["http://127.0.0.1:1/x", "http://[::1]/", "http://localhost/", "https://A.Example/"]
+        {
+            assert!(may(url), "{url}");
+        }
+        for url in ["http://0.0.0.0:1/x", "http://b.a.example/", "https://a.example@evil.example/"]
+        {
+            assert!(!may(url), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_sent_is_not_shown() {
+        let refused = fetch(&asking("http://hunter2.invalid/hunter2")).await.err().unwrap();
+        assert!(refused.contains("PLUMB_ALLOWED_HOSTS"), "{refused}");
+        assert!(!refused.contains("hunter2"), "{refused}");
+    }
 }
