@@ -15,9 +15,19 @@ pub fn pretty(value: &impl Serialize) -> String {
     finish(serde_json::to_string_pretty(value))
 }
 
-/// One object on one line, with a line end.
+/// One object on one line, with a line end, also where raw JSON in it has many.
 pub fn line(value: &impl Serialize) -> String {
-    finish(serde_json::to_string(value))
+    finish(serde_json::to_string(value).map(joined))
+}
+
+/// Raw JSON without its line ends, and without what indents its lines: strings hold these as escapes,
+/// so here they stand between tokens.
+fn joined(text: String) -> String {
+    if !text.contains(['\n', '\r']) {
+        return text;
+    }
+    let lines = text.split(['\n', '\r']).map(|line| line.trim_matches([' ', '\t']));
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn finish(text: Result<String, serde_json::Error>) -> String {
@@ -59,5 +69,12 @@ mod tests {
         let text = line(&value);
         assert_eq!(text, "{\"a\":\"\\u009bx\\udb40\\udc41#\\u0023[group]\\u202e\\n\"}\n");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
+
+    #[test]
+    fn raw_json_over_many_lines_is_one() {
+        let pretty = "{\r\n\t\"a\": [\n    1.50,\n    \"x\\n  y\"\n  ]\n}";
+        let raw: &serde_json::value::RawValue = serde_json::from_str(pretty).unwrap();
+        assert_eq!(line(&raw), "{ \"a\": [ 1.50, \"x\\n  y\" ] }\n");
     }
 }
