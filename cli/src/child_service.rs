@@ -263,7 +263,7 @@ fn log_file(data: &Path) -> PathBuf {
 fn failure(data: &Path, reason: &str) -> CommandError {
     let log = log_file(data);
     let mut message = format!("the service on this machine could not be reached: {reason}");
-    let tail = tail(&log);
+    let tail = each_once(tail(&log));
     if !tail.is_empty() {
         message.push_str("; its log ends with: ");
         message.push_str(&tail.join(" | "));
@@ -273,6 +273,15 @@ fn failure(data: &Path, reason: &str) -> CommandError {
         log.display(),
         data.display()
     ))
+}
+
+/// Each line where it stands last: every try to start ends with the same words.
+fn each_once(lines: Vec<String>) -> Vec<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut last: Vec<_> =
+        lines.into_iter().rev().filter(|line| seen.insert(line.clone())).collect();
+    last.reverse();
+    last
 }
 
 /// The last lines of the log.
@@ -304,8 +313,14 @@ mod tests {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let data = dir.path().join("service");
         let error = connect_with(&data, &program, Duration::from_millis(300)).await.err().unwrap();
-        assert!(error.message.contains("no room on disk"), "{}", error.message);
+        assert_eq!(error.message.matches("no room on disk").count(), 1, "{}", error.message);
         assert!(error.help.unwrap().contains("plumb serve --data"));
+    }
+
+    #[test]
+    fn what_each_try_says_is_said_once() {
+        let lines = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(each_once(lines("help error help error help")), ["error", "help"]);
     }
 
     #[tokio::test]

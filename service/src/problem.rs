@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use crate::store::ailment::{self, Ailment};
+
 /// Which kind of problem it is; each API face maps it to its own form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -65,6 +67,12 @@ impl Problem {
         Problem { cause: Some(cause.into()), ..Problem::internal() }
     }
 
+    /// The store has no room. A client can do nothing but say so to whoever can.
+    pub(crate) fn full(cause: impl Into<String>) -> Problem {
+        let message = "The disk of the service is full. Make room on it, then try again.";
+        Problem { message: message.to_owned(), ..Problem::because(cause) }
+    }
+
     /// What caused it inside, if something did.
     pub(crate) fn cause(&self) -> Option<&str> {
         self.cause.as_deref()
@@ -88,7 +96,11 @@ impl Problem {
 
 impl From<rusqlite::Error> for Problem {
     fn from(error: rusqlite::Error) -> Problem {
-        Problem::because(error.to_string())
+        let said = ailment::said(&error);
+        match ailment::of(&error) {
+            Ailment::Full => Problem::full(said),
+            _ => Problem::because(said),
+        }
     }
 }
 

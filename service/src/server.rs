@@ -96,9 +96,15 @@ pub enum StartError {
         /// What the store said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The key cannot be used in a header.
+    /// The key that was given cannot be used in a header.
     #[error("the key must be visible ASCII without spaces, and not empty")]
     Key,
+    /// The key that was kept cannot be used in a header.
+    #[error("the key in {} must be visible ASCII without spaces, and not empty", path.display())]
+    KeptKey {
+        /// The file that it is kept in.
+        path: PathBuf,
+    },
 }
 
 /// Why a running service ended with an error.
@@ -293,13 +299,17 @@ fn key(options: &Options, folder: &Path) -> Result<Key, StartError> {
                 write_private(&path, &made).map_err(data_error(&path))?;
                 made
             }
+            // What is no text is no key.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
             Err(source) => return Err(StartError::Data { path, source }),
         },
     };
-    if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(StartError::Key);
+    let is_usable = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
+    match (is_usable, &options.key) {
+        (true, _) => Ok(Key::new(key)),
+        (false, Some(_)) => Err(StartError::Key),
+        (false, None) => Err(StartError::KeptKey { path }),
     }
-    Ok(Key::new(key))
 }
 
 fn addresses(bound: std::net::SocketAddr, key: &Key) -> Addresses {

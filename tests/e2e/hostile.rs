@@ -374,3 +374,22 @@ fn a_spec_cannot_send_a_key_elsewhere() {
     assert!(ran.said().contains("no key"), "{}", ran.said());
     assert_eq!(trap.requests().len(), 0, "something was sent");
 }
+
+#[test]
+fn what_keeps_the_service_from_starting_is_named_with_a_way_out() {
+    let project = Project::new("");
+    let refused = |name: &str, bytes: &[u8]| {
+        project.write(&format!(".plumb/service/{name}"), bytes);
+        let ran = project.run(&["serve"]).expect(1);
+        std::fs::remove_file(project.path(&format!(".plumb/service/{name}"))).unwrap();
+        ran.stderr
+    };
+    for key in [&b""[..], b"two words", b"\xff\xfe"] {
+        let said = refused("key", key);
+        assert!(said.contains(".plumb/service/key must be visible ASCII"), "{said}");
+        assert!(said.contains("remove the file"), "{said}");
+    }
+    let said = refused("service.db", &b"no store ".repeat(1000));
+    assert!(said.contains("service.db is damaged"), "{said}");
+    assert!(said.contains("move it away"), "{said}");
+}

@@ -1,11 +1,12 @@
 //! `plumb serve`: the serverless compute service on this machine, in the foreground.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::Mode;
-use service::{Addresses, Options, Quirk, Server, StartError};
+use service::{Addresses, Options, Quirk, Server, StartError, StoreError};
 
 use crate::args::Serve;
 use crate::child_service;
@@ -65,16 +66,47 @@ async fn serve(options: Options, anywhere: bool, output: &Output) -> Result<Stat
     let fail = |error: &dyn std::error::Error| CommandError::new(chain(error));
     let stop = stop_on_signal()?;
     let data = options.data.clone();
-    let server = start_when_free(options, anywhere).await.map_err(|error| match error {
-        StartError::Locked { .. } => fail(&error)
-            .help("another `plumb serve`, or a command that started one, uses this folder"),
-        StartError::Strange(strange) => strange.into(),
-        error => fail(&error),
+    let server = start_when_free(options, anywhere).await.map_err(|error| {
+        let help = help(&error);
+        let failed = match error {
+            StartError::Strange(strange) => strange.into(),
+            error => fail(&error),
+        };
+        match help {
+            Some(help) => failed.help(help),
+            None => failed,
+        }
     })?;
     child_service::remember_port(&data, &server.addresses().rest);
     output.data(&variables(server.addresses()));
     server.run(stop).await.map_err(|error| fail(&error))?;
     Ok(Status::Done)
+}
+
+/// What to do about a service that cannot start.
+fn help(error: &StartError) -> Option<&'static str> {
+    const FULL: &str = "make room on it, then run the command again";
+    const DAMAGED: &str = "bring service.db back from a copy, or move it away with the files -wal and \
+                           -shm beside it: the service then starts without its objects and jobs";
+    const UNREADABLE: &str = "if the disk is full, make room on it; if service.db is damaged, bring it back \
+                              from a copy, or move it away with the files -wal and -shm beside it: the \
+                              service then starts without its objects and jobs";
+    match error {
+        StartError::Locked { .. } => {
+            Some("another `plumb serve`, or a command that started one, uses this folder")
+        }
+        StartError::KeptKey { .. } => Some("remove the file: the service makes a new key"),
+        StartError::Store { source: StoreError::Full(_), .. } => Some(FULL),
+        StartError::Data { source, .. }
+        | StartError::Store { source: StoreError::System(source), .. }
+            if source.kind() == ErrorKind::StorageFull =>
+        {
+            Some(FULL)
+        }
+        StartError::Store { source: StoreError::Damaged(_), .. } => Some(DAMAGED),
+        StartError::Recover { .. } => Some(UNREADABLE),
+        _ => None,
+    }
 }
 
 /// Starts once the folder is free: a service that a command started ends soon after the command.

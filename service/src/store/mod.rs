@@ -8,6 +8,7 @@
 //!
 //! Reads see committed data only, each in its own snapshot.
 
+pub(crate) mod ailment;
 pub(crate) mod objects;
 mod schema;
 mod writer;
@@ -24,14 +25,21 @@ use tokio_util::sync::CancellationToken;
 use crate::options::LogLine;
 use crate::own_files::itself;
 use crate::problem::Problem;
+use ailment::Ailment;
 use writer::{Op, Writer};
 
 /// The store could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// There is no room on the disk.
+    #[error("the disk is full")]
+    Full(#[source] rusqlite::Error),
+    /// The file is none of `SQLite`'s, or holds what it never wrote.
+    #[error("service.db is damaged")]
+    Damaged(#[source] rusqlite::Error),
     /// `SQLite` refused.
-    #[error("cannot open the store")]
-    Sqlite(#[from] rusqlite::Error),
+    #[error("service.db cannot be used")]
+    Sqlite(#[source] rusqlite::Error),
     /// The file was written by a newer version.
     #[error("the store has format {found}, this version knows {known}; use a newer version")]
     Newer {
@@ -43,6 +51,16 @@ pub enum StoreError {
     /// The file could not be made, or the writer's thread could not start.
     #[error("cannot make the store")]
     System(#[from] std::io::Error),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> StoreError {
+        match ailment::of(&error) {
+            Ailment::Full => StoreError::Full(error),
+            Ailment::Damaged => StoreError::Damaged(error),
+            Ailment::Other => StoreError::Sqlite(error),
+        }
+    }
 }
 
 /// One write under way.
@@ -336,6 +354,30 @@ mod tests {
         assert_eq!(store.write(mode).await, Ok(full));
         assert_eq!(store.write_soon(mode).await, Ok(normal));
         assert_eq!(store.write(mode).await, Ok(full));
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_called_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), &silent()).unwrap();
+        let fill = |tx: &Tx<'_>| {
+            // No page more than there are.
+            let sql = "pragma max_page_count = 1";
+            Ok(tx.conn.query_row(sql, [], |row| row.get::<_, i64>(0))?)
+        };
+        store.write(fill).await.unwrap();
+        let large = |tx: &Tx<'_>| insert(tx, &"x".repeat(1 << 20));
+        let problem = store.write(large).await.unwrap_err();
+        assert_eq!((problem.kind, &problem.message), (Kind::Internal, &Problem::full("").message));
+        assert!(problem.cause().unwrap().starts_with("the disk is full"));
+    }
+
+    #[tokio::test]
+    async fn a_damaged_file_is_called_one() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("service.db"), "no store ".repeat(1000)).unwrap();
+        let error = Store::open(folder.path(), &silent()).err().unwrap();
+        assert!(matches!(error, StoreError::Damaged(_)), "{error}");
     }
 
     #[tokio::test]

@@ -25,7 +25,7 @@ trait Run: Send {
     /// Runs the write; the returned effects are those to run after the commit. `None` undoes it.
     fn run(&mut self, conn: &Connection) -> Option<Vec<Effect>>;
     /// Gives the answer. `undone` is why the transaction was not committed.
-    fn finish(self: Box<Self>, undone: Option<&str>);
+    fn finish(self: Box<Self>, undone: Option<&Problem>);
 }
 
 struct Typed<W, T, A> {
@@ -51,9 +51,9 @@ where
         done.then(|| tx.effects.into_inner())
     }
 
-    fn finish(self: Box<Self>, undone: Option<&str>) {
+    fn finish(self: Box<Self>, undone: Option<&Problem>) {
         let result = match (self.result, undone) {
-            (Some(Ok(_)) | None, Some(why)) => Err(Problem::because(why)),
+            (Some(Ok(_)) | None, Some(why)) => Err(why.clone()),
             (Some(result), _) => result,
             (None, None) => Err(Problem::because("a write did not run")),
         };
@@ -136,10 +136,10 @@ fn commit(conn: &Connection, mut batch: Vec<Op>) {
             }
             None
         }
-        Err(error) => Some(error.to_string()),
+        Err(error) => Some(Problem::from(error)),
     };
     for op in batch {
-        op.run.finish(undone.as_deref());
+        op.run.finish(undone.as_ref());
     }
 }
 

@@ -133,6 +133,12 @@ async fn keys_that_fit_no_header_are_refused() {
         options.key = Some(key.to_owned());
         assert!(matches!(service::start(options).await, Err(StartError::Key)));
     }
+    for kept in [&b""[..], b"a b", b"\xff"] {
+        std::fs::write(folder.path().join("key"), kept).unwrap();
+        let error = service::start(Options::new(folder.path().to_owned())).await.err().unwrap();
+        assert!(matches!(error, StartError::KeptKey { .. }), "{error}");
+        assert!(error.to_string().contains("/key must be"), "{error}");
+    }
 }
 
 #[tokio::test]
