@@ -398,6 +398,24 @@ pub(crate) fn failed(error: Error) -> CommandError {
     )
 }
 
+/// A failed call while a job was waited for: the job is there, as the service has said before.
+pub(crate) fn lost_sight(connected: &Connected, job: &str, error: Error) -> CommandError {
+    if matches!(error.kind, Kind::NotFound) {
+        return failed(error);
+    }
+    let failed = CommandError::new(error.to_string());
+    let (name, job) = (&connected.name, render::safe::text(job));
+    match error.help {
+        // The next command starts it, wherever it listens then.
+        _ if connected.configured.is_on_demand() => failed.help(connected.afterwards(&job)),
+        Some(help) => failed.help(format!(
+            "{help}; the job has an id, so do not submit it again: \
+             `plumb job status {name} {job} --wait` waits for it"
+        )),
+        None => failed.help(connected.afterwards(&job)),
+    }
+}
+
 /// A failed call about an endpoint as a whole.
 pub(crate) fn endpoint_failed(error: Error) -> CommandError {
     or_not_found(

@@ -177,6 +177,22 @@ fn waiting_ends_when_the_time_is_up_or_somebody_stops_it_and_the_job_goes_on() {
 }
 
 #[test]
+fn a_job_whose_service_dies_is_not_submitted_again() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let project = applied(&service);
+    let mut command = project.command(&["job", "run", "endpoint.single", r#"{"sleep_ms":60000}"#]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for("the job", || service.mutations().iter().any(|op| op == "POST /run"));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    drop(service);
+    let ended = ran(&child.wait_with_output().unwrap()).expect(1);
+    assert!(ended.stderr.contains("do not submit it again"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("`plumb job status endpoint.single "), "{}", ended.stderr);
+    assert!(ended.stderr.contains(" --wait` waits for it"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_submission_ends_when_it_should_and_says_whether_there_may_be_a_job() {
     let data = data();
     let hang = "op=POST /run,nth=2,kind=hang";

@@ -61,8 +61,10 @@ impl Waiting<'_> {
         output: &Output,
     ) -> Result<Status, CommandError> {
         let mut telling = Telling::new(output, String::new(), true);
+        let id = job.id.clone();
         let ended = jobs::wait(endpoint, job, &self.bounds, &mut telling).await;
-        let job = match ended.map_err(jobs::failed)? {
+        let lost_sight = |error| jobs::lost_sight(self.connected, &id, error);
+        let job = match ended.map_err(lost_sight)? {
             Ended::Job(job) => job,
             Ended::Stopped(job) => return Err(jobs::stopped(self.connected, &job.id)),
             Ended::TimedOut(job) => {
