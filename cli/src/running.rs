@@ -117,13 +117,14 @@ impl Teller {
     }
 
     /// Tells what a run that was stopped left undone.
-    fn remaining(&self, report: &Report) {
+    fn remaining(&self, report: &Report, onward: Onward) {
         let count = report.remaining.len();
         if count == 0 {
             return;
         }
         let (steps, remain) = if count == 1 { ("step", "remains") } else { ("steps", "remain") };
-        let mut text = format!("{count} {steps} {remain}; `plumb apply` goes on from here:\n");
+        let onward = onward.words();
+        let mut text = format!("{count} {steps} {remain}; {onward} goes on from here:\n");
         for step in report.remaining.iter().take(REMAINING_MAX) {
             let address = render::safe::text(&step.address.to_string());
             let _ = writeln!(text, "    {} {address}", step.operation.word());
@@ -132,6 +133,29 @@ impl Teller {
             let _ = writeln!(text, "    and {} more", count - REMAINING_MAX);
         }
         self.output.talk(&text);
+    }
+}
+
+/// What goes on where a run was stopped. A destroy that was stopped is undone by an apply, and whoever
+/// chose a part wants no more than that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Onward {
+    Apply,
+    Destroy,
+    /// The command that was stopped.
+    Same,
+    /// A saved plan runs once.
+    NewPlan,
+}
+
+impl Onward {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Apply => "`plumb apply`",
+            Self::Destroy => "`plumb destroy`",
+            Self::Same => "the same command",
+            Self::NewPlan => "a new plan, made with the same options,",
+        }
     }
 }
 
@@ -186,6 +210,8 @@ pub(crate) struct Run<'a> {
     pub(crate) name: &'a str,
     /// Whether what is live was looked at before.
     pub(crate) looked: bool,
+    /// What goes on if it is stopped.
+    pub(crate) onward: Onward,
 }
 
 /// Runs a plan under a session, closes it, and says how it ended.
@@ -214,7 +240,7 @@ pub(crate) async fn run(
     let (report, failure) = execute_anyway(&mut session, &execution).await;
     if let Some(failure) = failure {
         teller.close(&kept(session.snapshot())?, false);
-        teller.remaining(&report);
+        teller.remaining(&report, run.onward);
         return Err(failure.into());
     }
     // A plan that computes no outputs leaves those that the state has.
@@ -223,7 +249,7 @@ pub(crate) async fn run(
     let closed = session.close().await;
     let idle = run.plan.is_empty() && status(&report) == Status::Done;
     teller.close(&outputs?, idle);
-    teller.remaining(&report);
+    teller.remaining(&report, run.onward);
     closed?;
     Ok(status(&report))
 }

@@ -118,6 +118,29 @@ fn interrupted_it_finishes_what_runs_and_says_what_remains() {
     expect_exactly(|it| service.names(it), 30, "after an interrupt");
 }
 
+/// An apply would bring back what a destroy has taken away.
+#[test]
+fn a_destroy_that_was_stopped_goes_on_with_a_destroy() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:40"]);
+    let project = Project::with(&spec(20), &service);
+    project.run(&["apply", "--yes"]).expect(0);
+    let made = service.mutations().len();
+    let out = std::fs::File::create(project.path("stderr.txt")).unwrap();
+    let mut command = project.command(&["destroy", "--yes"]);
+    let mut child = command.stdout(std::process::Stdio::null()).stderr(out).spawn().unwrap();
+    crate::harness::wait_for("the first deletes", || service.mutations().len() > made + 3);
+    let killed =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let said = std::fs::read_to_string(project.path("stderr.txt")).unwrap();
+    assert!(said.contains("`plumb destroy` goes on from here"), "{said}");
+    assert!(!said.contains("plumb apply"), "{said}");
+    project.run(&["destroy", "--yes"]).expect(0);
+    expect_exactly(|it| service.names(it), 0, "after a destroy that was stopped");
+}
+
 #[test]
 fn stopped_at_once_it_says_that_calls_are_in_doubt() {
     let folder = data();

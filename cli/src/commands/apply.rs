@@ -29,7 +29,7 @@ use crate::output::Output;
 use crate::planning::{self, Made};
 use crate::providers::Configured;
 use crate::resolved;
-use crate::running::{self, Run, Teller, confirm, recover_open, seal_plain};
+use crate::running::{self, Onward, Run, Teller, confirm, recover_open, seal_plain};
 use crate::runtime;
 use crate::stopping::Stopping;
 use crate::stored;
@@ -152,6 +152,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
             parallelism: planning.pace.parallelism,
             name: &holder.run,
             looked: !planning.no_refresh,
+            onward: onward(planning),
         };
         running::run(session, run, &teller, &stop).await?.or(planned)
     } else {
@@ -169,6 +170,15 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
             check(&world, folder, &teller).await
         }
         _ => Ok(ended),
+    }
+}
+
+/// What goes on where such a run was stopped.
+fn onward(planning: &Planning) -> Onward {
+    match (planning.selection.is_narrowed(), planning.destroy) {
+        (true, _) => Onward::Same,
+        (false, true) => Onward::Destroy,
+        (false, false) => Onward::Apply,
     }
 }
 
@@ -295,6 +305,7 @@ async fn of_file(
         parallelism: args.planning.pace.parallelism,
         name: &holder,
         looked: true,
+        onward: Onward::NewPlan,
     };
     // What the plan showed in doubt, and what still is, needs a decision as it does without a file.
     let planned =
