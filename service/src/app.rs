@@ -68,10 +68,33 @@ impl App {
         self.fleet.pods(endpoint)
     }
 
+    /// Runs a write that changes endpoints or what their workers run. The autoscaler hears of it with
+    /// the write: a client that has left takes the rest of its request along.
+    pub(crate) async fn change<T, W>(self: &Arc<Self>, work: W) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
+    {
+        let app = Arc::clone(self);
+        let write = move |tx: &Tx<'_>| {
+            let done = work(tx)?;
+            tx.after(move || app.endpoints_changed());
+            Ok(done)
+        };
+        self.store.write(write).await
+    }
+
     /// Tells the autoscaler that endpoints or their templates have changed.
     pub(crate) fn endpoints_changed(&self) {
         self.fleet.endpoints_changed();
         self.queue.projection.scale.notify_one();
+    }
+
+    /// Tells a worker, if it lives, that a job of its has ended without it.
+    pub(crate) fn stop_job(&self, worker: Option<&str>, job: &str) {
+        if let Some(worker) = worker.and_then(|id| self.fleet.worker(id)) {
+            worker.stop_job(job);
+        }
     }
 
     /// Removes an endpoint with its jobs.

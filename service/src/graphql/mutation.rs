@@ -32,8 +32,7 @@ fn noted(context: &Ctx, noun: &str, id: &str, what: &str) {
 async fn sparse(context: &Ctx, id: String, input: Endpoints) -> FieldResult<Option<EndpointView>> {
     let quota = context.app.options.worker_quota;
     let write = move |tx: &Tx<'_>| endpoint::update(tx, &id, input, Api::Rest, quota);
-    let (_, endpoint) = context.app.store.write(write).await?;
-    context.app.endpoints_changed();
+    let (_, endpoint) = context.app.change(write).await?;
     noted(context, "endpoint", &endpoint.id, "changed");
     Ok(Some(EndpointView(endpoint)))
 }
@@ -53,7 +52,7 @@ async fn save_template(context: &Ctx, input: SaveTemplateInput) -> FieldResult<T
         }
         Ok(new)
     };
-    Ok(context.app.store.write(write).await?)
+    Ok(context.app.change(write).await?)
 }
 
 #[graphql_object(context = Ctx)]
@@ -70,8 +69,7 @@ impl Mutation {
             Some(id) => endpoint::update(tx, &id, input, Api::GraphQl, quota).map(|(_, new)| new),
             None => endpoint::create(tx, input, Api::GraphQl, quota),
         };
-        let endpoint = context.app.store.write(write).await?;
-        context.app.endpoints_changed();
+        let endpoint = context.app.change(write).await?;
         noted(context, "endpoint", &endpoint.id, what);
         Ok(Some(EndpointView(endpoint)))
     }
@@ -81,8 +79,7 @@ impl Mutation {
         context.entry.object(&id);
         let (app, removed) = (context.app.clone(), id.clone());
         let write = move |tx: &Tx<'_>| app.delete_endpoint(tx, &id, Api::GraphQl);
-        context.app.store.write(write).await?;
-        context.app.endpoints_changed();
+        context.app.change(write).await?;
         noted(context, "endpoint", &removed, "removed");
         Ok(None)
     }
@@ -120,7 +117,6 @@ impl Mutation {
         input: SaveTemplateInput,
     ) -> FieldResult<Option<TemplateView>> {
         let template = save_template(context, input).await?;
-        context.app.endpoints_changed();
         noted(context, "template", &template.id, "saved");
         Ok(Some(TemplateView(template)))
     }

@@ -146,11 +146,15 @@ pub(super) async fn cancel(
 ) -> Answer {
     let _permit = enter(&app, &endpoint, rates::CANCEL)?;
     note(request.extensions().get::<Entry>(), &id);
-    let queue = app.queue.clone();
-    let job = app.store.write(move |tx| queue.cancel(tx, &endpoint, &id)).await?;
-    if let Some(worker) = job.worker.as_deref().and_then(|worker| app.fleet.worker(worker)) {
-        worker.stop_job(&job.id);
-    }
+    let running = Arc::clone(&app);
+    let write = move |tx: &crate::store::Tx<'_>| {
+        let job = running.queue.cancel(tx, &endpoint, &id)?;
+        let (worker, id) = (job.worker.clone(), job.id.clone());
+        // Told even if the client has left by then.
+        tx.after(move || running.stop_job(worker.as_deref(), &id));
+        Ok(job)
+    };
+    let job = app.store.write(write).await?;
     app.say(&format!("job {} cancelled", job.id));
     Ok(json_response(StatusCode::OK, &job.reference()))
 }

@@ -37,9 +37,7 @@ pub(crate) async fn once(app: &Arc<App>) -> Result<(), Problem> {
     let queue = app.queue.clone();
     for job in app.store.write(move |tx| queue.sweep(tx)).await? {
         app.say(&format!("job {} ran out of time", job.id));
-        if let Some(worker) = job.worker.as_deref().and_then(|id| app.fleet.worker(id)) {
-            worker.stop_job(&job.id);
-        }
+        app.stop_job(job.worker.as_deref(), &job.id);
     }
     Ok(())
 }

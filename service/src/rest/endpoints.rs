@@ -23,9 +23,8 @@ pub(super) async fn create(request: RestRequest) -> Result<Response, Problem> {
     }
     let quota = request.app.options.worker_quota;
     let write = move |tx: &crate::store::Tx<'_>| endpoint::create(tx, input, Api::Rest, quota);
-    let endpoint = request.app.store.write(write).await?;
+    let endpoint = request.app.change(write).await?;
     request.entry.object(&endpoint.id);
-    request.app.endpoints_changed();
     request.app.say(&format!("endpoint {} made", endpoint.id));
     Ok(answer::created(&request.app, shape(&request.app, &endpoint)))
 }
@@ -51,8 +50,7 @@ pub(super) async fn update(request: RestRequest) -> Result<Response, Problem> {
     let (id, input) = (request.id.clone(), input(request.fields()?)?);
     let quota = request.app.options.worker_quota;
     let write = move |tx: &crate::store::Tx<'_>| endpoint::update(tx, &id, input, Api::Rest, quota);
-    let (_, endpoint) = request.app.store.write(write).await?;
-    request.app.endpoints_changed();
+    let (_, endpoint) = request.app.change(write).await?;
     request.app.say(&format!("endpoint {} changed", endpoint.id));
     Ok(answer::updated(&request.app, shape(&request.app, &endpoint)))
 }
@@ -60,8 +58,7 @@ pub(super) async fn update(request: RestRequest) -> Result<Response, Problem> {
 pub(super) async fn delete(request: RestRequest) -> Result<Response, Problem> {
     let id = request.id.clone();
     let app = request.app.clone();
-    request.app.store.write(move |tx| app.delete_endpoint(tx, &id, Api::Rest)).await?;
-    request.app.endpoints_changed();
+    request.app.change(move |tx| app.delete_endpoint(tx, &id, Api::Rest)).await?;
     request.app.say(&format!("endpoint {} removed", request.id));
     Ok(answer::deleted())
 }

@@ -56,8 +56,7 @@ pub(super) async fn update(request: RestRequest) -> Result<Response, Problem> {
         }
         Ok(new)
     };
-    let template = request.app.store.write(write).await?;
-    request.app.endpoints_changed();
+    let template = request.app.change(write).await?;
     request.app.say(&format!("template {} changed", template.id));
     Ok(answer::updated(&request.app, template.to_rest()))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::Harness;
+use crate::harness::{Harness, KEY};
 
 async fn no_pods(service: &Harness, endpoint: &str) {
     for _ in 0..200 {
@@ -196,4 +196,30 @@ async fn templates_say_what_runs_and_volumes_are_folders() {
     assert!(!log.exists());
     service.rest(Method::DELETE, &format!("/networkvolumes/{volume}"), None).await;
     assert!(!out.exists());
+}
+
+/// Its answer is on the way, and nobody is there to have it.
+#[tokio::test]
+async fn a_change_counts_though_its_client_has_left() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({ "workersMin": 1 })).await;
+    let job = service.run(&endpoint, json!({ "sleep_ms": 60_000 })).await;
+    service.until(&endpoint, &job, "IN_PROGRESS").await;
+    let other = service.endpoint(json!({ "workersMax": 1 })).await;
+    service.healthy(&other, |health| health["workers"]["ready"] == 0).await;
+    let store = rusqlite::Connection::open(service.data.join("service.db")).unwrap();
+    store.execute_batch("begin immediate").unwrap();
+    let more = json!({ "workersMin": 1, "workersMax": 1 });
+    let url = format!("{}/endpoints/{other}", service.addresses.rest);
+    let change = service.client.patch(url).bearer_auth(KEY).json(&more);
+    let url = format!("{}/{endpoint}/cancel/{job}", service.addresses.queue);
+    let cancel = service.client.post(url).bearer_auth(KEY);
+    for request in [change, cancel] {
+        let sent = request.timeout(Duration::from_millis(200)).send().await;
+        assert!(sent.unwrap_err().is_timeout());
+    }
+    store.execute_batch("commit").unwrap();
+    service.until(&endpoint, &job, "CANCELLED").await;
+    service.healthy(&endpoint, |health| health["workers"]["idle"] == 1).await;
+    service.healthy(&other, |health| health["workers"]["idle"] == 1).await;
 }
