@@ -8,6 +8,7 @@ mod addressed;
 mod bad_input;
 mod checks;
 mod crashes;
+mod endpoints;
 mod examples;
 mod harness;
 mod hostile;

@@ -3,7 +3,7 @@
 use provider_port::Provider as _;
 use serde_json::json;
 
-use crate::support::{Service, create, delete, read, shown, update};
+use crate::support::{Service, begin, create, delete, finish, read, shown, update};
 
 const DRAWN: &[&str] = &["id", "template_id", "created_at", "run_url", "runsync_url", "health_url"];
 
@@ -110,6 +110,28 @@ workers_standby = 1
     let types = &changed.attributes["gpu_types"];
     assert_eq!(format!("{types:?}"), r#"{"NVIDIA A40"}"#);
     assert_eq!(changed.attributes["workers_max"], engine::value::Value::Integer(1));
+}
+
+/// What GraphQL shows of it is more than REST, which makes it, takes.
+#[tokio::test]
+async fn by_types_over_rest_and_finished_by_another_run() {
+    let service = Service::start().await;
+    let provider = service.provider();
+    let template = template(&service, &[]).await;
+    let wanted = json!({"name": "chat", "template_id": &*template.id.0,
+        "gpu_type_ids": ["NVIDIA A40"], "workers_min": 0, "workers_max": 2});
+    let begun = begin(&provider, ("endpoint", 0), &wanted).await.unwrap();
+    let begun = read(&provider, "endpoint", &begun).await;
+    assert_eq!(format!("{:?}", begun.attributes["compliance"]), "[]");
+    let rest = json!({"name": "chat", "workers_max": 2});
+    let made = finish(&provider, ("endpoint", 0), &begun, &rest).await.unwrap();
+    let made = read(&provider, "endpoint", &made).await;
+    assert_eq!(made.attributes["name"].as_str(), Some("chat"));
+    assert_eq!(made.attributes["workers_max"], engine::value::Value::Integer(2));
+    // What this call was to set is still not left out without a word.
+    let rest = json!({"name": "chat", "workers_standby": 2});
+    let error = finish(&provider, ("endpoint", 0), &begun, &rest).await.unwrap_err();
+    assert!(error.message.contains("takes no `workers_standby`"), "{error}");
 }
 
 #[tokio::test]

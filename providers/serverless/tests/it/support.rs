@@ -111,10 +111,55 @@ pub(crate) async fn create(
     Ok(object.unwrap())
 }
 
+/// Begins a create and leaves it to another run to finish: the first phase.
+pub(crate) async fn begin(
+    provider: &HttpProvider,
+    (ty, program): (&str, usize),
+    desired: &Json,
+) -> Result<Object, Error> {
+    let desired = attributes(desired);
+    let phases = provider.schema().types[ty].create[program].phases.len();
+    let call = Call {
+        ty,
+        phase: PhaseRef::new(ProgramKind::Create, program, 0, phases),
+        id: None,
+        nonce: Some(&nonce_of(ty, &desired)),
+        desired: &desired,
+        live: None,
+        changed: &desired.keys().cloned().collect(),
+        secrets: &provider_port::Secrets::default(),
+        leave: &provider_port::Always,
+        progress: &|_| {},
+    };
+    Ok(provider.perform(&call).await?.object.unwrap())
+}
+
+/// Finishes a create as another run does, which knows the object from a read: the last phase.
+pub(crate) async fn finish(
+    provider: &HttpProvider,
+    (ty, program): (&str, usize),
+    object: &Object,
+    change: &Json,
+) -> Result<Object, Error> {
+    let phases = provider.schema().types[ty].create[program].phases.len();
+    let phase = PhaseRef::new(ProgramKind::Create, program, phases - 1, phases);
+    change_by(provider, (ty, phase), object, change).await
+}
+
 /// Changes some attributes of an object, by the program at `program`.
 pub(crate) async fn update(
     provider: &HttpProvider,
     (ty, program): (&str, usize),
+    object: &Object,
+    change: &Json,
+) -> Result<Object, Error> {
+    let phase = PhaseRef::new(ProgramKind::Update, program, 0, 1);
+    change_by(provider, (ty, phase), object, change).await
+}
+
+async fn change_by(
+    provider: &HttpProvider,
+    (ty, phase): (&str, PhaseRef),
     object: &Object,
     change: &Json,
 ) -> Result<Object, Error> {
@@ -124,7 +169,7 @@ pub(crate) async fn update(
     desired.extend(change);
     let call = Call {
         ty,
-        phase: PhaseRef::new(ProgramKind::Update, program, 0, 1),
+        phase,
         id: Some(&object.id),
         nonce: None,
         desired: &desired,
