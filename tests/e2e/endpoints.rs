@@ -43,3 +43,28 @@ fn a_create_by_types_that_was_refused_halfway_is_finished() {
     assert_eq!(made["idleTimeout"], 42);
     project.run(&["destroy", "--yes"]).expect(0);
 }
+
+#[test]
+fn what_rest_has_no_word_for_is_refused_while_planning() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let by_types = |kind: &str| {
+        spec(&format!("gpu_type_ids = [\"NVIDIA A40\"]\nflash_boot_type = \"{kind}\"\n"))
+    };
+    let project = Project::with(&by_types("PRIORITY_FLASHBOOT"), &service);
+    let refused = |project: &Project| {
+        let said = project.run(&["plan"]).expect(1).said();
+        assert!(said.contains("takes no PRIORITY_FLASHBOOT"), "{said}");
+        assert!(said.contains("flash_boot_type = "), "{said}");
+    };
+    refused(&project);
+    assert!(service.mutations().is_empty());
+    settles(&project, &by_types("FLASHBOOT"));
+    project.write("plumb.toml", by_types("PRIORITY_FLASHBOOT"));
+    refused(&project);
+    settles(&project, &by_types("OFF"));
+    assert_eq!(endpoint(&service)["flashboot"], false);
+    // Where there is a word for it, it is as good as any.
+    let by_pools = spec("gpu_ids = \"ADA_24\"\nflash_boot_type = \"PRIORITY_FLASHBOOT\"\n");
+    settles(&Project::with("", &service), &by_pools.replace("worker\"\nimage", "w2\"\nimage"));
+}
