@@ -126,9 +126,11 @@ fn listed(name: &str, one_of: &OneOf, value: &Value, path: &Path, found: &mut Ve
     }
 }
 
-/// The texts that one text holds, without those that exclude something.
+/// The texts that one text holds, without those that exclude something. An empty one holds none, as an
+/// empty list does.
 fn parts<'t>(one_of: &'t OneOf, text: &'t str) -> impl Iterator<Item = &'t str> {
     let parts: Vec<&str> = match one_of.separator.as_deref() {
+        Some(_) if text.is_empty() => Vec::new(),
         Some(separator) if !separator.is_empty() => text.split(separator).map(str::trim).collect(),
         _ => vec![text],
     };
@@ -266,6 +268,7 @@ mod tests {
                 "size is \"AMPERE_49\", which is none of the 3 known values (did you mean \"AMPERE_48\"?)",
             ],
         );
+        check(&list, "\"\"", &[]);
         check(
             &list,
             "\"ADA_24,\"",

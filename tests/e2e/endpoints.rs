@@ -68,3 +68,36 @@ fn what_rest_has_no_word_for_is_refused_while_planning() {
     let by_pools = spec("gpu_ids = \"ADA_24\"\nflash_boot_type = \"PRIORITY_FLASHBOOT\"\n");
     settles(&Project::with("", &service), &by_pools.replace("worker\"\nimage", "w2\"\nimage"));
 }
+
+#[test]
+fn cpu_workers_are_had_without_gpus() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let cpus = "gpu_ids = \"\"\ninstance_ids = [\"cpu3c-2-4\"]\n";
+    let project = Project::with(&spec("instance_ids = [\"cpu3c-2-4\"]\n"), &service);
+    let said = project.run(&["plan"]).expect(1).said();
+    assert!(said.contains("\"\" for CPU workers"), "{said}");
+    settles(&project, &spec(cpus));
+    let made = endpoint(&service);
+    assert_eq!((&made["computeType"], &made["gpuTypeIds"]), (&"CPU".into(), &Json::Array(vec![])));
+    project.write("plumb.toml", spec("gpu_ids = \"\"\ninstance_ids = []\n"));
+    let said = project.run(&["plan"]).expect(1).said();
+    assert!(said.contains("without GPUs wants instance_ids"), "{said}");
+    settles(&project, &spec(&cpus.replace("2-4", "4-8")));
+    // A part that is empty is a slip.
+    project.write("plumb.toml", spec("gpu_ids = \"ADA_24,\"\n"));
+    let said = project.run(&["plan"]).expect(1).said();
+    assert!(said.contains("gpu_ids is an empty text"), "{said}");
+}
+
+/// What is there without GPUs, because no pool has its types, goes on living.
+#[test]
+fn types_that_no_pool_has_are_no_endpoint_without_gpus() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let by_types = "gpu_type_ids = [\"Tesla T4\"]\nworkers_max = 1\n";
+    let project = Project::with("", &service);
+    settles(&project, &spec(by_types));
+    settles(&project, &spec(&by_types.replace('1', "2")));
+    assert_eq!(endpoint(&service)["workersMax"], 2);
+}
