@@ -142,6 +142,9 @@ pub struct Attribute {
     pub volatile: bool,
     /// How it follows from the object's other attributes, by name; computed without the API.
     pub derived: Option<Expr>,
+    /// The attribute that the API derives this one from when it is left out: where nobody manages
+    /// this one, a change of that one leaves it unknown.
+    pub follows: Option<Name>,
     /// What its known values must satisfy.
     pub constraint: Constraint,
     /// What changing it does beside the change, such as "replaces workers"; shown in the plan.
@@ -165,6 +168,7 @@ impl Attribute {
             seen_in: SeenIn::List,
             volatile: false,
             derived: None,
+            follows: None,
             constraint: Constraint::default(),
             effect: None,
             unit: None,

@@ -101,3 +101,46 @@ fn types_that_no_pool_has_are_no_endpoint_without_gpus() {
     settles(&project, &spec(&by_types.replace('1', "2")));
     assert_eq!(endpoint(&service)["workersMax"], 2);
 }
+
+const VOLUMES: &str = r#"
+[resource.network_volume.a]
+name = "a"
+size = 5
+data_center_id = "EU-RO-1"
+
+[resource.network_volume.b]
+name = "b"
+size = 5
+data_center_id = "US-KS-2"
+"#;
+
+/// The names of the volumes that the endpoint mounts beside its first.
+fn volumes(service: &Service) -> Vec<String> {
+    let ids = endpoint(service)["networkVolumeIds"].clone();
+    let volumes = service.list("/networkvolumes").into_iter();
+    let mounted = volumes.filter(|it| ids.as_array().unwrap().contains(&it["id"]));
+    let mut names: Vec<_> = mounted.map(|it| it["name"].as_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_volumes_of_a_spec_stay_when_the_first_one_changes() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let project = Project::with("", &service);
+    let both = "network_volume_ids = [\"${network_volume.a.id}\", \"${network_volume.b.id}\"]\n";
+    let first = |name: &str| format!("network_volume_id = \"${{network_volume.{name}.id}}\"\n");
+    let with = |lines: &str| spec(&format!("gpu_ids = \"ADA_24\"\n{lines}")) + VOLUMES;
+    for lines in [both.to_owned(), first("a") + both, first("b") + both] {
+        settles(&project, &with(&lines));
+        assert_eq!(volumes(&service), ["a", "b"], "{lines}");
+    }
+    // Where the spec is silent about them, what becomes of them is the service's.
+    project.write("plumb.toml", with(&first("a")));
+    let plan = project.run(&["plan", "--json"]).expect(0).json();
+    let change = plan["changes"].as_array().unwrap().iter();
+    let change = change.filter(|it| it["address"] == "endpoint.chat").collect::<Vec<_>>();
+    assert_ne!(change[0]["after"]["network_volume_ids"], change[0]["before"]["network_volume_ids"]);
+    settles(&project, &with(&first("a")));
+}

@@ -12,6 +12,7 @@ mod cloud;
 mod crashes;
 mod creates;
 mod deletes;
+mod derived;
 mod doubts;
 mod endings;
 mod halfway;

@@ -261,7 +261,9 @@ fn planned(
                 // What an API gives to an object may come with the end of its create.
                 let computed = attribute.presence == Presence::Computed;
                 let to_come = verdict.rest.is_some() && computed && value.is_null();
-                if volatile || to_come { slot(case.address, name, schema) } else { value }
+                let follows = attribute.follows.as_ref();
+                let stale = follows.is_some_and(|name| verdict.changed.contains(name));
+                if volatile || to_come || stale { slot(case.address, name, schema) } else { value }
             }
             (None, None) if attribute.presence == Presence::Computed => {
                 slot(case.address, name, schema)

@@ -137,7 +137,7 @@ impl Act<'_> {
         Ok(Reply { object: object.filter(|_| !ends) })
     }
 
-    fn deletes(&self) -> bool {
+    pub(crate) fn deletes(&self) -> bool {
         self.call.phase.kind == ProgramKind::Delete
     }
 

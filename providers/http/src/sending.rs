@@ -99,8 +99,7 @@ impl Act<'_> {
                 for (name, attribute) in &self.subject.model.attributes {
                     let changed = self.call.changed.contains(name);
                     let given = attribute.schema.presence != Presence::Computed;
-                    let follows = attribute.follows.as_ref();
-                    if !changed && follows.is_some_and(|name| self.call.changed.contains(name)) {
+                    if self.is_stale(name) {
                         continue;
                     }
                     let Some(value) = scope.attribute(name) else { continue };
@@ -129,6 +128,14 @@ impl Act<'_> {
             sends.insert(name.clone(), value);
         }
         Ok(sends)
+    }
+
+    /// Whether the API is to derive an attribute anew: what it follows changes, and nobody says what
+    /// it is to be itself. Its live value is of what was.
+    fn is_stale(&self, name: &Name) -> bool {
+        let follows = self.subject.model.attributes[name].schema.follows.as_ref();
+        let derived = follows.is_some_and(|name| self.call.changed.contains(name));
+        derived && !self.deletes() && !self.call.desired.contains_key(name)
     }
 
     fn write(

@@ -48,13 +48,13 @@ pub(super) fn read(
         .unwrap_or(SeenIn::List);
     schema.volatile = keys.flag(reader, "volatile");
     schema.derived = keys.node("derived").and_then(|node| filled(reader, node, "derived"));
+    schema.follows = keys.text(reader, "follows").map(Name::from);
     schema.constraint = constraint(reader, context, &mut keys);
     schema.effect = keys.text(reader, "effect");
     schema.unit = keys.text(reader, "unit");
     let wires = wires(reader, context, name, &schema, &mut keys);
-    let follows = keys.text(reader, "follows").map(Name::from);
     keys.finish(reader);
-    Some(AttributeModel { schema, wires, follows })
+    Some(AttributeModel { schema, wires })
 }
 
 fn type_of(reader: &mut Reader, node: Node<'_>) -> Option<Type> {

@@ -178,7 +178,7 @@ impl<'a> Check<'a> {
                     "use `min` and `max` for numbers",
                 );
             }
-            if let Some(followed) = &attribute.follows {
+            if let Some(followed) = &attribute.schema.follows {
                 self.known(followed, "`follows`", self.span);
             }
             let Some(derived) = &attribute.schema.derived else { continue };

@@ -175,9 +175,6 @@ pub(crate) struct AttributeModel {
     pub(crate) schema: Attribute,
     /// By API; an API that is not there does not know the attribute.
     pub(crate) wires: BTreeMap<Name, WireShape>,
-    /// The attribute that the API derives this one from when it is left out: when that one changes
-    /// and this one does not, the live value of this one is out of date and not sent.
-    pub(crate) follows: Option<Name>,
 }
 
 /// How an attribute looks on the wire of one API.

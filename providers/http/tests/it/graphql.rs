@@ -196,10 +196,17 @@ async fn one_time_names_are_found_with_declared_endings_only() {
 async fn what_follows_a_change_is_left_to_the_api() {
     let server = Server::start(|_, request| request.data(&json!({"id": "t1", "name": "n"}))).await;
     let provider = provider(GRAPHQL, &server.address);
-    for (changed, sent) in [(vec!["kind_of"], false), (vec!["kind_of", "zones"], true)] {
-        let desired = json!({"name": "n", "kind_of": "SLOW", "zones": ["a"]});
-        let step = Step { changed, ..Step::update("thing", "t1", desired) };
-        step.perform(&provider).await.unwrap();
+    // What is wanted is sent, whether it changes or not: the API would derive another value.
+    let wanted = json!({"name": "n", "kind_of": "SLOW", "zones": ["a"]});
+    let silent = json!({"name": "n", "kind_of": "SLOW"});
+    for (desired, changed, sent) in [
+        (&silent, vec!["kind_of"], false),
+        (&silent, vec!["name"], true),
+        (&wanted, vec!["kind_of"], true),
+        (&wanted, vec!["kind_of", "zones"], true),
+    ] {
+        let step = Step { changed, ..Step::update("thing", "t1", desired.clone()) };
+        step.live(json!({"zones": ["a"]})).perform(&provider).await.unwrap();
         let query = server.requests().last().unwrap().query();
         assert_eq!(query.contains("zones: "), sent, "{query}");
     }
