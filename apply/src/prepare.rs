@@ -35,6 +35,7 @@ pub(crate) fn desired(
         let filled = filled.map_err(|why| Trouble::new(format!("`{name}` is not known: {why}")))?;
         let filled = filled
             .convert(&attribute.ty)
+            .map(|value| attribute.as_shown(value))
             .map_err(|misfit| Trouble::new(format!("`{name}` has the wrong type {misfit}")))?;
         if attribute.presence != Presence::Computed && !value.is_known() {
             check_constraint((name, attribute), (change, &sensitive), &filled)?;

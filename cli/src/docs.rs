@@ -298,6 +298,7 @@ fn meaning(attribute: &Attribute) -> String {
         parts.push("From the list below".to_owned());
     }
     parts.extend(attribute.default.as_ref().map(|value| format!("Default `{}`", to_json(value))));
+    parts.extend(attribute.nulls.iter().map(|word| format!("`{}` for none", to_json(word))));
     if attribute.server_default {
         parts.push("Left out: the service chooses".to_owned());
     }

@@ -145,6 +145,9 @@ pub struct Attribute {
     /// The attribute that the API derives this one from when it is left out: where nobody manages
     /// this one, a change of that one leaves it unknown.
     pub follows: Option<Name>,
+    /// Other words for null: what an API that is given one of them shows as null, as it does with ""
+    /// for an id.
+    pub nulls: Vec<Value>,
     /// What its known values must satisfy.
     pub constraint: Constraint,
     /// What changing it does beside the change, such as "replaces workers"; shown in the plan.
@@ -169,10 +172,17 @@ impl Attribute {
             volatile: false,
             derived: None,
             follows: None,
+            nulls: Vec::new(),
             constraint: Constraint::default(),
             effect: None,
             unit: None,
         }
+    }
+
+    /// A wanted value as answers show it, so that what was applied agrees with what is live.
+    #[must_use]
+    pub fn as_shown(&self, wanted: Value) -> Value {
+        if self.nulls.iter().any(|word| word.same(&wanted)) { Value::Null } else { wanted }
     }
 }
 

@@ -144,3 +144,73 @@ fn the_volumes_of_a_spec_stay_when_the_first_one_changes() {
     assert_ne!(change[0]["after"]["network_volume_ids"], change[0]["before"]["network_volume_ids"]);
     settles(&project, &with(&first("a")));
 }
+
+/// An empty text is how a spec says that there is to be none: leaving it out keeps what is there.
+#[test]
+fn what_is_mounted_or_bound_is_let_go_by_an_empty_text() {
+    let folder = data();
+    let quirks = ["--quirks", "server-defaults,null-as-empty"];
+    for extra in [&[][..], &quirks] {
+        let data = folder.path().join(extra.len().to_string());
+        let service = Service::start(&data, extra);
+        let project = Project::with("", &service);
+        for (hardware, given) in [
+            (
+                "gpu_ids = \"ADA_24\"",
+                &[
+                    ("network_volume_id", "${network_volume.a.id}"),
+                    ("locations", "EU-RO-1"),
+                    ("min_cuda_version", "12.4"),
+                    ("hub_release_id", "r1"),
+                    ("flash_environment_id", "e1"),
+                ][..],
+            ),
+            (
+                "gpu_type_ids = [\"NVIDIA A40\"]",
+                &[
+                    ("network_volume_id", "${network_volume.a.id}"),
+                    ("locations", "EU-RO-1"),
+                    ("min_cuda_version", "12.4"),
+                ],
+            ),
+        ] {
+            let with = |of: &dyn Fn(&str) -> String| {
+                let lines =
+                    given.iter().map(|(name, value)| format!("{name} = \"{}\"\n", of(value)));
+                spec(&format!("{hardware}\n{}", lines.collect::<String>())) + VOLUMES
+            };
+            let (all, none) = (with(&str::to_owned), with(&|_| String::new()));
+            // From the first call on, and of what was there.
+            settles(&project, &none);
+            settles(&project, &all);
+            assert_eq!(endpoint(&service)["dataCenterIds"], serde_json::json!(["EU-RO-1"]));
+            project.write("plumb.toml", &none);
+            let plan = project.run(&["plan", "--json"]).expect(0).json();
+            let change = plan["changes"].as_array().unwrap().iter();
+            let change = change.filter(|it| it["address"] == "endpoint.chat").collect::<Vec<_>>();
+            assert_eq!(change[0]["causes"].as_array().unwrap().len(), given.len());
+            settles(&project, &none);
+            assert_eq!(endpoint(&service)["dataCenterIds"], serde_json::json!([]));
+            project.run(&["destroy", "--yes"]).expect(0);
+        }
+    }
+}
+
+#[test]
+fn a_template_lets_go_of_its_credential() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let with = |id: &str| {
+        format!(
+            "[resource.template.t]\nname = \"t\"\nimage_name = \"i:1\"\n\
+             container_registry_auth_id = \"{id}\"\n\n\
+             [resource.registry_auth.r]\nname = \"r\"\nusername = \"u\"\npassword = \"p\"\n"
+        )
+    };
+    let project = Project::with("", &service);
+    for id in ["", "${registry_auth.r.id}", ""] {
+        settles(&project, &with(id));
+        let templates = service.list("/templates");
+        assert_eq!(templates[0]["containerRegistryAuthId"].is_null(), id.is_empty());
+    }
+}

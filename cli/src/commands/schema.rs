@@ -78,6 +78,8 @@ fn facts(attribute: &Attribute) -> Vec<String> {
     if let Some(allowed) = &constraint.one_of {
         facts.push(format!("one of {}", allowed.values.join(", ")));
     }
+    let nulls = attribute.nulls.iter().map(engine::stored::to_json);
+    facts.extend(nulls.map(|word| format!("{word} for none")));
     if let Some(default) = &attribute.default {
         facts.push(format!("default {}", engine::stored::to_json(default)));
     }

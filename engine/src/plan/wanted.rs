@@ -257,7 +257,8 @@ impl Wanted {
     }
 }
 
-/// What the spec gives for an attribute. A null counts as nothing given.
+/// What the spec gives for an attribute. A null counts as nothing given; another word for it, such as ""
+/// for an id, says that there is to be none.
 enum Given {
     Value(Datum),
     Absent,
@@ -284,6 +285,10 @@ fn given(
             return Given::Wrong;
         }
     };
+    let datum = Datum { value: attribute.as_shown(datum.value), ..datum };
+    if datum.value.is_null() && attribute.presence == Presence::Required {
+        return Given::Absent;
+    }
     let tolerated = resource.lifecycle.allow_unknown.contains(name);
     let mut wrong = false;
     let secret = attribute.sensitive || !datum.sensitive.is_empty();

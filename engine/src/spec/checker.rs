@@ -151,7 +151,7 @@ impl<'a> Checker<'a> {
         let Some(known) = known_parts(&value.expr).filter(|_| !self.is_broken(value)) else {
             return;
         };
-        let unit = attribute.unit.as_deref();
+        let (unit, known) = (attribute.unit.as_deref(), attribute.as_shown(known));
         for violation in constraint::violations(name, unit, &attribute.constraint, &known) {
             let part = part_at(&value.expr, &violation.path);
             let at = place(value.span.file, part.range);

@@ -49,7 +49,31 @@ pub(crate) fn read(codecs: &[Codec], value: Json) -> Json {
     codecs.iter().rev().fold(value, |value, codec| codec.read(value))
 }
 
+/// The values of an attribute that are written as they are and read back as null.
+pub(crate) fn nulls(codecs: &[Codec]) -> Vec<Json> {
+    let words = |(index, codec): (usize, &Codec)| {
+        let before = &codecs[..index];
+        codec.nulls().into_iter().map(|word| read(before, word)).collect::<Vec<_>>()
+    };
+    let mut found: Vec<Json> = codecs.iter().enumerate().flat_map(words).collect();
+    found.retain(|word| !word.is_null());
+    found
+}
+
 impl Codec {
+    /// What stands for null on the wire, where this is all that is done to a value.
+    fn nulls(&self) -> Vec<Json> {
+        match self {
+            Self::NullIs(word) | Self::ReadsAsNull(word) => vec![word.clone()],
+            Self::Split { read, .. } => nulls(read),
+            Self::Values(pairs) => {
+                let null = pairs.iter().filter(|(_, attribute)| attribute.is_null());
+                null.map(|(wire, _)| wire.clone()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     fn write(&self, value: Wire) -> Result<Wire, Unwritable> {
         let shape = |what: &str| Err(Unwritable::Shape(what.to_owned()));
         Ok(match (self, value) {
@@ -224,6 +248,26 @@ mod tests {
         assert_eq!(read(Codec::Pairs("k".into(), "v".into()), json!([1])), json!([1]));
         assert_eq!(read(Codec::JsonText, json!("not json")), json!("not json"));
         assert_eq!(read(Codec::Wrap("id".into()), json!([{"id": "a", "x": 1}])), json!(["a"]));
+    }
+
+    #[test]
+    fn other_words_for_null() {
+        let pairs = || Codec::Pairs("key".into(), "value".into());
+        let empty = || Codec::NullIs(json!(""));
+        for (codecs, words) in [
+            (vec![empty()], vec![json!("")]),
+            (vec![Codec::ReadsAsNull(json!("none"))], vec![json!("none")]),
+            (vec![empty(), Codec::Unjoin(",".into())], vec![json!("")]),
+            (vec![pairs(), Codec::ReadsAsNull(json!([]))], vec![json!({})]),
+            (vec![Codec::Split { write: vec![], read: vec![empty()] }], vec![json!("")]),
+            (vec![Codec::Values(vec![(json!("-"), json!(null))])], vec![json!("-")]),
+            (vec![pairs(), Codec::JsonText], vec![]),
+        ] {
+            assert_eq!(nulls(&codecs), words, "{codecs:?}");
+            for word in words {
+                assert_eq!(round(&codecs, &word).1, Json::Null, "{codecs:?}");
+            }
+        }
     }
 
     #[test]

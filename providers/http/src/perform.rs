@@ -96,7 +96,10 @@ impl Subject<'_> {
         let in_address: Vec<Name> = calls.iter().flat_map(|call| call.names()).collect();
         for name in call.changed {
             let Some(attribute) = self.model.attributes.get(name) else { continue };
-            let news = call.desired.get(name).is_some_and(|v| !v.is_null() && v.is_known());
+            // What is made has null already where nothing is sent.
+            let updates = call.phase.kind == ProgramKind::Update;
+            let is_news = |v: &Value| v.is_known() && (updates || !v.is_null());
+            let news = call.desired.get(name).is_some_and(is_news);
             let given = attribute.schema.presence != Presence::Computed;
             let writable = |call: &&CallModel| {
                 attribute.wires.get(&call.api).is_some_and(|wire| wire.write_at.is_some())

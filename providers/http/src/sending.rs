@@ -10,7 +10,7 @@ use provider_port::Kind;
 use crate::calls::{Payload, Prepared, unwritable};
 use crate::classify::Failure;
 use crate::codec;
-use crate::descriptor::model::{Argument, CallModel, Request, SendsModel};
+use crate::descriptor::model::{Argument, AttributeModel, CallModel, Request, SendsModel};
 use crate::descriptor::schema::takes_sends;
 use crate::graphql::Selection;
 use crate::perform::Act;
@@ -74,7 +74,7 @@ impl Act<'_> {
     /// What the phase sends; none where it sends nothing at all.
     fn body(&self, model: &CallModel, words: &str) -> Result<Option<Wire>, Failure> {
         let mut body = BTreeMap::new();
-        for (name, value) in self.sends(words)? {
+        for (name, value) in self.sends(&model.api, words)? {
             self.write(&mut body, &model.api, &name, &value)
                 .map_err(|reason| with_attribute(unwritable(words, &reason), &name))?;
         }
@@ -89,7 +89,7 @@ impl Act<'_> {
     }
 
     /// The attributes that are sent, with their values.
-    fn sends(&self, words: &str) -> Result<Attributes, Failure> {
+    fn sends(&self, api: &Name, words: &str) -> Result<Attributes, Failure> {
         let scope = self.scope();
         let mut sends = Attributes::new();
         match &self.phase.sends {
@@ -107,8 +107,11 @@ impl Act<'_> {
                     if attribute.schema.server_default && !value.is_known() {
                         continue;
                     }
-                    // Null is sent where it is news: elsewhere it is what the API has anyway.
-                    let tells = !value.is_null() || (changed && !self.creates());
+                    // Null is sent where it is news: elsewhere it is what the API has anyway, and what a
+                    // create leaves out, unless the API would fill that in.
+                    let filled = attribute.schema.server_default;
+                    let is_news = !self.creates() || filled && has_word_for_null(attribute, api);
+                    let tells = !value.is_null() || (changed && is_news);
                     if given && tells && (all || changed) {
                         sends.insert(name.clone(), value.clone());
                     }
@@ -153,6 +156,12 @@ impl Act<'_> {
         put(body, path, codec::write(&shape.write, wire)?);
         Ok(())
     }
+}
+
+/// Whether null is written as something else, such as "".
+fn has_word_for_null(attribute: &AttributeModel, api: &Name) -> bool {
+    let written = attribute.wires.get(api).map(|shape| codec::write(&shape.write, Wire::Null));
+    written.is_some_and(|written| written.is_ok_and(|wire| wire != Wire::Null))
 }
 
 fn unfilled(words: &str, Unfilled(reason): &Unfilled) -> Failure {

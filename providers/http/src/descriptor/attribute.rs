@@ -14,7 +14,7 @@ use super::model::{AttributeModel, Naming, WireShape};
 use super::program::filled;
 use super::reader::{Keys, Node, Reader};
 use super::{Context, diagnostics};
-use crate::codec::Codec;
+use crate::codec::{self, Codec};
 
 pub(super) fn read(
     reader: &mut Reader,
@@ -53,6 +53,7 @@ pub(super) fn read(
     schema.effect = keys.text(reader, "effect");
     schema.unit = keys.text(reader, "unit");
     let wires = wires(reader, context, name, &schema, &mut keys);
+    schema.nulls = nulls(&wires, &ty);
     keys.finish(reader);
     Some(AttributeModel { schema, wires })
 }
@@ -167,6 +168,19 @@ fn wires(
         }
     }
     wires
+}
+
+/// What an API shows as null though it was given as something.
+fn nulls(wires: &BTreeMap<Name, WireShape>, ty: &Type) -> Vec<Value> {
+    let shown = wires.values().filter(|shape| shape.read_at.is_some());
+    let words = shown.flat_map(|shape| codec::nulls(&shape.read));
+    let mut nulls: Vec<Value> = Vec::new();
+    for word in words.filter_map(|word| from_json(&word).convert(ty).ok()) {
+        if !nulls.iter().any(|known| known.same(&word)) {
+            nulls.push(word);
+        }
+    }
+    nulls
 }
 
 fn shape(name: &str, codecs: &[Codec]) -> WireShape {

@@ -1,9 +1,10 @@
 //! What the service refuses, by what may be concluded from it.
 
-use provider_port::Kind;
+use engine::state::ObjectId;
+use provider_port::{Kind, Object};
 use serde_json::json;
 
-use crate::support::{Service, create, delete, update};
+use crate::support::{Service, attributes, create, delete, update};
 
 #[tokio::test]
 async fn a_volume_does_not_shrink() {
@@ -54,6 +55,11 @@ async fn what_rest_does_not_take_is_not_left_out_silently() {
     let error = create(&provider, ("endpoint", 0), &wanted).await.unwrap_err();
     assert_eq!(error.kind, Kind::Rejected);
     assert!(error.message.contains("takes no `workers_standby`"), "{error}");
+    // That there is to be none of what is there is news, too.
+    let endpoint = Object { id: ObjectId("e".into()), attributes: attributes(&wanted) };
+    let none = json!({"hub_release_id": null});
+    let error = update(&provider, ("endpoint", 0), &endpoint, &none).await.unwrap_err();
+    assert!(error.message.contains("takes no `hub_release_id`"), "{error}");
 }
 
 #[tokio::test]
