@@ -20,12 +20,17 @@ use engine::stored::{Sealer, Stored, seal_attributes};
 use engine::types::Type;
 use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind, Lookup, Object, Provider, SENT_AFTER_LEAVE};
+use tokio::time::Instant;
 
 use crate::execute::SEND_WITHIN;
 use crate::observe::sensitive;
 
 /// How long after a run had its place for the last time a request of it may leave.
 const LEAVES_WITHIN: Duration = SEND_WITHIN.saturating_add(SENT_AFTER_LEAVE);
+
+/// For how long a run waits for what an API accepted, and after which pause it looks again.
+const SHOWS_WITHIN: Duration = Duration::from_mins(2);
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +56,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) taken: &'a BTreeSet<ObjectId>,
     /// Whether what it does may show only later, as whoever sent it may have done so a moment ago.
     pub(crate) unsettled: bool,
+    /// Whether the API accepted it and showed nothing of it, so that it is waited for.
+    pub(crate) accepted: bool,
     /// Under which key names that are secrets are known by their fingerprints.
     pub(crate) key: &'a SealKey,
 }
@@ -79,8 +86,26 @@ pub(crate) fn account_of(provider: &dyn Provider, snapshot: &Snapshot) -> Option
     provider.account().map(|account| Fingerprint::of_digest(&account, &snapshot.seal_key))
 }
 
-/// Looks up one call.
+/// What is known of a create that was accepted and does not show.
+pub(crate) fn promised() -> Error {
+    Error::new(Kind::InDoubt, "the API accepted it, and nothing shows that it made anything so far")
+}
+
+/// Looks up one call. What an API accepted and shows nothing of is waited for.
 pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
+    let began = Instant::now();
+    loop {
+        let found = settled(provider, wanted).await;
+        let is_awaited = wanted.accepted && found == Found::Absent;
+        if !is_awaited || began.elapsed() >= SHOWS_WITHIN {
+            return found;
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// Looks up one call until what is seen is believed.
+async fn settled(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     let first = once(provider, wanted).await;
     let is_known = match &first {
         Found::There(_) => !is_late(wanted) && !may_be_another(wanted),

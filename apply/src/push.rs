@@ -211,7 +211,7 @@ fn carry_call(new: &mut Snapshot, pending: &Pending) -> bool {
     let done = new.fold(&Record::Started(Box::new(pending.started.clone()))).is_ok();
     if done && let Some(reason) = pending.doubt.clone() {
         // It was just begun, so it can be in doubt.
-        new.fold(&Record::Doubted { call, reason }).ok();
+        new.fold(&Record::Doubted { call, reason, accepted: pending.accepted }).ok();
     }
     new.next_call = next;
     done

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use engine::event::Event;
 use engine::journal::{CallId, Outcome, Pending, Record, Resolution, Started};
-use engine::schema::TypeSchema;
+use engine::schema::{Identity, TypeSchema};
 use engine::state::Snapshot;
 use engine::stored::{KnownSecrets, Sealer};
 use futures_util::{StreamExt, stream};
 use provider_port::{Error, Kind, Provider};
 
 use crate::claims::{claimed, is_given_again, is_going, leave_out_claimed, other_owner};
-use crate::lookup::{Found, Wanted, account_of, known_in_doubt, look_up, seen, taken};
+use crate::lookup::{Found, Wanted, account_of, known_in_doubt, look_up, promised, seen, taken};
 use crate::observe::observe;
 use crate::{Host, Providers};
 
@@ -131,11 +131,14 @@ async fn recover_one(
     let taken = taken(snapshot, &schema, started);
     let unsettled = may_still_land(started, host);
     let (schema, taken, key) = (&schema, &taken, &snapshot.seal_key);
-    let wanted = Wanted { schema, started, desired: None, taken, unsettled, key };
+    // Nobody waits for it here: the next plan looks again.
+    let accepted = false;
+    let wanted = Wanted { schema, started, desired: None, taken, unsettled, accepted, key };
     let found = match whose(snapshot, &wanted, look_up(provider, &wanted).await) {
         Found::Absent if is_elsewhere(started, &**provider, snapshot) => {
             Found::Unknown(elsewhere())
         }
+        Found::Absent if may_still_show(pending, schema, host) => Found::Unknown(promised()),
         found => found,
     };
     emit(Event::RecoveryFinished { address, found: words(&found, started.makes_its_object()) });
@@ -172,6 +175,13 @@ fn whose(snapshot: &Snapshot, wanted: &Wanted<'_>, found: Found) -> Found {
 fn may_still_land(started: &Started, host: &dyn Host) -> bool {
     let age = Duration::from_millis(host.now_ms().saturating_sub(started.at_ms));
     age < CALL_LASTS_MAX
+}
+
+/// Whether a create that was accepted may show only later. What bears a one-time name heals if it
+/// comes after another was made; of anything else there would be two.
+fn may_still_show(pending: &Pending, schema: &TypeSchema, host: &dyn Host) -> bool {
+    let heals = matches!(schema.identity, Identity::OneTimeName { .. });
+    pending.accepted && !heals && may_still_land(&pending.started, host)
 }
 
 /// Whether a call went to another account than the one that is looked at. An older journal does not

@@ -35,8 +35,10 @@ impl Snapshot {
             Record::RunOpened { .. } | Record::RunClosed { .. } => Ok(()),
             Record::Started(started) => self.start(started),
             Record::Finished { call, outcome } => self.finish(*call, outcome),
-            Record::Doubted { call, reason } if self.pending.doubt(*call, reason) => Ok(()),
-            Record::Doubted { call, .. } => {
+            Record::Doubted { call, reason, accepted } => {
+                if self.pending.doubt(*call, reason, *accepted) {
+                    return Ok(());
+                }
                 illegal(format_args!("call {call} is in doubt and never began"))
             }
             Record::Resolved { call, resolution } => self.resolve(*call, resolution),

@@ -27,7 +27,7 @@ pub fn text(record: &Record) -> String {
                 format!("{call} had no effect: {reason}")
             }
         },
-        Record::Doubted { call, reason } => format!("{call} in doubt: {reason}"),
+        Record::Doubted { call, reason, .. } => format!("{call} in doubt: {reason}"),
         Record::Resolved { call, resolution } => match resolution {
             Resolution::Found { object } => {
                 format!("{call} looked up: object {} exists", object.id)

@@ -20,7 +20,7 @@ use super::shown::{Shown, is_hidden, shown};
 use super::{Answer, InFlight, Run, TRIES_MAX};
 use crate::ApplyError;
 use crate::claims::claimed;
-use crate::lookup::{Found, known_in_doubt, seen};
+use crate::lookup::{Found, known_in_doubt, promised, seen};
 use crate::observe::sensitive;
 use crate::prepare;
 use crate::scheduler::Status;
@@ -43,13 +43,15 @@ impl Run<'_> {
         }
     }
 
-    /// An answer to a create that shows no object leaves open which object it made.
+    /// An answer to a create that shows no object leaves open which object it made. It was an answer,
+    /// though: what was accepted does not happen again because it does not show yet.
     pub(super) fn replied(&mut self, id: StepId, reply: &Reply) -> Result<(), ApplyError> {
-        let Some(flight) = self.in_flight.get(&id) else { return Ok(()) };
+        let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
         if !flight.started.makes_its_object() {
             return self.done(id, reply.object.as_ref());
         }
         let Some(made) = &reply.object else {
+            flight.accepted = true;
             return self.doubt(id, &Error::new(Kind::InDoubt, "the answer shows no object"));
         };
         let started = flight.started.clone();
@@ -204,8 +206,8 @@ impl Run<'_> {
     pub(super) fn doubt(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
         let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
         flight.doubted = true;
-        let (call, reason) = (flight.call, error.message.clone());
-        self.session.record(Record::Doubted { call, reason })?;
+        let (call, reason, accepted) = (flight.call, error.message.clone(), flight.accepted);
+        self.session.record(Record::Doubted { call, reason, accepted })?;
         self.look_up(id);
         Ok(())
     }
@@ -223,6 +225,7 @@ impl Run<'_> {
                 Shown::Done => self.did_its_work(id, &object),
                 shown => self.not_seen(id, &object, shown),
             },
+            Found::Absent if flight.accepted => self.stay_in_doubt(id, &promised()),
             Found::Absent if flight.started.makes_its_object() => self.create_absent(id),
             Found::Absent if flight.started.ends_its_object() => self.vanished(id),
             Found::Absent => self.object_gone(id),
@@ -354,8 +357,9 @@ impl Run<'_> {
 
     pub(super) fn stay_in_doubt(&mut self, id: StepId, why: &Error) -> Result<(), ApplyError> {
         let Some(flight) = self.land(id) else { return Ok(()) };
+        let (call, accepted) = (flight.call, flight.accepted);
         let (kept, reason) = (why.message.clone(), why.to_string());
-        self.session.record(Record::Doubted { call: flight.call, reason: kept })?;
+        self.session.record(Record::Doubted { call, reason: kept, accepted })?;
         let step = self.scheduler.step(id);
         self.report.in_doubt.push(step.address.clone());
         let (address, operation) = (step.address.clone(), step.operation);

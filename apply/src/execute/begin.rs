@@ -122,6 +122,7 @@ impl Run<'_> {
                 tries,
                 since: Instant::now(),
                 doubted: tries > 0,
+                accepted: false,
                 unfulfilled: None,
                 refused: None,
             },
@@ -282,12 +283,18 @@ impl Run<'_> {
         let (started, desired) = (flight.started.clone(), flight.desired.clone());
         let taken = taken(self.session.snapshot(), &schema, &started);
         let key = self.session.snapshot().seal_key.clone();
+        let accepted = flight.accepted;
+        if accepted {
+            let (step, address) = (id.to_string(), started.address.clone());
+            let condition = "what the API accepted shows".to_owned();
+            self.events.push(Event::StepWaiting { step, address, condition });
+        }
         self.calls.spawn(async move {
             let desired = Some(&*desired);
             // The same change is sent again if this shows that nothing happened: nothing is undone.
             let unsettled = false;
             let (schema, started, taken, key) = (&schema, &started, &taken, &key);
-            let wanted = Wanted { schema, started, desired, taken, unsettled, key };
+            let wanted = Wanted { schema, started, desired, taken, unsettled, accepted, key };
             let found = look_up(&provider, &wanted).await;
             (id, Answer::LookedUp(found))
         });

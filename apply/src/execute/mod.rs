@@ -141,6 +141,8 @@ struct InFlight {
     since: Instant,
     /// Whether an earlier try of the step, or this one, was in doubt.
     doubted: bool,
+    /// Whether the API accepted it, and showed nothing of it.
+    accepted: bool,
     /// What did not come true after the call had done its work.
     unfulfilled: Option<Trouble>,
     /// The refusal of a call after a doubt: the answer to it, should nothing have happened.

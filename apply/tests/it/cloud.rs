@@ -40,6 +40,8 @@ pub(crate) enum Fault {
     StillWaiting,
     /// It happens, and the answer shows no object.
     Bare,
+    /// A create is accepted, happens after so many seconds, and the answer shows no object.
+    Promised(u64),
     /// It happens, and then the code that made the call panics.
     Panic,
 }
@@ -324,6 +326,17 @@ impl Provider for Cloud {
                 return Err(Error::new(Kind::StillWaiting, "it is not ready"));
             }
             Some(Fault::Bare) => return Ok(Reply { object: None }),
+            Some(Fault::Promised(after)) => {
+                let id = done?.unwrap();
+                let key = (Name::from(call.ty), id);
+                let made = shared.objects.remove(&key).unwrap();
+                let later = self.shared.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_secs(after)).await;
+                    later.lock().unwrap().objects.insert(key, made);
+                });
+                return Ok(Reply { object: None });
+            }
             Some(Fault::Panic) => {
                 // The lock goes first: what panics poisons nothing.
                 drop(shared);

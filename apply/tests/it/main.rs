@@ -28,6 +28,7 @@ mod passwords;
 mod pauses;
 mod phases;
 mod programs;
+mod promises;
 mod pushes;
 mod replaces;
 mod reports;

@@ -18,6 +18,10 @@ pub struct Pending {
     /// Why its end is not known, if the run lived long enough to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
+    /// Whether the API accepted it, and showed nothing of it. Not looking as if it had happened is no
+    /// proof then that it will not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accepted: bool,
 }
 
 impl Pending {
@@ -67,9 +71,11 @@ impl Calls {
     }
 
     /// Says why the end of a call is not known; false when there is no such call.
-    pub(super) fn doubt(&mut self, call: CallId, reason: &str) -> bool {
-        let pending = self.by_number.get_mut(&call);
-        pending.map(|pending| pending.doubt = Some(reason.to_owned())).is_some()
+    pub(super) fn doubt(&mut self, call: CallId, reason: &str, accepted: bool) -> bool {
+        let Some(pending) = self.by_number.get_mut(&call) else { return false };
+        pending.doubt = Some(reason.to_owned());
+        pending.accepted |= accepted;
+        true
     }
 
     /// Forgets all of them: what no journal does, for tests of what would become of it.

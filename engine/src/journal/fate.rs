@@ -34,7 +34,8 @@ impl Snapshot {
         self.delete_begins(started);
         self.update_begins(started);
         self.next_call += 1;
-        self.pending.insert(*call, Pending { started: started.clone(), doubt: None });
+        self.pending
+            .insert(*call, Pending { started: started.clone(), doubt: None, accepted: false });
         Ok(())
     }
 
@@ -46,7 +47,7 @@ impl Snapshot {
     }
 
     pub(super) fn finish(&mut self, call: CallId, outcome: &Outcome) -> Result<(), IllegalRecord> {
-        let Pending { started, doubt } = self.take_pending(call)?;
+        let Pending { started, doubt, .. } = self.take_pending(call)?;
         if let Outcome::Done { object: Some(seen) } | Outcome::Called { object: seen } = outcome
             && doubt.is_some()
         {

@@ -142,6 +142,9 @@ pub enum Record {
         call: CallId,
         /// What was seen, without secrets.
         reason: String,
+        /// Whether the API accepted it, and showed nothing of it: it did its work, or will.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        accepted: bool,
     },
     /// A call in doubt was looked up.
     Resolved {

@@ -138,7 +138,7 @@ fn what_outlived_a_delete_in_doubt_may_still_go() {
     let seen = Seen { id: ObjectId("o1".into()), attributes: Stored::default() };
     let found = Resolution::Found { object: seen };
     let no_effect = Outcome::NoEffect { reason: String::new() };
-    let doubted = Record::Doubted { call: CallId(1), reason: String::new() };
+    let doubted = Record::Doubted { call: CallId(1), reason: String::new(), accepted: false };
     let resolved = Record::Resolved { call: CallId(1), resolution: found };
     let finished = Record::Finished { call: CallId(1), outcome: no_effect };
     let update = |call, at_ms| {
@@ -175,7 +175,7 @@ fn a_lost_create_never_made_what_another_address_stands_for() {
         started(0, create, None),
         done(0, Some("o1")),
         Record::Started(other),
-        Record::Doubted { call: CallId(1), reason: "cut".to_owned() },
+        Record::Doubted { call: CallId(1), reason: "cut".to_owned(), accepted: false },
     ];
     let seen = || Seen { id: ObjectId("o1".into()), attributes: Stored::default() };
     let found = Resolution::Found { object: seen() };

@@ -34,6 +34,14 @@ impl Subject<'_> {
         }
     }
 
+    /// Whether an answer shows nothing that has an id, as one that only names an operation.
+    pub(crate) fn is_nameless(&self, api: &Name, json: &Json) -> bool {
+        let key = self.model.attributes.get(&self.model.key);
+        let path = key.and_then(|key| key.wires.get(api)?.read_at.as_ref());
+        let shown = path.and_then(|path| at(json, path)).filter(|id| !id.is_null());
+        json.is_null() || json.is_object() && shown.is_none()
+    }
+
     fn attributes(&self, api: &Name, json: &Json) -> Result<Attributes, String> {
         let naming: Naming = self.caller.api(api).naming;
         let mut attributes = Attributes::new();

@@ -201,6 +201,9 @@ impl Act<'_> {
             None => return self.silent(known).await,
             Some(json) => at(json, item).unwrap_or(&Json::Null),
         };
+        if known.is_none() && model.is_rest() && self.subject.is_nameless(&model.api, json) {
+            return self.silent(None).await;
+        }
         let doubt = |reason: &str| unreadable(model, reason);
         let object = self.subject.object(&model.api, json, known.as_ref());
         let object = object.map_err(|reason| doubt(&reason))?;
@@ -230,16 +233,13 @@ impl Act<'_> {
         wanted.or_else(|| self.call.nonce.map(|nonce| nonce.0.clone())).map(ObjectId)
     }
 
-    /// After an answer that shows nothing: the object is read, for the state is to know it.
+    /// After an answer that shows nothing: the object is read, for the state is to know it. A create
+    /// was accepted then, and which object it makes is looked up.
     async fn silent(&self, known: Option<ObjectId>) -> Result<Option<Object>, Failure> {
         if self.deletes() {
             return Ok(None);
         }
-        let Some(id) = known else {
-            let message =
-                format!("the create of a {} was answered without an id", self.subject.schema.name);
-            return Err(Failure::new(Kind::InDoubt, message));
-        };
+        let Some(id) = known else { return Ok(None) };
         match self.subject.read(&id).await {
             Ok(object) => Ok(Some(object)),
             // The call itself succeeded, and the next refresh sees the object.

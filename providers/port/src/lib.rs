@@ -191,6 +191,7 @@ pub enum Notice {
 pub struct Reply {
     /// The object as the answer showed it; none after the last phase of a delete. An answer that
     /// showed only part of the object has that part; the caller keeps what it knew of the rest.
+    /// An answer to a create that showed none says that it was accepted.
     pub object: Option<Object>,
 }
 
