@@ -359,7 +359,7 @@ fn shown(
         Answer::Value(value) => {
             Ok(Shown { json: Some(value.clone()), link: None, text: None, is_promise })
         }
-        Answer::Errors(said) => Err(classify::graphql_errors(context, &said)),
+        Answer::Errors(said) => Err(classify::graphql_errors(context, &body, &said)),
         Answer::Foreign => Err(classify::foreign(context, "it does not show what was asked for")),
     }
 }

@@ -159,16 +159,23 @@ fn refused(context: &Context<'_>, answer: &Response) -> Failure {
         Some(row) => known(context, row, message, retry_after(context, answer)),
         None => by_status(context, answer, is_page, message),
     };
-    with_words(context, failure, &said, answer.status >= 500)
+    let mask = context.mask.with_body(json.as_ref());
+    with_words(context, &mask, failure, &said, answer.status >= 500)
 }
 
-/// With what the server said. What it says of a read, or when it breaks, may be about any object and
-/// hold that, so only the words before that are shown.
-fn with_words(context: &Context<'_>, failure: Failure, said: &str, breaks: bool) -> Failure {
+/// With what the server said, without the secrets of an object in it. What it says of a read, or when it
+/// breaks, may be about any object and hold that, so only the words before that are shown.
+fn with_words(
+    context: &Context<'_>,
+    mask: &Mask,
+    failure: Failure,
+    said: &str,
+    breaks: bool,
+) -> Failure {
     if context.mutation && !breaks {
-        return failure.said(context.mask.clean(said));
+        return failure.said(mask.clean(said));
     }
-    let words = context.mask.prose(said);
+    let words = mask.prose(said);
     if !words.is_empty() || said.trim().is_empty() || failure.error.help.is_some() {
         return failure.said(words);
     }
@@ -214,7 +221,7 @@ fn unauthenticated(context: &Context<'_>, message: String) -> Failure {
 
 /// A GraphQL answer with errors. Without a row that knows it, a mutation is in doubt: a resolver
 /// may have failed after its effect.
-pub(crate) fn graphql_errors(context: &Context<'_>, said: &str) -> Failure {
+pub(crate) fn graphql_errors(context: &Context<'_>, body: &Json, said: &str) -> Failure {
     let Context { what, origin, .. } = context;
     let message = format!("{what} at {origin} answered with an error");
     let failure = match row(context.api, 200, said) {
@@ -222,7 +229,7 @@ pub(crate) fn graphql_errors(context: &Context<'_>, said: &str) -> Failure {
         None if context.mutation => Failure::new(Kind::InDoubt, message),
         None => Failure::new(Kind::Rejected, message),
     };
-    with_words(context, failure, said, false)
+    with_words(context, &context.mask.with_body(Some(body)), failure, said, false)
 }
 
 /// A GraphQL answer that does not answer what was asked.

@@ -14,6 +14,7 @@ mod descriptor;
 mod direct;
 mod graphql;
 mod hidden;
+mod labels;
 mod lenient;
 mod limits;
 mod link;

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::calls::Shown;
 use crate::classify::Failure;
 use crate::descriptor::model::{CallModel, PhaseModel, Wait};
+use crate::labels::Labels;
 use crate::objects::id_text;
 use crate::reading::{Subject, unreadable};
 use crate::secret::Mask;
@@ -54,9 +55,11 @@ impl Subject<'_> {
     /// What a server may repeat of a call, and may not be shown.
     fn masking(&self, call: &Call<'_>) -> Mask {
         let none = Attributes::new();
+        let live = call.live.unwrap_or(&none);
         let mask = self.caller.mask.with_object(self.model, call.desired);
-        mask.with_object(self.model, call.live.unwrap_or(&none))
+        mask.with_object(self.model, live)
             .with_secrets(call.secrets, call.desired)
+            .with_labels(Labels::of(self.model, call.secrets, live))
     }
 
     /// A phase, and all those of its program.

@@ -7,7 +7,7 @@ use engine::schema::{Identity, Presence, SeenIn, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use futures_util::future::join_all;
-use provider_port::{Error, Kind, Lookup, Object};
+use provider_port::{Error, Kind, Lookup, Object, Secrets};
 use serde_json::Value as Json;
 
 use crate::calls::{Caller, Payload, Prepared, Shown};
@@ -16,6 +16,7 @@ use crate::descriptor::model::{
     Argument, CallModel, ListCall, Method, Paging, ReadCall, Request, TypeModel,
 };
 use crate::graphql::Selection;
+use crate::labels::Labels;
 use crate::listing::Listing;
 use crate::objects::{id_text, join};
 use crate::paging::Page;
@@ -250,6 +251,15 @@ impl<'a> Subject<'a> {
         Failure::new(Kind::NotFound, format!("there is no {} {id}", self.schema.name))
     }
 
+    /// What of a server's words is not shown.
+    pub(crate) fn masks(&self) -> Mask {
+        let of_type = || {
+            let labels = Labels::of(self.model, &Secrets::default(), &Attributes::new());
+            self.caller.mask.clone().with_labels(labels)
+        };
+        self.mask.cloned().unwrap_or_else(of_type)
+    }
+
     /// Fills in a call that reads.
     pub(crate) fn prepare(
         &self,
@@ -293,7 +303,7 @@ impl<'a> Subject<'a> {
             mutation: false,
             names_object,
             header: None,
-            mask: self.mask.unwrap_or(&self.caller.mask).clone(),
+            mask: self.masks(),
             leave: None,
         })
     }

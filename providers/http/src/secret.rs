@@ -5,9 +5,11 @@ use std::fmt;
 use engine::value::{Attributes, Value};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use provider_port::Secrets;
+use serde_json::Value as Json;
 
 use crate::descriptor::model::TypeModel;
 use crate::hidden::Hidden;
+use crate::labels::Labels;
 
 /// The longest excerpt of a server's words in an error, in characters.
 const EXCERPT_MAX: usize = 200;
@@ -50,6 +52,10 @@ pub(crate) struct Mask {
     texts: Vec<String>,
     /// The key, and what is secret in the spec: not shown in part or in another form either.
     hidden: Hidden,
+    /// The names under which secrets stand that are not known here.
+    labels: Labels,
+    /// Whether an answer holds more secrets than can be looked for: nothing of it is shown.
+    too_many: bool,
 }
 
 impl Mask {
@@ -90,6 +96,23 @@ impl Mask {
         self.hiding(&secrets.variables)
     }
 
+    /// Hides what stands under these names.
+    #[must_use]
+    pub(crate) fn with_labels(mut self, labels: Labels) -> Self {
+        self.labels = labels;
+        self
+    }
+
+    /// Hides the secrets of an answer wherever its words repeat them.
+    #[must_use]
+    pub(crate) fn with_body(&self, body: Option<&Json>) -> Self {
+        let mask = self.clone();
+        match body.map_or(Some(Vec::new()), |body| self.labels.values(body)) {
+            Some(secrets) => mask.hiding(&secrets),
+            None => Self { too_many: true, ..mask },
+        }
+    }
+
     /// Hides these values.
     #[must_use]
     pub(crate) fn hiding(mut self, secrets: &[Value]) -> Self {
@@ -121,9 +144,13 @@ impl Mask {
     /// The beginning of a text with its secrets masked. A secret that the cut goes through is not
     /// known again, so as much as it could be, masked in part, is left out.
     fn beginning(&self, text: &str) -> String {
+        if self.too_many {
+            return String::new();
+        }
         let longest = self.texts.first().map_or(0, String::len) * MASKED.len();
         let seen = text.floor_char_boundary(LOOKED_AT + longest);
-        let mut clean = text[..seen].to_owned();
+        // Names first: what is masked below may be a word that is one of them.
+        let mut clean = self.labels.mask(&text[..seen]);
         for secret in &self.texts {
             clean = clean.replace(secret.as_str(), MASKED);
         }

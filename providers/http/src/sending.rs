@@ -66,7 +66,7 @@ impl Act<'_> {
             mutation: true,
             names_object: self.call.id.is_some() && matches!(model.request, Request::Rest { .. }),
             header: header.zip(self.call.nonce.map(ToString::to_string)),
-            mask: self.subject.mask.unwrap_or(&caller.mask).clone(),
+            mask: self.subject.masks(),
             leave: Some(self.call.leave),
         })
     }

@@ -7,6 +7,7 @@ mod answers;
 mod auth;
 mod graphql;
 mod lists;
+mod refusals;
 mod suite;
 mod support;
 mod waits;

@@ -1,0 +1,56 @@
+//! Answers that say no, and successes that are none: what is concluded, and what of their words is shown.
+
+use provider_port::Provider as _;
+use serde_json::json;
+
+use crate::REST;
+use crate::support::{Answer, Server, Step, provider, texts};
+
+/// A refusal may show the object as it is. What the API generated is known to nobody here.
+#[tokio::test]
+async fn a_refusal_shows_no_secret_of_the_object() {
+    let text = REST.replace(
+        "secret = {",
+        "api_token = { type = \"string\", computed = true, sensitive = true }\nsecret = {",
+    );
+    let object = json!({"id": "t1", "name": "n", "apiToken": "tok-GENERATED-4f"});
+    let printed = object.to_string();
+    for status in [400, 403, 409, 412, 422, 423, 500] {
+        for body in [
+            object.clone(),
+            json!({"message": "stale tok-generated-4f", "current": [{"item": object}]}),
+            json!({"error": format!("stale: {printed}")}),
+            json!({"error": "Thing(id=t1, api_token='tok-GENERATED-4f')"}),
+            json!({"errors": [{"message": format!("API-Token: {}", "tok-GENERATED-4f")}]}),
+        ] {
+            let answer = Answer::json(status, body.clone());
+            let server = Server::start(move |_, _| answer.clone()).await;
+            let provider = provider(&text, &server.address);
+            for step in [
+                Step::update("thing", "t1", json!({"name": "n", "size": 5})),
+                Step::delete("thing", "t1"),
+            ] {
+                let shown = texts(&step.perform(&provider).await.unwrap_err()).to_lowercase();
+                assert!(!shown.contains("generated"), "{status} {body}: {shown}");
+            }
+            if status != 500 {
+                let read = provider.list("thing").await.unwrap_err();
+                assert!(!texts(&read).to_lowercase().contains("generated"), "{status} {body}");
+            }
+        }
+    }
+}
+
+/// The secret that was sent before this one is known by its fingerprint alone.
+#[tokio::test]
+async fn a_refusal_shows_no_secret_that_was_sent_before() {
+    let server = Server::start(|_, _| {
+        Answer::json(409, json!({"message": "stale: older-Pw", "current": {"size": "older-Pw"}}))
+    })
+    .await;
+    let text = REST.replace("{ type = \"integer\", min = 0 }", "{ type = \"string\" }");
+    let step = Step::update("thing", "t1", json!({"name": "n", "size": "fresh"}));
+    let error = step.secret("size", &[]).perform(&provider(&text, &server.address)).await;
+    let shown = texts(&error.unwrap_err());
+    assert!(shown.contains("stale: …") && !shown.contains("older"), "{shown}");
+}
