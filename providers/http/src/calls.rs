@@ -30,6 +30,9 @@ use crate::timing::Timing;
 use crate::transport::{Request, Response, Transport};
 use crate::wire::Wire;
 
+/// How long an absence must last to be believed on this machine.
+const SETTLE_LOCAL: Duration = Duration::from_secs(1);
+
 /// Makes calls for one configured provider.
 pub(crate) struct Caller {
     apis: BTreeMap<Name, Api>,
@@ -37,6 +40,8 @@ pub(crate) struct Caller {
     limiters: BTreeMap<Name, Arc<Limiter>>,
     transport: Arc<dyn Transport>,
     pub(crate) timing: Timing,
+    /// How long an absence must last to be believed.
+    pub(crate) settle: Duration,
     pub(crate) mask: Mask,
     key_hint: String,
     attempts: AtomicU64,
@@ -116,6 +121,7 @@ impl Caller {
         Self {
             apis: descriptor.apis.clone(),
             mask: Mask::of_key(access.key.as_ref()),
+            settle: if access.is_local() { SETTLE_LOCAL } else { descriptor.settle },
             access,
             limiters,
             transport: match network {

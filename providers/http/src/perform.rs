@@ -126,6 +126,9 @@ impl Act<'_> {
             object = match self.change(model).await {
                 Ok(object) => object,
                 Err(failure) if failure.done => None,
+                Err(failure) if self.deletes() && failure.error.kind == Kind::NotFound => {
+                    return Err(self.looked_at(failure.error).await);
+                }
                 Err(failure) => return Err(failure.error),
             };
         }
@@ -256,6 +259,47 @@ impl Act<'_> {
         let Some(id) = self.call.id.filter(|_| is_end) else { return Ok(()) };
         let awaited = Awaited { words: "it is gone", within: PROMISE_WITHIN };
         self.watch(&awaited, id, &|_| Ok(false)).await.map(drop)
+    }
+
+    /// That there is nothing to delete is looked at before it is believed: a call to another address
+    /// than the object's says so, too, and so does what stands before an API.
+    async fn looked_at(&self, refusal: Error) -> Error {
+        let Some(id) = self.call.id else { return refusal };
+        let began = Instant::now();
+        loop {
+            match self.subject.read(id).await {
+                Err(look) if look.error.kind == Kind::NotFound => return refusal,
+                Err(look) => return self.unseen(&refusal, &look.error),
+                // A read may be behind by that much.
+                Ok(_) if began.elapsed() < self.subject.caller.settle => {
+                    tokio::time::sleep(self.subject.caller.timing.poll_max).await;
+                }
+                // What can be read is not always there: some APIs show for long what was deleted.
+                Ok(_) => match self.subject.list().await {
+                    Ok(listing) if listing.shows(id) => return self.still_there(&refusal),
+                    Ok(_) => return refusal,
+                    Err(look) => return self.unseen(&refusal, &look.error),
+                },
+            }
+        }
+    }
+
+    fn still_there(&self, refusal: &Error) -> Error {
+        let name = &self.subject.schema.name;
+        let said = refusal.said.clone().unwrap_or_default();
+        let message = format!("{}, and the {name} is still there", refusal.message);
+        Error::new(Kind::Rejected, message).said(said).help(
+            "look whether the call of this phase leads to the object: what it names is not there",
+        )
+    }
+
+    fn unseen(&self, refusal: &Error, look: &Error) -> Error {
+        let name = &self.subject.schema.name;
+        let message = format!(
+            "{}, and whether the {name} is gone cannot be seen: {}",
+            refusal.message, look.message
+        );
+        Error::new(Kind::InDoubt, message).said(look.said.clone().unwrap_or_default())
     }
 
     async fn wait(&self, wait: &Wait, id: &ObjectId) -> Result<Option<Object>, Error> {

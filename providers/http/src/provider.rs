@@ -20,16 +20,12 @@ use crate::reading::Subject;
 use crate::secret::Key;
 use crate::shared::Shared;
 
-/// How long an absence must last to be believed on this machine.
-const SETTLE_LOCAL: Duration = Duration::from_secs(1);
-
 /// A provider that its descriptor describes.
 pub struct HttpProvider {
     descriptor: Arc<Descriptor>,
     schema: Arc<ProviderSchema>,
     caller: Caller,
     account: Option<Digest>,
-    settle: Duration,
     missing: Diagnostics,
     /// The lists in which creates are looked up, by type.
     lists: BTreeMap<Name, Shared>,
@@ -48,13 +44,11 @@ impl HttpProvider {
             return Err(diagnostics);
         }
         let account = account(&descriptor, &access, settings.at_home);
-        let settle = if access.is_local() { SETTLE_LOCAL } else { descriptor.settle };
         Ok(Self {
             schema: Arc::new(descriptor.schema_at(&access.addresses)),
             missing: missing(&descriptor, &access),
             caller: Caller::new(&descriptor, access, settings),
             account,
-            settle,
             lists: descriptor.types.keys().map(|ty| (ty.clone(), Shared::default())).collect(),
             descriptor,
         })
@@ -127,7 +121,7 @@ impl Provider for HttpProvider {
     }
 
     fn settle(&self) -> Duration {
-        self.settle
+        self.caller.settle
     }
 
     fn concurrency(&self) -> usize {

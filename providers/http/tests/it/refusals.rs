@@ -1,10 +1,10 @@
 //! Answers that say no, and successes that are none: what is concluded, and what of their words is shown.
 
-use provider_port::Provider as _;
+use provider_port::{Kind, Provider as _};
 use serde_json::json;
 
 use crate::REST;
-use crate::support::{Answer, Server, Step, provider, texts};
+use crate::support::{Answer, Request, Server, Step, provider, texts};
 
 /// A refusal may show the object as it is. What the API generated is known to nobody here.
 #[tokio::test]
@@ -53,4 +53,38 @@ async fn a_refusal_shows_no_secret_that_was_sent_before() {
     let error = step.secret("size", &[]).perform(&provider(&text, &server.address)).await;
     let shown = texts(&error.unwrap_err());
     assert!(shown.contains("stale: …") && !shown.contains("older"), "{shown}");
+}
+
+/// A call that leads elsewhere is answered with 404 as well.
+#[tokio::test]
+async fn a_delete_of_what_is_there_is_not_done() {
+    let thing = json!({"id": "t1", "name": "n"});
+    let listed = move |ids: &'static str| {
+        let thing = thing.clone();
+        move |_: usize, request: &Request| match request.line().as_str() {
+            "GET /things/t1" => Answer::json(200, thing.clone()),
+            "GET /things" if ids.is_empty() => Answer::json(200, json!({"data": []})),
+            "GET /things" => Answer::json(200, json!({"data": [thing]})),
+            _ => Answer::json(404, json!({"message": "no route"})),
+        }
+    };
+    let text = REST.replace("DELETE /things/", "DELETE /thing/");
+    let server = Server::start(listed("t1")).await;
+    let error = Step::delete("thing", "t1").perform(&provider(&text, &server.address)).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.kind, Kind::Rejected);
+    let shown = error.to_string();
+    let tail = "answered 404 (not found), and the thing is still there: no route";
+    assert!(shown.starts_with("DELETE /thing/") && shown.ends_with(tail), "{shown}");
+    // What is deleted may be shown for a while by those who know its id.
+    let server = Server::start(listed("")).await;
+    let error = Step::delete("thing", "t1").perform(&provider(&text, &server.address)).await;
+    assert_eq!(error.unwrap_err().kind, Kind::NotFound);
+    let server = Server::start(|_, request| match request.method.as_str() {
+        "DELETE" => Answer::json(404, json!({})),
+        _ => Answer::json(403, json!({})),
+    })
+    .await;
+    let error = Step::delete("thing", "t1").perform(&provider(REST, &server.address)).await;
+    assert_eq!(error.unwrap_err().kind, Kind::InDoubt, "nobody can see it");
 }
