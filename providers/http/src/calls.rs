@@ -30,7 +30,9 @@ use crate::timing::Timing;
 use crate::transport::{Request, Response, Transport};
 use crate::wire::Wire;
 
-/// How long an absence must last to be believed on this machine.
+/// How long an absence must last to be believed, where the descriptor does not say.
+const SETTLE: Duration = Duration::from_secs(10);
+/// The same where all addresses are on this machine.
 const SETTLE_LOCAL: Duration = Duration::from_secs(1);
 
 /// Makes calls for one configured provider.
@@ -121,7 +123,7 @@ impl Caller {
         Self {
             apis: descriptor.apis.clone(),
             mask: Mask::of_key(access.key.as_ref()),
-            settle: if access.is_local() { SETTLE_LOCAL } else { descriptor.settle },
+            settle: settle(descriptor.settle, access.is_local()),
             access,
             limiters,
             transport: match network {
@@ -370,6 +372,12 @@ fn shown(
     }
 }
 
+/// How long an absence must last to be believed. What a descriptor says holds everywhere: an address on
+/// this machine may be the end of a tunnel.
+fn settle(said: Option<Duration>, is_local: bool) -> Duration {
+    said.unwrap_or(if is_local { SETTLE_LOCAL } else { SETTLE })
+}
+
 /// The address of an API with a path, which must not lead anywhere else.
 fn append(address: &Url, path: &str) -> Result<Url, Failure> {
     let text = format!("{}{path}", address.as_str().trim_end_matches('/'));
@@ -411,6 +419,13 @@ fn given_up(mut failure: Failure, patience: Duration) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_descriptor_says_of_settling_holds_everywhere() {
+        let said = Duration::from_secs(8);
+        assert_eq!([true, false].map(|local| settle(Some(said), local)), [said, said]);
+        assert_eq!([true, false].map(|local| settle(None, local)), [SETTLE_LOCAL, SETTLE]);
+    }
 
     #[test]
     fn paths_stay_on_their_server() {

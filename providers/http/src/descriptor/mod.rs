@@ -100,7 +100,7 @@ fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descript
         name: name?.into(),
         digest: Digest::of(text.as_bytes()),
         key,
-        settle: settle.unwrap_or(std::time::Duration::from_secs(10)),
+        settle,
         apis: context.apis,
         types: models,
     })

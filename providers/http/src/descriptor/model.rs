@@ -24,8 +24,8 @@ pub struct Descriptor {
     pub(crate) digest: Digest,
     /// Where the key comes from.
     pub(crate) key: Option<Source>,
-    /// How long an absence must last to be believed.
-    pub(crate) settle: Duration,
+    /// How long an absence must last to be believed, if it says.
+    pub(crate) settle: Option<Duration>,
     /// Its APIs.
     pub(crate) apis: BTreeMap<Name, Api>,
     /// Its resource types.
