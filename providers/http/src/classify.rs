@@ -332,9 +332,13 @@ fn status_words(status: u16) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
+    use engine::diagnostics::{FileId, Span};
+
     use super::*;
     use crate::descriptor::model::{Naming, Source};
     use crate::secret::Key;
+
+    const SPAN: Span = Span { file: FileId(0), start: 0, end: 0 };
 
     fn api() -> Api {
         Api {
@@ -349,6 +353,7 @@ mod tests {
                     statuses: BTreeSet::new(),
                     matching: Some("is in use".to_owned()),
                     meaning: Meaning::Rejected,
+                    span: SPAN,
                     help: Some("wait".to_owned()),
                 },
                 ErrorRow {
@@ -356,6 +361,7 @@ mod tests {
                     statuses: [418].into(),
                     matching: None,
                     meaning: Meaning::Done,
+                    span: SPAN,
                     help: None,
                 },
                 ErrorRow {
@@ -363,6 +369,7 @@ mod tests {
                     statuses: BTreeSet::new(),
                     matching: Some("who are you".to_owned()),
                     meaning: Meaning::Unauthenticated,
+                    span: SPAN,
                     help: None,
                 },
             ],

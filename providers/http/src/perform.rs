@@ -125,7 +125,8 @@ impl Act<'_> {
         if let Some(model) = self.phase.call.as_ref().filter(|_| self.call.phase.calls()) {
             object = match self.change(model).await {
                 Ok(object) => object,
-                Err(failure) if failure.done => None,
+                // What is there already is somebody's, and a create made nothing.
+                Err(failure) if failure.done && !self.creates() => None,
                 Err(failure) if self.deletes() && failure.error.kind == Kind::NotFound => {
                     return Err(self.looked_at(failure.error).await);
                 }

@@ -123,7 +123,8 @@ fn row(reader: &mut Reader, node: Node<'_>) -> Option<ErrorRow> {
             "say which errors it knows",
         ));
     }
-    Some(ErrorRow { name, statuses, matching, meaning: meaning.unwrap_or(Meaning::Rejected), help })
+    let (meaning, span) = (meaning.unwrap_or(Meaning::Rejected), reader.span(node.span()));
+    Some(ErrorRow { name, statuses, matching, meaning, span, help })
 }
 
 fn statuses(reader: &mut Reader, node: Node<'_>) -> BTreeSet<u16> {

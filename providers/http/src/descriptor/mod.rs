@@ -11,6 +11,7 @@ mod diagnostics;
 pub(crate) mod model;
 mod program;
 mod reader;
+mod rows;
 pub(crate) mod schema;
 mod types;
 
@@ -91,6 +92,7 @@ fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descript
             models.insert(Name::from(name), model);
         }
     }
+    rows::check(reader, &context.apis, &models);
     let mut provider = Keys::of(reader, provider?, "provider")?;
     let name = provider.must(reader, "name").and_then(|node| reader.text(node, "name"));
     let key = provider.node("key").and_then(|node| api::source(reader, node, "key"));

@@ -126,6 +126,8 @@ pub(crate) struct ErrorRow {
     /// A part of the message, in lower case; none: any message.
     pub(crate) matching: Option<String>,
     pub(crate) meaning: Meaning,
+    /// Where it stands.
+    pub(crate) span: Span,
     pub(crate) help: Option<String>,
 }
 

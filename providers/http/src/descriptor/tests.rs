@@ -160,6 +160,19 @@ fn objects_can_be_found_again() {
     insta::assert_snapshot!(key(""), @r#"10:7 type `thing`: its key can change [an object whose `name` changed could not be found any more] -> give `name` `on_change = "replace"`, or `computed = true`"#);
 }
 
+/// `done` is for what is changed or deleted: what a create meets is somebody else's.
+#[test]
+fn a_create_is_not_done_already() {
+    let row = "error = [ { status = 409, kind = \"done\" } ]";
+    let text = GOOD.replace("[api.rest]", &format!("[api.rest]\n{row}"));
+    assert_eq!(said(&text), "");
+    let other = "[api.new]\naddress = { env = \"NEW_URL\" }\n";
+    let text = GOOD
+        .replace("[api.rest]", &format!("{other}{row}\n[api.rest]"))
+        .replace("rest: POST", "new: POST");
+    insta::assert_snapshot!(said(&text), @"8:11 a create is not done because something is there already [this API is called by creates alone, for which `done` does not count] -> leave `kind` out: what has the name is somebody's, and can be taken over with an import");
+}
+
 #[test]
 fn pages_are_asked_for_over_rest() {
     let with = |call: &str| {

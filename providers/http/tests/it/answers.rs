@@ -9,7 +9,7 @@ use crate::support::{
     Answer, KEY, Request, Server, Step, attributes, nonce, provider, provider_timed, texts, timing,
 };
 
-fn wanted() -> serde_json::Value {
+pub(crate) fn wanted() -> serde_json::Value {
     json!({"name": "final", "size": 3, "big_size": null, "secret": "hush-hush"})
 }
 

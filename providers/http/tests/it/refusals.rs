@@ -4,6 +4,7 @@ use provider_port::{Kind, Provider as _};
 use serde_json::json;
 
 use crate::REST;
+use crate::answers::wanted;
 use crate::support::{Answer, Request, Server, Step, provider, texts};
 
 /// A refusal may show the object as it is. What the API generated is known to nobody here.
@@ -87,4 +88,17 @@ async fn a_delete_of_what_is_there_is_not_done() {
     .await;
     let error = Step::delete("thing", "t1").perform(&provider(REST, &server.address)).await;
     assert_eq!(error.unwrap_err().kind, Kind::InDoubt, "nobody can see it");
+}
+
+/// What is there already is done for a delete; for a create it is somebody else's.
+#[tokio::test]
+async fn a_create_is_not_done_because_something_is_there() {
+    let text = REST
+        .replace("error = [", "error = [ { status = 409, match = \"already\", kind = \"done\" },");
+    let server = Server::start(|_, _| Answer::json(409, json!({"message": "already so"}))).await;
+    let provider = provider(&text, &server.address);
+    let made = Step::create("thing", wanted()).perform(&provider).await;
+    assert_eq!(made.unwrap_err().kind, Kind::Rejected);
+    assert_eq!(server.lines(), ["POST /things"]);
+    assert!(Step::delete("thing", "t1").perform(&provider).await.unwrap().object.is_none());
 }

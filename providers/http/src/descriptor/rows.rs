@@ -1,0 +1,54 @@
+//! What must fit together between the error table of an API and the calls that go there.
+
+use std::collections::BTreeMap;
+
+use engine::address::Name;
+use engine::journal::ProgramKind;
+
+use super::diagnostics;
+use super::model::{Api, CallModel, ErrorRow, Meaning, TypeModel};
+use super::reader::Reader;
+
+pub(super) fn check(
+    reader: &mut Reader,
+    apis: &BTreeMap<Name, Api>,
+    types: &BTreeMap<Name, TypeModel>,
+) {
+    for (name, api) in apis {
+        let changes = types.values().flat_map(changes);
+        let made: Vec<bool> =
+            changes.filter(|(call, _)| call.api == *name).map(|(_, makes)| makes).collect();
+        let only_creates = !made.is_empty() && made.iter().all(|makes| *makes);
+        for row in api.errors.iter().filter(|_| only_creates) {
+            done(reader, row);
+        }
+    }
+}
+
+/// The mutating calls of a type, and whether each makes an object.
+fn changes(model: &TypeModel) -> impl Iterator<Item = (&CallModel, bool)> {
+    let kinds = [
+        (ProgramKind::Create, &model.create),
+        (ProgramKind::Update, &model.update),
+        (ProgramKind::Delete, &model.delete),
+    ];
+    kinds.into_iter().flat_map(|(kind, programs)| {
+        let phases = programs.iter().flat_map(|program| program.phases.iter().enumerate());
+        phases.filter_map(move |(index, phase)| {
+            let makes = kind == ProgramKind::Create && index == 0;
+            Some((phase.call.as_ref()?, makes))
+        })
+    })
+}
+
+/// What is there already is somebody's.
+fn done(reader: &mut Reader, row: &ErrorRow) {
+    if row.meaning == Meaning::Done {
+        reader.push(diagnostics::misfit(
+            row.span,
+            "a create is not done because something is there already",
+            "this API is called by creates alone, for which `done` does not count",
+            "leave `kind` out: what has the name is somebody's, and can be taken over with an import",
+        ));
+    }
+}
