@@ -159,6 +159,13 @@ impl<'a> Check<'a> {
             let schema = &attribute.schema;
             schema.presence != Presence::Computed && schema.on_change == OnChange::Update
         });
+        if self.model.attributes.get(&key).is_some_and(|attribute| attribute.schema.sensitive) {
+            self.say(
+                "its key is a secret",
+                "an id is shown, and stands in the state",
+                &format!("name another attribute with `key`, or take `sensitive` from `{key}`"),
+            );
+        }
         if changes {
             self.say(
                 "its key can change",
