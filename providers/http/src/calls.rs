@@ -360,6 +360,11 @@ fn shown(
     }
     let json = classify::judge(context, incoming, lenient::read)?;
     let Payload::Graphql { fields, .. } = payload else {
+        if let Some(failure) =
+            json.as_ref().and_then(|body| classify::told(context, incoming, body))
+        {
+            return Err(failure);
+        }
         return Ok(Shown { json, link: incoming.joined("link"), text: None, is_promise });
     };
     let body = json.unwrap_or(Json::Null);

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use crate::descriptor::model::{Api, ErrorRow, Meaning};
 use crate::secret::Mask;
 use crate::transport::{Broken, Response};
-use crate::wire::at;
+use crate::words::{declared, message, status_words};
 
 /// A failed call, and what the caller of this module needs to go on.
 #[derive(Clone, Debug)]
@@ -117,6 +117,18 @@ fn where_it_ends(text: &str, end: &serde_json::Error) -> String {
         serde_json::error::Category::Eof => format!("it is cut off after {} bytes", text.len()),
         _ => format!("it is none from line {}, column {} on", end.line(), end.column()),
     }
+}
+
+/// A success that the error table knows as a failure: an API that answers 200 and says in the body that
+/// it refused. What stands at `message` tells, and nothing else: any other text may be an object's.
+pub(crate) fn told(context: &Context<'_>, answer: &Response, body: &Json) -> Option<Failure> {
+    let said = declared(body, context.api)?;
+    let named = |row: &&ErrorRow| row.statuses.contains(&answer.status);
+    let row = context.api.errors.iter().filter(named).find(|row| fits(row, &said))?;
+    let Context { what, origin, .. } = context;
+    let message = format!("{what} at {origin} answered {} with an error", answer.status);
+    let failure = known(context, row, message, retry_after(context, answer));
+    Some(with_words(context, &context.mask.with_body(Some(body)), failure, &said, false))
 }
 
 /// For how long the API asks to wait.
@@ -285,47 +297,14 @@ fn known(
 }
 
 fn row<'a>(api: &'a Api, status: u16, said: &str) -> Option<&'a ErrorRow> {
-    let said = said.to_lowercase();
-    api.errors.iter().find(|row| {
-        (row.statuses.is_empty() || row.statuses.contains(&status))
-            && row.matching.as_ref().is_none_or(|part| said.contains(part.as_str()))
-    })
+    let of_status = |row: &&ErrorRow| row.statuses.is_empty() || row.statuses.contains(&status);
+    api.errors.iter().filter(of_status).find(|row| fits(row, said))
 }
 
-/// The message in an error's body: where the descriptor says, else where APIs put it.
-fn message(json: &Json, api: &Api) -> Option<String> {
-    let text = |json: &Json| json.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    let declared = api.message_at.iter().find_map(|path| at(json, path).and_then(text));
-    declared
-        .or_else(|| {
-            ["message", "error", "detail", "title"].iter().find_map(|key| {
-                let value = json.get(key)?;
-                text(value).or_else(|| value.get("message").and_then(text))
-            })
-        })
-        .or_else(|| text(json.get("errors")?.get(0)?.get("message")?))
-        .or_else(|| text(json))
-}
-
-fn status_words(status: u16) -> String {
-    let reason = match status {
-        300..400 => "a redirect",
-        400 => "bad request",
-        401 => "unauthorized",
-        403 => "forbidden",
-        404 => "not found",
-        409 => "conflict",
-        410 => "gone",
-        413 => "too large",
-        422 => "unprocessable",
-        429 => "too many requests",
-        500 => "internal error",
-        502 => "bad gateway",
-        503 => "unavailable",
-        504 => "gateway timeout",
-        _ => return status.to_string(),
-    };
-    format!("{status} ({reason})")
+/// Whether a row knows these words.
+fn fits(row: &ErrorRow, said: &str) -> bool {
+    let said = || said.to_lowercase();
+    row.matching.as_ref().is_none_or(|part| said().contains(part.as_str()))
 }
 
 #[cfg(test)]

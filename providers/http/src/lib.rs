@@ -32,6 +32,7 @@ mod timing;
 mod transport;
 mod trust;
 mod wire;
+mod words;
 
 pub use access::Settings;
 pub use descriptor::{Descriptor, load};

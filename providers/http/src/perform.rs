@@ -214,6 +214,9 @@ impl Act<'_> {
         let doubt = |reason: &str| unreadable(model, reason);
         let object = self.subject.object(&model.api, json, known.as_ref());
         let object = object.map_err(|reason| doubt(&reason))?;
+        if object.attributes.is_empty() {
+            return self.silent(known).await;
+        }
         if self.call.id.is_some_and(|id| *id != object.id) {
             return Err(doubt("it shows another object"));
         }

@@ -44,12 +44,16 @@ impl Descriptor {
 impl TypeModel {
     /// The APIs that it calls.
     fn apis(&self) -> impl Iterator<Item = &Name> {
+        self.calls().map(|call| &call.api)
+    }
+
+    /// All its calls.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &CallModel> {
         let programs = self.create.iter().chain(&self.update).chain(&self.delete);
         let phases = programs.flat_map(|program| &program.phases);
         let lists = self.list.iter().chain(&self.find).map(|list| &list.call);
         let reads = self.read.iter().map(|read| &read.call);
-        let calls = phases.filter_map(|phase| phase.call.as_ref()).chain(lists).chain(reads);
-        calls.map(|call| &call.api)
+        phases.filter_map(|phase| phase.call.as_ref()).chain(lists).chain(reads)
     }
 }
 

@@ -22,6 +22,12 @@ pub(super) fn check(
         for row in api.errors.iter().filter(|_| only_creates) {
             done(reader, row);
         }
+        let mut calls = types.values().flat_map(TypeModel::calls);
+        // In GraphQL every answer has this status.
+        let calls_graphql = calls.any(|call| call.api == *name && !call.is_rest());
+        for row in api.errors.iter().filter(|_| api.message_at.is_empty() && !calls_graphql) {
+            success(reader, row);
+        }
     }
 }
 
@@ -39,6 +45,18 @@ fn changes(model: &TypeModel) -> impl Iterator<Item = (&CallModel, bool)> {
             Some((phase.call.as_ref()?, makes))
         })
     })
+}
+
+/// An answer of success is a failure only by what it says.
+fn success(reader: &mut Reader, row: &ErrorRow) {
+    if row.statuses.iter().any(|status| (200..300).contains(status)) {
+        reader.push(diagnostics::misfit(
+            row.span,
+            "an answer with success is no error by its status",
+            "nothing says where such an answer tells of its error",
+            "add `message = \"…\"` to the API, the path to the text of an error",
+        ));
+    }
 }
 
 /// What is there already is somebody's.

@@ -175,6 +175,15 @@ fn a_create_is_not_done_already() {
     insta::assert_snapshot!(said(&text), @"8:11 a create is not done because something is there already [this API is called by creates alone, for which `done` does not count] -> leave `kind` out: what has the name is somebody's, and can be taken over with an import");
 }
 
+/// A refusal with status 200 is told by its text.
+#[test]
+fn an_error_with_success_says_where_it_is_told() {
+    let with = |row: &str| said(&GOOD.replace("[api.rest]", &format!("[api.rest]\n{row}")));
+    let row = "error = [ { status = 200, match = \"denied\" } ]";
+    insta::assert_snapshot!(with(row), @r#"7:11 an answer with success is no error by its status [nothing says where such an answer tells of its error] -> add `message = "…"` to the API, the path to the text of an error"#);
+    assert_eq!(with(&format!("message = \"error\"\n{row}")), "");
+}
+
 #[test]
 fn pages_are_asked_for_over_rest() {
     let with = |call: &str| {

@@ -102,3 +102,45 @@ async fn a_create_is_not_done_because_something_is_there() {
     assert_eq!(server.lines(), ["POST /things"]);
     assert!(Step::delete("thing", "t1").perform(&provider).await.unwrap().object.is_none());
 }
+
+/// Some APIs answer 200 whatever happens.
+#[tokio::test]
+async fn a_success_that_says_no_is_a_refusal() {
+    let text = REST.replace(
+        "error = [",
+        "message = \"error.text\"\nerror = [ { status = 200, match = \"denied\" },",
+    );
+    let server = Server::start(|_, _| {
+        Answer::json(200, json!({"ok": false, "error": {"text": "Denied: hush-hush"}}))
+    })
+    .await;
+    let one = provider(&text, &server.address);
+    for step in [
+        Step::create("thing", wanted()),
+        Step::update("thing", "t1", json!({"name": "n"})),
+        Step::delete("thing", "t1"),
+    ] {
+        assert_eq!(step.perform(&one).await.unwrap_err().kind, Kind::Rejected);
+    }
+    assert_eq!(one.list("thing").await.unwrap_err().kind, Kind::Rejected);
+    // What an object says is no error.
+    let server = Server::start(|_, _| {
+        Answer::json(200, json!({"id": "t1", "name": "denied", "message": "denied", "error": null}))
+    })
+    .await;
+    let step = Step::update("thing", "t1", json!({"name": "denied"}));
+    step.perform(&provider(&text, &server.address)).await.unwrap();
+}
+
+/// What only says that it was heard does not say what became of the object.
+#[tokio::test]
+async fn an_update_that_shows_nothing_of_the_object_is_read_back() {
+    let server = Server::start(|_, request| match request.method.as_str() {
+        "PATCH" => Answer::json(200, json!({"ok": true})),
+        _ => Answer::json(200, json!({"id": "t1", "name": "n", "size": 5})),
+    })
+    .await;
+    let step = Step::update("thing", "t1", json!({"name": "n", "size": 5}));
+    let object = step.perform(&provider(REST, &server.address)).await.unwrap().object.unwrap();
+    assert_eq!(object.attributes["size"], engine::value::Value::Integer(5));
+}
