@@ -9,7 +9,7 @@ use engine::event::Event;
 use engine::journal::{CallId, PhaseRef, ProgramKind, Record, Started};
 use engine::plan::live::stored_attributes;
 use engine::plan::{Change, Step, StepId};
-use engine::schema::TypeSchema;
+use engine::schema::{Identity, TypeSchema};
 use engine::sorted::Set;
 use engine::state::{Nonce, ObjectId};
 use engine::stored::seal_attributes;
@@ -284,7 +284,7 @@ impl Run<'_> {
         let taken = taken(self.session.snapshot(), &schema, &started);
         let key = self.session.snapshot().seal_key.clone();
         let accepted = flight.accepted;
-        if accepted {
+        if accepted && schema.identity != Identity::Ask {
             let (step, address) = (id.to_string(), started.address.clone());
             let condition = "what the API accepted shows".to_owned();
             self.events.push(Event::StepWaiting { step, address, condition });
