@@ -24,9 +24,14 @@ use crate::secret::Mask;
 use crate::shared::Shared;
 use crate::template::{CallScope, Unfilled};
 use crate::wire::{at, encode};
+use crate::words::message;
 
 /// No list has more pages: a server that always names another would be read for ever.
 const PAGES_MAX: usize = 10_000;
+
+/// What to do about an answer without a list.
+const NO_LIST: &str = "the descriptor and the API do not agree; where the API leaves out an empty list, \
+                       say `may_be_left_out = true` in `list`";
 
 /// One type of a configured provider.
 #[derive(Clone, Copy)]
@@ -174,7 +179,7 @@ impl<'a> Subject<'a> {
             other => other?,
         };
         let mut found = Vec::new();
-        for item in items_of(find, &shown)? {
+        for item in self.items_of(find, &shown)? {
             let object = self.object(&find.call.api, &item, None);
             let object = object.map_err(|reason| unreadable(&find.call, &reason))?;
             if self.is_wanted(&object, lookup)? && shows(&object, &asked) {
@@ -330,7 +335,7 @@ impl<'a> Subject<'a> {
                 }
                 other => other?,
             };
-            let found = items_of(list, &shown)?;
+            let found = self.items_of(list, &shown)?;
             let Some(paging) = &list.paging else { return Ok(found) };
             let ids = self.ids(&list.call.api, &found);
             items.extend(found);
@@ -347,6 +352,23 @@ impl<'a> Subject<'a> {
             }
         }
         Err(unreadable(&list.call, "its pages do not end"))
+    }
+
+    /// The items of an answer. One without a list is empty only where the descriptor says that it may be,
+    /// and where it tells of no error.
+    fn items_of(&self, list: &ListCall, shown: &Shown) -> Result<Vec<Json>, Failure> {
+        let json = shown.json.as_ref().unwrap_or(&Json::Null);
+        let is_empty = |json: &Json| {
+            let is_body = json.is_null() || json.is_object() && !list.items.is_empty();
+            is_body && message(json, self.caller.api(&list.call.api)).is_none()
+        };
+        match at(json, &list.items) {
+            Some(Json::Array(items)) => Ok(items.clone()),
+            None | Some(Json::Null) if list.may_lack && is_empty(json) => Ok(Vec::new()),
+            _ => {
+                Err(unreadable(&list.call, "it shows no list where one was expected").help(NO_LIST))
+            }
+        }
     }
 
     /// What tells the items of one page from those of another.
@@ -370,14 +392,6 @@ pub(crate) fn unreadable(call: &CallModel, reason: &str) -> Failure {
     let message = format!("{} got an answer that cannot be read: {reason}", what(call));
     Failure::new(Kind::InDoubt, message)
         .help("the descriptor and the API do not agree; check their versions")
-}
-
-fn items_of(list: &ListCall, shown: &Shown) -> Result<Vec<Json>, Failure> {
-    let json = shown.json.as_ref().unwrap_or(&Json::Null);
-    match at(json, &list.items) {
-        Some(Json::Array(items)) => Ok(items.clone()),
-        _ => Err(unreadable(&list.call, "it shows no list where one was expected")),
-    }
 }
 
 /// A call in words, without values.

@@ -112,15 +112,16 @@ pub(super) fn lists(reader: &mut Reader, context: &Context, node: Node<'_>) -> V
         .filter_map(|item| {
             if item.get_ref().is_str() {
                 let call = call(reader, context, item)?;
-                return Some(ListCall { call, items: Vec::new(), paging: None });
+                return Some(ListCall { call, items: Vec::new(), may_lack: false, paging: None });
             }
             let mut keys = Keys::of(reader, item, "list")?;
             let call = keys.must(reader, "call").and_then(|node| call(reader, context, node));
             let items = keys.text(reader, "items").map(|text| path(&text)).unwrap_or_default();
             let request = call.as_ref().map(|call| &call.request);
             let paging = keys.node("paging").and_then(|node| paging(reader, node, request));
+            let may_lack = keys.flag(reader, "may_be_left_out");
             keys.finish(reader);
-            Some(ListCall { call: call?, items, paging })
+            Some(ListCall { call: call?, items, may_lack, paging })
         })
         .collect()
 }

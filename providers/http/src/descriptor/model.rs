@@ -252,6 +252,8 @@ pub(crate) struct ListCall {
     pub(crate) call: CallModel,
     /// Where the items stand in the answer (in GraphQL: below the called field).
     pub(crate) items: WirePath,
+    /// Whether a list without items may be left out of the answer.
+    pub(crate) may_lack: bool,
     pub(crate) paging: Option<Paging>,
 }
 

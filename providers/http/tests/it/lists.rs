@@ -210,3 +210,43 @@ async fn answers_of_another_shape_are_explained() {
         assert!(texts(&error).contains(reason), "{error}");
     }
 }
+
+/// What may be no list is an end of nothing, unless the descriptor says how an empty one looks.
+#[tokio::test]
+async fn an_empty_list_may_be_left_out_where_the_descriptor_says() {
+    let may = REST.replace("items = \"data\"", "items = \"data\", may_be_left_out = true");
+    for (answer, is_empty) in [
+        (Answer::json(200, json!({"data": null})), true),
+        (Answer::json(200, json!({})), true),
+        (Answer::json(200, json!({"next": ""})), true),
+        (Answer::json(200, json!(null)), true),
+        (Answer::empty(204), true),
+        (Answer::json(200, json!({"message": "no tenant"})), false),
+        (Answer::json(200, json!({"data": {}})), false),
+        (Answer::json(200, json!("none")), false),
+    ] {
+        let server = Server::start(move |_, _| answer.clone()).await;
+        let error = provider(REST, &server.address).list("thing").await.unwrap_err();
+        assert!(texts(&error).contains("may_be_left_out"), "{error}");
+        let listed = provider(&may, &server.address).list("thing").await;
+        assert_eq!(listed.is_ok_and(|objects| objects.is_empty()), is_empty);
+    }
+}
+
+#[tokio::test]
+async fn numbered_pages_end_as_a_row_says() {
+    let text =
+        REST.replace("items = \"data\"", "items = \"data\", paging = { page = \"page\" }").replace(
+            "error = [",
+            "error = [ { status = 400, match = \"page\", kind = \"not_found\" },",
+        );
+    let server = Server::start(|number, _| match number {
+        0 => Answer::json(200, json!({"data": [{"id": "t1"}]})),
+        _ => Answer::json(400, json!({"message": "there is no such page"})),
+    })
+    .await;
+    let objects = provider(&text, &server.address).list("thing").await.unwrap();
+    assert_eq!((objects.len(), server.requests().len()), (1, 2));
+    let server = Server::start(|_, _| Answer::json(400, json!({"message": "bad page"}))).await;
+    provider(&text, &server.address).list("thing").await.unwrap_err();
+}
