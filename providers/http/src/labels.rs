@@ -15,8 +15,8 @@ use crate::descriptor::model::TypeModel;
 
 /// What stands for a secret.
 const MASKED: &str = "…";
-/// So many secrets are looked for in a server's words; of an answer with more nothing is shown.
-const VALUES_MAX: usize = 200;
+/// So much of secrets, in bytes, is looked for in a server's words; of an answer with more nothing is shown.
+const BYTES_MAX: usize = 16 << 10;
 
 /// The names that secrets stand under on the wire, however they are spelled.
 #[derive(Clone, Default)]
@@ -47,15 +47,16 @@ impl Labels {
         if !self.0.is_empty() {
             self.collect(body, &mut found);
         }
-        (found.len() <= VALUES_MAX).then_some(found)
+        let bytes: usize = found.iter().map(|item| item.to_string().len()).sum();
+        (bytes <= BYTES_MAX).then(|| found.into_iter().map(from_json).collect())
     }
 
-    fn collect(&self, body: &Json, found: &mut Vec<Value>) {
+    fn collect<'a>(&self, body: &'a Json, found: &mut Vec<&'a Json>) {
         match body {
             Json::Object(entries) => {
                 for (name, item) in entries {
                     if self.0.contains(&spelled(name)) {
-                        found.push(from_json(item));
+                        found.push(item);
                     } else {
                         self.collect(item, found);
                     }
@@ -185,8 +186,9 @@ mod tests {
             json!({"error": [{"current": {"Token": "a", "x": {"client-secret": ["b", 7]}}}]});
         let found = labels().values(&body).unwrap();
         assert_eq!(format!("{found:?}"), r#"["a", ["b", 7]]"#);
-        let many: Vec<Json> = (0..1000).map(|number| json!({ "token": number })).collect();
+        let many: Vec<Json> = (0..10_000).map(|number| json!({ "token": number })).collect();
         assert_eq!(labels().values(&json!(many)), None);
+        assert_eq!(labels().values(&json!({ "token": "x".repeat(BYTES_MAX) })), None);
         assert_eq!(Labels::default().values(&json!(many)), Some(Vec::new()));
     }
 }
