@@ -252,6 +252,7 @@ impl Act<'_> {
         let Some(id) = known else { return Ok(None) };
         match self.subject.read(&id).await {
             Ok(object) => Ok(Some(object)),
+            Err(failure) if self.creates() && failure.error.kind == Kind::NotFound => Ok(None),
             // The call itself succeeded, and the next refresh sees the object.
             Err(_) => Ok(Some(Object { id, attributes: Attributes::new() })),
         }

@@ -86,6 +86,20 @@ async fn a_create_that_was_accepted_is_no_lost_one() {
     }
 }
 
+/// Its id is known, and it is not there yet.
+#[tokio::test]
+async fn what_was_accepted_under_a_chosen_id_may_not_show_yet() {
+    let text = REST.replace("\"one_time_name\"", "\"client_id\"");
+    let server = Server::start(|_, request| match request.method.as_str() {
+        "POST" => Answer::empty(202),
+        _ => Answer::json(404, json!({})),
+    })
+    .await;
+    let reply = Step::create("thing", wanted()).perform(&provider(&text, &server.address)).await;
+    assert_eq!(reply.unwrap().object, None);
+    assert_eq!(server.lines(), ["POST /things".to_owned(), format!("GET /things/{}", nonce())]);
+}
+
 #[tokio::test]
 async fn refusals_prove_that_nothing_happened() {
     for status in [400, 404, 405, 409, 410, 413, 422] {
