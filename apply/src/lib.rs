@@ -14,6 +14,7 @@ mod error;
 pub mod execute;
 mod fill;
 pub mod import;
+mod lacking;
 mod lookup;
 pub mod migrate;
 pub mod observe;

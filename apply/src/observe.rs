@@ -24,7 +24,8 @@ use crate::{ApplyError, Providers};
 /// How many lists and reads run at once; providers bound their own calls further.
 const AT_ONCE: usize = 16;
 
-/// How many objects that differ from the state are read one by one before that is believed.
+/// How many objects that differ from the state are read one by one before that is believed; and how
+/// many of which a secret is still to be shown.
 const CONFIRMED_MAX: usize = 16;
 
 /// A provider instance and one of its types.
@@ -61,7 +62,7 @@ pub async fn observe_chosen(
     let sealer = Sealer::new(&snapshot.seal_key, secrets);
     let mut observations = Observations::default();
     let mut to_read = Vec::new();
-    let mut drifted = Vec::new();
+    let (mut drifted, mut untold) = (Vec::new(), Vec::new());
     for known in &known {
         let listed = lists.get(&known.key).and_then(|list| list.get(&known.object.id));
         match listed {
@@ -69,16 +70,21 @@ pub async fn observe_chosen(
                 let seen = seal(known, live, sealer);
                 if has_drifted(known, &seen, &snapshot.seal_key) {
                     drifted.push(known);
+                } else if lacks_a_secret(known, &seen) {
+                    untold.push(known);
                 }
                 observations.objects.insert(known.place(), Observed::Live(seen));
             }
             _ => to_read.push(known),
         }
     }
-    // A list may be behind what was written a moment ago. A few differences are looked at again,
-    // one by one; many are no such thing, and their number must not decide how often we call.
-    if drifted.len() <= CONFIRMED_MAX {
-        to_read.extend(drifted);
+    // A list may be behind what was written a moment ago, or show less than a read does. A few
+    // differences are looked at again, one by one; many are no such thing, and their number must
+    // not decide how often we call.
+    for few in [drifted, untold] {
+        if few.len() <= CONFIRMED_MAX {
+            to_read.extend(few);
+        }
     }
     let read = read_all(&to_read, providers, sealer).await?;
     observations.objects.extend(read);
@@ -143,6 +149,20 @@ fn has_drifted(known: &Known<'_>, seen: &Attributes, key: &SealKey) -> bool {
     known.object.managed.iter().any(|name| {
         let pair = seen.get(name).zip(stored.get(name));
         is_stable(&known.schema, name) && pair.is_some_and(|(seen, was)| !agree(seen, was, key))
+    })
+}
+
+/// Whether the API has a secret for the object that nothing has shown so far.
+fn lacks_a_secret(known: &Known<'_>, seen: &Attributes) -> bool {
+    let Value::Map(stored) = &known.object.attributes.json else { return false };
+    known.schema.attributes.iter().any(|(name, attribute)| {
+        let is_told = attribute.presence == Presence::Computed && attribute.derived.is_none();
+        let may_show = attribute.seen_in != SeenIn::Never;
+        attribute.sensitive
+            && is_told
+            && may_show
+            && !seen.contains_key(name)
+            && !stored.contains_key(name)
     })
 }
 

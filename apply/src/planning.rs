@@ -19,6 +19,7 @@ use engine::state::{Nonce, ObjectId, Snapshot, Watched};
 use engine::stored::KnownSecrets;
 use engine::work::Workers;
 
+use crate::lacking::lacking;
 use crate::observe::{observe_chosen, observe_imports};
 use crate::recover::recover;
 use crate::withheld::withheld;
@@ -94,6 +95,10 @@ pub async fn make_anyway(
     };
     let (plan, mut found) = plan_with(&input, request.workers);
     found.extend(withheld(&plan, request.providers));
+    // What nobody looked at may be shown to the run.
+    if request.refresh {
+        found.extend(lacking(&plan, snapshot, request.providers).await);
+    }
     Ok((plan, found, question))
 }
 

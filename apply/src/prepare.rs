@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use engine::address::{Address, Name};
 use engine::constraint;
 use engine::expression::{Expr, Kind};
-use engine::journal::Started;
+use engine::journal::{PhaseRef, Started};
+use engine::plan::live::overlay;
 use engine::plan::{Action, Change, rules};
-use engine::schema::{Attribute, Identity, Presence, TypeSchema};
+use engine::schema::{Attribute, Identity, Presence, Sends, TypeSchema};
 use engine::state::{ObjectId, Snapshot};
 use engine::value::{Attributes, Datum, Path, Paths, Value};
 
@@ -16,13 +17,14 @@ use crate::observe::sensitive;
 use crate::trouble::Trouble;
 
 /// The object that a change wants, in clear and fully known. What the API itself fills in is not
-/// in it.
+/// in it, nor what cannot be computed and is not sent by the phase, such as a secret that was shown
+/// once and does not change.
 pub(crate) fn desired(
     change: &Change,
-    schema: &TypeSchema,
+    (schema, phase): (&TypeSchema, PhaseRef),
     scope: &FillScope<'_>,
 ) -> Result<Attributes, Trouble> {
-    let mut desired = Attributes::new();
+    let (mut desired, mut left_out) = (Attributes::new(), Attributes::new());
     let Some(after) = &change.after else { return Ok(desired) };
     let sensitive = sensitive(schema, &change.sensitive);
     for (name, value) in after.iter() {
@@ -32,7 +34,14 @@ pub(crate) fn desired(
             None if filled_by_api(value, change, name) => continue,
             None => fill(value, scope),
         };
-        let filled = filled.map_err(|why| Trouble::new(format!("`{name}` is not known: {why}")))?;
+        let filled = match filled {
+            Ok(filled) => filled,
+            Err(_) if !sends((schema, phase), change, name) => {
+                left_out.insert(name.clone(), value.clone());
+                continue;
+            }
+            Err(why) => return Err(Trouble::new(format!("`{name}` is not known: {why}"))),
+        };
         let filled = filled
             .convert(&attribute.ty)
             .map(|value| attribute.as_shown(value))
@@ -42,9 +51,20 @@ pub(crate) fn desired(
         }
         desired.insert(name.clone(), filled);
     }
-    check_rules(change, schema, &desired)?;
+    check_rules(change, schema, (&desired, &left_out))?;
     check_id(change, schema, &desired, scope.snapshot)?;
     Ok(desired)
+}
+
+/// Whether a phase needs an attribute. What makes an object needs all of it, for the phases after it.
+fn sends((schema, phase): (&TypeSchema, PhaseRef), change: &Change, name: &Name) -> bool {
+    let Some(model) = schema.phase(phase).filter(|_| !phase.makes()) else { return true };
+    match &model.sends {
+        Sends::All => phase.calls(),
+        Sends::Changed => phase.calls() && changed(change).contains(name),
+        Sends::These(names) => phase.calls() && names.contains(name),
+        Sends::Nothing => false,
+    }
 }
 
 /// An id that the plan did not know yet is nobody's: a create under that of an object of ours would
@@ -141,7 +161,11 @@ fn check_constraint(
     }
 }
 
-fn check_rules(change: &Change, schema: &TypeSchema, desired: &Attributes) -> Result<(), Trouble> {
+fn check_rules(
+    change: &Change,
+    schema: &TypeSchema,
+    (desired, left_out): (&Attributes, &Attributes),
+) -> Result<(), Trouble> {
     if change.deferred_rules == 0 {
         return Ok(());
     }
@@ -150,7 +174,7 @@ fn check_rules(change: &Change, schema: &TypeSchema, desired: &Attributes) -> Re
         Some(before) => Datum { value: Value::Map(before.clone()), sensitive: sensitive.clone() },
         None => Datum::plain(Value::Null),
     };
-    let new = Datum { value: Value::map(desired.clone()), sensitive };
+    let new = Datum { value: Value::map(overlay(left_out, desired)), sensitive };
     match rules::broken_before_call(&schema.rules, change.action, &old, &new) {
         Some((message, help)) => Err(Trouble { message, help }),
         None => Ok(()),

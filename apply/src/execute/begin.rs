@@ -94,9 +94,13 @@ impl Run<'_> {
             self.scheduler.give_back(id);
             return Ok(false);
         }
+        if let Some(trouble) = self.no_successor(step, phase, change) {
+            self.fail_step(id, trouble);
+            return Ok(false);
+        }
         let desired = match phase.kind {
             ProgramKind::Delete => Ok(self.secrets_at_parting(step, phase, change, &schema)),
-            _ => prepare::desired(change, &schema, &self.scope()),
+            _ => prepare::desired(change, (&schema, phase), &self.scope()),
         };
         let desired = match desired {
             Ok(desired) => desired,

@@ -15,6 +15,7 @@ mod reveal;
 mod room;
 mod settle;
 mod shown;
+mod successor;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;

@@ -21,6 +21,7 @@ mod ids;
 mod imports;
 mod large;
 mod lives;
+mod lost;
 mod moves;
 mod names;
 mod once;

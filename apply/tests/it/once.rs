@@ -15,7 +15,7 @@ use crate::cloud::Cloud;
 use crate::world::{World, converges};
 
 /// The cloud with another type: a vault, with a token that is drawn when it is made.
-struct Vaults {
+pub(crate) struct Vaults {
     cloud: Cloud,
     schema: Arc<ProviderSchema>,
     /// What answers show, each of them.
@@ -23,7 +23,7 @@ struct Vaults {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shows {
+pub(crate) enum Shows {
     /// The answer to the create shows the token and the host.
     Create,
     /// Nothing but a read shows them.
@@ -34,7 +34,7 @@ enum Shows {
     Null,
 }
 
-fn vault() -> TypeSchema {
+pub(crate) fn vault() -> TypeSchema {
     let unit = crate::shapes::schema().types["unit"].clone();
     let mut ty = TypeSchema { name: "vault".into(), ..(*unit).clone() };
     let told =
@@ -54,8 +54,14 @@ fn vault() -> TypeSchema {
 
 impl Vaults {
     fn beside(world: &mut World, shows: Shows) -> Arc<dyn Provider> {
+        Self::with(world, shows, &[vault()])
+    }
+
+    /// With other types beside the cloud's, a vault among them.
+    pub(crate) fn with(world: &mut World, shows: Shows, types: &[TypeSchema]) -> Arc<dyn Provider> {
         let mut schema = (*world.cloud.schema).clone();
-        schema.types.insert("vault".into(), Arc::new(vault()));
+        let types = types.iter().map(|ty| (ty.name.clone(), Arc::new(ty.clone())));
+        schema.types.extend(types);
         world.cloud.schema = Arc::new(schema.clone());
         Arc::new(Self { cloud: world.cloud.clone(), schema: Arc::new(schema), shows })
     }
@@ -123,7 +129,7 @@ async fn apply(world: &World, provider: &Arc<dyn Provider>, spec: &str) -> Vec<S
     report.failures.into_iter().map(|failure| failure.message).collect()
 }
 
-fn attribute(world: &World, ty: &str, name: &str) -> Option<Value> {
+pub(crate) fn attribute(world: &World, ty: &str, name: &str) -> Option<Value> {
     let shared = world.cloud.shared.lock().unwrap();
     let found = shared.objects.iter().find(|((own, _), _)| &**own == ty);
     found.and_then(|(_, object)| object.get(&Name::from(name)).cloned())

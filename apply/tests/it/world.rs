@@ -165,14 +165,23 @@ impl World {
         spec: &str,
         options: &Options,
     ) -> (Plan, Diagnostics, Sources) {
+        self.plan_through(&self.providers(), spec, options).await
+    }
+
+    /// The same with providers of one's own.
+    pub(crate) async fn plan_through(
+        &self,
+        providers: &Providers,
+        spec: &str,
+        options: &Options,
+    ) -> (Plan, Diagnostics, Sources) {
         let prepared = self.prepare(spec);
         let loaded = self.store.load().await.unwrap();
         let mut snapshot = fold(loaded, &self.host).unwrap().snapshot;
-        let providers = self.providers();
         let request = Request {
             config: &prepared.config,
             graph: &prepared.graph,
-            providers: &providers,
+            providers,
             options,
             refresh: true,
             running: false,

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use super::hold::Hold;
 use super::input::Mode;
 use super::live::stored_attributes;
+use super::lost::{self, Lost};
 use super::planner::{Draft, Live, Notes, Planner};
 use super::scope::{SpecScope, object};
 use super::wanted::{self, Instance, Wanted};
 use super::{
-    Action, Change, Drift, compare, decide, diagnostics, guards, imports, names, programs,
+    Action, Change, Drift, compare, decide, diagnostics, guards, imports, lacks, names, programs,
     triggers, uses,
 };
 use crate::address::{Address, Name};
@@ -24,7 +25,7 @@ use crate::sorted::Set;
 use crate::spec::ResourceConfig;
 use crate::state::{Entry, Object, Progress};
 use crate::stored::{Stored, seal_attributes};
-use crate::value::{Datum, Paths, Value};
+use crate::value::{Attributes, Datum, Paths, Value};
 
 /// What came of an instance.
 pub(super) struct Outcome {
@@ -32,6 +33,8 @@ pub(super) struct Outcome {
     pub(super) object: Datum,
     /// What is decided; none where the spec disables it, or is wrong about it.
     pub(super) draft: Option<Draft>,
+    /// What nobody has of it.
+    pub(super) lost: Lost,
     /// Whether the spec wants it to exist.
     pub(super) is_enabled: bool,
     pub(super) notes: Notes,
@@ -64,16 +67,19 @@ pub(super) fn decide<'a>(
     let key = &input.snapshot.seal_key;
     let fired = triggers::fired(resource, &scope, &planner.changing, current, key);
     flags.triggered = fired.is_some();
-    let looked = Looked { planner, resource, address, entry, flags, fired };
+    let looked = Looked { planner, resource, address, entry, flags, fired, scope: &scope };
     let decided = wanted.and_then(|wanted| looked.decide(&wanted, &mut found).ok());
-    let (object, draft) = match decided {
-        Some((object, draft)) => (object, Some(draft)),
-        None if !is_enabled => (Datum::plain(Value::Null), None),
+    let (object, draft, lost) = match decided {
+        Some(decided) => (decided.object, Some(decided.draft), decided.lost),
+        None if !is_enabled => (Datum::plain(Value::Null), None, Lost::default()),
         // What could not be evaluated was said; it is planned as unknown, so that what refers to
         // it is still checked.
-        None => (object(decide::all_unknown(&resource.schema, address), Paths::none()), None),
+        None => {
+            let unknown = decide::all_unknown(&resource.schema, address);
+            (object(unknown, Paths::none()), None, Lost::default())
+        }
     };
-    Outcome { object, draft, is_enabled, notes: found }
+    Outcome { object, draft, lost, is_enabled, notes: found }
 }
 
 /// An instance of which everything but its attributes was evaluated.
@@ -84,10 +90,18 @@ struct Looked<'p, 'a> {
     entry: Option<&'a Entry>,
     flags: decide::Flags,
     fired: Option<triggers::Fired>,
+    scope: &'p SpecScope<'p>,
+}
+
+/// What was decided of one.
+struct Decided {
+    object: Datum,
+    draft: Draft,
+    lost: Lost,
 }
 
 impl Looked<'_, '_> {
-    fn decide(mut self, wanted: &Wanted, found: &mut Notes) -> Result<(Datum, Draft), Refused> {
+    fn decide(mut self, wanted: &Wanted, found: &mut Notes) -> Result<Decided, Refused> {
         let Self { planner, resource, address, entry, .. } = self;
         let input = planner.input;
         self.keeps_its_provider(&mut found.diagnostics)?;
@@ -130,11 +144,40 @@ impl Looked<'_, '_> {
         }
         self.note_seen(&draft, live.as_ref(), found);
         self.check(&draft, imported.is_some(), found);
+        let observed = match &imported {
+            Some(imported) => Some(&*imported.attributes),
+            None => current.and_then(|current| planner.seen_of(address, current)),
+        };
+        let lost =
+            self.lost(wanted, (&draft, &mut decision.planned), (live.as_ref(), observed), found);
         if live.is_some() && imported.is_none() {
             self.note_triggered(current, found);
         }
         let sensitive = draft.change.sensitive.clone();
-        Ok((object(decision.planned, sensitive), draft))
+        Ok(Decided { object: object(decision.planned, sensitive), draft, lost })
+    }
+
+    /// What nobody has of the object, and of what it is to be made or changed with.
+    fn lost(
+        &self,
+        wanted: &Wanted,
+        (draft, planned): (&Draft, &mut Arc<Attributes>),
+        (live, observed): (Option<&Live<'_>>, Option<&Attributes>),
+        found: &mut Notes,
+    ) -> Lost {
+        let Self { planner, resource, address, scope, .. } = self;
+        let known = (*scope, &planner.planned.lost);
+        found.lacks.extend(lacks::lacks(draft, (resource, wanted), known));
+        let seen = lost::Seen {
+            schema: &resource.schema,
+            action: draft.change.action,
+            planned,
+            live: live.map(|live| &*live.attributes),
+            observed,
+        };
+        let lost = Lost::of(&seen);
+        lost.mark(address, &resource.schema, planned);
+        lost
     }
 
     /// An id means nothing at another provider: there it may be anybody's.

@@ -17,8 +17,10 @@ mod hold;
 mod imports;
 pub mod input;
 mod instance;
+mod lacks;
 pub mod lint;
 pub mod live;
+mod lost;
 mod lower;
 mod names;
 mod news;
@@ -77,6 +79,48 @@ pub struct Plan {
     /// What the state takes over without a call: drift that is accepted, objects that are gone,
     /// leftovers that surfaced. Journaled at the start of the run, before the first step.
     pub seen: Vec<Record>,
+    /// What its calls would send and nobody has, as far as lists tell. Where a read does not show it
+    /// either, the plan must not be applied.
+    pub lacks: Vec<Lack>,
+}
+
+/// An attribute that a call would send, and that cannot be computed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lack {
+    /// Whose attribute.
+    pub address: Address,
+    /// Which one.
+    pub attribute: Name,
+    /// Where the spec gives it.
+    pub span: Option<Span>,
+    /// Whether the object is there and stays.
+    pub exists: bool,
+    /// What it is computed from.
+    pub missing: Vec<Missing>,
+}
+
+/// An attribute of an object that nobody has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Missing {
+    /// Whose attribute.
+    pub address: Address,
+    /// Which one.
+    pub attribute: Name,
+    /// Why nobody has it.
+    pub why: Why,
+    /// Whether reading the object may show it after all.
+    pub may_show: bool,
+}
+
+/// Why nobody has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The state has its fingerprint, and the API does not show it again.
+    Fingerprint,
+    /// No answer has shown it so far.
+    Unshown,
+    /// The API never shows it.
+    Never,
 }
 
 /// What a plan was made from.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::input::Mode;
+use super::lost::{AllLost, LostScope, StandsFor};
 use super::planner::Planner;
 use super::scope::SpecScope;
 use super::{Action, OutputChange, diagnostics};
@@ -64,6 +65,7 @@ fn output_change(
     if waits_for_others(planner, &scope) {
         return None;
     }
+    let datum = without_unshown(datum, output, &scope, &planner.planned.lost);
     let sensitive = output.sensitive || !datum.sensitive.is_empty();
     if sensitive && !output.sensitive {
         planner.diagnostics.push(leaks(name, output));
@@ -80,6 +82,22 @@ fn output_change(
         Some(_) => Action::Update,
     };
     Some(OutputChange { action, before, after: Some(after), sensitive, secret })
+}
+
+/// An output shows what there is, and null where no answer has shown it.
+fn without_unshown(
+    datum: Datum,
+    output: &OutputConfig,
+    scope: &SpecScope<'_>,
+    lost: &AllLost,
+) -> Datum {
+    if lost.is_empty() || datum.value.is_known() {
+        return datum;
+    }
+    let scope_of_what_is_shown = LostScope { scope, lost, stands_for: StandsFor::Nothing };
+    let residual = evaluate::residual(&output.value.expr, scope);
+    let shown = residual.and_then(|expr| evaluate::evaluate(&expr, &scope_of_what_is_shown));
+    shown.map_or(datum.clone(), |shown| Datum { value: shown.value, ..datum })
 }
 
 /// Whether what an output shows is not there and not made by this plan: it keeps its last value

@@ -15,7 +15,7 @@ use super::instance::{self, Outcome};
 use super::live::{overlay, stored_attributes};
 use super::scope::{LocalCache, Planned, SpecScope};
 use super::wanted::{self, Instance};
-use super::{Action, Base, Change, Doubt, Drift, Plan, Use};
+use super::{Action, Base, Change, Doubt, Drift, Lack, Plan, Use};
 use super::{
     budget, compare, diagnostics, farewell, imports, lint, lower, names, news, outputs, removal,
     selection, triggers, uses,
@@ -85,6 +85,8 @@ pub(super) struct Planner<'a> {
     pub(super) handled: FxHashSet<Address>,
     pub(super) drift: Vec<Drift>,
     pub(super) seen: Vec<Record>,
+    /// What calls would send and nobody has.
+    pub(super) lacks: Vec<Lack>,
     /// Who bears the names that are to be taken, outside the state.
     pub(super) namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
     pub(super) selection: selection::Selection,
@@ -138,6 +140,8 @@ pub(super) struct Notes {
     pub(super) drift: Vec<Drift>,
     /// What the state takes over without a call.
     pub(super) seen: Vec<Record>,
+    /// What calls would send and nobody has.
+    pub(super) lacks: Vec<Lack>,
     /// Who bears the names that are to be taken, outside the state.
     pub(super) namesakes: Vec<(Address, BTreeSet<ObjectId>)>,
 }
@@ -171,6 +175,7 @@ impl<'a> Planner<'a> {
             handled: FxHashSet::default(),
             drift: Vec::new(),
             seen: Vec::new(),
+            lacks: Vec::new(),
             namesakes: BTreeMap::new(),
             selection: selection::Selection::default(),
             doubts: Vec::new(),
@@ -273,8 +278,9 @@ impl<'a> Planner<'a> {
 
     /// Takes over what came of an instance.
     fn take(&mut self, resource: &'a ResourceConfig, address: Address, outcome: Outcome) {
-        let Outcome { object, draft, is_enabled, notes } = outcome;
+        let Outcome { object, draft, lost, is_enabled, notes } = outcome;
         self.note(notes);
+        self.planned.lost.insert(&address, lost);
         self.planned.insert(&resource.block, address.key.as_ref(), object);
         if let Some(draft) = draft {
             if draft.held == Some(Hold::InDoubt) {
@@ -294,6 +300,7 @@ impl<'a> Planner<'a> {
         self.diagnostics.extend(notes.diagnostics);
         self.drift.extend(notes.drift);
         self.seen.extend(notes.seen);
+        self.lacks.extend(notes.lacks);
         self.namesakes.extend(notes.namesakes);
     }
 
@@ -344,6 +351,7 @@ impl<'a> Planner<'a> {
             (&a.address, a.deposed, &a.object).cmp(&(&b.address, b.deposed, &b.object))
         });
         self.drift.sort_by(|a, b| a.address.cmp(&b.address));
+        self.lacks.sort_by(|a, b| (&a.address, &a.attribute).cmp(&(&b.address, &b.attribute)));
         names::check_twice(self.input, &self.drafts, &mut self.diagnostics);
         let steps = lower::lower(&self.drafts, self.input.snapshot, &mut self.diagnostics);
         let outputs = outputs::outputs(&mut self);
@@ -362,6 +370,7 @@ impl<'a> Planner<'a> {
             steps,
             doubts: self.doubts,
             seen: self.seen,
+            lacks: self.lacks,
         };
         let mut diagnostics = self.diagnostics;
         if !diagnostics.has_errors() {

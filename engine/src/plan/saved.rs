@@ -395,6 +395,7 @@ impl PlanFile {
                 known: base.known,
                 secrets: base.secrets,
             },
+            lacks: Vec::new(),
             drift: self.drift.into_iter().map(DriftFile::drift).collect::<Result<_, _>>()?,
             changes: self.changes.into_iter().map(ChangeFile::change).collect::<Result<_, _>>()?,
             outputs: self

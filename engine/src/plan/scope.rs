@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::budget::{self, Spent};
+use super::lost::AllLost;
 
 use crate::address::{Address, Block, Name};
 use crate::expression::evaluate::{self, Scope};
@@ -22,6 +23,8 @@ use crate::value::{Attributes, Datum, Path, Paths, Value};
 pub(super) struct Planned<'a> {
     /// What they and the locals take.
     pub(super) spent: Spent,
+    /// What nobody has of them.
+    pub(super) lost: AllLost,
     blocks: FxHashMap<&'a Block, Instances>,
 }
 
