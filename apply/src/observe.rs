@@ -1,8 +1,10 @@
 //! Refresh: lists what is live, in a number of calls that does not depend on how much there is.
 //!
-//! An object that a list does not show is gone only when reading it says so too, and many at once
-//! are a question. What comes back is sealed before anything else sees it, wherever in it a secret
+//! An object that a list does not show is gone only when reading it says so too, and that lasts; and many
+//! at once are a question. What comes back is sealed before anything else sees it, wherever in it a secret
 //! stands.
+
+mod again;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -88,6 +90,7 @@ pub async fn observe_chosen(
     }
     let read = read_all(&to_read, providers, sealer).await?;
     observations.objects.extend(read);
+    again::look_again(&known, providers, sealer, &mut observations).await?;
     find_unowned(snapshot, providers, (&lists, sealer), &mut observations);
     let (chosen, others): (Vec<_>, Vec<_>) =
         known.iter().partition(|known| is_chosen(known.address));
@@ -212,6 +215,14 @@ async fn list_all(
         }
     }
     keys.retain(|key| schema(providers, key).is_some_and(|schema| schema.remote));
+    list_types(keys, providers).await
+}
+
+/// The objects of some types.
+async fn list_types(
+    keys: BTreeSet<Key>,
+    providers: &Providers,
+) -> Result<BTreeMap<Key, Listed>, ApplyError> {
     stream::iter(keys)
         .map(|key| async move {
             let provider: &Arc<dyn Provider> = &providers[&key.0];

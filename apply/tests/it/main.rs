@@ -4,6 +4,7 @@
 
 mod accounts;
 mod aside;
+mod behind;
 mod bounds;
 mod busy;
 mod chosen;

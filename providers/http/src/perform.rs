@@ -313,7 +313,7 @@ impl Act<'_> {
     }
 
     /// Looks at the object until what is awaited holds. One that is gone while it is deleted needs
-    /// no more waiting.
+    /// no more waiting; another one that is missing may only not show yet, until that has lasted.
     async fn watch(
         &self,
         awaited: &Awaited<'_>,
@@ -323,11 +323,15 @@ impl Act<'_> {
         (self.call.progress)(Notice::Waiting(awaited.words.to_owned()));
         let timing = &self.subject.caller.timing;
         let (began, mut pause) = (Instant::now(), timing.poll_first);
+        let mut last_seen = began;
         loop {
             let trouble = match self.subject.read(id).await {
                 Ok(object) => match holds(&object) {
                     Ok(true) => return Ok(Some(object)),
-                    Ok(false) => None,
+                    Ok(false) => {
+                        last_seen = Instant::now();
+                        None
+                    }
                     Err(reason) => {
                         let trouble = Error::new(Kind::Rejected, reason);
                         return Err(self.still_waiting(awaited, Some(&trouble)));
@@ -336,7 +340,9 @@ impl Act<'_> {
                 Err(failure) if self.deletes() && failure.error.kind == Kind::NotFound => {
                     return Ok(None);
                 }
-                Err(failure) if failure.transient => Some(failure.error),
+                Err(failure) if failure.transient || self.is_yet_to_show(&failure, last_seen) => {
+                    Some(failure.error)
+                }
                 Err(failure) => return Err(self.still_waiting(awaited, Some(&failure.error))),
             };
             if began.elapsed() + pause > awaited.within {
@@ -345,6 +351,11 @@ impl Act<'_> {
             tokio::time::sleep(pause).await;
             pause = pause.mul_f64(1.5).min(timing.poll_max);
         }
+    }
+
+    /// Whether an object that is not there may be one that does not show yet.
+    fn is_yet_to_show(&self, failure: &Failure, last_seen: Instant) -> bool {
+        failure.error.kind == Kind::NotFound && last_seen.elapsed() <= self.subject.caller.settle
     }
 
     fn still_waiting(&self, awaited: &Awaited<'_>, trouble: Option<&Error>) -> Error {

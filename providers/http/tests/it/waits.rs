@@ -62,3 +62,31 @@ async fn trouble_while_waiting_is_no_doubt_about_the_call() {
     let error = update().perform(&provider(&text("20s"), &server.address)).await.unwrap_err();
     assert_eq!(error.kind, Kind::StillWaiting);
 }
+
+/// A list may be behind: an object that it does not show right after its create is not gone.
+#[tokio::test]
+async fn what_does_not_show_yet_is_waited_for() {
+    let reads = AtomicUsize::new(0);
+    let server = Server::start(move |_, request| match request.method.as_str() {
+        "PATCH" => Answer::json(200, json!({"id": "t1", "name": "n", "size": 0})),
+        _ if reads.fetch_add(1, Ordering::SeqCst) < 3 => Answer::json(404, json!({})),
+        _ => Answer::json(200, json!({"id": "t1", "name": "n", "size": 3})),
+    })
+    .await;
+    let reply = update().perform(&provider(&text("20s"), &server.address)).await.unwrap();
+    assert_eq!(reply.object.unwrap().attributes["size"], engine::value::Value::Integer(3));
+}
+
+/// Once that has lasted for the settle time it is believed.
+#[tokio::test]
+async fn what_is_gone_is_not_waited_for() {
+    let server = Server::start(|_, request| match request.method.as_str() {
+        "PATCH" => Answer::json(200, json!({"id": "t1", "name": "n", "size": 0})),
+        _ => Answer::json(404, json!({})),
+    })
+    .await;
+    let began = std::time::Instant::now();
+    let error = update().perform(&provider(&text("10m"), &server.address)).await.unwrap_err();
+    assert_eq!(error.kind, Kind::StillWaiting);
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+}

@@ -1,0 +1,54 @@
+//! A second look at what seems to be gone: an absence is believed when it has lasted.
+//!
+//! Lists, and the reads of some APIs, are behind what was made a moment ago. What is taken for gone is made
+//! again, and its first is nobody's from then on. So what is missing is looked for once more after the
+//! settle time, in the lists: in a number of calls that does not depend on how much is missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::plan::input::{Observations, Observed};
+use engine::stored::Sealer;
+use provider_port::Provider;
+
+use super::{Key, Known, list_types, read_all, seal};
+use crate::{ApplyError, Providers};
+
+/// Looks again for what was not found, and notes what is there after all.
+pub(super) async fn look_again(
+    known: &[Known<'_>],
+    providers: &Providers,
+    sealer: Sealer<'_>,
+    observations: &mut Observations,
+) -> Result<(), ApplyError> {
+    let gone = |known: &&Known<'_>| {
+        let is_gone = observations.objects.get(&known.place()) == Some(&Observed::Gone);
+        is_gone && !settle(&known.key, providers).is_zero()
+    };
+    let gone: Vec<&Known<'_>> = known.iter().filter(gone).collect();
+    let keys: BTreeSet<Key> = gone.iter().map(|known| known.key.clone()).collect();
+    let Some(settle) = keys.iter().map(|key| settle(key, providers)).max() else { return Ok(()) };
+    tokio::time::sleep(settle).await;
+    let lists = list_types(keys, providers).await?;
+    let listed = |known: &&Known<'_>| lists.get(&known.key)?.get(&known.object.id).cloned();
+    let mut there = BTreeMap::new();
+    let mut to_read = Vec::new();
+    for known in gone {
+        if let Some(live) = listed(&known) {
+            there.insert(known.place(), Observed::Live(seal(known, &live, sealer)));
+            to_read.push(known);
+        }
+    }
+    // A read may show more; one that denies what is listed is behind, and says nothing.
+    let read = read_all(&to_read, providers, sealer).await?;
+    let shown = read.into_iter().filter(|(_, seen)| *seen != Observed::Gone);
+    there.extend(shown);
+    observations.objects.extend(there);
+    Ok(())
+}
+
+fn settle((instance, _): &Key, providers: &Providers) -> Duration {
+    let provider: Option<&Arc<dyn Provider>> = providers.get(instance);
+    provider.map_or(Duration::ZERO, |provider| provider.settle())
+}
