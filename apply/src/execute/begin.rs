@@ -240,7 +240,7 @@ impl Run<'_> {
         let change = &self.input.plan.changes[step.change];
         let (provider, started) = (flight.provider.clone(), flight.started.clone());
         let (desired, changed) = (flight.desired.clone(), prepare::changed(change));
-        let live = self.live_to_send(&started, &flight.schema);
+        let live = self.live_to_send((step, change), &started, &flight.schema);
         let lacks = self.lacks_at_parting(flight);
         let places = sensitive(&flight.schema, &started.sensitive);
         let secrets = Secrets { places, variables: self.secrets.clone() };

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use engine::address::Name;
 use engine::journal::{PhaseRef, ProgramKind, Started};
-use engine::plan::{Change, Step, agree};
+use engine::plan::live::overlay;
+use engine::plan::{Change, Step, StepId, agree};
 use engine::schema::TypeSchema;
 use engine::sorted::Set;
 use engine::state::ObjectId;
@@ -59,6 +60,16 @@ impl Run<'_> {
         said.collect()
     }
 
+    /// Whether no step of this run has called the object of the change before.
+    fn is_first_call(&self, step: &Step, change: &Change) -> bool {
+        let steps = &self.input.plan.steps;
+        let is_before = |need: &StepId| {
+            let before = steps.get(need.0 as usize);
+            before.is_some_and(|it| it.change == step.change && it.object == step.object)
+        };
+        step.object.is_some() && step.object == change.object && !step.needs.iter().any(is_before)
+    }
+
     fn attributes_of(&self, step: &Step, schema: &TypeSchema) -> Option<Attributes> {
         let id = self.object_of(step)?;
         let object = self.session.snapshot().entries.get(&step.address)?.object(&id)?;
@@ -92,14 +103,18 @@ impl Run<'_> {
             .collect()
     }
 
-    /// The call's object as the state knows it. A delete sends what it has no word for: a fingerprint
-    /// would stop it.
+    /// The call's object as it is live: as the plan has seen it, and from the first answer of this run
+    /// on as the state knows it. A delete sends what it has no word for: a fingerprint would stop it.
     pub(super) fn live_to_send(
         &self,
+        (step, change): (&Step, &Change),
         started: &Started,
         schema: &TypeSchema,
     ) -> Option<Attributes> {
         let mut live = self.live(started, schema)?;
+        if let Some(seen) = change.before.as_ref().filter(|_| self.is_first_call(step, change)) {
+            live = overlay(&live, seen);
+        }
         if started.phase.kind == ProgramKind::Delete {
             live.retain(|_, value| !value.holds_sealed());
         }

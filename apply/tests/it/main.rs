@@ -40,4 +40,5 @@ mod secrets;
 #[path = "../support/shapes.rs"]
 mod shapes;
 mod triggers;
+mod versions;
 mod world;
