@@ -195,7 +195,8 @@ impl Shared {
         let own = self.objects.get_mut(&key);
         let own = own.ok_or_else(|| Error::new(Kind::NotFound, "no such object"))?;
         if phase.kind == ProgramKind::Delete {
-            own.insert("workers".into(), Value::Integer(0));
+            let stops = if sends.is_anything() { "workers" } else { "starts" };
+            own.insert(stops.into(), Value::Integer(0));
         } else if sends.is_anything() {
             own.extend(shapes::sent(schema, sends, call));
         } else {

@@ -1,5 +1,6 @@
 //! What a run left half done is finished or given back by the next one, whatever the spec ignores.
 
+use engine::schema::{Operation, Phase, Sends};
 use engine::state::Progress;
 use engine::value::Value;
 
@@ -257,4 +258,67 @@ async fn what_was_drained_is_given_back_before_it_is_retained() {
     converges(&world, &spec(false, true)).await;
     assert_eq!(unit(&world).1, Value::Integer(3));
     assert!(world.state().await.entries.is_empty());
+}
+
+const HOST: &str = "[resource.host.h]\nname = \"h\"\nsize = 1\n";
+
+/// A host that is stopped before it is deleted. No attribute shows that, but how often it was started
+/// since.
+fn stopping(world: &mut World) {
+    world.cloud.change_type("host", |host| {
+        let stop = Phase { operation: Operation::Drain, sends: Sends::Nothing, waits_for: None };
+        host.delete[0].phases.insert(0, stop);
+    });
+}
+
+fn starts(world: &World) -> Option<Value> {
+    let shared = world.cloud.shared.lock().unwrap();
+    shared.objects.values().next().unwrap().get("starts").cloned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_stopped_and_is_wanted_again_is_started() {
+    for (call, fault) in
+        [(0, Fault::LostAfter), (0, Fault::StillWaiting), (0, Fault::Panic), (1, Fault::Refused)]
+    {
+        let mut world = World::new();
+        stopping(&mut world);
+        world.apply(HOST).await.unwrap();
+        world.cloud.strike(call, fault);
+        drop(world.destroy(HOST).await);
+        if world.cloud.names("host").is_empty() {
+            continue;
+        }
+        assert_eq!(starts(&world), Some(Value::Integer(0)), "{call} {fault:?}");
+        converges(&world, HOST).await;
+        assert_eq!(starts(&world), Some(Value::Integer(1)), "{call} {fault:?}");
+    }
+}
+
+/// The start is lost, too: it is still due.
+#[tokio::test(start_paused = true)]
+async fn a_start_after_a_delete_that_was_cut_short_is_made_until_it_is_done() {
+    let mut world = World::new();
+    stopping(&mut world);
+    world.apply(HOST).await.unwrap();
+    world.cloud.strike(1, Fault::Refused);
+    world.destroy(HOST).await.unwrap();
+    world.cloud.strike(1, Fault::Refused);
+    world.apply(HOST).await.unwrap();
+    assert_eq!(starts(&world), Some(Value::Integer(0)));
+    converges(&world, HOST).await;
+    assert_eq!(starts(&world), Some(Value::Integer(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nothing_starts_again_is_said_to_be_stopped() {
+    let mut world = World::new();
+    stopping(&mut world);
+    world.cloud.change_type("host", |host| host.update[0].phases.truncate(1));
+    world.apply(HOST).await.unwrap();
+    world.cloud.strike(1, Fault::Refused);
+    world.destroy(HOST).await.unwrap();
+    let text = world.plan_text(HOST).await;
+    assert_eq!(text, "warning:1: host.h may be stopped, and nothing starts it again\n");
+    converges(&world, HOST).await;
 }

@@ -82,6 +82,7 @@ pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let goal = goal(case);
     let verdict = verdict(case, &goal);
     warn_unmanaged(case, &verdict, found);
+    warn_stopped(case, &verdict, found);
     let mut sensitive = case.wanted.sensitive.clone();
     let planned = Arc::new(planned(case, (&verdict, &goal), &mut sensitive));
     let deferred = rules::check(case, verdict.action, &planned, found);
@@ -149,15 +150,10 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
         (Action::Replace, Reason::CannotUpdate)
     } else if case.flags.triggered {
         (Action::Replace, Reason::Triggered)
-    } else if let Some(rest) = rest {
-        let creates = rest.kind == ProgramKind::Create;
-        (Action::Update, if creates { Reason::Unfinished } else { Reason::HalfChanged })
-    } else if changed.is_empty() {
+    } else if rest.is_none() && changed.is_empty() {
         (Action::NoOp, Reason::InSync)
-    } else if matches!(live.object.progress, Progress::Deleting { .. }) {
-        (Action::Update, Reason::DeleteInterrupted)
     } else {
-        (Action::Update, Reason::Differs)
+        (Action::Update, reason_to_update(live, rest))
     };
     let rest = rest.filter(|_| action == Action::Update);
     Verdict { action, reason, changed, replacing, rest }
@@ -170,6 +166,24 @@ fn is_made_already(case: &Case<'_>, live: &Live<'_>, name: &Name) -> bool {
     recipe
         .zip(value)
         .is_some_and(|((recipe, made_of), value)| recipe.fingerprint(value, case.key) == *made_of)
+}
+
+fn reason_to_update(live: &Live<'_>, rest: Option<Rest>) -> Reason {
+    match (&live.object.progress, rest.map(|rest| rest.kind)) {
+        (Progress::Deleting { .. }, _) => Reason::DeleteInterrupted,
+        (_, Some(ProgramKind::Create)) => Reason::Unfinished,
+        (_, Some(_)) => Reason::HalfChanged,
+        (_, None) => Reason::Differs,
+    }
+}
+
+/// What a delete has stopped and nothing starts again is said, for who wants the object.
+fn warn_stopped(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
+    let Some(live) = case.live.filter(|_| case.held.is_none()) else { return };
+    let stays = matches!(verdict.action, Action::NoOp | Action::Update) && verdict.rest.is_none();
+    if stays && halfway::may_be_stopped(live, &case.resource.schema) {
+        found.push(diagnostics::may_be_stopped(case.resource, case.address));
+    }
 }
 
 /// Whether the old object of a replace is let go and left alone. Nobody wants to keep a half-made

@@ -283,6 +283,16 @@ pub(super) fn name_stays_taken(
         .help("give the new object another name, or set retain to false")
 }
 
+pub(super) fn may_be_stopped(resource: &ResourceConfig, address: &Address) -> Diagnostic {
+    Diagnostic::warning(format!("{address} may be stopped, and nothing starts it again"))
+        .at(resource.header)
+        .label("an earlier run began to delete it, and its type has no call that undoes that")
+        .about(address)
+        .help(format!(
+            "look at it, and start it by hand; `--replace '{address}'` makes another one"
+        ))
+}
+
 pub(super) fn drained_is_retained(
     resource: &ResourceConfig,
     change: &Change,

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::compare;
 use super::live::stored_attributes;
 use super::planner::Live;
+use super::programs::choose;
 use crate::address::Name;
 use crate::digest::{Fingerprint, SealKey};
 use crate::journal::ProgramKind;
@@ -68,7 +69,8 @@ pub(super) fn rest(
         Progress::Updating { program, done, called } => {
             (ProgramKind::Update, program, done, called)
         }
-        Progress::Ready | Progress::Deleting { .. } => return None,
+        Progress::Deleting { .. } => return restart(live, schema),
+        Progress::Ready => return None,
     };
     let begun = Rest { kind, program, from: done, called };
     if is_half_made(progress, &live.attributes, (schema, key)) {
@@ -76,6 +78,29 @@ pub(super) fn rest(
     }
     let phases = &schema.programs(kind).get(program)?.phases;
     begun.unless_shown(phases, changed)
+}
+
+/// The whole update program, for an object that a delete has stopped and that is wanted again: it ends
+/// with what starts the object, where the type has that.
+fn restart(live: &Live<'_>, schema: &TypeSchema) -> Option<Rest> {
+    let program = choose(&schema.update, Some(&live.attributes))?;
+    let starts = schema.update[program].phases.iter().any(acts_only);
+    let is_due = starts && may_be_stopped(live, schema);
+    is_due.then_some(Rest { kind: ProgramKind::Update, program, from: 0, called: false })
+}
+
+/// Whether a delete that was not finished may have done to an object what none of its attributes shows:
+/// what a phase does that sends nothing, such as to stop it.
+pub(super) fn may_be_stopped(live: &Live<'_>, schema: &TypeSchema) -> bool {
+    let Progress::Deleting { done, .. } = live.object.progress else { return false };
+    let program = choose(&schema.delete, Some(&live.attributes));
+    let phases = program.map_or(&[][..], |program| &schema.delete[program].phases);
+    let drains = phases.len().saturating_sub(1);
+    phases.iter().take(drains.min(done + 1)).any(acts_only)
+}
+
+fn acts_only(phase: &Phase) -> bool {
+    !phase.sends.is_anything()
 }
 
 impl Rest {
