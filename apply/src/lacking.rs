@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use engine::address::{Address, Name};
 use engine::diagnostics::Diagnostics;
 use engine::plan::{Lack, Missing, Plan, Why};
-use engine::state::Snapshot;
 use engine::value::{Attributes, Value};
 
 use crate::Providers;
@@ -17,16 +16,12 @@ use crate::Providers;
 type Shown<'p> = BTreeMap<&'p Address, Option<Attributes>>;
 
 /// One error for each attribute that cannot be sent.
-pub(crate) async fn lacking(
-    plan: &Plan,
-    snapshot: &Snapshot,
-    providers: &Providers,
-) -> Diagnostics {
+pub(crate) async fn lacking(plan: &Plan, providers: &Providers) -> Diagnostics {
     let mut found = Diagnostics::new();
     let mut shown = Shown::new();
     for missing in plan.lacks.iter().flat_map(|lack| &lack.missing).filter(|it| it.may_show) {
         if !shown.contains_key(&missing.address) {
-            let read = read(&missing.address, snapshot, providers).await;
+            let read = read(&missing.address, plan, providers).await;
             shown.insert(&missing.address, read);
         }
     }
@@ -48,9 +43,9 @@ fn may_be_had(missing: &Missing, shown: &Shown<'_>) -> bool {
         }
 }
 
-async fn read(address: &Address, snapshot: &Snapshot, providers: &Providers) -> Option<Attributes> {
-    let entry = snapshot.entries.get(address)?;
-    let id = &entry.current.as_ref()?.id;
-    let object = providers.get(&entry.provider)?.read(&address.block.ty, id).await.ok()?;
+async fn read(address: &Address, plan: &Plan, providers: &Providers) -> Option<Attributes> {
+    let change = plan.change(address)?;
+    let id = change.object.as_ref()?;
+    let object = providers.get(&change.provider)?.read(&address.block.ty, id).await.ok()?;
     (object.id == *id).then_some(object.attributes)
 }

@@ -97,7 +97,7 @@ pub async fn make_anyway(
     found.extend(withheld(&plan, request.providers));
     // What nobody looked at may be shown to the run.
     if request.refresh {
-        found.extend(lacking(&plan, snapshot, request.providers).await);
+        found.extend(lacking(&plan, request.providers).await);
     }
     Ok((plan, found, question))
 }

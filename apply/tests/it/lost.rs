@@ -205,3 +205,14 @@ async fn what_was_refused_while_the_secret_was_known_is_no_plan() {
     assert_eq!(run.apply_with(SPEC, &replacing_the_vault()).await, [""; 0]);
     assert_eq!(run.plan(SPEC).await, "");
 }
+
+/// What is taken over shows its secrets to nobody.
+#[tokio::test(start_paused = true)]
+async fn what_is_taken_over_has_no_secret_to_give() {
+    let run = Run::new(Shows::Create);
+    let named = [("name", Value::string("v")), ("workers", Value::Integer(0))];
+    let id = run.world.cloud.put("vault", &named);
+    let spec = format!("{SPEC}[[import]]\nto = \"vault.v\"\nid = \"{id}\"\n");
+    let text = run.plan(&spec).await;
+    assert!(text.ends_with(NOBODY), "{text}");
+}
