@@ -276,3 +276,31 @@ impl Scope for LostScope<'_, '_> {
         self.scope.file(path)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expression::parse::residual;
+
+    #[test]
+    fn what_an_expression_refers_to() {
+        for (text, address, name, expected) in [
+            ("db.d.token", "db.d", "token", true),
+            ("db.d.token", "db.d", "id", false),
+            ("db.d.token", "db.e", "token", false),
+            ("\"p-${db.d.token}\"", "db.d", "token", true),
+            ("db.d[\"a\"].token", "db.d[\"a\"]", "token", true),
+            ("db.d[\"a\"].token", "db.d[\"b\"]", "token", false),
+            ("db.d[\"a\"].token", "db.d[\"a\"]", "id", false),
+            ("jsonencode(db.d)", "db.d", "token", true),
+            ("jsonencode(db.d[\"a\"])", "db.d[\"a\"]", "token", true),
+            ("[for d in db.d : d.token]", "db.d[\"a\"]", "token", true),
+            ("var.token", "db.d", "token", false),
+        ] {
+            let expr = residual(text).unwrap();
+            let address: Address = address.parse().unwrap();
+            let has = References::of(&expr).has(&address, &name.into());
+            assert_eq!(has, expected, "{text} {address} {name}");
+        }
+    }
+}
