@@ -45,6 +45,8 @@ pub(crate) fn vault() -> TypeSchema {
     ty.attributes.insert("token".into(), Attribute { sensitive: true, ..told });
     ty.attributes.insert("hidden".into(), hidden);
     let drain = |operation, sends| Phase { operation, sends, waits_for: None };
+    ty.update =
+        vec![Program { when: None, phases: vec![drain(Operation::Update, Sends::Changed)] }];
     ty.delete = vec![Program {
         when: None,
         phases: vec![drain(Operation::Drain, Sends::All), drain(Operation::Delete, Sends::Nothing)],
@@ -243,6 +245,19 @@ async fn what_is_made_of_a_token_is_as_it_was_while_what_it_is_made_of_is() {
     assert_eq!(planned(&world, spec).await, [""; 0]);
     let state = serde_json::to_string(&world.state().await).unwrap();
     assert!(!state.to_lowercase().contains("token of"), "{state}");
+
+    // What else changes goes out without it, where a call sends what changes.
+    let more = spec.replace("name = \"w\"", "name = \"w\"\nworkers = 2");
+    assert_eq!(planned(&world, &more).await, ["update vault.w workers"]);
+    assert_eq!(apply(&world, &provider, &more).await, [""; 0]);
+    assert_eq!(planned(&world, &more).await, [""; 0]);
+    assert_eq!(
+        apply(&world, &provider, &spec.replace("\"w\"", "\"w\"\nworkers = 0")).await,
+        [""; 0]
+    );
+    let whole = spec.replace("workers = 1", "workers = 2");
+    let (_, refused, _) = world.plan(&whole).await;
+    assert!(format!("{refused:?}").contains("nobody has `vault.v.token`"), "{refused:?}");
 
     // What it is made of is another, or the expression is.
     for (from, to) in [("/${var.pw}", "/"), ("upper", "lower"), ("//", "/")] {

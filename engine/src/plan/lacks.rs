@@ -14,6 +14,7 @@ use crate::address::Name;
 use crate::diagnostics::Diagnostic;
 use crate::expression::Expr;
 use crate::expression::evaluate::evaluate;
+use crate::journal::ProgramKind;
 use crate::schema::{Phase, Sends};
 use crate::spec::ResourceConfig;
 use crate::value::Value;
@@ -95,7 +96,7 @@ fn phases(draft: &Draft) -> Vec<&Phase> {
     let mut changed = draft.changed.clone();
     if let Some((rest, all)) = draft.rest() {
         phases.extend(all.iter().skip(rest.from + usize::from(rest.called)));
-        changed.retain(|name| !rest.carries(all, name));
+        changed.retain(|name| rest.kind == ProgramKind::Update || !rest.carries(all, name));
     }
     let program = choose(&draft.schema.update, draft.change.after.as_deref());
     if let Some(program) = program.filter(|_| !changed.is_empty()) {
