@@ -4,8 +4,11 @@
 //! The plan says it where it looked. One that did not look, or a saved one, is held to it here, as far as
 //! what the new object is made from stays as it is: what this run makes yet will be known in time.
 
+use std::collections::BTreeSet;
+
 use engine::address::Address;
-use engine::expression::Expr;
+use engine::expression::evaluate::evaluate;
+use engine::expression::{Expr, visit};
 use engine::journal::{PhaseRef, ProgramKind};
 use engine::plan::{Action, Change, Step, lint};
 use engine::types::Type;
@@ -30,7 +33,10 @@ impl Run<'_> {
             return None;
         }
         change.secrets.iter().find_map(|(name, expr)| {
-            let why = known(expr, &self.scope()).err().filter(|_| self.is_settled(expr, change))?;
+            let why = known(expr, &self.scope()).err()?;
+            if !self.is_settled(expr, change) && !self.is_lost(expr, change) {
+                return None;
+            }
             Some(Trouble {
                 message: format!("`{name}` of the new object is not known: {why}"),
                 help: Some(
@@ -48,7 +54,28 @@ impl Run<'_> {
             let other = self.input.plan.change(address);
             *address != change.address && other.is_some_and(|it| it.action == Action::NoOp)
         };
-        let sources = lint::slots(&[Value::unknown(Type::Any, expr.clone())]);
+        let sources = sources(expr);
         !sources.is_empty() && sources.iter().all(stays)
     }
+
+    /// Whether an expression refers to a secret of which there is only the fingerprint, and that this run
+    /// makes no other: a change of its object does not show it.
+    fn is_lost(&self, expr: &Expr, change: &Change) -> bool {
+        let keeps = |address: &Address| {
+            let other = self.input.plan.change(address);
+            let makes = |it: &Change| matches!(it.action, Action::Create | Action::Replace);
+            *address != change.address && other.is_some_and(|it| !makes(it))
+        };
+        let mut is_lost = false;
+        visit::references(expr, &mut |part| {
+            let datum = evaluate(part, &self.scope());
+            let is_sealed = datum.is_ok_and(|datum| datum.value.holds_sealed());
+            is_lost |= is_sealed && sources(part).iter().all(keeps);
+        });
+        is_lost
+    }
+}
+
+fn sources(expr: &Expr) -> BTreeSet<Address> {
+    lint::slots(&[Value::unknown(Type::Any, expr.clone())])
 }

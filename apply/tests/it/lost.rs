@@ -170,6 +170,9 @@ async fn what_cannot_be_made_again_is_not_replaced() {
     let fingerprint = "`password` of the new object is not known: \
                        of `vault.v.token` only the fingerprint is known";
     assert_eq!(said, [fingerprint]);
+    // A change of what gave it does not show it again.
+    let more = other.replace("name = \"v\"", "name = \"v\"\nworkers = 2");
+    assert_eq!(run.apply(&more).await, [fingerprint]);
     assert_eq!(run.world.cloud.names("app"), ["w"]);
     run.world.looks = true;
     assert_eq!(run.apply_with(&other, &replacing_the_vault()).await, [""; 0]);

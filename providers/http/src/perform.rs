@@ -243,16 +243,17 @@ impl Act<'_> {
         wanted.or_else(|| self.call.nonce.map(|nonce| nonce.0.clone())).map(ObjectId)
     }
 
-    /// After an answer that shows nothing: the object is read, for the state is to know it. A create
-    /// was accepted then, and which object it makes is looked up.
+    /// After an answer that shows nothing: the object is read, for the state is to know it, and what is sent
+    /// next, too. A create was accepted then, and which object it makes is looked up.
     async fn silent(&self, known: Option<ObjectId>) -> Result<Option<Object>, Failure> {
-        if self.deletes() {
+        if self.deletes() && self.call.phase.is_last() {
             return Ok(None);
         }
         let Some(id) = known else { return Ok(None) };
         match self.subject.read(&id).await {
             Ok(object) => Ok(Some(object)),
             Err(failure) if self.creates() && failure.error.kind == Kind::NotFound => Ok(None),
+            Err(_) if self.deletes() => Ok(None),
             // The call itself succeeded, and the next refresh sees the object.
             Err(_) => Ok(Some(Object { id, attributes: Attributes::new() })),
         }

@@ -263,6 +263,25 @@ async fn an_update_without_a_body_is_read_back() {
     assert_eq!(server.requests()[0].json(), json!({"name": "new", "size": 5}));
 }
 
+/// What is sent next is to be what the drain made of it.
+#[tokio::test]
+async fn a_drain_without_a_body_is_read_back_and_an_end_is_not() {
+    let server = Server::start(|_, request| match request.method.as_str() {
+        "GET" => Answer::json(200, json!({"id": "t1", "name": "new", "size": 0})),
+        _ => Answer::empty(204),
+    })
+    .await;
+    let text =
+        REST.replace("delete = [ ", "delete = [ { call = \"rest: POST /things/${id}/stop\" }, ");
+    assert_ne!(text, REST);
+    let provider = provider(&text, &server.address);
+    let drained = Step::delete("thing", "t1").perform(&provider).await.unwrap().object.unwrap();
+    assert_eq!(drained.attributes["size"], engine::value::Value::Integer(0));
+    let ended = Step::delete("thing", "t1").phase(1, "t1").perform(&provider).await.unwrap();
+    assert_eq!(ended.object, None);
+    assert_eq!(server.lines(), ["POST /things/t1/stop", "GET /things/t1", "DELETE /things/t1"]);
+}
+
 #[tokio::test]
 async fn an_answer_about_another_object_is_a_doubt() {
     let server = Server::start(|_, _| Answer::json(200, json!({"id": "t2", "name": "new"}))).await;
