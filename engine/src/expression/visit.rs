@@ -51,6 +51,20 @@ pub fn references<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
     }
 }
 
+/// The same for who changes them.
+pub fn references_mut(expr: &mut Expr, visit: &mut dyn FnMut(&mut Expr)) {
+    let mut stack = vec![expr];
+    while let Some(expr) = stack.pop() {
+        if is_reference(expr) {
+            visit(expr);
+            continue;
+        }
+        let first = stack.len();
+        push_parts_mut(expr, &mut stack);
+        stack[first..].reverse();
+    }
+}
+
 fn is_reference(mut expr: &Expr) -> bool {
     while let Kind::Attribute(base, _) | Kind::Index(base, _) = &expr.kind {
         expr = base;
@@ -168,6 +182,12 @@ mod tests {
         let mut found = Vec::new();
         references(&expr, &mut |part| found.push(part.to_string()));
         assert_eq!(found, ["var.a", r#"key.k["x"].id"#, "key.k"]);
+        let mut changed = expr.clone();
+        references_mut(&mut changed, &mut |part| {
+            assert_eq!(part.to_string(), found.remove(0));
+            *part = Expr::literal(Value::Null);
+        });
+        assert!(found.is_empty() && !changed.to_string().contains("key.k"), "{changed}");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use crate::digest::{Fingerprint, SealKey, canonical};
 use crate::expression::evaluate::{Scope, evaluate, residual};
-use crate::expression::{Expr, visit};
+use crate::expression::{Expr, Kind, Root, visit};
 use crate::stored::seal;
 use crate::value::{Paths, Value};
 
@@ -20,20 +20,18 @@ pub struct Recipe {
 
 impl Recipe {
     /// The recipe of an expression in a scope where secrets are sealed, or known; none where something
-    /// that it refers to is not known, and where it refers to nothing.
+    /// that it refers to is not known, and where it refers to nothing. What it refers to counts by its
+    /// value, under whatever address.
     pub fn new(expr: &Expr, scope: &dyn Scope) -> Option<Self> {
-        let expr = residual(expr, scope).ok()?;
-        let mut values = Some(Vec::new());
-        visit::references(&expr, &mut |part| {
+        let mut expr = residual(expr, scope).ok()?;
+        let mut values = Vec::new();
+        visit::references_mut(&mut expr, &mut |part| {
             let value = evaluate(part, scope).ok().map(|datum| datum.value);
-            let value = value.filter(Value::is_known);
-            match (&mut values, value) {
-                (Some(values), Some(value)) => values.push(value),
-                (values, _) => *values = None,
-            }
+            part.kind = Kind::Root(Root::Named(format!("${}", values.len()).into()));
+            values.push(value.filter(Value::is_known));
         });
-        let values = values.filter(|values| !values.is_empty())?;
-        Some(Self { text: expr.to_string(), values })
+        let values = values.into_iter().collect::<Option<Vec<Value>>>()?;
+        (!values.is_empty()).then(|| Self { text: expr.to_string(), values })
     }
 
     /// Its fingerprint, with what came of it: a value with its secrets sealed.
