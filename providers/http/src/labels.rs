@@ -68,26 +68,21 @@ impl Labels {
     }
 
     /// Words without what stands under these names, however a server prints an object: `"token": "…"`,
-    /// `token='…'`, `token:…`, `<token>…`.
+    /// `token='…'`, `token:…`, `<token>…`. Where such a value ends nobody can tell: it may hold quotes,
+    /// spaces and lines. So nothing that follows is shown.
     pub(crate) fn mask(&self, words: &str) -> String {
-        let mut masked = String::with_capacity(words.len());
         let mut rest = words;
         while let Some((before, word, after)) = next_word(rest) {
-            masked.push_str(before);
-            masked.push_str(word);
-            rest = after;
-            let between = if self.0.contains(&spelled(word)) { separator(after) } else { None };
-            if let Some(between) = between {
-                let (separator, value) = after.split_at(between);
-                masked.push_str(separator);
-                let end = value_end(value);
-                if end > 0 {
-                    masked.push_str(MASKED);
+            if self.0.contains(&spelled(word)) {
+                let is_tag = before.ends_with('<') || before.ends_with("&lt;");
+                let value = if is_tag { Some(after) } else { value(after) };
+                if let Some(value) = value.filter(|value| !value.is_empty()) {
+                    return format!("{}{MASKED}", &words[..words.len() - value.len()]);
                 }
-                rest = &value[end..];
             }
+            rest = after;
         }
-        masked + rest
+        words.to_owned()
     }
 }
 
@@ -109,32 +104,43 @@ fn next_word(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, word, after))
 }
 
-/// How long what parts a name from its value is, if that is what follows.
-fn separator(after: &str) -> Option<usize> {
-    let quoted = after.trim_start_matches(['"', '\'', '`', '\\', ']']).trim_start();
-    let value = quoted.strip_prefix([':', '=', '>'])?;
-    Some(after.len() - value.trim_start_matches(['>', '=']).trim_start().len())
+/// How signs look in pages, in addresses and in JSON.
+const WRITTEN: [(&str, char); 13] = [
+    ("&quot;", '"'),
+    ("&#34;", '"'),
+    ("&apos;", '\''),
+    ("&#39;", '\''),
+    ("&gt;", '>'),
+    ("&#58;", ':'),
+    ("&#61;", '='),
+    ("%22", '"'),
+    ("%27", '\''),
+    ("%3a", ':'),
+    ("%3d", '='),
+    ("%20", ' '),
+    ("\\u0022", '"'),
+];
+
+/// The value that follows a name, if one does: what comes after signs of which one parts the two.
+fn value(after: &str) -> Option<&str> {
+    let (mut rest, mut is_parted) = (after, false);
+    while let Some((sign, length)) = sign(rest) {
+        is_parted |= matches!(sign, ':' | '=' | '>');
+        rest = &rest[length..];
+    }
+    is_parted.then_some(rest)
 }
 
-/// Where a value ends: at its quote, or where nothing more belongs to it. Of what holds more than one
-/// value nothing that follows is told apart.
-fn value_end(value: &str) -> usize {
-    let inner = value.trim_start_matches('\\');
-    let begin = value.len() - inner.len();
-    let Some(first) = inner.chars().next() else { return value.len() };
-    match first {
-        '{' | '[' | '(' => value.len(),
-        '"' | '\'' | '`' => {
-            let text = &inner[1..];
-            let is_end = |at: usize| begin > 0 || !text[..at].ends_with('\\');
-            let end = text.match_indices(first).map(|(at, _)| at).find(|at| is_end(*at));
-            end.map_or(value.len(), |at| begin + 1 + at)
-        }
-        _ => {
-            let ends = |letter: char| letter.is_whitespace() || ",;)}]&<\"'".contains(letter);
-            inner.find(ends).map_or(value.len(), |at| begin + at)
-        }
-    }
+/// The sign that a text begins with, and how long it is there; none where a letter or a digit is next.
+fn sign(text: &str) -> Option<(char, usize)> {
+    let begins = |written: &str| {
+        text.get(..written.len()).is_some_and(|start| start.eq_ignore_ascii_case(written))
+    };
+    let written = WRITTEN.iter().find(|(written, _)| begins(written));
+    written.map(|(written, sign)| (*sign, written.len())).or_else(|| {
+        let first = text.chars().next().filter(|first| !first.is_alphanumeric())?;
+        Some((first, first.len_utf8()))
+    })
 }
 
 #[cfg(test)]
@@ -150,20 +156,21 @@ mod tests {
     #[test]
     fn what_stands_under_a_secret_name_is_masked_in_any_notation() {
         for (words, shown) in [
-            (
-                r#"{"id": "1", "token": "tok-1", "size": 2}"#,
-                r#"{"id": "1", "token": …", "size": 2}"#,
-            ),
-            (r#"cannot write {\"token\":\"tok-1\"}"#, r#"cannot write {\"token\":…"}"#),
-            (r#""token": "a\"tok-1", x"#, r#""token": …", x"#),
-            ("Gadget(id=1, token='tok-1', x=2)", "Gadget(id=1, token=…', x=2)"),
-            ("map[id:1 Token:tok-1 x:2]", "map[id:1 Token:… x:2]"),
-            ("<Client-Secret>tok-1</Client-Secret>", "<Client-Secret>…</Client-Secret>"),
-            ("id: 1\ntoken: tok-1\nx: 2", "id: 1\ntoken: …\nx: 2"),
-            ("?client_secret=tok-1&x=2", "?client_secret=…&x=2"),
-            (":token => \"tok-1\"", ":token => …\""),
-            ("client_secret: [\"tok-1\", \"tok-2\"], x", "client_secret: …"),
-            ("\"token\": \"tok-1", "\"token\": …"),
+            (r#"{"id": "1", "token": "tok-1", "size": 2}"#, r#"{"id": "1", "token": "…"#),
+            (r#"cannot write {\"token\":\"tok-1\"}"#, r#"cannot write {\"token\":\"…"#),
+            ("Gadget(id=1, token='tok-1', x=2)", "Gadget(id=1, token='…"),
+            ("map[id:1 Token:tok-1 x:2]", "map[id:1 Token:…"),
+            ("<Client-Secret>tok-1</Client-Secret>", "<Client-Secret…"),
+            ("<token type=\"x\">tok-1</token>", "<token…"),
+            ("id: 1\ntoken: |\n  tok\n  1\nx: 2", "id: 1\ntoken: |\n  …"),
+            ("token: Bearer tok-1", "token: …"),
+            ("?client_secret=tok;1&x=2", "?client_secret=…"),
+            (":token => \"tok-1\"", ":token => \"…"),
+            ("client_secret: [\"tok-1\", \"tok-2\"], x", "client_secret: [\"…"),
+            ("&quot;token&quot;:&quot;tok-1", "&quot;token&quot;:&quot;…"),
+            ("token%22%3A%22tok-1", "token%22%3A%22…"),
+            ("**token**: tok-1", "**token**: …"),
+            ("token != tok-1", "token != …"),
             ("token=", "token="),
         ] {
             assert_eq!(labels().mask(words), shown);
@@ -172,9 +179,14 @@ mod tests {
 
     #[test]
     fn ordinary_words_stay() {
-        for words in
-            ["the token is too old", "tokens: 3, my_token: 4", "no such thing", "", "…é: =ü"]
-        {
+        for words in [
+            "the token is too old",
+            "tokens: 3, my_token: 4",
+            "no such token, and no `token` (or \"token\") at all",
+            "no such thing",
+            "",
+            "…é: =ü",
+        ] {
             assert_eq!(labels().mask(words), words);
         }
         assert_eq!(Labels::default().mask("token: x"), "token: x");
