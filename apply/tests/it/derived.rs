@@ -85,3 +85,19 @@ async fn what_must_be_given_is_not_given_by_another_word_for_null() {
     let (_, said, _) = world.plan(spec).await;
     assert_eq!(said.iter().count(), 1);
 }
+
+/// What others are made of is what the object shows, also where only the run finds out.
+#[tokio::test(start_paused = true)]
+async fn others_see_null_too_where_it_turns_out_to_be_that() {
+    let world = world_without();
+    let spec = "[resource.disk.d]\nname = \"d\"\nsize = 1\nzone = \"eu\"\n\
+                [resource.unit.u]\nname = \"u\"\ndisk_id = '${disk.d.id == \"x\" ? \"y\" : \"\"}'\n\
+                [resource.unit.other]\nname = \"other\"\n\
+                secret = '${unit.u.disk_id == null ? \"none\" : \"some\"}'\n\
+                [output.disk]\nvalue = \"${unit.u.disk_id}\"\n";
+    converges(&world, spec).await;
+    assert_eq!(world.snapshot().await.outputs["disk"].value.json, Value::Null);
+    let shared = world.cloud.shared.lock().unwrap();
+    let said: Vec<_> = shared.objects.values().filter_map(|it| it.get("secret")).collect();
+    assert!(said.contains(&&Value::string("none")), "{said:?}");
+}

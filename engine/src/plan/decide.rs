@@ -100,7 +100,26 @@ pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let held = case.held.cloned();
     let keeps_old = false;
     let draft = Draft { change, schema, create_first, retains, keeps_old, changed, rest, held };
+    let planned = seen_by_others(case, planned);
     Decision { draft, planned }
+}
+
+/// The planned object as others see it: what is not known yet and may turn out to be another word for null
+/// is what the object shows then.
+fn seen_by_others(case: &Case<'_>, planned: Arc<Attributes>) -> Arc<Attributes> {
+    let schema = &case.resource.schema;
+    let has_words_for_null =
+        |name: &Name| schema.attributes.get(name).is_some_and(|it| !it.nulls.is_empty());
+    let is_open = |(name, value): (&Name, &Value)| !value.is_known() && has_words_for_null(name);
+    if !planned.iter().any(is_open) {
+        return planned;
+    }
+    let shown = |(name, value): (&Name, &Value)| {
+        let shown =
+            if is_open((name, value)) { slot(case.address, name, schema) } else { value.clone() };
+        (name.clone(), shown)
+    };
+    Arc::new(planned.iter().map(shown).collect())
 }
 
 /// The heart of a decision.
