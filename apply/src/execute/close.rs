@@ -8,7 +8,7 @@ use engine::journal::{Outcome, Record};
 use engine::plan::{Action, StepId};
 use engine::state::OutputValue;
 use engine::stored::{Sealer, Stored, seal};
-use engine::value::Paths;
+use engine::value::{Paths, Value};
 
 use super::Run;
 use crate::ApplyError;
@@ -147,7 +147,8 @@ impl Run<'_> {
         summary.in_doubt = self.report.in_doubt.len();
     }
 
-    /// The outputs as the state keeps them. One that cannot be computed keeps its last value.
+    /// The outputs as the state keeps them. One that cannot be computed keeps its last value. A secret of
+    /// which this run has no more than the state does, a fingerprint, is kept as the plan holds it.
     pub(super) fn outputs(&mut self) -> BTreeMap<Name, OutputValue> {
         let mut kept = self.session.snapshot().outputs.clone();
         let mut known_now = BTreeMap::new();
@@ -158,11 +159,12 @@ impl Run<'_> {
             }
             let scope = FillScope { takes_unshown_for_null: true, ..self.scope() };
             let value = match (&change.secret, &change.after) {
-                (Some(expr), _) => known(expr, &scope).map(|datum| datum.value),
-                (None, Some(after)) => crate::fill::fill(after, &scope),
+                (Some(expr), after) => known(expr, &scope)
+                    .map_or_else(|_| after.clone().filter(Value::is_known), |it| Some(it.value)),
+                (None, Some(after)) => crate::fill::fill(after, &scope).ok(),
                 (None, None) => continue,
             };
-            let Ok(value) = value else { continue };
+            let Some(value) = value else { continue };
             let paths = if change.sensitive { Paths::whole() } else { Paths::none() };
             let key = &self.session.snapshot().seal_key;
             let sealed = seal(&value, &paths, key);

@@ -26,6 +26,7 @@ mod lost;
 mod moves;
 mod names;
 mod once;
+mod outputs;
 mod passwords;
 mod pauses;
 mod phases;

@@ -1,20 +1,21 @@
 //! Outputs: what the spec shows of its result.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::input::Mode;
 use super::lost::{AllLost, LostScope, StandsFor};
 use super::planner::Planner;
 use super::scope::SpecScope;
-use super::{Action, OutputChange, diagnostics};
+use super::{Action, OutputChange, Recipe, diagnostics};
 use crate::address::{Address, Block, Name};
 use crate::diagnostics::Diagnostic;
-use crate::digest::Fingerprint;
+use crate::digest::{Fingerprint, SealKey};
 use crate::expression::evaluate;
 use crate::expression::{Kind, Root};
 use crate::spec::OutputConfig;
 use crate::stored;
-use crate::value::{Datum, Paths, Value};
+use crate::value::{Datum, Paths, Sealed, Value};
 
 /// Evaluates the outputs and compares them with the last run's.
 pub(super) fn outputs(planner: &mut Planner<'_>) -> BTreeMap<Name, OutputChange> {
@@ -76,12 +77,40 @@ fn output_change(
     let after = stored::seal(&datum.value, &paths, key);
     let last = planner.input.snapshot.outputs.get(name);
     let before = last.and_then(|last| last.value.value().ok());
+    let kept = before.as_ref().filter(|_| last.is_some_and(|last| last.sensitive));
+    let unmakeable = unmakeable(&datum.value, kept, output, &scope, key);
+    let after = unmakeable.unwrap_or(after);
     let action = match &before {
         None => Action::Create,
         Some(before) if same(&after, before) => Action::NoOp,
         Some(_) => Action::Update,
     };
     Some(OutputChange { action, before, after: Some(after), sensitive, secret })
+}
+
+/// What the state keeps of an output that is made of a secret of which there is only a fingerprint: no apply
+/// knows more, so it stays as the run left it that knew the secret. Where there is nothing of that, it is
+/// the fingerprint of what it is made of.
+fn unmakeable(
+    value: &Value,
+    kept: Option<&Value>,
+    output: &OutputConfig,
+    scope: &SpecScope<'_>,
+    key: &SealKey,
+) -> Option<Value> {
+    let ty = value.type_of().nameless();
+    let kept = kept.filter(|kept| kept.type_of().nameless().fits(&ty));
+    if value.is_known() {
+        // Sealed part by part it cannot be compared with what was sealed as a whole.
+        let is_in_parts = value.holds_sealed() && !matches!(value, Value::Sealed(_));
+        return kept.filter(|kept| is_in_parts && matches!(kept, Value::Sealed(_))).cloned();
+    }
+    // Without one, something is unknown that an apply will know.
+    let recipe = Recipe::new(&output.value.expr, scope)?;
+    Some(kept.cloned().unwrap_or_else(|| {
+        let fingerprint = recipe.fingerprint(&Value::Null, key);
+        Value::Sealed(Arc::new(Sealed { ty, fingerprint }))
+    }))
 }
 
 /// An output shows what there is, and null where no answer has shown it.
