@@ -15,6 +15,7 @@ pub(super) fn prepare(files: &Files) -> Result<(), StoreError> {
     refuse_astray(folder)?;
     refuse_links(files)?;
     if folder.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        refuse_strange(folder, &staged(folder))?;
         make(folder).map_err(|error| file_failed("make the folder", folder, error))?;
     }
     disk.make_folder(folder).map_err(|error| file_failed("make the folder", folder, error))?;
@@ -42,14 +43,57 @@ pub(super) fn hide(files: &Files) -> Result<(), StoreError> {
     write().map_err(|error| file_failed("write", &ignore, error))
 }
 
+/// Where the folder is made before it gets its name.
+fn staged(folder: &Path) -> PathBuf {
+    folder.with_added_extension("tmp")
+}
+
+/// Refuses what stands where the folder is made first, unless a run left it that was cut short: it would
+/// become the folder, and what a repository put into it, links above all, would be taken for ours.
+fn refuse_strange(folder: &Path, staged: &Path) -> Result<(), StoreError> {
+    match is_left_over(staged) {
+        Ok(true) => return Ok(()),
+        // Another run was faster, and what was looked at is the folder by now.
+        _ if folder.is_dir() => return Ok(()),
+        Ok(false) => {}
+        Err(error) => return Err(file_failed("look at", staged, error)),
+    }
+    let shown = staged.display();
+    let what = if staged.is_symlink() {
+        format!("{shown} is a link to {}", target(staged).display())
+    } else {
+        format!("{shown} is none that Plumb left: there is more in it than an empty `backups`")
+    };
+    let help = "nothing was changed; Plumb makes its folder there: look who put it there, and move it \
+                away or remove it; what a link leads to stays";
+    Err(StoreError::suspicious(what, help))
+}
+
+/// Whether nothing is there but what [`make`] leaves where it is cut short.
+fn is_left_over(staged: &Path) -> std::io::Result<bool> {
+    let look = || -> std::io::Result<bool> {
+        if !staged.symlink_metadata()?.is_dir() {
+            return Ok(false);
+        }
+        for entry in staged.read_dir()? {
+            let entry = entry?;
+            let is_room = entry.file_name() == "backups" && entry.file_type()?.is_dir();
+            if !is_room || entry.path().read_dir()?.next().is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    match look() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        looked => looked,
+    }
+}
+
 /// Makes the folder with one for backups in it, in one step: a folder that holds nothing is never
 /// one that a run has left, wherever that was cut short.
 fn make(folder: &Path) -> std::io::Result<()> {
-    let staged = folder.with_added_extension("tmp");
-    if staged.is_symlink() {
-        let why = format!("{} is a link; remove it", staged.display());
-        return Err(std::io::Error::new(ErrorKind::AlreadyExists, why));
-    }
+    let staged = staged(folder);
     let make = |path: &Path| match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         result => result,

@@ -116,6 +116,33 @@ async fn a_link_does_not_become_the_folder() {
     let (folder, outside) = (Folder::new(), Outside::new());
     symlink(outside.root.path(), folder.path().with_added_extension("tmp")).unwrap();
     let error = folder.store().lock(&holder(), Duration::ZERO).await.map(|_| ()).unwrap_err();
-    assert!(matches!(error, StoreError::Failed { .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Suspicious { .. }), "{error:?}");
     assert!(outside.is_as_it_was() && !folder.path().exists());
+}
+
+/// The folder is made beside its place first: what was there already would be in it.
+#[tokio::test]
+async fn what_somebody_put_where_the_folder_is_made_does_not_become_it() {
+    for name in ["backups", "state.json", "lock", "service"] {
+        let (folder, outside) = (Folder::new(), Outside::new());
+        let staged = folder.path().with_added_extension("tmp");
+        std::fs::create_dir(&staged).unwrap();
+        symlink(outside.root.path(), staged.join(name)).unwrap();
+        let store = folder.store();
+        let error = store.lock(&holder(), Duration::ZERO).await.map(|_| ()).unwrap_err();
+        assert!(matches!(error, StoreError::Suspicious { .. }), "{name}: {error:?}");
+        assert!(store.restore(&holder(), &snapshot(1)).await.is_err());
+        assert!(outside.is_as_it_was() && !folder.path().exists());
+        assert!(staged.join(name).is_symlink(), "nothing was changed");
+    }
+    let folder = Folder::new();
+    let backups = folder.path().with_added_extension("tmp").join("backups");
+    std::fs::create_dir_all(&backups).unwrap();
+    std::fs::write(backups.join("60.json"), "mine").unwrap();
+    let error = folder.store().lock(&holder(), Duration::ZERO).await.map(|_| ()).unwrap_err();
+    assert!(matches!(error, StoreError::Suspicious { .. }), "{error:?}");
+    // What a run left that was cut short is as good as nothing.
+    std::fs::remove_file(backups.join("60.json")).unwrap();
+    drop(folder.lock().await);
+    assert!(folder.file("backups").is_dir());
 }
