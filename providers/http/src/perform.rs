@@ -104,9 +104,7 @@ impl Subject<'_> {
             let is_news = |v: &Value| v.is_known() && (updates || !v.is_null());
             let news = call.desired.get(name).is_some_and(is_news);
             let given = attribute.schema.presence != Presence::Computed;
-            let writable = |call: &&CallModel| {
-                attribute.wires.get(&call.api).is_some_and(|wire| wire.write_at.is_some())
-            };
+            let writable = |call: &&CallModel| attribute.is_written_to(&call.api);
             let sent = calls.iter().any(writable) || in_address.contains(name);
             if news && given && !attribute.wires.is_empty() && !sent {
                 let message = format!("this {} takes no `{name}`", self.schema.name);
@@ -167,6 +165,9 @@ impl Act<'_> {
 
     /// The mutating call, again while a known refusal is worth that.
     async fn change(&self, model: &CallModel) -> Result<Option<Object>, Failure> {
+        if self.changes_nothing(model)? {
+            return self.silent(self.known_id()).await;
+        }
         let prepared = self.prepare(model)?;
         let began = Instant::now();
         let mut tries = 0;

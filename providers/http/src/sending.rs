@@ -71,6 +71,27 @@ impl Act<'_> {
         })
     }
 
+    /// Whether the phase sends what changes, and nothing of that is for its call, as where what an earlier
+    /// run began is wanted no more: an API may refuse an empty change, and it would change nothing.
+    pub(crate) fn changes_nothing(&self, model: &CallModel) -> Result<bool, Failure> {
+        let is_change = matches!(self.phase.sends, SendsModel::Changed)
+            && takes_sends(&model.request)
+            && self.call.id.is_some()
+            && !self.deletes();
+        if !is_change {
+            return Ok(false);
+        }
+        let in_address = model.names().iter().any(|name| self.call.changed.contains(name));
+        let attributes = &self.subject.model.attributes;
+        // An id and a version say what is changed, and not to what.
+        let is_news = |name: &Name| {
+            let attribute = attributes.get(name).filter(|_| *name != self.subject.model.key);
+            attribute.is_some_and(|it| !it.schema.volatile && it.is_written_to(&model.api))
+        };
+        let sends = self.sends(&model.api, &what(model))?;
+        Ok(!in_address && !sends.keys().any(is_news))
+    }
+
     /// What the phase sends; none where it sends nothing at all.
     fn body(&self, model: &CallModel, words: &str) -> Result<Option<Wire>, Failure> {
         let mut body = BTreeMap::new();

@@ -183,6 +183,13 @@ pub(crate) struct AttributeModel {
     pub(crate) wires: BTreeMap<Name, WireShape>,
 }
 
+impl AttributeModel {
+    /// Whether an API has a place for the attribute in what is sent to it.
+    pub(crate) fn is_written_to(&self, api: &Name) -> bool {
+        self.wires.get(api).is_some_and(|wire| wire.write_at.is_some())
+    }
+}
+
 /// How an attribute looks on the wire of one API.
 #[derive(Clone, Debug)]
 pub(crate) struct WireShape {

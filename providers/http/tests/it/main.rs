@@ -5,6 +5,7 @@
 mod acme;
 mod answers;
 mod auth;
+mod changes;
 mod graphql;
 mod lists;
 mod refusals;

@@ -1,0 +1,65 @@
+//! What a phase sends of what changes, and that one without anything to send is passed over.
+
+use serde_json::json;
+
+use crate::REST;
+use crate::support::{Answer, Server, Step, provider};
+
+/// An API that refuses a change of nothing, as many do.
+async fn strict() -> Server {
+    Server::start(|_, request| match (&*request.method, request.json().as_object()) {
+        ("PATCH", None) => Answer::json(400, json!({"message": "nothing to update"})),
+        ("PATCH", Some(body)) if body.is_empty() => {
+            Answer::json(400, json!({"message": "nothing to update"}))
+        }
+        _ => Answer::json(200, json!({"id": "t1", "name": "n", "size": 3})),
+    })
+    .await
+}
+
+fn unchanged() -> Step {
+    Step { changed: Vec::new(), ..Step::update("thing", "t1", json!({"name": "n", "size": 3})) }
+}
+
+/// What an earlier run began and nobody wants any more goes through its phases: the object is to be
+/// started, and nothing of it is to be changed.
+#[tokio::test]
+async fn a_change_of_nothing_is_not_sent() {
+    let server = strict().await;
+    let object = unchanged().perform(&provider(REST, &server.address)).await.unwrap().object;
+    assert_eq!(object.unwrap().attributes["size"], engine::value::Value::Integer(3));
+    assert_eq!(server.lines(), ["GET /things/t1"]);
+}
+
+/// An id says what is changed, and not to what; another value is a change.
+#[tokio::test]
+async fn what_stands_beside_a_change_counts_where_it_is_one() {
+    for (with, sent) in [("id", 0), ("size", 1)] {
+        let changed = "sends = \"changed\" }";
+        let text = REST.replace(
+            changed,
+            &format!("sends = \"changed\", with = {{ {with} = \"${{{with}}}\" }} }}"),
+        );
+        assert_ne!(text, REST);
+        let server = strict().await;
+        unchanged().perform(&provider(&text, &server.address)).await.unwrap();
+        let sends = server.requests().iter().filter(|it| it.method == "PATCH").count();
+        assert_eq!(sends, sent, "{with}");
+    }
+}
+
+/// What a path names is sent by it.
+#[tokio::test]
+async fn a_change_in_an_address_is_one() {
+    let text = REST.replace(
+        "PATCH /things/${id}\", sends = \"changed\"",
+        "PATCH /things/${id}/${secret}\", sends = \"changed\"",
+    );
+    assert_ne!(text, REST);
+    let server =
+        Server::start(|_, _| Answer::json(200, json!({"id": "t1", "name": "n", "size": 3}))).await;
+    let step = Step::update("thing", "t1", json!({"name": "n", "secret": "s"}));
+    let step = Step { changed: vec!["secret"], ..step };
+    step.perform(&provider(&text, &server.address)).await.unwrap();
+    assert_eq!(server.lines(), ["PATCH /things/t1/s"]);
+}
