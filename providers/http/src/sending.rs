@@ -118,7 +118,8 @@ impl Act<'_> {
             SendsModel::All | SendsModel::Changed => {
                 let all = matches!(self.phase.sends, SendsModel::All);
                 for (name, attribute) in &self.subject.model.attributes {
-                    let changed = self.call.changed.contains(name);
+                    // What follows something that changes would be derived, whatever it is now.
+                    let changed = self.call.changed.contains(name) || self.follows_change(name);
                     let given = attribute.schema.presence != Presence::Computed;
                     if self.is_stale(name) {
                         continue;
@@ -157,9 +158,12 @@ impl Act<'_> {
     /// Whether the API is to derive an attribute anew: what it follows changes, and nobody says what
     /// it is to be itself. Its live value is of what was.
     fn is_stale(&self, name: &Name) -> bool {
+        self.follows_change(name) && !self.deletes() && !self.call.desired.contains_key(name)
+    }
+
+    fn follows_change(&self, name: &Name) -> bool {
         let follows = self.subject.model.attributes[name].schema.follows.as_ref();
-        let derived = follows.is_some_and(|name| self.call.changed.contains(name));
-        derived && !self.deletes() && !self.call.desired.contains_key(name)
+        follows.is_some_and(|name| self.call.changed.contains(name))
     }
 
     fn write(

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::REST;
-use crate::support::{Answer, Server, Step, provider};
+use crate::support::{Answer, Request, Server, Step, provider};
 
 /// An API that refuses a change of nothing, as many do.
 async fn strict() -> Server {
@@ -62,4 +62,31 @@ async fn a_change_in_an_address_is_one() {
     let step = Step { changed: vec!["secret"], ..step };
     step.perform(&provider(&text, &server.address)).await.unwrap();
     assert_eq!(server.lines(), ["PATCH /things/t1/s"]);
+}
+
+/// What follows something that changes is derived by the API unless it is said: what the spec gives is
+/// said, though it is live already.
+#[tokio::test]
+async fn what_follows_a_change_and_is_given_is_sent() {
+    let text = REST.replace(
+        "big_size = { type = \"integer\"",
+        "big_size = { type = \"integer\", server_default = true, follows = \"size\"",
+    );
+    assert_ne!(text, REST);
+    let server =
+        Server::start(|_, _| Answer::json(200, json!({"id": "t1", "name": "n", "size": 4}))).await;
+    let provider = provider(&text, &server.address);
+    let live = json!({"name": "n", "size": 3, "bigSize": 9});
+    for (desired, changed) in [
+        (json!({"name": "n", "size": 4, "big_size": 9}), "size"),
+        (json!({"name": "n", "size": 4, "big_size": null}), "size"),
+        (json!({"name": "n", "size": 4}), "size"),
+        (json!({"name": "new", "size": 3, "big_size": 9}), "name"),
+    ] {
+        let step = Step::update("thing", "t1", desired).live(live.clone());
+        Step { changed: vec![changed], ..step }.perform(&provider).await.unwrap();
+    }
+    let sent: Vec<_> = server.requests().iter().map(Request::json).collect();
+    let (given, none) = (json!({"size": 4, "bigSize": 9}), json!({"size": 4, "bigSize": null}));
+    assert_eq!(sent, [given, none, json!({"size": 4}), json!({"name": "new"})]);
 }
