@@ -60,7 +60,7 @@ pub(crate) fn desired(
 fn sends((schema, phase): (&TypeSchema, PhaseRef), change: &Change, name: &Name) -> bool {
     let Some(model) = schema.phase(phase).filter(|_| !phase.makes()) else { return true };
     match &model.sends {
-        Sends::All => phase.calls(),
+        Sends::All => phase.calls() && model.carries(name),
         Sends::Changed => phase.calls() && changed(change).contains(name),
         Sends::These(names) => phase.calls() && names.contains(name),
         Sends::Nothing => false,

@@ -102,7 +102,7 @@ impl TypeSchema {
             _ => 0,
         };
         let later = program.phases.iter().enumerate().skip(earliest);
-        let mut naming = later.filter(|(_, phase)| phase.sends.carries(attribute));
+        let mut naming = later.filter(|(_, phase)| phase.carries(attribute));
         naming.next().map_or(earliest, |(phase, _)| phase)
     }
 
@@ -259,8 +259,17 @@ pub struct Phase {
     pub operation: Operation,
     /// Which attributes it sends.
     pub sends: Sends,
+    /// The attributes that its call has no place for, whatever it sends otherwise.
+    pub without: BTreeSet<Name>,
     /// What it waits for after its call, in words for people.
     pub waits_for: Option<String>,
+}
+
+impl Phase {
+    /// Says whether a change of the attribute is carried by this phase.
+    pub fn carries(&self, name: &Name) -> bool {
+        self.sends.carries(name) && !self.without.contains(name)
+    }
 }
 
 /// Which attributes a phase sends.
@@ -286,7 +295,7 @@ impl Sends {
         }
     }
 
-    /// Says whether a change of the attribute is carried by this phase.
+    /// Says whether a change of the attribute is among them.
     pub fn carries(&self, name: &Name) -> bool {
         match self {
             Self::Nothing => false,

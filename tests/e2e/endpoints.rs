@@ -44,6 +44,21 @@ fn a_create_by_types_that_was_refused_halfway_is_finished() {
     project.run(&["destroy", "--yes"]).expect(0);
 }
 
+/// Its calls have no place for types, and another program has: that sends them.
+#[test]
+fn a_create_by_pools_that_was_refused_halfway_becomes_one_by_types() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--worker-quota", "1"]);
+    let by_pools = spec("gpu_ids = \"ADA_24\"\nworkers_max = 2\n");
+    let project = Project::with(&by_pools, &service);
+    let said = project.run(&["apply", "--yes"]).expect(1).said();
+    assert!(said.contains("cannot go beyond"), "{said}");
+    settles(&project, &spec("gpu_type_ids = [\"NVIDIA A40\"]\nworkers_max = 1\n"));
+    let made = endpoint(&service);
+    assert_eq!((&made["name"], &made["workersMax"]), (&"chat".into(), &1.into()));
+    assert_eq!(made["gpuTypeIds"], serde_json::json!(["NVIDIA A40"]));
+}
+
 #[test]
 fn what_rest_has_no_word_for_is_refused_while_planning() {
     let folder = data();

@@ -10,7 +10,6 @@ use engine::event::Event;
 use engine::journal::{Outcome, ProgramKind, Record, Resolution, Seen, Wait};
 use engine::plan::StepId;
 use engine::plan::live::overlay;
-use engine::schema::Sends;
 use engine::sorted::Set;
 use engine::stored::{Sealer, seal_attributes};
 use engine::value::Attributes;
@@ -94,13 +93,12 @@ impl Run<'_> {
         if flight.started.phase.kind == ProgramKind::Delete {
             return without(known, &flight.started.unshown);
         }
-        let sends = flight.schema.phase(flight.started.phase).map(|phase| &phase.sends);
+        let phase = flight.schema.phase(flight.started.phase);
         let hidden: Attributes = flight
             .desired
             .iter()
             .filter(|(name, _)| {
-                is_hidden(&flight.schema, name)
-                    && sends.is_some_and(|sends: &Sends| sends.carries(name))
+                is_hidden(&flight.schema, name) && phase.is_some_and(|phase| phase.carries(name))
             })
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();

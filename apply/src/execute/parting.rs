@@ -128,9 +128,9 @@ fn sealed<'a>(
     phase: PhaseRef,
     live: &'a Attributes,
 ) -> impl Iterator<Item = (&'a Name, &'a Value)> {
-    let sends = schema.phase(phase).map(|phase| &phase.sends);
+    let phase = schema.phase(phase);
     live.iter().filter(move |(name, value)| {
-        value.holds_sealed() && sends.is_some_and(|sends| sends.carries(name))
+        value.holds_sealed() && phase.is_some_and(|phase| phase.carries(name))
     })
 }
 

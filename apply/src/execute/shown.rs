@@ -90,11 +90,11 @@ pub(super) fn sends(
     changed: &BTreeSet<Name>,
     name: &Name,
 ) -> bool {
-    match schema.phase(phase).map(|phase| &phase.sends) {
-        Some(Sends::Changed) => changed.contains(name),
+    match schema.phase(phase) {
+        Some(model) if model.sends == Sends::Changed => changed.contains(name),
         // Whatever it does, it is all that is done about what changes.
         Some(_) if acts_only(schema, phase) => changed.contains(name),
-        Some(sends) => sends.carries(name),
+        Some(model) => model.carries(name),
         None => false,
     }
 }

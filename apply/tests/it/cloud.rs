@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use engine::address::Name;
 use engine::digest::Digest;
 use engine::journal::{PhaseRef, ProgramKind};
-use engine::schema::{Identity, Phase, ProviderSchema, SeenIn, Sends, TypeSchema};
+use engine::schema::{Identity, Phase, ProviderSchema, SeenIn, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
@@ -165,9 +165,9 @@ impl Shared {
         let model = schema.phase(phase).unwrap();
         let sends = &model.sends;
         if phase.makes() {
-            self.refuse_conflict(schema, sends, call)?;
+            self.refuse_conflict(schema, model, call)?;
             let id = chosen_id(schema, call).unwrap_or_else(|| self.new_id(call.ty));
-            let mut attributes = shapes::sent(schema, sends, call);
+            let mut attributes = shapes::sent(schema, model, call);
             attributes.insert("id".into(), Value::String(id.0.clone()));
             if !attributes.contains_key("name") {
                 attributes.insert("name".into(), Value::String(call.nonce.unwrap().0.clone()));
@@ -178,7 +178,7 @@ impl Shared {
         }
         let id = call.id.unwrap();
         let key = (Name::from(call.ty), id.clone());
-        self.refuse_conflict(schema, sends, call)?;
+        self.refuse_conflict(schema, model, call)?;
         if phase.kind == ProgramKind::Delete && phase.is_last() {
             let workers = self.objects.get(&key).and_then(|own| own.get("workers"));
             if matches!(workers, Some(Value::Integer(1..))) {
@@ -198,7 +198,7 @@ impl Shared {
             let stops = if sends.is_anything() { "workers" } else { "starts" };
             own.insert(stops.into(), Value::Integer(0));
         } else if sends.is_anything() {
-            own.extend(shapes::sent(schema, sends, call));
+            own.extend(shapes::sent(schema, model, call));
         } else {
             let starts = own.get("starts").and_then(Value::as_integer).unwrap_or(0);
             own.insert("starts".into(), Value::Integer(starts + 1));
@@ -215,7 +215,7 @@ impl Shared {
     fn refuse_conflict(
         &self,
         schema: &TypeSchema,
-        sends: &Sends,
+        model: &Phase,
         call: &Call<'_>,
     ) -> Result<(), Error> {
         let own = call.id;
@@ -227,7 +227,7 @@ impl Shared {
             let refusal = Error::new(Kind::Rejected, "it is in use");
             return if in_use { Err(refusal) } else { Ok(()) };
         }
-        let name = shapes::sent(schema, sends, call).remove("name");
+        let name = shapes::sent(schema, model, call).remove("name");
         let taken = self.objects.iter().any(|((ty, other), object)| {
             **ty == *call.ty && Some(other) != own && object.get("name") == name.as_ref()
         });

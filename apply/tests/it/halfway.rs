@@ -1,10 +1,11 @@
 //! What a run left half done is finished or given back by the next one, whatever the spec ignores.
 
-use engine::schema::{Operation, Phase, Sends};
+use engine::schema::{Operation, Sends};
 use engine::state::Progress;
 use engine::value::Value;
 
 use crate::cloud::Fault;
+use crate::shapes;
 use crate::world::{DISK, World, converges};
 
 /// The only live unit.
@@ -260,13 +261,34 @@ async fn what_was_drained_is_given_back_before_it_is_retained() {
     assert!(world.state().await.entries.is_empty());
 }
 
+/// What is wanted since the create began, and its calls have no place for, is sent after them.
+#[tokio::test(start_paused = true)]
+async fn what_a_begun_create_cannot_send_an_update_sends() {
+    for (call, fault) in [(1, Fault::Refused), (1, Fault::LostBefore), (1, Fault::LostAfter)] {
+        let mut world = World::new();
+        world.cloud.change_type("unit", |unit| {
+            for phase in &mut unit.create[0].phases {
+                phase.without.insert("image_id".into());
+            }
+        });
+        let before = "[resource.unit.u]\nname = \"u\"\nworkers = 3\n";
+        world.cloud.strike(call, fault);
+        drop(world.apply(before).await);
+        converges(&world, &format!("{before}image_id = \"i\"\n")).await;
+        let shared = world.cloud.shared.lock().unwrap();
+        let unit = shared.objects.values().next().unwrap();
+        assert_eq!(unit.get("image_id"), Some(&Value::string("i")), "{fault:?}");
+        assert_eq!(unit["name"], Value::string("u"), "{fault:?}");
+    }
+}
+
 const HOST: &str = "[resource.host.h]\nname = \"h\"\nsize = 1\n";
 
 /// A host that is stopped before it is deleted. No attribute shows that, but how often it was started
 /// since.
 fn stopping(world: &mut World) {
     world.cloud.change_type("host", |host| {
-        let stop = Phase { operation: Operation::Drain, sends: Sends::Nothing, waits_for: None };
+        let stop = shapes::phase(Operation::Drain, Sends::Nothing);
         host.delete[0].phases.insert(0, stop);
     });
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use engine::address::Name;
 use engine::journal::Record;
 use engine::schema::{
-    Attribute, Operation, Phase, Presence, Program, ProviderSchema, SeenIn, Sends, TypeSchema,
+    Attribute, Operation, Presence, Program, ProviderSchema, SeenIn, Sends, TypeSchema,
 };
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
@@ -47,7 +47,7 @@ pub(crate) fn vault() -> TypeSchema {
     ty.attributes.insert("host".into(), told.clone());
     ty.attributes.insert("token".into(), Attribute { sensitive: true, ..told });
     ty.attributes.insert("hidden".into(), hidden);
-    let drain = |operation, sends| Phase { operation, sends, waits_for: None };
+    let drain = crate::shapes::phase;
     ty.update =
         vec![Program { when: None, phases: vec![drain(Operation::Update, Sends::Changed)] }];
     ty.delete = vec![Program {

@@ -4,6 +4,7 @@
 //! The world speaks one language (disks, images, units), which is that of the port; names are
 //! translated where a spec, a state or a request shows them.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use engine::schema::{Operation, Phase, ProviderSchema, Sends};
@@ -76,6 +77,7 @@ fn mounted(plain: &ProviderSchema) -> Arc<ProviderSchema> {
     let mount = |operation| Phase {
         operation,
         sends: Sends::Nothing,
+        without: BTreeSet::new(),
         waits_for: Some("it is mounted".to_owned()),
     };
     disk.create[0].phases.push(mount(Operation::Activate));

@@ -58,7 +58,7 @@ impl Runner {
 
 fn shapes_sent(runner: &Runner, call: &Call<'_>) -> Attributes {
     let schema = &runner.schema.types[call.ty];
-    shapes::sent(schema, &schema.phase(call.phase).unwrap().sends, call)
+    shapes::sent(schema, schema.phase(call.phase).unwrap(), call)
 }
 
 /// A request on the wire: when its sender dies, it may still arrive.

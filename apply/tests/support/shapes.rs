@@ -21,14 +21,12 @@ pub(crate) fn schema() -> ProviderSchema {
 }
 
 /// What a call sends, by what its phase says.
-pub(crate) fn sent(schema: &TypeSchema, sends: &Sends, call: &Call<'_>) -> Attributes {
+pub(crate) fn sent(schema: &TypeSchema, phase: &Phase, call: &Call<'_>) -> Attributes {
     call.desired
         .iter()
         .filter(|(name, _)| schema.attributes[*name].presence != Presence::Computed)
-        .filter(|(name, _)| match sends {
-            Sends::Changed => call.changed.contains(*name),
-            other => other.carries(name),
-        })
+        .filter(|(name, _)| phase.carries(name))
+        .filter(|(name, _)| phase.sends != Sends::Changed || call.changed.contains(*name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
@@ -37,8 +35,8 @@ fn attribute(ty: &str, presence: Presence) -> Attribute {
     Attribute { presence, ..Attribute::new(ty.parse().unwrap()) }
 }
 
-fn phase(operation: Operation, sends: Sends) -> Phase {
-    Phase { operation, sends, waits_for: None }
+pub(crate) fn phase(operation: Operation, sends: Sends) -> Phase {
+    Phase { operation, sends, without: BTreeSet::new(), waits_for: None }
 }
 
 fn these(names: &[&str]) -> Sends {

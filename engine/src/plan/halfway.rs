@@ -106,7 +106,7 @@ fn acts_only(phase: &Phase) -> bool {
 impl Rest {
     fn unless_shown(mut self, phases: &[Phase], changed: &BTreeSet<Name>) -> Option<Self> {
         while let Some(phase) = phases.get(self.from) {
-            let differs = changed.iter().any(|name| phase.sends.carries(name));
+            let differs = changed.iter().any(|name| phase.carries(name));
             if self.called || differs || !phase.sends.is_anything() {
                 return Some(self);
             }
@@ -122,7 +122,7 @@ impl Rest {
     /// Whether one of its calls carries an attribute.
     pub(super) fn carries(self, phases: &[Phase], name: &Name) -> bool {
         let calls = self.from + usize::from(self.called);
-        phases.iter().skip(calls).any(|phase| phase.sends.carries(name))
+        phases.iter().skip(calls).any(|phase| phase.carries(name))
     }
 }
 

@@ -108,7 +108,7 @@ fn phases(draft: &Draft) -> Vec<&Phase> {
 /// Whether a phase sends an attribute although it does not change.
 fn always_sends(phase: &Phase, name: &Name) -> bool {
     match &phase.sends {
-        Sends::All => true,
+        Sends::All => phase.carries(name),
         Sends::These(names) => names.contains(name),
         Sends::Changed | Sends::Nothing => false,
     }

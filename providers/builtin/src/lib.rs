@@ -4,7 +4,7 @@
 //! few map operations and allocates little: what an apply of `value` resources costs is the
 //! engine's and the journal's doing, which is what such an apply is there to measure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -123,7 +123,9 @@ fn provider_schema(names: &Names) -> ProviderSchema {
 
 fn value_type(name: Name, names: &Names) -> TypeSchema {
     let program = |operation, sends| {
-        vec![Program { when: None, phases: vec![Phase { operation, sends, waits_for: None }] }]
+        let without = BTreeSet::new();
+        let phase = Phase { operation, sends, without, waits_for: None };
+        vec![Program { when: None, phases: vec![phase] }]
     };
     TypeSchema {
         name,

@@ -88,10 +88,11 @@ impl Subject<'_> {
     }
 
     /// Refuses what no phase of the program can send, instead of leaving it out without a word. What
-    /// does not change is as it should be, whoever gave it: a create that another run finishes is of
-    /// an object that shows more than its calls take.
+    /// does not change is as it should be, whoever gave it. A create that another run finishes was
+    /// asked at its beginning: what is wanted since then and not for its calls, an update after it sends.
     fn can_send(&self, phases: &[PhaseModel], call: &Call<'_>) -> Result<(), Error> {
-        if call.phase.kind == ProgramKind::Delete {
+        let is_begun = call.phase.kind == ProgramKind::Create && !call.phase.makes();
+        if is_begun || call.phase.kind == ProgramKind::Delete {
             return Ok(());
         }
         let calls: Vec<&CallModel> =

@@ -119,9 +119,10 @@ impl Act<'_> {
                 let all = matches!(self.phase.sends, SendsModel::All);
                 for (name, attribute) in &self.subject.model.attributes {
                     // What follows something that changes would be derived, whatever it is now.
-                    let changed = self.call.changed.contains(name) || self.follows_change(name);
+                    let changed =
+                        self.call.changed.contains(name) || self.follows_change(name, api);
                     let given = attribute.schema.presence != Presence::Computed;
-                    if self.is_stale(name) {
+                    if self.is_stale(name, api) {
                         continue;
                     }
                     let Some(value) = scope.attribute(name) else { continue };
@@ -157,13 +158,18 @@ impl Act<'_> {
 
     /// Whether the API is to derive an attribute anew: what it follows changes, and nobody says what
     /// it is to be itself. Its live value is of what was.
-    fn is_stale(&self, name: &Name) -> bool {
-        self.follows_change(name) && !self.deletes() && !self.call.desired.contains_key(name)
+    fn is_stale(&self, name: &Name, api: &Name) -> bool {
+        self.follows_change(name, api) && !self.deletes() && !self.call.desired.contains_key(name)
     }
 
-    fn follows_change(&self, name: &Name) -> bool {
-        let follows = self.subject.model.attributes[name].schema.follows.as_ref();
-        follows.is_some_and(|name| self.call.changed.contains(name))
+    /// Whether an attribute follows one that changes, and this call is not without that one.
+    fn follows_change(&self, name: &Name, api: &Name) -> bool {
+        let attributes = &self.subject.model.attributes;
+        let follows = attributes[name].schema.follows.as_ref();
+        let changes = follows.filter(|name| self.call.changed.contains(*name));
+        changes
+            .and_then(|name| attributes.get(name))
+            .is_some_and(|it| !it.is_written_elsewhere(api))
     }
 
     fn write(

@@ -188,6 +188,11 @@ impl AttributeModel {
     pub(crate) fn is_written_to(&self, api: &Name) -> bool {
         self.wires.get(api).is_some_and(|wire| wire.write_at.is_some())
     }
+
+    /// Whether the attribute is written to another API, and this one has no place for it.
+    pub(crate) fn is_written_elsewhere(&self, api: &Name) -> bool {
+        !self.is_written_to(api) && self.wires.keys().any(|other| self.is_written_to(other))
+    }
 }
 
 /// How an attribute looks on the wire of one API.

@@ -1,6 +1,6 @@
 //! A descriptor as the schema that the engine plans with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::Name;
@@ -50,9 +50,9 @@ fn type_schema(name: &Name, model: &TypeModel, addresses: &BTreeMap<Name, Url>) 
         name: name.clone(),
         description: model.description.clone(),
         attributes,
-        create: model.create.iter().map(program).collect(),
-        update: model.update.iter().map(program).collect(),
-        delete: model.delete.iter().map(program).collect(),
+        create: model.create.iter().map(|it| program(model, it)).collect(),
+        update: model.update.iter().map(|it| program(model, it)).collect(),
+        delete: model.delete.iter().map(|it| program(model, it)).collect(),
         identity: model.identity.clone(),
         replace: model.replace,
         unique_name: model.unique_name,
@@ -63,10 +63,11 @@ fn type_schema(name: &Name, model: &TypeModel, addresses: &BTreeMap<Name, Url>) 
     }
 }
 
-fn program(model: &ProgramModel) -> Program {
+fn program(ty: &TypeModel, model: &ProgramModel) -> Program {
     let phase = |phase: &PhaseModel| Phase {
         operation: phase.operation,
         sends: sends(phase),
+        without: without(ty, phase),
         waits_for: phase.wait.as_ref().map(|wait| wait.words.clone()),
     };
     Program { when: model.when.clone(), phases: model.phases.iter().map(phase).collect() }
@@ -86,6 +87,15 @@ fn sends(phase: &PhaseModel) -> Sends {
             Sends::These(own.map(|(name, _)| name.clone()).collect())
         }
     }
+}
+
+/// The attributes that another API has a place for, and the phase's call has none.
+fn without(ty: &TypeModel, phase: &PhaseModel) -> BTreeSet<Name> {
+    let Some(call) = &phase.call else { return BTreeSet::new() };
+    let in_address = call.names();
+    let elsewhere = ty.attributes.iter().filter(|(_, it)| it.is_written_elsewhere(&call.api));
+    let names = elsewhere.map(|(name, _)| name);
+    names.filter(|name| !in_address.contains(name)).cloned().collect()
 }
 
 /// The derivation with addresses in place of `api.<name>`; none where one is not known. Only in

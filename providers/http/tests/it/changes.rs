@@ -90,3 +90,23 @@ async fn what_follows_a_change_and_is_given_is_sent() {
     let (given, none) = (json!({"size": 4, "bigSize": 9}), json!({"size": 4, "bigSize": null}));
     assert_eq!(sent, [given, none, json!({"size": 4}), json!({"name": "new"})]);
 }
+
+/// What is wanted since a create began, and no call of it takes, is for the update after it.
+#[tokio::test]
+async fn a_begun_create_is_finished_without_what_its_calls_do_not_take() {
+    let text = REST.replace(
+        "big_size = { type = \"integer\"",
+        "big_size = { type = \"integer\", wire = { rest = { write = false } }",
+    );
+    let text = text.replace(", big_size = \"${big_size}\"", "");
+    let server =
+        Server::start(|_, _| Answer::json(200, json!({"id": "t1", "name": "n", "size": 3}))).await;
+    let provider = provider(&text, &server.address);
+    let wanted = json!({"name": "n", "size": 3, "big_size": 9});
+    let step = || Step { changed: vec!["big_size"], ..Step::create("thing", wanted.clone()) };
+    assert!(step().perform(&provider).await.unwrap_err().to_string().contains("big_size"));
+    step().phase(1, "t1").perform(&provider).await.unwrap();
+    let update = Step { changed: vec!["big_size"], ..Step::update("thing", "t1", wanted.clone()) };
+    assert!(update.perform(&provider).await.unwrap_err().to_string().contains("big_size"));
+    assert_eq!(server.lines(), ["PATCH /things/t1"]);
+}
