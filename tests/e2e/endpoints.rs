@@ -59,6 +59,32 @@ fn a_create_by_pools_that_was_refused_halfway_becomes_one_by_types() {
     assert_eq!(made["gpuTypeIds"], serde_json::json!(["NVIDIA A40"]));
 }
 
+/// Types that are wanted of an endpoint by pools change its pools: both cannot be as the spec has them.
+#[test]
+fn pools_beside_new_types_are_refused_while_planning() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let (pools, types) = ("gpu_ids = \"ADA_24\"\n", "gpu_type_ids = [\"NVIDIA A40\"]\n");
+    let project = Project::with("", &service);
+    settles(&project, &spec(pools));
+    for pools in [pools, "gpu_ids = \"AMPERE_48\"\n", "gpu_ids = \"\"\n"] {
+        project.write("plumb.toml", spec(&format!("{pools}{types}")));
+        let said = project.run(&["plan"]).expect(1).said();
+        assert!(said.contains("wants exactly one of gpu_ids and gpu_type_ids"), "{said}");
+    }
+    project.write("plumb.toml", spec(types));
+    let said = project.run(&["plan"]).expect(0).said();
+    assert!(!said.contains("no longer managed"), "{said}");
+    settles(&project, &spec(types));
+    settles(&project, &spec(&format!("{types}idle_timeout = 42\n")));
+    settles(&project, &spec("gpu_type_ids = [\"NVIDIA L4\"]\nidle_timeout = 42\n"));
+    assert_eq!(endpoint(&service)["gpuTypeIds"], serde_json::json!(["NVIDIA L4"]));
+    // Pools in their place are another endpoint.
+    project.write("plumb.toml", spec(pools));
+    let said = project.run(&["plan"]).expect(1).said();
+    assert!(said.contains("cannot get gpu_ids in place"), "{said}");
+}
+
 #[test]
 fn what_rest_has_no_word_for_is_refused_while_planning() {
     let folder = data();

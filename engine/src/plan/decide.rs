@@ -246,7 +246,9 @@ fn warn_unmanaged(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
     }
     for name in &live.object.managed {
         let known = case.resource.schema.attributes.get(name);
-        if case.wanted.attributes.contains_key(name) || known.is_none() {
+        let follows = known.and_then(|known| known.follows.as_ref());
+        let is_derived = follows.is_some_and(|name| verdict.changed.contains(name));
+        if case.wanted.attributes.contains_key(name) || known.is_none() || is_derived {
             continue;
         }
         let value = match live.attributes.get(name) {
