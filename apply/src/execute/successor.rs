@@ -1,8 +1,9 @@
 //! What a replace that deletes first would make: it ends nothing as long as the new object could not be
 //! made.
 //!
-//! The plan says it where it looked. One that did not look, or a saved one, is held to it here, as far as
-//! what the new object is made from stays as it is: what this run makes yet will be known in time.
+//! The plan says it where it looked. One that did not look, or a saved one, is held to it here, where
+//! what the new object is made from stays as it is, or is a secret that its object keeps: what this run
+//! makes yet will be known in time.
 
 use std::collections::BTreeSet;
 
