@@ -127,10 +127,16 @@ fn is_late(wanted: &Wanted<'_>) -> bool {
     wanted.unsettled && !wanted.started.makes_its_object()
 }
 
-/// Whether what a list shows may be what bore the name before, and is gone since.
+/// Whether what shows may be what bore the name or the id before, and is gone since.
 fn may_be_another(wanted: &Wanted<'_>) -> bool {
+    let Started { name, nonce, .. } = wanted.started;
+    let is_drawn = || nonce.as_ref().is_some_and(|nonce| name.as_ref() == Some(&nonce.0));
     wanted.started.makes_its_object()
-        && matches!(wanted.schema.identity, Identity::UniqueName { .. })
+        && match wanted.schema.identity {
+            Identity::UniqueName { .. } => true,
+            Identity::ClientId { .. } => !is_drawn(),
+            _ => false,
+        }
 }
 
 async fn once(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {

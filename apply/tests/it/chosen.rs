@@ -1,8 +1,15 @@
 //! Objects whose id, or whose unique name, the spec chooses and that have it from the start: another
 //! one of the same cannot be made beside them, and making it would change them.
 
-use engine::schema::{Attribute, Identity, OnChange, ReplaceOrder};
+use std::sync::Arc;
+use std::time::Duration;
 
+use engine::plan::input::Options;
+use engine::schema::{Attribute, Identity, OnChange, ReplaceOrder};
+use provider_port::Provider as _;
+
+use crate::busy::Busy;
+use crate::cloud::Fault;
 use crate::world::{World, converges};
 
 /// A cloud where a key's name is its id, and another kind is another key.
@@ -83,6 +90,22 @@ async fn an_id_that_goes_to_another_block_is_given_after_it_was_let_go() {
         converges(&world, &key(new, "n", "")).await;
         assert_eq!(world.cloud.names("key"), ["n"]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_create_does_not_take_what_bore_its_id_a_moment_ago() {
+    let world = shelf();
+    world.apply(&key("a", "n", "kind = \"one\"")).await.unwrap();
+    let busy = Busy::new(&world, Duration::ZERO);
+    *busy.behind.lock().unwrap() = world.cloud.list("key").await.unwrap();
+    // The old key goes, and the new one's create never arrives while reads still show the old one.
+    world.cloud.strike(1, Fault::LostBefore);
+    let other = key("b", "n", "kind = \"two\"");
+    let providers = world.providers_with(Arc::new(busy));
+    let applied = world.apply_through(&world.store, &providers, &other, &Options::default()).await;
+    assert_eq!(applied.unwrap().summary.created, 1);
+    assert_eq!(world.cloud.names("key"), ["n"]);
+    converges(&world, &other).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,6 +15,7 @@ use provider_port::Call;
 use crate::dialect::PUBLIC;
 use crate::runner::Runner;
 use crate::sky::{Intent, Live, Sky, lock};
+use crate::tickets;
 
 /// A call of a run that was driven out may still leave so long after its record.
 const SEND_WITHIN_MS: u64 = 5_000;
@@ -141,8 +142,10 @@ impl Runner {
         let order = self.schema.types[self.room.say(&live.ty)].replace;
         let aside = change.is_some_and(|change| change.deposed);
         let twin = order == ReplaceOrder::CreateFirst && aside;
+        // Another id is another ticket.
+        let other = &*live.ty == tickets::TYPE && live.name() != wanted.name;
         let action = change.map(|change| change.action);
-        if live.is_named() && same && !twin && !asked {
+        if live.is_named() && same && !twin && !asked && !other {
             sky.violation(format!("{who}: {address} is wanted as it is ({action:?})"));
         }
     }

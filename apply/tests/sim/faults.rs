@@ -3,6 +3,9 @@
 
 use crate::rng::Rng;
 
+/// A class with dice of its own, so that what a seed draws beside it stays what it was.
+const DRAWN_APART: &str = "accepted";
+
 /// Rates in a thousand, for each call or write.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rates {
@@ -28,6 +31,8 @@ pub(crate) struct Rates {
     pub(crate) still_waiting: u64,
     /// The answer does not show the object.
     pub(crate) bare: u64,
+    /// A create is accepted, and makes its object only later.
+    pub(crate) accepted: u64,
     /// A list, a read or a search fails.
     pub(crate) looks_fail: u64,
     /// A list shows what was, some seconds ago.
@@ -45,7 +50,8 @@ impl Rates {
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let mut rates = Self::default();
         let strength = *rng.pick(&[10, 60, 200]);
-        for (_, rate) in rates.classes() {
+        let classes = rates.classes().into_iter();
+        for (_, rate) in classes.filter(|(class, _)| *class != DRAWN_APART) {
             if rng.per_mille(450) {
                 *rate = rng.between(1, strength);
             }
@@ -58,7 +64,7 @@ impl Rates {
     }
 
     /// Each class by name, for drawing and shrinking.
-    pub(crate) fn classes(&mut self) -> [(&'static str, &mut u64); 16] {
+    pub(crate) fn classes(&mut self) -> [(&'static str, &mut u64); 17] {
         [
             ("not_sent", &mut self.not_sent),
             ("throttled", &mut self.throttled),
@@ -71,6 +77,7 @@ impl Rates {
             ("slow", &mut self.slow),
             ("still_waiting", &mut self.still_waiting),
             ("bare", &mut self.bare),
+            (DRAWN_APART, &mut self.accepted),
             ("looks_fail", &mut self.looks_fail),
             ("stale", &mut self.stale),
             ("incomplete", &mut self.incomplete),

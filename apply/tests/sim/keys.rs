@@ -13,6 +13,7 @@ use crate::dialect::Room;
 use crate::rng::Rng;
 use crate::schedule::{RunPlan, Spec, Wanted};
 use crate::sky::{Objects, Request, SETTLE_MS, STALE_MS};
+use crate::tickets;
 
 const NAMES: [&str; 4] = ["ada", "bea", "cleo", "dora"];
 
@@ -45,8 +46,8 @@ pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
 
 /// Keys as they are drawn.
 #[derive(Default)]
-struct Drawn {
-    keys: Keys,
+pub(crate) struct Drawn {
+    pub(crate) keys: Keys,
     /// Who bore a name last. Names are passed on to later keys only: never in a circle, whichever of
     /// the runs fail, which a plan refuses.
     bearers: BTreeMap<&'static str, u8>,
@@ -54,7 +55,7 @@ struct Drawn {
 
 impl Drawn {
     /// A new key, a new name for an old one, whose name another one may take then, or one less.
-    fn change(&mut self, rng: &mut Rng) {
+    pub(crate) fn change(&mut self, rng: &mut Rng) {
         let key = u8::try_from(rng.below(4)).unwrap();
         let free: Vec<_> = NAMES.into_iter().filter(|name| self.is_free(name, key)).collect();
         if free.is_empty() || rng.per_mille(150) {
@@ -97,13 +98,14 @@ impl Spec {
 pub(crate) const TYPE: &str = "key";
 
 impl Request {
-    /// Whether it makes what nothing but its own name tells.
-    pub(crate) fn makes_a_key(&self) -> bool {
-        self.creates && &*self.ty == TYPE
+    /// Whether it takes effect soon and once, or never: what nothing but its own name tells is made so, and
+    /// what bears an id that was another's before.
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.creates && &*self.ty == TYPE || &*self.ty == tickets::TYPE
     }
 }
 
-/// How late a create of what is found by its own name may take effect: what is looked for is found
+/// How late a prompt request may take effect: what is looked for is found
 /// by a look that begins when the settle time is over, and is behind.
 pub(crate) const LATE_MS: u64 = SETTLE_MS - STALE_MS - 1_000;
 

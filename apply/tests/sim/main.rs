@@ -35,6 +35,7 @@ mod shapes;
 mod shrink;
 mod simulation;
 mod sky;
+mod tickets;
 mod wire;
 
 use std::collections::BTreeMap;

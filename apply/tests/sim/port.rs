@@ -15,6 +15,7 @@ use crate::keys;
 use crate::runner::Runner;
 use crate::shapes;
 use crate::sky::{LATE_MS, Live, Request, SETTLE_MS, Sky, lock};
+use crate::tickets;
 
 impl Runner {
     fn doubt(why: &str) -> Error {
@@ -56,6 +57,15 @@ impl Runner {
     }
 }
 
+impl Runner {
+    /// The ticket that a lost create was to make, which is read by its id.
+    fn ticket_of(&self, create: &Lookup<'_>) -> Option<Object> {
+        let id = ObjectId(create.desired?.get("name")?.as_str()?.into());
+        let live = lock(&self.sky).seen(&id, self.behind_ms())?;
+        Some(self.object(&id, &live))
+    }
+}
+
 fn shapes_sent(runner: &Runner, call: &Call<'_>) -> Attributes {
     let schema = &runner.schema.types[call.ty];
     shapes::sent(schema, schema.phase(call.phase).unwrap(), call)
@@ -74,7 +84,7 @@ impl Drop for Wire<'_> {
             self.runner.with_rng(|rng| (rng.per_mille(500), rng.below(LATE_MS / 2)));
         if arrives {
             let mut sky = lock(&self.runner.sky);
-            let after = if request.makes_a_key() { after % keys::LATE_MS } else { after };
+            let after = if request.is_prompt() { after % keys::LATE_MS } else { after };
             let at = sky.now_ms() + after;
             sky.postpone(at, request);
         }
@@ -111,6 +121,9 @@ impl Provider for Cloud {
 
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
         self.0.look("find").await?;
+        if ty == tickets::TYPE {
+            return Ok(self.0.ticket_of(create).into_iter().collect());
+        }
         let mut found = self.0.listed(ty);
         let own = create.desired.and_then(|desired| desired.get("name")?.as_str());
         found.retain(|object| {
@@ -181,7 +194,7 @@ impl Runner {
     }
 
     async fn send(&self, request: Request) -> Result<Reply, Error> {
-        let is_quick = request.makes_a_key();
+        let is_quick = request.is_prompt();
         let mut wire = Wire { runner: self, request: Some(request) };
         if is_quick {
             self.short_latency().await;
@@ -203,11 +216,22 @@ impl Runner {
             sky.postpone(at, request);
             return Err(Self::doubt("no answer yet"));
         }
+        if request.creates
+            && self.rates.accepted > 0
+            && self.strikes("accepted", self.rates.accepted)
+        {
+            self.note("  accepted");
+            let after = self.shows_after(&request);
+            let mut sky = lock(&self.sky);
+            let at = sky.now_ms() + after;
+            sky.postpone(at, request);
+            return Ok(Reply { object: None });
+        }
         let done = {
             let mut sky = lock(&self.sky);
             sky.catch_up();
             let first = self.reply(&mut sky, &request);
-            if !request.makes_a_key() && self.strikes("doubled", self.rates.doubled) {
+            if !request.is_prompt() && self.strikes("doubled", self.rates.doubled) {
                 sky.doubles(&request);
                 let second = self.reply(&mut sky, &request);
                 if self.with_rng(|rng| rng.per_mille(500)) { second } else { first }

@@ -13,7 +13,7 @@ use engine::state::{ObjectId, Progress, Snapshot};
 
 use crate::body::fits;
 use crate::runner::Runner;
-use crate::sky::{Sky, lock};
+use crate::sky::{Live, Sky, lock};
 
 /// How a step ended, as those who look on are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,13 @@ impl Ended<'_> {
         match change.action {
             Action::Delete => {
                 let id = change.object.as_ref()?;
-                let is_there = sky.objects.contains_key(id) && !sky.is_disordered(id);
+                // An id that clients choose may be another's by now.
+                let is_own = |live: &Live| {
+                    let owner = live.owner.as_ref();
+                    owner.is_some_and(|(own, _)| *own == address.to_string())
+                };
+                let is_there =
+                    sky.objects.get(id).is_some_and(|live| is_own(live)) && !sky.is_disordered(id);
                 is_there.then(|| format!("{id} is said to be deleted, and is there"))
             }
             Action::Create | Action::Replace | Action::Update | Action::Import => {

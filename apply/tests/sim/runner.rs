@@ -197,11 +197,17 @@ impl Runner {
         self.with_rng(|rng| {
             let after = rng.below(LATE_MS);
             match request.creates && rng.per_mille(200) {
-                _ if request.makes_a_key() => after % keys::LATE_MS,
+                _ if request.is_prompt() => after % keys::LATE_MS,
                 true => rng.below(VERY_LATE_MS),
                 false => after,
             }
         })
+    }
+
+    /// How long after it was accepted a create makes its object: mostly while its run waits for it.
+    pub(crate) fn shows_after(&self, request: &Request) -> u64 {
+        let quick = self.with_rng(|rng| rng.below(LATE_MS));
+        if request.is_prompt() { quick % keys::LATE_MS } else { self.late_by(request).max(quick) }
     }
 
     pub(crate) async fn latency(&self) {

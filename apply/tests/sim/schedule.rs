@@ -11,6 +11,7 @@ use crate::imports::{self, Offer, Place};
 use crate::keys::{self, Keys};
 use crate::rng::Rng;
 use crate::secrets;
+use crate::tickets::{self, Tickets};
 
 /// A spec: what is wanted, in the shapes of the cloud.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +26,8 @@ pub(crate) struct Spec {
     pub(crate) imports: BTreeMap<Place, String>,
     /// What is known by its own name.
     pub(crate) keys: Keys,
+    /// What has the id that its spec gives it.
+    pub(crate) tickets: Tickets,
     /// The secret of all units, by its number.
     pub(crate) secret: Option<u64>,
     /// Whether the ids of units are outputs.
@@ -224,6 +227,9 @@ impl Spec {
         for key in self.keys.keys() {
             push(&|spec| spec.keys.retain(|own, _| own != key));
         }
+        for key in self.tickets.keys() {
+            push(&|spec| spec.tickets.retain(|own, _| own != key));
+        }
         push(&|spec| spec.secret = None);
         push(&|spec| spec.outputs = false);
         push(&|spec| spec.leaves_out = false);
@@ -288,6 +294,7 @@ impl Spec {
             out.push_str(hardware(room));
         }
         self.key_blocks(room, &mut out);
+        self.ticket_blocks(room, &mut out);
         self.output_blocks(room, &mut out);
         self.secret_block(room, &mut out);
         self.import_blocks(room, &mut out);
@@ -334,6 +341,7 @@ impl Spec {
             all.insert(own, wanted_disk(&name, 10, room.say("eu")));
         }
         all.extend(self.wanted_keys(room));
+        all.extend(self.wanted_tickets(room));
         all
     }
 }
@@ -471,6 +479,7 @@ impl Schedule {
         }
         imports::draw(seed, &mut runs);
         keys::draw(seed, &mut runs);
+        tickets::draw(seed, &mut runs);
         secrets::draw(seed, &mut runs);
         draw_details(seed, &mut runs);
         // Many objects that are gone at once are a question that a person must answer.
@@ -487,13 +496,17 @@ impl Schedule {
     }
 }
 
-/// Outputs, and references that are left out, with dice of their own.
+/// Outputs, references that are left out, and creates that are accepted, with dice of their own.
 fn draw_details(seed: u64, runs: &mut [RunPlan]) {
     let mut rng = Rng::new(Rng::new(seed ^ 0x0b7).next());
     let outputs = rng.per_mille(300);
-    for run in runs {
+    for run in &mut *runs {
         run.spec.outputs = outputs && rng.per_mille(900);
         run.spec.leaves_out = rng.per_mille(200);
+    }
+    let accepted = if rng.per_mille(200) { rng.between(50, 400) } else { 0 };
+    for run in runs.iter_mut().filter(|run| run.rates != Rates::default()) {
+        run.rates.accepted = accepted;
     }
 }
 

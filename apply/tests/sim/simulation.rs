@@ -19,6 +19,7 @@ use crate::rng::Rng;
 use crate::runner::Runner;
 use crate::schedule::{Meddling, Other, RunPlan, Schedule, Spec};
 use crate::sky::{Shared, Sky, lock};
+use crate::tickets;
 
 /// Longer than all that can happen in one schedule: what still runs then is stuck.
 const STUCK: Duration = Duration::from_hours(200 * 24);
@@ -106,7 +107,7 @@ impl Simulation {
             .objects
             .iter()
             .filter(|(_, live)| live.owner.is_some() && live.is_named())
-            .filter(|(_, live)| &*live.ty != keys::TYPE)
+            .filter(|(_, live)| ![keys::TYPE, tickets::TYPE].contains(&&*live.ty))
             .map(|(id, live)| (id.clone(), live.name().to_owned()))
             .collect();
         if let Meddling::Makes = meddling {

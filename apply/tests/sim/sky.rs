@@ -15,6 +15,7 @@ use provider_port::{Error, Kind};
 use crate::dialect::Room;
 use crate::keys;
 use crate::shapes;
+use crate::tickets;
 
 /// A list may be this far behind.
 pub(crate) const STALE_MS: u64 = 5_000;
@@ -372,7 +373,11 @@ impl Sky {
             if self.refuses_name(request) {
                 return Err(Error::new(Kind::Rejected, "the name is taken"));
             }
-            let id = self.new_id(&request.ty);
+            let id = if &*request.ty == tickets::TYPE {
+                self.given_id(request)
+            } else {
+                self.new_id(&request.ty)
+            };
             let mut attributes = request.sent.clone();
             attributes.insert("id".into(), Value::String(id.0.clone()));
             let nonce = request.nonce.clone().unwrap();
@@ -414,9 +419,19 @@ impl Sky {
     }
 
     fn refuses_name(&self, request: &Request) -> bool {
-        let name = request.sent.get("name").and_then(Value::as_str);
-        let taken = |name| keys::is_taken(&self.objects, name, request.id.as_ref());
-        &*request.ty == keys::TYPE && name.is_some_and(taken)
+        let Some(name) = request.sent.get("name").and_then(Value::as_str) else { return false };
+        match &*request.ty {
+            keys::TYPE => keys::is_taken(&self.objects, name, request.id.as_ref()),
+            tickets::TYPE => request.creates && self.objects.contains_key(&ObjectId(name.into())),
+            _ => false,
+        }
+    }
+
+    /// The id that a client chose.
+    fn given_id(&mut self, request: &Request) -> ObjectId {
+        let id = ObjectId(request.sent["name"].as_str().unwrap().into());
+        self.born.insert(id.clone(), self.now_ms());
+        id
     }
 
     /// Never two active objects for one address.

@@ -13,9 +13,9 @@ use engine::schema::{
 use engine::value::{Attributes, Value};
 use provider_port::Call;
 
-/// Disks, units, images, keys, logins, hosts and sites.
+/// Disks, units, images, keys, tickets, logins, hosts and sites.
 pub(crate) fn schema() -> ProviderSchema {
-    let types = [disk(), unit(), image(), key(), login(), host(), site()];
+    let types = [disk(), unit(), image(), key(), ticket(), login(), host(), site()];
     let types = types.into_iter().map(|ty| (ty.name.clone(), Arc::new(ty))).collect();
     ProviderSchema { name: "cloud".into(), digest: Digest::of(b"cloud"), types }
 }
@@ -173,6 +173,17 @@ fn key() -> TypeSchema {
         unique_name: true,
         ..base("key", Vec::new())
     }
+}
+
+/// A ticket has the id that its client chooses, which is its name.
+fn ticket() -> TypeSchema {
+    let mut ticket = TypeSchema {
+        create: program(vec![phase(Operation::Create, Sends::All)]),
+        identity: Identity::ClientId { attribute: "name".into() },
+        ..base("ticket", vec![("zone", attribute("string", Presence::Required))])
+    };
+    ticket.attributes.get_mut("name").unwrap().on_change = OnChange::Replace;
+    ticket
 }
 
 /// A host has to be started once it is made, and again when it was changed. Nothing shows that but how

@@ -1,0 +1,57 @@
+//! Tickets: objects whose ids their specs choose, at the port.
+//!
+//! Like keys they take effect soon or never, for an id passes from one to the next: a late delete would
+//! hit the next bearer. Unlike a key a ticket is read by its id, and what is in it can be changed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::dialect::Room;
+use crate::keys::Drawn;
+use crate::rng::Rng;
+use crate::schedule::{RunPlan, Spec, Wanted};
+
+/// What the type is called.
+pub(crate) const TYPE: &str = "ticket";
+
+const ZONES: [&str; 2] = ["eu", "us"];
+
+/// The tickets that a spec wants: their ids, of which no two are alike, and their zones.
+pub(crate) type Tickets = BTreeMap<u8, (&'static str, &'static str)>;
+
+/// Lets some of the schedules have tickets, with dice of their own.
+pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
+    let mut rng = Rng::new(Rng::new(seed ^ 0x71c).next());
+    if !rng.per_mille(200) {
+        return;
+    }
+    let mut drawn = Drawn::default();
+    for run in runs {
+        for _ in 0..rng.between(1, 3) {
+            drawn.change(&mut rng);
+        }
+        let ids = drawn.keys.iter();
+        run.spec.tickets = ids.map(|(key, id)| (*key, (*id, *rng.pick(&ZONES)))).collect();
+    }
+}
+
+impl Spec {
+    pub(crate) fn ticket_blocks(&self, room: Room, out: &mut String) {
+        for (key, (id, zone)) in self.tickets_in(room) {
+            writeln!(out, "[resource.ticket.t{key}]\nname = \"{id}\"\nzone = \"{zone}\"").unwrap();
+        }
+    }
+
+    pub(crate) fn wanted_tickets(&self, room: Room) -> impl Iterator<Item = (String, Wanted)> {
+        let wanted = |(id, zone): (&str, &str)| Wanted {
+            name: id.to_owned(),
+            texts: BTreeMap::from([("zone", zone.to_owned())]),
+            ..Wanted::default()
+        };
+        self.tickets_in(room).map(move |(key, own)| (format!("ticket.t{key}"), wanted(*own)))
+    }
+
+    fn tickets_in(&self, room: Room) -> impl Iterator<Item = (&u8, &(&'static str, &'static str))> {
+        self.tickets.iter().filter(move |_| room == Room::Port)
+    }
+}
