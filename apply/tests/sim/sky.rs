@@ -14,6 +14,7 @@ use provider_port::{Error, Kind};
 
 use crate::dialect::Room;
 use crate::keys;
+use crate::rng::Rng;
 use crate::shapes;
 use crate::tickets;
 
@@ -28,6 +29,9 @@ pub(crate) const LATE_MS: u64 = 90_000;
 
 /// A create may take effect so late: less than its one-time name is looked for.
 pub(crate) const VERY_LATE_MS: u64 = 20 * 24 * 60 * 60 * 1_000;
+
+/// So much later may happen what an API accepted.
+const ACCEPTED_MS: u64 = 5 * 60 * 1_000;
 
 /// A live object.
 #[derive(Clone, Debug, PartialEq)]
@@ -240,6 +244,15 @@ impl Sky {
 
     pub(crate) fn postpone(&mut self, at_ms: u64, request: Request) {
         self.late.push((at_ms, request));
+    }
+
+    /// What was accepted, as it is recorded, may take longer than what was not.
+    fn take_time(&mut self, call: (usize, CallId)) {
+        for (at, request) in &mut self.late {
+            if request.creates && request.call == Some(call) {
+                *at += Rng::new(*at).below(ACCEPTED_MS);
+            }
+        }
     }
 
     /// For how long the last of what is still under way has not come.
@@ -507,7 +520,10 @@ impl Sky {
                         doubted: false,
                     });
                 }
-                Record::Doubted { call, .. } => {
+                Record::Doubted { call, accepted, .. } => {
+                    if *accepted {
+                        self.take_time((run, *call));
+                    }
                     for intent in self.open.iter_mut().filter(|own| own.started.call == *call) {
                         intent.doubted |= intent.run == run;
                     }

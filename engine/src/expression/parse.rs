@@ -5,6 +5,7 @@
 //! the same trees faster. Nothing is looked up here, and no type is proven.
 
 mod convert;
+mod nesting;
 mod scan;
 
 use super::{Expr, ExprError, Kind, Range, TEXT_MAX};
@@ -35,6 +36,7 @@ pub fn template(text: &str, dialect: Dialect) -> Result<Expr, ExprError> {
     if let Some(expr) = scan::template(text, dialect) {
         return Ok(expr);
     }
+    nesting::bounded_template(text)?;
     let tree = text.parse().map_err(|error| syntax(text, &error, Place::Template))?;
     convert::template(&tree, text, dialect)
 }
@@ -42,6 +44,7 @@ pub fn template(text: &str, dialect: Dialect) -> Result<Expr, ExprError> {
 /// Reads a bare expression.
 pub fn expression(text: &str, dialect: Dialect) -> Result<Expr, ExprError> {
     bounded(text, TEXT_MAX)?;
+    nesting::bounded_expression(text)?;
     read(text, dialect, convert::Literals::AsWritten)
 }
 

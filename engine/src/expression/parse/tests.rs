@@ -248,6 +248,39 @@ fn long_and_deep_input_is_refused() {
     assert!(template(&directive, Dialect::Spec).is_err());
 }
 
+/// Each of these levels takes the parser twice as long as the one around it.
+#[test]
+fn a_mistake_deep_in_what_is_computed_is_found_soon() {
+    for level in
+        ["a+a+(", "a+a+{b=", "a && b && \"${", "8.9 % 8 % {", "a+a+[for x in ", "a == b == !("]
+    {
+        for text in [level.repeat(60), format!("f(1, {}", level.repeat(60))] {
+            for read in
+                [expression(&text, Dialect::Spec), template(&format!("${{{text}"), Dialect::Spec)]
+            {
+                let error = read.unwrap_err();
+                assert!(
+                    error.message.starts_with("brackets stand more than 10"),
+                    "{level}: {}",
+                    error.message
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_people_write_is_not_too_deep() {
+    let scripts = "if (a && b || {c && d || [e - f - (".repeat(20);
+    assert!(template(&format!("{scripts}${{upper(var.x)}}"), Dialect::Spec).is_ok());
+    let quoted = format!("upper(\"{scripts}\")");
+    assert!(expression(&quoted, Dialect::Spec).is_ok());
+    let list = "a + b + (c + d + (e + f)), ".repeat(30);
+    assert!(expression(&format!("[{list}]"), Dialect::Spec).is_ok());
+    let deep = "a && b && (".repeat(10) + "c" + &")".repeat(10);
+    assert!(expression(&deep, Dialect::Spec).is_ok());
+}
+
 #[test]
 fn what_is_allowed_can_be_walked() {
     let nested = format!("{}1{}", "[".repeat(60), "]".repeat(60));
