@@ -39,7 +39,7 @@ pub async fn recover(
     emit: &(dyn Fn(Event) + Send + Sync),
 ) -> Vec<Record> {
     let mut records = look_up_all(snapshot, providers, secrets, host, emit).await;
-    settle_claims(snapshot, &mut records, host.now_ms());
+    settle_claims(snapshot, providers, &mut records, host);
     if is_questionable(snapshot, providers, &records).await {
         records.retain(|record| !takes_away(record));
     }
@@ -49,20 +49,35 @@ pub async fn recover(
 
 /// What is known by a name that others may give, too, may be found by more than one call that was to
 /// make it. Only one of them can have made it; it is the first one's, and the others made nothing.
-/// An object that the spec wants elsewhere then goes like any other that it does not want there.
-fn settle_claims(snapshot: &Snapshot, records: &mut [Record], at_ms: u64) {
+/// An object that the spec wants elsewhere then goes like any other that it does not want there. What was
+/// accepted may come once that one is gone.
+fn settle_claims(
+    snapshot: &Snapshot,
+    providers: &Providers,
+    records: &mut Vec<Record>,
+    host: &dyn Host,
+) {
     let mut claimed = BTreeSet::new();
-    for record in records {
+    records.retain_mut(|record| {
         let Record::Resolved { call, resolution: Resolution::Found { object } } = record else {
-            continue;
+            return true;
         };
-        let Some(Pending { started, .. }) = snapshot.pending.get(call) else { continue };
+        let Some(pending) = snapshot.pending.get(call) else { return true };
+        let started = &pending.started;
         let own = (&started.provider, &started.address.block.ty, object.id.clone());
-        if started.makes_its_object() && !claimed.insert(own) {
-            let resolution = Resolution::Absent { at_ms };
-            *record = Record::Resolved { call: *call, resolution };
+        if !started.makes_its_object() || claimed.insert(own) {
+            return true;
         }
-    }
+        let resolution = Resolution::Absent { at_ms: host.now_ms() };
+        *record = Record::Resolved { call: *call, resolution };
+        let schema = schema_of(providers, started);
+        !schema.is_some_and(|schema| may_still_show(pending, &schema, host))
+    });
+}
+
+fn schema_of(providers: &Providers, started: &Started) -> Option<Arc<TypeSchema>> {
+    let provider = providers.get(&started.provider)?;
+    provider.schema().types.get(&started.address.block.ty).cloned()
 }
 
 /// Whether so much is gone that somebody has to be asked before it leaves the state. The objects of

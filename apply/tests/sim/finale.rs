@@ -8,6 +8,7 @@ use std::time::Duration;
 use apply::ApplyError;
 use engine::journal::Record;
 use engine::plan::{Action, Plan};
+use engine::state::Watched;
 use tokio::time::{Instant, sleep};
 
 use crate::bugs;
@@ -29,6 +30,9 @@ impl Simulation {
     pub(crate) async fn finale(&self, spec: &Spec) {
         let last = lock(&self.sky).until_all_came();
         sleep(Duration::from_millis(last + LATE_MS)).await;
+        if lock(&self.sky).awaits_what_was_accepted() {
+            sleep(Duration::from_millis(Watched::ANSWERED_MS)).await;
+        }
         lock(&self.sky).catch_up();
         lock(&self.sky).note("finale");
         lock(&self.sky).calm_down();

@@ -97,6 +97,8 @@ pub(crate) struct Intent {
     /// Whether its call went out, and whether it is recorded to be in doubt.
     pub(crate) was_sent: bool,
     pub(crate) doubted: bool,
+    /// Whether it is recorded to be accepted.
+    pub(crate) accepted: bool,
 }
 
 /// See the module.
@@ -253,6 +255,14 @@ impl Sky {
                 *at += Rng::new(*at).below(ACCEPTED_MS);
             }
         }
+    }
+
+    /// Whether something was accepted that nobody gives up for an hour: what bears no one-time name.
+    pub(crate) fn awaits_what_was_accepted(&self) -> bool {
+        let is_chosen = |ty: &str| [keys::TYPE, tickets::TYPE].contains(&ty);
+        self.open.iter().any(|intent| {
+            intent.accepted && !intent.ended && is_chosen(&intent.started.address.block.ty)
+        })
     }
 
     /// For how long the last of what is still under way has not come.
@@ -518,6 +528,7 @@ impl Sky {
                         ended: false,
                         was_sent: false,
                         doubted: false,
+                        accepted: false,
                     });
                 }
                 Record::Doubted { call, accepted, .. } => {
@@ -526,6 +537,7 @@ impl Sky {
                     }
                     for intent in self.open.iter_mut().filter(|own| own.started.call == *call) {
                         intent.doubted |= intent.run == run;
+                        intent.accepted |= intent.run == run && *accepted;
                     }
                 }
                 Record::Finished { call, .. } | Record::Resolved { call, .. } => {

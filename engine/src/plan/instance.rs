@@ -198,6 +198,7 @@ impl Looked<'_, '_> {
         let Self { planner, address, .. } = self;
         if planner.blocked.contains(address)
             || wanted.referred().any(|on| planner.held.contains(on))
+            || self.would_take_a_doubted_name(wanted)
         {
             return Some(Hold::InDoubt);
         }
@@ -206,6 +207,17 @@ impl Looked<'_, '_> {
         }
         let is_meant = planner.selection.includes(address);
         (planner.input.options.mode == Mode::RefreshOnly || !is_meant).then_some(Hold::LeftOut)
+    }
+
+    /// Whether the instance is to get a name that a create in doubt may have given to another object.
+    fn would_take_a_doubted_name(&self, wanted: &Wanted) -> bool {
+        let Self { planner, resource, address, entry, .. } = self;
+        let current = entry.and_then(|entry| entry.current.as_ref());
+        let live = || stored_attributes(&current?.attributes, &resource.schema).ok();
+        let of = (*resource, *address);
+        let key = &planner.input.snapshot.seal_key;
+        !planner.doubted.is_empty()
+            && planner.doubted.keep_from(of, (&wanted.attributes, live().as_ref()), key)
     }
 
     /// How the object changed outside, if it did.

@@ -9,6 +9,7 @@ mod budget;
 mod compare;
 mod decide;
 mod diagnostics;
+mod doubted;
 mod exposed;
 mod farewell;
 mod guards;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::doubted::Doubted;
 use super::halfway::Rest;
 use super::hold::Hold;
 use super::input::{Mode, Observed, PlanInput};
@@ -94,6 +95,8 @@ pub(super) struct Planner<'a> {
     pub(super) doubts: Vec<Doubt>,
     /// The addresses that they are about.
     pub(super) blocked: BTreeSet<Address>,
+    /// The names that calls in doubt may have given.
+    pub(super) doubted: Doubted<'a>,
     /// Those, and what depends on them.
     pub(super) held: BTreeSet<Address>,
     /// What would be changed, and waits because something goes on using what it would take.
@@ -180,6 +183,7 @@ impl<'a> Planner<'a> {
             selection: selection::Selection::default(),
             doubts: Vec::new(),
             blocked: BTreeSet::new(),
+            doubted: Doubted::of(input.snapshot),
             held: BTreeSet::new(),
             waiting,
             uses: uses::Uses::default(),
