@@ -18,15 +18,17 @@ const PAGE: usize = 2;
 
 /// What the server knows.
 #[derive(Default)]
-struct Account {
-    buckets: BTreeMap<String, Value>,
-    hooks: BTreeMap<String, Value>,
+pub(crate) struct Account {
+    pub(crate) buckets: BTreeMap<String, Value>,
+    pub(crate) hooks: BTreeMap<String, Value>,
     /// Names that other accounts have: never listed, and never free.
     taken: Vec<String>,
     /// Which hook was made with which key.
     made: BTreeMap<String, String>,
     /// How many answers to creates of hooks get lost after their effect.
     lose: usize,
+    /// Whether answers leave out what is empty.
+    terse: bool,
     /// The requests so far: method and path, with the query.
     log: Vec<String>,
 }
@@ -52,7 +54,8 @@ impl Account {
         let answer = self.act(request);
         let loses = request.method == "POST" && answer.0 == 201 && self.lose > 0;
         self.lose -= usize::from(loses);
-        (!loses).then_some(answer)
+        let (status, body) = answer;
+        (!loses).then(|| (status, if self.terse { without_empty(&body) } else { body }))
     }
 
     fn act(&mut self, request: &Request) -> Answer {
@@ -141,6 +144,22 @@ impl Account {
     }
 }
 
+/// A body without what is empty in it, as many libraries write JSON.
+fn without_empty(body: &Value) -> Value {
+    let is_empty = |value: &Value| {
+        let empty = [json!(null), json!(false), json!(0), json!(""), json!([]), json!({})];
+        empty.contains(value)
+    };
+    match body {
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| (name.clone(), without_empty(value)));
+            Value::Object(fields.filter(|(_, value)| !is_empty(value)).collect())
+        }
+        Value::Array(items) => items.iter().map(without_empty).collect(),
+        other => other.clone(),
+    }
+}
+
 /// The secret can be written and never read.
 fn without_secret(hook: &Value) -> Value {
     let mut hook = hook.clone();
@@ -171,7 +190,7 @@ fn page(all: &BTreeMap<String, Value>, query: &BTreeMap<String, String>) -> Valu
 }
 
 /// The server; its threads end with the test process.
-struct Server {
+pub(crate) struct Server {
     account: Arc<Mutex<Account>>,
     address: String,
 }
@@ -191,7 +210,14 @@ impl Server {
         Self { account, address }
     }
 
-    fn project(&self) -> Project {
+    /// One whose answers leave out what is empty.
+    pub(crate) fn terse() -> Self {
+        let server = Self::start();
+        server.with(|account| account.terse = true);
+        server
+    }
+
+    pub(crate) fn project(&self) -> Project {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/acme");
         let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect("the example");
         let mut project = Project::new(&text("plumb.toml"));
@@ -206,7 +232,7 @@ impl Server {
         project
     }
 
-    fn with<T>(&self, look: impl FnOnce(&mut Account) -> T) -> T {
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Account) -> T) -> T {
         look(&mut self.account.lock().expect("no thread panicked"))
     }
 

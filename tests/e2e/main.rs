@@ -16,6 +16,7 @@ mod import;
 mod jobs;
 mod kills;
 mod lifecycle;
+mod omitted;
 mod options;
 mod quickstart;
 mod quirks;

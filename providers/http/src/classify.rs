@@ -325,6 +325,7 @@ mod tests {
             auth: None,
             concurrency: 1,
             naming: Naming::Same,
+            omits_empty: false,
             message_at: vec![vec!["deep".to_owned(), "text".to_owned()]],
             errors: vec![
                 ErrorRow {

@@ -12,6 +12,7 @@ mod client;
 mod codec;
 mod descriptor;
 mod direct;
+mod empty;
 mod graphql;
 mod hidden;
 mod labels;

@@ -16,7 +16,7 @@ use crate::calls::Shown;
 use crate::classify::Failure;
 use crate::descriptor::model::{CallModel, PhaseModel, Wait};
 use crate::labels::Labels;
-use crate::objects::id_text;
+use crate::objects::{id_text, join};
 use crate::reading::{Subject, unreadable};
 use crate::secret::Mask;
 use crate::template::{CallScope, Given};
@@ -215,7 +215,7 @@ impl Act<'_> {
         }
         let doubt = |reason: &str| unreadable(model, reason);
         let object = self.subject.object(&model.api, json, known.as_ref());
-        let object = object.map_err(|reason| doubt(&reason))?;
+        let mut object = object.map_err(|reason| doubt(&reason))?;
         if object.attributes.is_empty() {
             return self.silent(known).await;
         }
@@ -230,6 +230,7 @@ impl Act<'_> {
                 return Err(doubt("it shows an object with another name"));
             }
         }
+        join(&mut object.attributes, self.sent_empty(&model.api, json));
         Ok(Some(self.subject.derived(object.id, object.attributes)))
     }
 

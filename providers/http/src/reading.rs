@@ -15,10 +15,11 @@ use crate::classify::Failure;
 use crate::descriptor::model::{
     Argument, CallModel, ListCall, Method, Paging, ReadCall, Request, TypeModel,
 };
+use crate::empty::Look;
 use crate::graphql::Selection;
 use crate::labels::Labels;
 use crate::listing::Listing;
-use crate::objects::{id_text, join};
+use crate::objects::id_text;
 use crate::paging::Page;
 use crate::secret::Mask;
 use crate::shared::Shared;
@@ -50,19 +51,25 @@ impl<'a> Subject<'a> {
     pub(crate) async fn list(&self) -> Result<Listing, Failure> {
         let lists = join_all(self.model.list.iter().map(|list| self.items(list))).await;
         let mut listing = Listing::default();
-        let mut objects: BTreeMap<ObjectId, Attributes> = BTreeMap::new();
-        for (list, items) in self.model.list.iter().zip(lists) {
+        let mut objects: BTreeMap<ObjectId, Look> = BTreeMap::new();
+        for (number, (list, items)) in self.model.list.iter().zip(lists).enumerate() {
+            let empties = self.empties(&list.call.api, &[SeenIn::List]);
             for item in items? {
                 match self.object(&list.call.api, &item, None) {
-                    Ok(object) => join(objects.entry(object.id).or_default(), object.attributes),
+                    Ok(object) => {
+                        let look = objects.entry(object.id).or_default();
+                        look.add(number, object.attributes, (&empties, &item));
+                    }
                     Err(reason) => listing.unfit.push(self.unfit(&list.call, &item, &reason)?),
                 }
             }
         }
         let unfit = listing.unfit_ids();
         objects.retain(|id, _| !unfit.contains(id));
+        let lists = self.model.list.len();
         let objects = objects.into_iter();
-        listing.objects = objects.map(|(id, attributes)| self.derived(id, attributes)).collect();
+        listing.objects =
+            objects.map(|(id, look)| self.derived(id, look.attributes(lists))).collect();
         listing.refuse_another_shape()?;
         Ok(listing)
     }
@@ -78,19 +85,23 @@ impl<'a> Subject<'a> {
             return found.ok_or_else(|| self.not_found(id));
         }
         let reads = join_all(self.model.read.iter().map(|read| self.read_one(read, id))).await;
-        let mut attributes: Option<Attributes> = None;
+        let mut look: Option<Look> = None;
         let mut mute = None;
-        for (read, call) in reads.into_iter().zip(&self.model.read) {
+        for (number, (read, call)) in reads.into_iter().zip(&self.model.read).enumerate() {
             match read {
-                Ok(Some(object)) => join(attributes.get_or_insert_default(), object.attributes),
+                Ok(Some((object, item))) => {
+                    let empties = self.empties(&call.call.api, &[SeenIn::List, SeenIn::Read]);
+                    let look = look.get_or_insert_default();
+                    look.add(number, object.attributes, (&empties, &item));
+                }
                 Ok(None) if call.call.is_rest() => mute = Some(&call.call),
                 Ok(None) => {}
                 Err(failure) if failure.error.kind == Kind::NotFound => {}
                 Err(failure) => return Err(failure),
             }
         }
-        match (attributes, mute) {
-            (Some(attributes), _) => Ok(self.derived(id.clone(), attributes)),
+        match (look, mute) {
+            (Some(look), _) => Ok(self.derived(id.clone(), look.attributes(self.model.read.len()))),
             (None, Some(call)) => Err(self.missing(call, id).await),
             (None, None) => Err(self.not_found(id)),
         }
@@ -106,7 +117,12 @@ impl<'a> Subject<'a> {
         }
     }
 
-    async fn read_one(&self, read: &ReadCall, id: &ObjectId) -> Result<Option<Object>, Failure> {
+    /// The object that a call shows, and what shows it.
+    async fn read_one(
+        &self,
+        read: &ReadCall,
+        id: &ObjectId,
+    ) -> Result<Option<(Object, Json)>, Failure> {
         let scope = CallScope {
             id: Some(&id.0),
             id_attribute: Some(&self.model.key),
@@ -123,7 +139,7 @@ impl<'a> Subject<'a> {
         if object.id != *id {
             return Err(unreadable(&read.call, "it shows another object"));
         }
-        Ok(Some(object))
+        Ok(Some((object, item.clone())))
     }
 
     /// What an in-doubt create made.

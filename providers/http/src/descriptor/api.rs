@@ -20,6 +20,7 @@ pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Api> {
     let naming = keys.node("names").and_then(|node| {
         reader.word(node, "names", &[("same", Naming::Same), ("camel", Naming::Camel)])
     });
+    let omits_empty = keys.flag(reader, "omits_empty");
     let message_at = keys.node("message").map(|node| reader.texts(node, "message"));
     let rows = keys.node("error").map(Reader::items).unwrap_or_default();
     let errors = rows.into_iter().filter_map(|node| row(reader, node)).collect();
@@ -29,6 +30,7 @@ pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Api> {
         auth,
         concurrency: concurrency.clamp(1, CONCURRENCY_MAX),
         naming: naming.unwrap_or(Naming::Same),
+        omits_empty,
         message_at: message_at.unwrap_or_default().iter().map(|text| path(text)).collect(),
         errors,
     })

@@ -72,6 +72,8 @@ pub(crate) struct Api {
     pub(crate) auth: Option<Auth>,
     pub(crate) concurrency: usize,
     pub(crate) naming: Naming,
+    /// Whether answers that show an object leave out what is empty.
+    pub(crate) omits_empty: bool,
     /// Where the message of an error may stand in a body, in order of preference.
     pub(crate) message_at: Vec<WirePath>,
     pub(crate) errors: Vec<ErrorRow>,

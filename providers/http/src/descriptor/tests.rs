@@ -184,6 +184,17 @@ fn an_error_with_success_says_where_it_is_told() {
     assert_eq!(with(&format!("message = \"error\"\n{row}")), "");
 }
 
+/// It is said of an API, in a word.
+#[test]
+fn what_is_left_out_is_said_of_an_api() {
+    let with = |line: &str| said(&GOOD.replace("[api.rest]", &format!("[api.rest]\n{line}")));
+    assert_eq!(with("omits_empty = true"), "");
+    insta::assert_snapshot!(with("omits_empty = \"yes\""), @"7:15 `omits_empty` has the wrong form [found `yes`] -> `omits_empty` wants true or false");
+    insta::assert_snapshot!(with("omit_empty = true"), @"7:1 api has no key `omit_empty` -> did you mean `omits_empty`?");
+    let elsewhere = said(&GOOD.replace("read =", "omits_empty = true\nread ="));
+    assert!(elsewhere.contains("type `thing` has no key `omits_empty`"), "{elsewhere}");
+}
+
 #[test]
 fn pages_are_asked_for_over_rest() {
     let with = |call: &str| {

@@ -1,0 +1,259 @@
+//! What APIs mean by what they leave out of their answers, where they leave out what is empty.
+//!
+//! An answer may as well be a part of an object, so nothing follows from what it lacks unless the
+//! descriptor says so of the API. Even then it does only where somebody looks at an object. The answer
+//! to a change may show an id and no more: there it is empty where the call sent it so.
+
+use engine::address::Name;
+use engine::schema::SeenIn;
+use engine::stored::from_json;
+use engine::types::Type;
+use engine::value::{Attributes, Value};
+use serde_json::Value as Json;
+
+use crate::codec::{self, Codec};
+use crate::descriptor::model::{AttributeModel, WirePath};
+use crate::objects::join;
+use crate::perform::Act;
+use crate::reading::Subject;
+
+/// An attribute that an API may leave out.
+pub(crate) struct Empty<'a> {
+    name: &'a Name,
+    path: &'a WirePath,
+    /// What it is then.
+    value: Value,
+}
+
+impl<'a> Subject<'a> {
+    /// What an API may leave out of answers that show what is `seen_in` them.
+    pub(crate) fn empties(&self, api: &Name, seen_in: &[SeenIn]) -> Vec<Empty<'a>> {
+        if !self.caller.api(api).omits_empty {
+            return Vec::new();
+        }
+        let model = self.model;
+        let attributes = model.attributes.iter();
+        attributes
+            .filter(|(name, it)| **name != model.key && seen_in.contains(&it.schema.seen_in))
+            .filter_map(|(name, attribute)| Empty::of(name, attribute, api))
+            .collect()
+    }
+}
+
+impl<'a> Empty<'a> {
+    fn of(name: &'a Name, attribute: &'a AttributeModel, api: &Name) -> Option<Self> {
+        let shape = attribute.wires.get(api)?;
+        let path = shape.read_at.as_ref()?;
+        // Many an API shows a secret once, and never again: that is no empty one.
+        if attribute.schema.sensitive {
+            return None;
+        }
+        let value = left_out(&attribute.schema.ty, &shape.read)?;
+        Some(Self { name, path, value })
+    }
+}
+
+impl Act<'_> {
+    /// What the call sent empty and its answer leaves out: it is as it was sent, and what was there
+    /// before is no more.
+    pub(crate) fn sent_empty(&self, api: &Name, answer: &Json) -> Attributes {
+        let Some(phase) = self.subject.schema.phase(self.call.phase) else {
+            return Attributes::new();
+        };
+        let is_sent = |empty: &Empty<'_>| {
+            let wanted = self.call.desired.get(empty.name);
+            phase.carries(empty.name) && wanted.is_some_and(|wanted| wanted.same(&empty.value))
+        };
+        let empties = self.subject.empties(api, &[SeenIn::List, SeenIn::Read]);
+        let left_out = empties.into_iter().filter(|it| is_left_out(answer, it.path) && is_sent(it));
+        left_out.map(|empty| (empty.name.clone(), empty.value)).collect()
+    }
+}
+
+/// What the answers of one look show of an object.
+#[derive(Default)]
+pub(crate) struct Look {
+    attributes: Attributes,
+    /// What some of them left out.
+    empty: Attributes,
+    /// How many showed it, as long as each one did.
+    answers: usize,
+}
+
+impl Look {
+    /// Adds what an answer shows, the first of the look being number 0. What two show is the first's word.
+    pub(crate) fn add(
+        &mut self,
+        number: usize,
+        attributes: Attributes,
+        (empties, json): (&[Empty<'_>], &Json),
+    ) {
+        if number == self.answers {
+            self.answers += 1;
+        }
+        join(&mut self.attributes, attributes);
+        for empty in empties.iter().filter(|empty| is_left_out(json, empty.path)) {
+            if !self.empty.contains_key(empty.name) {
+                self.empty.insert(empty.name.clone(), empty.value.clone());
+            }
+        }
+    }
+
+    /// All that is known of the object. What was left out is empty where all answers showed the object: one
+    /// that did not may be behind, and could have shown the rest.
+    pub(crate) fn attributes(mut self, answers: usize) -> Attributes {
+        if self.answers == answers {
+            join(&mut self.attributes, self.empty);
+        }
+        self.attributes
+    }
+}
+
+/// Whether nothing stands at a path, nor in the place of what would lead there.
+fn is_left_out(json: &Json, path: &[String]) -> bool {
+    let Some((first, rest)) = path.split_first() else { return false };
+    match json.get(first) {
+        None => json.is_object(),
+        Some(Json::Null) => !rest.is_empty(),
+        Some(inner) => is_left_out(inner, rest),
+    }
+}
+
+/// What an attribute is that an answer leaves out.
+fn left_out(ty: &Type, codecs: &[Codec]) -> Option<Value> {
+    let empty = match ty {
+        Type::Boolean => false.into(),
+        Type::Integer | Type::Number => 0.into(),
+        Type::String => "".into(),
+        Type::List(_) | Type::Set(_) => Json::Array(Vec::new()),
+        Type::Map(_) => Json::Object(serde_json::Map::new()),
+        // Nobody knows what an empty one would be: there is none.
+        _ => return Some(Value::Null),
+    };
+    from_json(&undone(codecs, empty)).convert(ty).ok()
+}
+
+/// The codecs undone on what is empty on the wire, where `empty` is what is empty before they are done.
+/// Where one makes nothing of that, as of a text without JSON, it is what is empty before it.
+fn undone(codecs: &[Codec], empty: Json) -> Json {
+    let Some((first, rest)) = codecs.split_first() else { return empty };
+    if let Codec::Split { read, .. } = first {
+        return undone(&[read, rest].concat(), empty);
+    }
+    let inner = codec::read(std::slice::from_ref(first), undone(rest, written(first, &empty)));
+    let is_alike = std::mem::discriminant(&inner) == std::mem::discriminant(&empty);
+    if inner.is_null() || is_alike { inner } else { empty }
+}
+
+/// What is empty in the shape that a codec makes.
+fn written(codec: &Codec, empty: &Json) -> Json {
+    match codec {
+        Codec::Join(_) | Codec::JsonText | Codec::NumberText => "".into(),
+        Codec::Unjoin(_) | Codec::Pairs(..) => Json::Array(Vec::new()),
+        Codec::Values(pairs) => {
+            let like = pairs.iter().map(|(wire, _)| wire).find(|wire| !wire.is_null());
+            like.map_or_else(|| empty.clone(), empty_like)
+        }
+        _ => empty.clone(),
+    }
+}
+
+fn empty_like(json: &Json) -> Json {
+    match json {
+        Json::Null => Json::Null,
+        Json::Bool(_) => false.into(),
+        Json::Number(_) => 0.into(),
+        Json::String(_) => "".into(),
+        Json::Array(_) => Json::Array(Vec::new()),
+        Json::Object(_) => Json::Object(serde_json::Map::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(ty: &str, codecs: &[Codec]) -> String {
+        format!("{:?}", left_out(&ty.parse().unwrap(), codecs).unwrap())
+    }
+
+    #[test]
+    fn each_type_has_its_empty_value() {
+        for (ty, value) in [
+            ("boolean", "false"),
+            ("integer", "0"),
+            ("number", "0"),
+            ("string", "\"\""),
+            ("list(string)", "[]"),
+            ("set(object{a = string})", "{}"),
+            ("map(integer)", "{}"),
+            ("any", "null"),
+            ("object{a = string}", "null"),
+        ] {
+            assert_eq!(of(ty, &[]), value, "{ty}");
+        }
+    }
+
+    #[test]
+    fn what_is_empty_on_the_wire_is_read_like_anything_else() {
+        let pairs = || Codec::Pairs("key".into(), "value".into());
+        let null = || Codec::NullIs(json!(""));
+        let values = |pairs: &[(Json, Json)]| Codec::Values(pairs.to_vec());
+        for (ty, codecs, value) in [
+            ("list(string)", vec![Codec::Join(",".into())], "[]"),
+            ("list(string)", vec![Codec::Join(",".into()), null()], "null"),
+            ("string", vec![Codec::Unjoin(",".into())], "\"\""),
+            ("string", vec![null(), Codec::Unjoin(",".into())], "null"),
+            ("map(string)", vec![pairs()], "{}"),
+            ("map(string)", vec![pairs(), Codec::ReadsAsNull(json!([]))], "null"),
+            ("map(string)", vec![pairs(), Codec::JsonText], "{}"),
+            ("map(string)", vec![Codec::IgnoreKeys(vec!["A".into()])], "{}"),
+            ("any", vec![Codec::JsonText], "null"),
+            ("boolean", vec![Codec::JsonText], "false"),
+            ("integer", vec![Codec::NumberText], "0"),
+            ("integer", vec![Codec::NumberText, null()], "null"),
+            ("integer", vec![Codec::ReadsAsNull(json!(0))], "null"),
+            ("integer", vec![Codec::NullIs(json!(-1))], "0"),
+            ("string", vec![Codec::Enum], "\"\""),
+            ("string", vec![null()], "null"),
+            ("string", vec![Codec::Suffixes(vec!["-x".into()])], "\"\""),
+            ("list(string)", vec![Codec::Wrap("id".into())], "[]"),
+            ("list(string)", vec![Codec::Split { write: vec![], read: vec![null()] }], "[]"),
+            ("string", vec![Codec::Split { write: vec![], read: vec![null()] }], "null"),
+            ("boolean", vec![values(&[(json!("ON"), json!(true))])], "false"),
+            ("boolean", vec![values(&[(json!(0), json!(true)), (json!(1), json!(false))])], "true"),
+            (
+                "string",
+                vec![values(&[(json!(0), json!("off")), (json!(1), json!("on"))])],
+                "\"off\"",
+            ),
+            ("string", vec![values(&[(json!("-"), json!(null))])], "\"\""),
+        ] {
+            assert_eq!(of(ty, &codecs), value, "{ty} {codecs:?}");
+        }
+    }
+
+    /// A parent may be left out because all in it is empty. What cannot be read is not empty.
+    #[test]
+    fn a_path_may_end_early() {
+        let path = ["spec".to_owned(), "limits".to_owned(), "cpu".to_owned()];
+        for json in [
+            json!({}),
+            json!({"spec": {}}),
+            json!({"spec": null}),
+            json!({"spec": {"limits": {"memory": 1}}}),
+        ] {
+            assert!(is_left_out(&json, &path), "{json}");
+        }
+        for json in [
+            json!({"spec": {"limits": {"cpu": null}}}),
+            json!({"spec": {"limits": {"cpu": 0}}}),
+            json!({"spec": "\0plumb: no text"}),
+            json!([]),
+        ] {
+            assert!(!is_left_out(&json, &path), "{json}");
+        }
+    }
+}

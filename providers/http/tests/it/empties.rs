@@ -1,0 +1,139 @@
+//! APIs that leave out of their answers what is empty.
+
+use engine::state::ObjectId;
+use provider_http::HttpProvider;
+use provider_port::{Object, Provider as _};
+use serde_json::json;
+
+use crate::REST;
+use crate::support::{Answer, Server, Step, attributes, provider};
+
+const ATTRIBUTES: &str = r#"
+on = { type = "boolean" }
+note = { type = "string", codec = "empty_is_null" }
+words = { type = "list(string)", codec = "comma" }
+more = { type = "set(string)", seen_in = "read" }
+depth = { type = "integer", wire = "spec.depth" }
+shape = { type = "object{a = string}" }
+token = { type = "string", computed = true, sensitive = true }
+hint = { type = "string", wire = { rest = { read = false } } }
+"#;
+
+/// With attributes of all sorts.
+fn silent() -> String {
+    format!("{REST}{ATTRIBUTES}")
+}
+
+/// The same, of an API that leaves out what is empty.
+fn terse() -> String {
+    silent().replace("names = \"camel\"", "names = \"camel\"\nomits_empty = true")
+}
+
+fn shown(object: &Object) -> String {
+    format!("{:?}", object.attributes)
+}
+
+async fn read(provider: &HttpProvider) -> Object {
+    provider.read("thing", &ObjectId("t1".into())).await.unwrap()
+}
+
+async fn bare() -> Server {
+    Server::start(|_, request| match request.path.as_str() {
+        "/things" => Answer::json(200, json!({"data": [{"id": "t1", "name": "n"}]})),
+        _ => Answer::json(200, json!({"id": "t1", "name": "n"})),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_is_left_out_is_empty_where_the_descriptor_says_so() {
+    let server = bare().await;
+    let provider_of = |text: &str| provider(text, &server.address);
+    assert_eq!(shown(&read(&provider_of(&silent())).await), r#"{"id": "t1", "name": "n"}"#);
+    let terse = provider_of(&terse());
+    let listed = terse.list("thing").await.unwrap();
+    insta::assert_snapshot!(shown(&listed[0]), @r#"{"big_size": 0, "depth": 0, "id": "t1", "name": "n", "note": null, "on": false, "shape": null, "size": 0, "words": []}"#);
+    insta::assert_snapshot!(shown(&read(&terse).await), @r#"{"big_size": 0, "depth": 0, "id": "t1", "more": {}, "name": "n", "note": null, "on": false, "shape": null, "size": 0, "words": []}"#);
+}
+
+#[tokio::test]
+async fn what_is_shown_stands() {
+    let server = Server::start(|_, _| {
+        Answer::json(200, json!({"id": "t1", "size": 3, "bigSize": null, "spec": {"depth": 4}}))
+    })
+    .await;
+    let object = read(&provider(&terse(), &server.address)).await;
+    insta::assert_snapshot!(shown(&object), @r#"{"big_size": null, "depth": 4, "id": "t1", "more": {}, "name": "", "note": null, "on": false, "shape": null, "size": 3, "words": []}"#);
+}
+
+/// A list that does not show an object yet could have shown what another leaves out.
+#[tokio::test]
+async fn of_joined_lists_each_one_must_show_the_object() {
+    let text = terse().replace(
+        "list = { call = \"rest: GET /things\", items = \"data\" }",
+        "list = [\"rest: GET /a\", \"rest: GET /b\"]",
+    );
+    let server = Server::start(|_, request| match request.path.as_str() {
+        "/a" => Answer::json(200, json!([{"id": "t1"}, {"id": "t2"}, {"id": "t1"}])),
+        _ => Answer::json(200, json!([{"id": "t3"}, {"id": "t1", "size": 4}])),
+    })
+    .await;
+    let objects = provider(&text, &server.address).list("thing").await.unwrap();
+    let sizes = objects.iter().map(|object| object.attributes.get("size"));
+    assert_eq!(sizes.collect::<Vec<_>>(), [Some(&engine::value::Value::Integer(4)), None, None]);
+    let on = |index: usize| objects[index].attributes.contains_key("on");
+    assert!(on(0) && !on(1) && !on(2), "{objects:?}");
+}
+
+/// Of two APIs only one leaves out what is empty, and what only the other has does not follow from that.
+#[tokio::test]
+async fn of_joined_reads_each_api_tells_of_its_own_attributes() {
+    let text = terse()
+        .replace(
+            "read = \"rest: GET /things/${id}\"",
+            "read = [\"rest: GET /things/${id}\", \"old: GET /old/${id}\"]",
+        )
+        .replace("[type.thing]", "[api.old]\naddress = { env = \"ACME_URL\" }\n[type.thing]")
+        .replace(
+            "size = { type = \"integer\", min = 0 }",
+            "size = { type = \"integer\", wire = { rest = false } }",
+        );
+    let server = bare().await;
+    let object = read(&provider(&text, &server.address)).await;
+    assert!(!object.attributes.contains_key("size"), "{object:?}");
+    assert_eq!(object.attributes["big_size"], engine::value::Value::Integer(0));
+    let server = Server::start(|_, request| match request.path.as_str() {
+        "/old/t1" => Answer::empty(404),
+        _ => Answer::json(200, json!({"id": "t1", "name": "n"})),
+    })
+    .await;
+    let object = read(&provider(&text, &server.address)).await;
+    assert_eq!(object.attributes, attributes(&json!({"id": "t1", "name": "n"})));
+}
+
+#[tokio::test]
+async fn a_wait_sees_it() {
+    let text = terse().replace(
+        "sends = \"changed\" } ]",
+        "sends = \"changed\", until = \"self.big_size < 1\", within = \"10s\" } ]",
+    );
+    let server = bare().await;
+    let step = Step::update("thing", "t1", json!({"name": "n", "size": 1}));
+    let object = step.perform(&provider(&text, &server.address)).await.unwrap().object.unwrap();
+    assert_eq!(object.attributes["big_size"], engine::value::Value::Integer(0));
+}
+
+/// The answer to a change may be a part of the object: of what it lacks only that is known which was
+/// sent empty.
+#[tokio::test]
+async fn after_a_change_what_was_sent_empty_is() {
+    let server = bare().await;
+    for (text, shows) in [
+        (terse(), json!({"id": "t1", "name": "n", "size": 0})),
+        (silent(), json!({"id": "t1", "name": "n"})),
+    ] {
+        let step = Step::update("thing", "t1", json!({"name": "n", "size": 0, "big_size": 7}));
+        let reply = step.perform(&provider(&text, &server.address)).await.unwrap();
+        assert_eq!(reply.object.unwrap().attributes, attributes(&shows));
+    }
+}
