@@ -42,6 +42,12 @@ impl Failure {
         self
     }
 
+    /// The same for somebody else, whose secrets its words may show.
+    pub(crate) fn masked_by(mut self, mask: &Mask) -> Self {
+        self.error.said = self.error.said.map(|said| mask.clean(&said).into());
+        self
+    }
+
     pub(crate) fn transient(mut self) -> Self {
         self.transient = true;
         self

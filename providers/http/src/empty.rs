@@ -99,6 +99,11 @@ impl Look {
         }
     }
 
+    /// Adds what is known beside what the answers show.
+    pub(crate) fn know(&mut self, attributes: Attributes) {
+        join(&mut self.attributes, attributes);
+    }
+
     /// All that is known of the object. What was left out is empty where all answers showed the object: one
     /// that did not may be behind, and could have shown the rest.
     pub(crate) fn attributes(mut self, answers: usize) -> Attributes {

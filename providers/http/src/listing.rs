@@ -68,8 +68,8 @@ impl Listing {
 }
 
 impl Subject<'_> {
-    /// An item that does not fit. Without an id it may be anybody's; where objects are seen in lists
-    /// only, that is an error.
+    /// An item that does not fit. Without an id it may be anybody's; where objects are not seen
+    /// without the lists, that is an error.
     pub(crate) fn unfit(
         &self,
         call: &CallModel,
@@ -87,7 +87,7 @@ impl Subject<'_> {
             Some(id) => unreadable(call, &format!("{id} does not fit: {reason}")),
             None => unreadable(call, reason),
         };
-        if id.is_none() && self.model.read.is_empty() {
+        if id.is_none() && self.model.is_seen_by_lists() {
             return Err(trouble);
         }
         let named = match &self.model.identity {

@@ -27,7 +27,7 @@ pub struct HttpProvider {
     caller: Caller,
     account: Option<Digest>,
     missing: Diagnostics,
-    /// The lists in which creates are looked up, by type.
+    /// The lists in which single objects are looked up, by type.
     lists: BTreeMap<Name, Shared>,
 }
 
@@ -68,7 +68,8 @@ impl HttpProvider {
     fn subject(&self, ty: &str) -> Result<Subject<'_>, Error> {
         let types = (self.descriptor.types.get(ty), self.schema.types.get(ty));
         if let (Some(model), Some(schema)) = types {
-            return Ok(Subject { caller: &self.caller, model, schema, mask: None });
+            let shared = &self.lists[&*schema.name];
+            return Ok(Subject { caller: &self.caller, model, schema, shared, mask: None });
         }
         let message = format!("the provider {} has no resource type `{ty}`", self.descriptor.name);
         Err(Error::new(Kind::Rejected, message))
@@ -103,9 +104,7 @@ impl Provider for HttpProvider {
     }
 
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
-        let subject = self.subject(ty)?;
-        let shared = &self.lists[&*subject.schema.name];
-        Ok(subject.find(create, shared).await?)
+        Ok(self.subject(ty)?.find(create).await?)
     }
 
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {

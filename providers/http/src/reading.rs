@@ -1,6 +1,7 @@
 //! Looking: lists, reads and look-ups.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use engine::address::Name;
 use engine::schema::{Identity, Presence, SeenIn, TypeSchema};
@@ -41,6 +42,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) model: &'a TypeModel,
     /// The type as the engine knows it, with addresses in its derivations.
     pub(crate) schema: &'a TypeSchema,
+    /// Its lists, for all who look for one object at the same time.
+    pub(crate) shared: &'a Shared,
     /// What of a server's words is not shown, where that is more than the key.
     pub(crate) mask: Option<&'a Mask>,
 }
@@ -74,17 +77,41 @@ impl<'a> Subject<'a> {
         Ok(listing)
     }
 
+    /// The lists, for who looks for one object.
+    async fn shared_list(&self) -> Result<Arc<Listing>, Failure> {
+        let listed = self.shared.list(self.list()).await;
+        listed.map_err(|failure| failure.masked_by(&self.masks()))
+    }
+
+    /// One object, out of the lists.
+    async fn listed(&self, id: &ObjectId) -> Result<Object, Failure> {
+        let listing = self.shared_list().await?;
+        if let Some(trouble) = listing.trouble_of(id) {
+            return Err(trouble.clone());
+        }
+        let found = listing.objects.iter().find(|object| object.id == *id);
+        found.cloned().ok_or_else(|| self.not_found(id))
+    }
+
+    /// What the reads of an object name beside its id, as the lists show it.
+    async fn named_by_reads(&self, id: &ObjectId) -> Result<Attributes, Failure> {
+        let names = self.model.named_by_reads();
+        if names.is_empty() {
+            return Ok(Attributes::new());
+        }
+        let mut named = self.listed(id).await?.attributes;
+        named.retain(|name, _| names.contains(name));
+        Ok(named)
+    }
+
     /// One object, by its own calls or out of the lists.
     pub(crate) async fn read(&self, id: &ObjectId) -> Result<Object, Failure> {
         if self.model.read.is_empty() {
-            let listing = self.list().await?;
-            if let Some(trouble) = listing.trouble_of(id) {
-                return Err(trouble.clone());
-            }
-            let found = listing.objects.into_iter().find(|object| object.id == *id);
-            return found.ok_or_else(|| self.not_found(id));
+            return self.listed(id).await;
         }
-        let reads = join_all(self.model.read.iter().map(|read| self.read_one(read, id))).await;
+        let named = self.named_by_reads(id).await?;
+        let reads = self.model.read.iter().map(|read| self.read_one(read, id, &named));
+        let reads = join_all(reads).await;
         let mut look: Option<Look> = None;
         let mut mute = None;
         for (number, (read, call)) in reads.into_iter().zip(&self.model.read).enumerate() {
@@ -101,7 +128,11 @@ impl<'a> Subject<'a> {
             }
         }
         match (look, mute) {
-            (Some(look), _) => Ok(self.derived(id.clone(), look.attributes(self.model.read.len()))),
+            (Some(mut look), _) => {
+                // What it was read by, it has: few APIs repeat what stands in the address.
+                look.know(named);
+                Ok(self.derived(id.clone(), look.attributes(self.model.read.len())))
+            }
             (None, Some(call)) => Err(self.missing(call, id).await),
             (None, None) => Err(self.not_found(id)),
         }
@@ -122,8 +153,10 @@ impl<'a> Subject<'a> {
         &self,
         read: &ReadCall,
         id: &ObjectId,
+        named: &Attributes,
     ) -> Result<Option<(Object, Json)>, Failure> {
         let scope = CallScope {
+            live: Some(named),
             id: Some(&id.0),
             id_attribute: Some(&self.model.key),
             ..CallScope::default()
@@ -143,11 +176,7 @@ impl<'a> Subject<'a> {
     }
 
     /// What an in-doubt create made.
-    pub(crate) async fn find(
-        &self,
-        lookup: &Lookup<'_>,
-        shared: &Shared,
-    ) -> Result<Vec<Object>, Failure> {
+    pub(crate) async fn find(&self, lookup: &Lookup<'_>) -> Result<Vec<Object>, Failure> {
         if let Some(find) = &self.model.find {
             return self.find_by(find, lookup).await;
         }
@@ -157,14 +186,14 @@ impl<'a> Subject<'a> {
                     let name = object.attributes.get(attribute).and_then(Value::as_str);
                     name.is_some_and(|name| lookup.nonce.is(name))
                 };
-                let listing = shared.list(self.list()).await?;
+                let listing = self.shared_list().await?;
                 listing.refuse_unfit(|name| lookup.nonce.is(name))?;
                 Ok(listing.objects.iter().filter(|o| bears(o)).cloned().collect())
             }
             Identity::UniqueName { attribute } => {
                 let wanted = self.wanted_name(attribute, lookup)?;
                 let bears = |object: &Object| object.attributes.get(attribute) == Some(&wanted);
-                let listing = shared.list(self.list()).await?;
+                let listing = self.shared_list().await?;
                 listing.refuse_unfit(|name| wanted.as_str() == Some(name))?;
                 Ok(listing.objects.iter().filter(|o| bears(o)).cloned().collect())
             }
@@ -281,6 +310,19 @@ impl<'a> Subject<'a> {
         self.mask.cloned().unwrap_or_else(of_type)
     }
 
+    /// A call that lacks a part of its address, or an argument.
+    pub(crate) fn unfilled(
+        &self,
+        words: &str,
+        id: Option<&str>,
+        Unfilled(reason): &Unfilled,
+    ) -> Failure {
+        let name = &self.schema.name;
+        let what = id.map_or_else(|| name.to_string(), |id| format!("{name} {id}"));
+        let message = format!("{words} of {what} cannot be filled in: {reason}");
+        Failure::new(Kind::Rejected, message)
+    }
+
     /// Fills in a call that reads.
     pub(crate) fn prepare(
         &self,
@@ -288,9 +330,7 @@ impl<'a> Subject<'a> {
         scope: &CallScope<'_>,
     ) -> Result<Prepared<'a>, Failure> {
         let what = what(call);
-        let unfilled = |Unfilled(reason)| {
-            Failure::new(Kind::Rejected, format!("{what} cannot be filled in: {reason}"))
-        };
+        let unfilled = |reason| self.unfilled(&what, scope.id, &reason);
         let naming = self.caller.api(&call.api).naming;
         let payload = match &call.request {
             Request::Rest { method, path } => Payload::Rest {

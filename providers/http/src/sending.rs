@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use engine::address::Name;
 use engine::schema::Presence;
 use engine::value::{Attributes, Value};
-use provider_port::Kind;
 
 use crate::calls::{Payload, Prepared, unwritable};
 use crate::classify::Failure;
@@ -29,7 +28,7 @@ impl Act<'_> {
         let payload = match &model.request {
             Request::Rest { method, path } => Payload::Rest {
                 method: *method,
-                path: path.fill(&scope).map_err(|reason| unfilled(&words, &reason))?,
+                path: path.fill(&scope).map_err(|reason| self.unfilled(&words, &reason))?,
                 body: body.map(|body| body.to_json()),
             },
             Request::Graphql { fields, arguments, .. } => Payload::Graphql {
@@ -43,7 +42,8 @@ impl Act<'_> {
                             }
                             Argument::Value(template) => {
                                 let value = template.fill(&scope);
-                                let value = value.map_err(|reason| unfilled(&words, &reason))?;
+                                let value =
+                                    value.map_err(|reason| self.unfilled(&words, &reason))?;
                                 encode(&value, &engine::types::Type::Any, naming)
                                     .map_err(|reason| unwritable(&words, &reason))?
                             }
@@ -142,7 +142,7 @@ impl Act<'_> {
             }
             SendsModel::These(templates) => {
                 for (name, template) in templates {
-                    let value = template.fill(&scope).map_err(|e| unfilled(words, &e))?;
+                    let value = template.fill(&scope).map_err(|e| self.unfilled(words, &e))?;
                     if !value.is_null() || self.call.changed.contains(name) && !self.creates() {
                         sends.insert(name.clone(), value);
                     }
@@ -150,7 +150,7 @@ impl Act<'_> {
             }
         }
         for (name, template) in &self.phase.with {
-            let value = template.fill(&scope).map_err(|reason| unfilled(words, &reason))?;
+            let value = template.fill(&scope).map_err(|e| self.unfilled(words, &e))?;
             sends.insert(name.clone(), value);
         }
         Ok(sends)
@@ -170,6 +170,10 @@ impl Act<'_> {
         changes
             .and_then(|name| attributes.get(name))
             .is_some_and(|it| !it.is_written_elsewhere(api))
+    }
+
+    fn unfilled(&self, words: &str, reason: &Unfilled) -> Failure {
+        self.subject.unfilled(words, self.call.id.map(|id| &*id.0), reason)
     }
 
     fn write(
@@ -193,10 +197,6 @@ impl Act<'_> {
 fn has_word_for_null(attribute: &AttributeModel, api: &Name) -> bool {
     let written = attribute.wires.get(api).map(|shape| codec::write(&shape.write, Wire::Null));
     written.is_some_and(|written| written.is_ok_and(|wire| wire != Wire::Null))
-}
-
-fn unfilled(words: &str, Unfilled(reason): &Unfilled) -> Failure {
-    Failure::new(Kind::Rejected, format!("{words} cannot be filled in: {reason}"))
 }
 
 fn with_attribute(mut failure: Failure, name: &Name) -> Failure {

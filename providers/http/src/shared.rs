@@ -1,7 +1,7 @@
 //! One list for all who want to look at the same time.
 //!
 //! A run that was killed leaves as many creates to look up as it had in flight, and each is looked
-//! up in the list of its type. Who comes while a list is under way waits, and then shares the next
+//! up in the list of its type; so is an object that no read shows by its id alone. Who comes while a list is under way waits, and then shares the next
 //! one with all who wait: what began before somebody came may not show what that one looks for.
 
 use std::sync::Arc;

@@ -45,8 +45,36 @@ impl ValueTemplate {
     pub(crate) fn fill(&self, scope: &dyn Scope) -> Result<Value, Unfilled> {
         match evaluate::evaluate(&self.0, scope) {
             Ok(datum) => Ok(datum.value),
-            Err(error) => Err(Unfilled(error.message)),
+            Err(error) => Err(match self.lacking(scope) {
+                Some(Unfilled(lacking)) => Unfilled(format!("{lacking}: {}", error.message)),
+                None => Unfilled(error.message),
+            }),
         }
+    }
+
+    /// The first name in it that is not known, in words.
+    fn lacking(&self, scope: &dyn Scope) -> Option<Unfilled> {
+        let is_null = |name: &Name| {
+            let datum = scope.root(&Root::Named(name.clone()));
+            datum.is_ok_and(|datum| datum.value.is_null())
+        };
+        let lacking = names(&self.0).into_iter().find(is_null);
+        lacking.map(|name| Unfilled(format!("`{name}` is not known")))
+    }
+
+    /// Its part of a path, which is never empty or dots.
+    fn segment(&self, scope: &dyn Scope) -> Result<String, Unfilled> {
+        let part = self.text(scope)?.unwrap_or_default();
+        if !part.chars().all(|letter| letter == '.') {
+            return Ok(part);
+        }
+        let odd = || match names(&self.0).first() {
+            Some(name) => {
+                Unfilled(format!("`{name}` is empty or dots, and is a part of the address"))
+            }
+            None => Unfilled("a part of the address is empty or dots".to_owned()),
+        };
+        Err(self.lacking(scope).unwrap_or_else(odd))
     }
 
     /// The text for a path or a query; null is none.
@@ -99,12 +127,8 @@ impl PathTemplate {
     pub(crate) fn fill(&self, scope: &dyn Scope) -> Result<String, Unfilled> {
         let mut text = String::new();
         for segment in &self.segments {
-            let part = segment.text(scope)?.unwrap_or_default();
-            if part.is_empty() || part.chars().all(|letter| letter == '.') {
-                return Err(Unfilled("a part of the address would be empty or dots".to_owned()));
-            }
             text.push('/');
-            text.extend(utf8_percent_encode(&part, RESERVED));
+            text.extend(utf8_percent_encode(&segment.segment(scope)?, RESERVED));
         }
         let mut mark = '?';
         for (name, value) in &self.query {

@@ -28,7 +28,7 @@ pub(super) fn call(reader: &mut Reader, context: &Context, node: Node<'_>) -> Op
         return None;
     }
     match request(rest.trim()) {
-        Ok(request) => Some(CallModel { api: api.into(), request }),
+        Ok(request) => Some(CallModel { api: api.into(), request, span }),
         Err(reason) => {
             reader.push(diagnostics::bad_call(span, &reason));
             None

@@ -24,6 +24,8 @@ pub(super) fn type_model(reader: &mut Reader, (name, span): (&str, Span), model:
     let mut check = Check { reader, name, span, model };
     check.programs();
     check.calls();
+    check.reads();
+    check.find();
     check.identity();
     check.attributes();
     check.rules();
@@ -31,8 +33,12 @@ pub(super) fn type_model(reader: &mut Reader, (name, span): (&str, Span), model:
 
 impl<'a> Check<'a> {
     fn say(&mut self, summary: &str, label: &str, help: &str) {
+        self.say_at(self.span, summary, label, help);
+    }
+
+    fn say_at(&mut self, span: Span, summary: &str, label: &str, help: &str) {
         let summary = format!("type `{}`: {summary}", self.name);
-        self.reader.push(diagnostics::misfit(self.span, &summary, label, help));
+        self.reader.push(diagnostics::misfit(span, &summary, label, help));
     }
 
     fn all_programs(&self) -> impl Iterator<Item = &'a ProgramModel> + use<'a> {
@@ -79,8 +85,6 @@ impl<'a> Check<'a> {
             used.extend(phase.call.iter().flat_map(CallModel::names));
             self.known_all(used, "the phase", phase.span);
         }
-        let read = self.model.read.iter().flat_map(|read| read.call.names()).collect();
-        self.known_all(read, "`read`", self.span);
         let when = self.all_programs().filter_map(|p| p.when.as_ref()).flat_map(names).collect();
         self.known_all(when, "`when`", self.span);
         let lists = self.model.list.iter().flat_map(|list| list.call.names());
@@ -93,10 +97,44 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn known_all(&mut self, mut used: Vec<Name>, user: &str, span: Span) {
-        used.sort();
-        used.dedup();
-        for name in used.iter().filter(|name| &***name != ONE_TIME) {
+    /// A read knows the id, and what the lists show of the object.
+    fn reads(&mut self) {
+        for call in self.model.read.iter().map(|read| &read.call) {
+            for name in sorted(call.names()) {
+                self.known(&name, "`read`", call.span);
+                let is_there = self.model.attributes.contains_key(&name);
+                if !is_there || name == self.model.key || self.model.is_listed(&name) {
+                    continue;
+                }
+                let summary = "`read` cannot be filled in with what no list shows";
+                let label = format!("`{name}` does not show in lists");
+                let key = &self.model.key;
+                let help = format!(
+                    "list with a call that shows `{name}`, or read with one that names `{key}` alone"
+                );
+                self.say_at(call.span, summary, &label, &help);
+            }
+        }
+    }
+
+    /// A search for a lost create knows what was sent, and what it was sent under.
+    fn find(&mut self) {
+        let Some(find) = &self.model.find else { return };
+        let call = &find.call;
+        self.known_all(call.names(), "`find`", call.span);
+        for name in sorted(call.names()) {
+            let attribute = self.model.attributes.get(&name);
+            if attribute.is_some_and(|it| it.schema.presence == Presence::Computed) {
+                let summary = "`find` cannot be filled in with what the API says";
+                let label = format!("of a lost create nobody knows `{name}`");
+                let help = "search by what a spec gives, or by `${one_time}`";
+                self.say_at(call.span, summary, &label, help);
+            }
+        }
+    }
+
+    fn known_all(&mut self, used: Vec<Name>, user: &str, span: Span) {
+        for name in sorted(used).iter().filter(|name| &***name != ONE_TIME) {
             self.known(name, user, span);
         }
     }
@@ -249,6 +287,12 @@ impl<'a> Check<'a> {
             self.reader.push(diagnostic);
         }
     }
+}
+
+fn sorted(mut names: Vec<Name>) -> Vec<Name> {
+    names.sort();
+    names.dedup();
+    names
 }
 
 fn bad_type(key: &str, ty: &Type) -> ExprError {

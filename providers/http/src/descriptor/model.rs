@@ -9,7 +9,7 @@ use engine::address::Name;
 use engine::diagnostics::Span;
 use engine::digest::Digest;
 use engine::expression::Expr;
-use engine::schema::{Attribute, Identity, Operation, ReplaceOrder, Rule};
+use engine::schema::{Attribute, Identity, Operation, ReplaceOrder, Rule, SeenIn};
 
 use crate::codec::Codec;
 use crate::template::{PathTemplate, ValueTemplate, names};
@@ -45,6 +45,32 @@ impl TypeModel {
     /// The APIs that it calls.
     fn apis(&self) -> impl Iterator<Item = &Name> {
         self.calls().map(|call| &call.api)
+    }
+
+    /// What its reads name beside the id: the lists tell it.
+    pub(crate) fn named_by_reads(&self) -> BTreeSet<Name> {
+        let names = self.read.iter().flat_map(|read| read.call.names());
+        names.filter(|name| *name != self.key).collect()
+    }
+
+    /// Whether an object that no list shows is one that no read shows either.
+    pub(crate) fn is_seen_by_lists(&self) -> bool {
+        self.read.is_empty() || !self.named_by_reads().is_empty()
+    }
+
+    /// Whether lists show an attribute, or all that it derives from.
+    pub(crate) fn is_listed(&self, name: &Name) -> bool {
+        let shows = |name: &Name| {
+            let Some(attribute) = self.attributes.get(name) else { return false };
+            let is_read = |api| attribute.wires.get(api).is_some_and(|it| it.read_at.is_some());
+            attribute.schema.seen_in == SeenIn::List
+                && self.list.iter().any(|list| is_read(&list.call.api))
+        };
+        let derived = self.attributes.get(name).and_then(|it| it.schema.derived.as_ref());
+        match derived {
+            Some(derived) => names(derived).iter().all(|name| &**name == "api" || shows(name)),
+            None => shows(name),
+        }
     }
 
     /// All its calls.
@@ -215,6 +241,8 @@ pub(crate) struct WireShape {
 pub(crate) struct CallModel {
     pub(crate) api: Name,
     pub(crate) request: Request,
+    /// Where it stands.
+    pub(crate) span: Span,
 }
 
 impl CallModel {

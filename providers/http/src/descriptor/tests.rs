@@ -162,6 +162,41 @@ fn objects_can_be_found_again() {
     insta::assert_snapshot!(key(""), @r#"10:7 type `thing`: its key can change [an object whose `name` changed could not be found any more] -> give `name` `on_change = "replace"`, or `computed = true`"#);
 }
 
+/// A read knows the id and what the lists show, a search for a lost create what was sent.
+#[test]
+fn what_looks_for_objects_is_filled_in_with_what_is_known() {
+    let with = |path: &str, attribute: &str| {
+        let text = GOOD.replace("GET /things/${id}", &format!("GET /zones/{path}/things/${{id}}"));
+        said(&(text + attribute))
+    };
+    assert_eq!(with("${zone}", "zone = { type = \"string\", computed = true }"), "");
+    assert_eq!(with("${name}", ""), "");
+    let derived = "of = { type = \"string\", computed = true, derived = \"x-${name}\", wire = { rest = false } }";
+    assert_eq!(with("${of}", derived), "");
+    let unseen = [
+        with("${znoe}", "zone = { type = \"string\" }"),
+        with("${zone}", "zone = { type = \"string\", seen_in = \"read\" }"),
+        with("${zone}", "zone = { type = \"string\", seen_in = \"never\" }"),
+        with("${zone}", "zone = { type = \"string\", wire = { rest = false } }"),
+        with("${one_time}", ""),
+    ];
+    insta::assert_snapshot!(unseen.join("\n"), @"
+12:8 type `thing`: `read` names the attribute `znoe`, which it lacks -> did you mean `zone`?
+12:8 type `thing`: `read` cannot be filled in with what no list shows [`zone` does not show in lists] -> list with a call that shows `zone`, or read with one that names `id` alone
+12:8 type `thing`: `read` cannot be filled in with what no list shows [`zone` does not show in lists] -> list with a call that shows `zone`, or read with one that names `id` alone
+12:8 type `thing`: `read` cannot be filled in with what no list shows [`zone` does not show in lists] -> list with a call that shows `zone`, or read with one that names `id` alone
+12:8 type `thing`: `read` names the attribute `one_time`, which it lacks -> known are id, name, size
+");
+    let find = |path: &str| {
+        said(&GOOD.replace("read =", &format!("find = \"rest: GET /things?{path}\"\nread =")))
+    };
+    assert_eq!(find("by=${one_time}&size=${size}"), "");
+    insta::assert_snapshot!([find("by=${siez}"), find("by=${id}")].join("\n"), @"
+12:8 type `thing`: `find` names the attribute `siez`, which it lacks -> did you mean `size`?
+12:8 type `thing`: `find` cannot be filled in with what the API says [of a lost create nobody knows `id`] -> search by what a spec gives, or by `${one_time}`
+");
+}
+
 /// `done` is for what is changed or deleted: what a create meets is somebody else's.
 #[test]
 fn a_create_is_not_done_already() {

@@ -9,6 +9,7 @@ mod changes;
 mod empties;
 mod graphql;
 mod lists;
+mod parents;
 mod refusals;
 mod suite;
 mod support;

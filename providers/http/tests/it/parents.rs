@@ -1,0 +1,129 @@
+//! Reads whose address names more than the id, as those of records in zones: the lists tell it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::state::ObjectId;
+use engine::value::Value;
+use provider_port::{Kind, Provider as _};
+use serde_json::json;
+
+use crate::support::{Answer, Server, Step, provider, texts};
+
+const NESTED: &str = r#"
+[provider]
+name = "acme"
+key = { env = "ACME_KEY" }
+
+[api.rest]
+address = { env = "ACME_URL" }
+auth = { header = "Authorization", value = "Bearer ${key}" }
+
+[type.record]
+list = "rest: GET /records"
+read = "rest: GET /zones/${zone}/records/${id}"
+identity = "unique_name"
+create = [ { call = "rest: POST /zones/${zone}/records", sends = "all" } ]
+update = [ { call = "rest: PUT /zones/${zone}/records/${id}", sends = "all", item = false } ]
+delete = [ { call = "rest: DELETE /zones/${zone}/records/${id}" } ]
+
+[type.record.attribute]
+id = { type = "string", computed = true }
+zone = { type = "string", required = true, on_change = "replace" }
+name = { type = "string", required = true }
+"#;
+
+fn id(id: &str) -> ObjectId {
+    ObjectId(id.into())
+}
+
+/// One record in one zone, which only the list and the address of its read name.
+async fn one_record() -> Server {
+    Server::start(|_, request| match &*request.line() {
+        "GET /records" => Answer::json(200, json!([{"id": "r1", "zone": "z1"}])),
+        "GET /zones/z1/records/r1" | "GET /records/r1?zone=z1" => {
+            Answer::json(200, json!({"id": "r1", "name": "www"}))
+        }
+        "PUT /zones/z1/records/r1" => Answer::empty(204),
+        _ => Answer::json(404, json!({})),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_read_is_filled_in_with_what_the_list_shows() {
+    let in_query =
+        NESTED.replace("/zones/${zone}/records/${id}\"\nid", "/records/${id}?zone=${zone}\"\nid");
+    for (text, path) in [(NESTED, "/zones/z1/records/r1"), (&in_query, "/records/r1?zone=z1")] {
+        let server = one_record().await;
+        let object = provider(text, &server.address).read("record", &id("r1")).await.unwrap();
+        assert_eq!(server.lines(), ["GET /records", &format!("GET {path}")]);
+        assert_eq!(object.attributes["name"], Value::string("www"));
+        // What it was read by, it has.
+        assert_eq!(object.attributes["zone"], Value::string("z1"));
+    }
+}
+
+#[tokio::test]
+async fn what_no_list_shows_is_not_there() {
+    let server = one_record().await;
+    let error = provider(NESTED, &server.address).read("record", &id("r2")).await.unwrap_err();
+    assert_eq!(error.kind, Kind::NotFound, "{error}");
+    assert_eq!(server.lines(), ["GET /records"]);
+}
+
+/// An object of the list that has no id may be any.
+#[tokio::test]
+async fn nothing_is_absent_from_a_list_that_cannot_be_read() {
+    let server =
+        Server::start(|_, _| Answer::json(200, json!([{"id": "r1"}, {"zone": "z1"}]))).await;
+    let error = provider(NESTED, &server.address).read("record", &id("r2")).await.unwrap_err();
+    assert_eq!(error.kind, Kind::InDoubt, "{error}");
+}
+
+#[tokio::test]
+async fn what_is_missing_is_named() {
+    let server =
+        Server::start(|_, _| Answer::json(200, json!([{"id": "r1", "name": "www"}]))).await;
+    let error = provider(NESTED, &server.address).read("record", &id("r1")).await.unwrap_err();
+    insta::assert_snapshot!(texts(&error), @"Rejected: GET /zones/…/records/… of record r1 cannot be filled in: `zone` is not known -> None");
+}
+
+#[tokio::test]
+async fn an_update_without_an_answer_is_followed_by_a_read() {
+    let server = one_record().await;
+    let update = Step::update("record", "r1", json!({"zone": "z1", "name": "www"}));
+    let object = update.perform(&provider(NESTED, &server.address)).await.unwrap().object.unwrap();
+    assert_eq!(object.attributes["name"], Value::string("www"));
+}
+
+#[tokio::test]
+async fn a_promised_end_is_awaited_in_the_list() {
+    let gone = AtomicBool::new(false);
+    let server = Server::start(move |_, request| match (&*request.method, &*request.path) {
+        ("DELETE", _) => {
+            gone.store(true, Ordering::SeqCst);
+            Answer::empty(202)
+        }
+        (_, "/records") if gone.load(Ordering::SeqCst) => Answer::json(200, json!([])),
+        (_, "/records") => Answer::json(200, json!([{"id": "r1", "zone": "z1"}])),
+        _ => Answer::json(200, json!({"id": "r1", "name": "www"})),
+    })
+    .await;
+    let delete = Step::delete("record", "r1").live(json!({"zone": "z1", "name": "www"}));
+    delete.perform(&provider(NESTED, &server.address)).await.unwrap();
+    assert_eq!(server.lines(), ["DELETE /zones/z1/records/r1", "GET /records"]);
+}
+
+/// Many objects that are read at once are looked for in a few lists.
+#[tokio::test]
+async fn reads_at_the_same_time_share_a_list() {
+    let server = one_record().await;
+    let provider = provider(NESTED, &server.address);
+    let own = id("r1");
+    let reads = (0..8).map(|_| provider.read("record", &own));
+    for read in futures_util::future::join_all(reads).await {
+        read.unwrap();
+    }
+    let lists = server.lines().iter().filter(|line| *line == "GET /records").count();
+    assert!(lists <= 2, "{lists} lists");
+}
