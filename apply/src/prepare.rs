@@ -44,16 +44,53 @@ pub(crate) fn desired(
         };
         let filled = filled
             .convert(&attribute.ty)
-            .map(|value| attribute.as_shown(value))
             .map_err(|misfit| Trouble::new(format!("`{name}` has the wrong type {misfit}")))?;
-        if attribute.presence != Presence::Computed && !value.is_known() {
-            check_constraint((name, attribute), (change, &sensitive), &filled)?;
-        }
+        let is_found_out = attribute.presence != Presence::Computed && !value.is_known();
+        let filled = if is_found_out {
+            let given = given((name, attribute), (change, value), filled)?;
+            check_constraint((name, attribute), (change, &sensitive), &given)?;
+            given
+        } else {
+            attribute.as_shown(filled)
+        };
         desired.insert(name.clone(), filled);
     }
     check_rules(change, schema, (&desired, &left_out))?;
     check_id(change, schema, &desired, scope.snapshot)?;
     Ok(desired)
+}
+
+/// What a spec gives with a value that nobody knew while planning, as the plan would have taken it: a null
+/// gives nothing, so there is the default, or what must be given is missing.
+fn given(
+    (name, attribute): (&Name, &Attribute),
+    (change, planned): (&Change, &Value),
+    found: Value,
+) -> Result<Value, Trouble> {
+    let is_required = attribute.presence == Presence::Required;
+    let is_null = found.is_null();
+    let shown = attribute.as_shown(found);
+    match &attribute.default {
+        Some(default) if is_null || is_required && shown.is_null() => Ok(default.clone()),
+        None if is_required && shown.is_null() => Err(missing(name, change, planned)),
+        _ => Ok(shown),
+    }
+}
+
+fn missing(name: &Name, change: &Change, planned: &Value) -> Trouble {
+    let source = match (change.secrets.get(name), planned) {
+        (Some(expr), _) => format!("`{expr}`"),
+        (None, Value::Unknown(unknown)) => format!("`{}`", unknown.residual),
+        _ => "what it is computed from".to_owned(),
+    };
+    Trouble {
+        message: format!("`{name}` is required, and {source} comes to null"),
+        help: Some(
+            "apply again once it has a value; where an API gives it a moment later, a descriptor \
+             waits for it with `until`"
+                .to_owned(),
+        ),
+    }
 }
 
 /// Whether a phase needs an attribute. What makes an object needs all of it, for the phases after it.

@@ -25,6 +25,7 @@ mod lives;
 mod lost;
 mod moves;
 mod names;
+mod nulls;
 mod once;
 mod outputs;
 mod passwords;

@@ -104,13 +104,15 @@ pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     Decision { draft, planned }
 }
 
-/// The planned object as others see it: what is not known yet and may turn out to be another word for null
-/// is what the object shows then.
+/// The planned object as others see it: what is not known yet and may turn out to be another word for null,
+/// or to be null where there is a default, is what the object shows then.
 fn seen_by_others(case: &Case<'_>, planned: Arc<Attributes>) -> Arc<Attributes> {
     let schema = &case.resource.schema;
-    let has_words_for_null =
-        |name: &Name| schema.attributes.get(name).is_some_and(|it| !it.nulls.is_empty());
-    let is_open = |(name, value): (&Name, &Value)| !value.is_known() && has_words_for_null(name);
+    let may_differ = |name: &Name| {
+        let attribute = schema.attributes.get(name);
+        attribute.is_some_and(|it| !it.nulls.is_empty() || it.default.is_some())
+    };
+    let is_open = |(name, value): (&Name, &Value)| !value.is_known() && may_differ(name);
     if !planned.iter().any(is_open) {
         return planned;
     }

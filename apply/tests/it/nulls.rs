@@ -1,0 +1,115 @@
+//! References that turn out to be null when their objects are there: what null means to a plan, it means to
+//! an apply.
+
+use engine::schema::{Attribute, OnChange, Presence, ReplaceOrder};
+use engine::value::Value;
+
+use crate::world::{World, converges};
+
+/// A cloud whose disks have an address and a number of ports, but in the dark: there they are null.
+fn world() -> World {
+    let mut world = World::new();
+    world.cloud.change_type("disk", |disk| {
+        for (name, ty) in [("ip", "string"), ("ports", "integer")] {
+            let told = Attribute {
+                presence: Presence::Computed,
+                volatile: true,
+                ..Attribute::new(ty.parse().unwrap())
+            };
+            disk.attributes.insert(name.into(), told);
+        }
+        disk.attributes.get_mut("zone").unwrap().on_change = OnChange::Update;
+    });
+    world.cloud.change_type("unit", |unit| {
+        unit.attributes.get_mut("disk_id").unwrap().presence = Presence::Required;
+        unit.attributes.get_mut("workers").unwrap().default = Some(Value::Integer(7));
+    });
+    world.cloud.makes = |object| {
+        let Some(zone) = object.get("zone") else { return };
+        let is_dark = zone.same(&Value::string("dark"));
+        let or_null = |value| if is_dark { Value::Null } else { value };
+        let (ip, ports) = (or_null(Value::string("10.0.0.1")), or_null(Value::Integer(3)));
+        object.extend([("ip".into(), ip), ("ports".into(), ports)]);
+    };
+    world
+}
+
+fn spec(zone: &str, rest: &str) -> String {
+    format!("[resource.disk.d]\nname = \"d\"\nsize = 1\nzone = \"{zone}\"\n{rest}")
+}
+
+const UNIT: &str = "[resource.unit.u]\nname = \"u\"\ndisk_id = \"${disk.d.ip}\"\n";
+
+/// Why the only step that failed did.
+async fn refusal(world: &World, spec: &str) -> String {
+    let failures = world.apply(spec).await.unwrap().failures;
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    failures[0].message.clone()
+}
+
+/// What must be given is not made without it, nor has it taken away.
+#[tokio::test(start_paused = true)]
+async fn what_is_required_and_comes_to_null_is_refused_before_the_call() {
+    for (ty, rest, attribute) in [
+        ("unit", UNIT, "disk_id"),
+        ("key", "[resource.key.k]\nname = \"${disk.d.ip}\"\n", "name"),
+        ("login", "[resource.login.l]\nname = \"l\"\npassword = \"${disk.d.ip}\"\n", "password"),
+    ] {
+        let world = world();
+        let said = refusal(&world, &spec("dark", rest)).await;
+        let expected = "is required, and `disk.d.ip` comes to null";
+        assert_eq!(said, format!("`{attribute}` {expected}"));
+        assert!(world.cloud.names(ty).is_empty());
+        // It heals once there is a value.
+        converges(&world, &spec("eu", rest)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_takes_nothing_away_that_is_required() {
+    let world = world();
+    converges(&world, &spec("eu", UNIT)).await;
+    world.cloud.take_log();
+    refusal(&world, &spec("dark", UNIT)).await;
+    assert_eq!(world.cloud.take_log(), ["update disk"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replace_makes_nothing_without_what_is_required() {
+    let mut world = world();
+    world.cloud.change_type("unit", |unit| {
+        unit.replace = ReplaceOrder::CreateFirst;
+        unit.attributes.get_mut("disk_id").unwrap().on_change = OnChange::Replace;
+    });
+    converges(&world, &spec("eu", UNIT)).await;
+    world.cloud.take_log();
+    refusal(&world, &spec("dark", UNIT)).await;
+    assert_eq!(world.cloud.take_log(), ["update disk"]);
+    assert_eq!(world.cloud.names("unit"), ["u"]);
+}
+
+/// As where the spec is silent; and others see what it is then.
+#[tokio::test(start_paused = true)]
+async fn where_there_is_a_default_null_means_that() {
+    let unit = "[resource.unit.u]\nname = \"u\"\ndisk_id = \"x\"\nworkers = \"${disk.d.ports}\"\n\
+                [resource.unit.other]\nname = \"other\"\ndisk_id = \"n-${unit.u.workers}\"\n\
+                [output.workers]\nvalue = \"${unit.u.workers}\"\n\
+                [output.ports]\nvalue = \"${disk.d.ports}\"\n";
+    let world = world();
+    for (zone, workers) in [("dark", 7), ("eu", 3), ("dark", 7)] {
+        converges(&world, &spec(zone, unit)).await;
+        let outputs = world.snapshot().await.outputs;
+        assert_eq!(outputs["workers"].value.json, Value::Integer(workers));
+        assert_eq!(outputs["ports"].value.json.is_null(), zone == "dark");
+    }
+}
+
+/// What need not be given and has no default is null then.
+#[tokio::test(start_paused = true)]
+async fn what_is_optional_may_come_to_null() {
+    let unit = "[resource.unit.u]\nname = \"u\"\ndisk_id = \"x\"\nimage_id = \"${disk.d.ip}\"\n";
+    let world = world();
+    for zone in ["dark", "eu", "dark"] {
+        converges(&world, &spec(zone, unit)).await;
+    }
+}
