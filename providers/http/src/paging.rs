@@ -1,5 +1,7 @@
 //! Lists that come in pages: which page is next, and when there is none.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 
 use crate::descriptor::model::Paging;
@@ -11,6 +13,8 @@ use crate::wire::at;
 pub(crate) struct Page {
     number: u64,
     cursor: Option<String>,
+    /// The cursors that were asked with.
+    asked: BTreeSet<String>,
     /// What the page before showed: the ids of its items.
     before: Vec<Json>,
 }
@@ -18,7 +22,7 @@ pub(crate) struct Page {
 impl Page {
     pub(crate) fn first(paging: Option<&Paging>) -> Self {
         let number = if let Some(Paging::Page { first, .. }) = paging { *first } else { 0 };
-        Self { number, cursor: None, before: Vec::new() }
+        Self { number, cursor: None, asked: BTreeSet::new(), before: Vec::new() }
     }
 
     /// Whether a 404 says that there is no such page.
@@ -76,6 +80,11 @@ impl Page {
                 let moves = found.is_some() && found != self.cursor;
                 if found.is_some() && !moves && count > 0 {
                     return Err("the cursor behind its items is the one that they were asked with");
+                }
+                // One of 0, where that is the end, leads to the first page again.
+                let is_new = found.iter().all(|cursor| self.asked.insert(cursor.clone()));
+                if moves && !is_new {
+                    return Err("its cursors go round: one that it was asked with comes again");
                 }
                 self.cursor = found;
                 Ok(moves)
@@ -150,6 +159,11 @@ mod tests {
         assert_eq!(page.next(&paging, ids(&[1]), Some(&json!({"next": 7}))), Ok(true));
         let unmoved = page.next(&paging, ids(&[2]), Some(&json!({"next": 7}))).unwrap_err();
         assert_eq!(unmoved, "the cursor behind its items is the one that they were asked with");
+        let round =
+            [4, 0, 4].map(|next| page.next(&paging, ids(&[3]), Some(&json!({"next": next}))));
+        assert_eq!(&round[..2], [Ok(true), Ok(true)], "any cursor may be one");
+        let why = round[2].unwrap_err();
+        assert_eq!(why, "its cursors go round: one that it was asked with comes again");
         for odd in [json!({"next": true}), json!({"next": {"id": 1}}), json!({"next": ["a"]})] {
             let why = page.next(&paging, ids(&[1]), Some(&odd)).unwrap_err();
             assert_eq!(why, "what stands where its cursor should is none", "{odd}");
