@@ -158,7 +158,7 @@ impl Act<'_> {
         CallScope {
             desired: Some(self.call.desired),
             live: self.call.live,
-            id: self.call.id.map(|id| &*id.0),
+            id: self.call.id.map(|id| &*id.0).or_else(|| self.drawn_id()),
             id_attribute: Some(&self.subject.model.key),
             nonce: self.call.nonce.map(|nonce| &*nonce.0),
         }
@@ -239,11 +239,22 @@ impl Act<'_> {
         if let Some(id) = self.call.id {
             return Some(id.clone());
         }
-        if !matches!(self.subject.model.identity, Identity::ClientId { .. }) {
-            return None;
-        }
-        let wanted = self.call.desired.get(&self.subject.model.key).and_then(id_text);
-        wanted.or_else(|| self.call.nonce.map(|nonce| nonce.0.clone())).map(ObjectId)
+        let drawn = || self.drawn_id().map(Name::from);
+        self.chosen_id().or_else(drawn).map(ObjectId)
+    }
+
+    /// The id that the spec chooses.
+    fn chosen_id(&self) -> Option<Name> {
+        let chooses = matches!(self.subject.model.identity, Identity::ClientId { .. });
+        self.call.desired.get(&self.subject.model.key).filter(|_| chooses).and_then(id_text)
+    }
+
+    /// The id of what is made where the client is to choose it and the spec gives none: the one-time name.
+    pub(crate) fn drawn_id(&self) -> Option<&str> {
+        let draws = matches!(self.subject.model.identity, Identity::ClientId { .. })
+            && self.call.id.is_none()
+            && self.chosen_id().is_none();
+        self.call.nonce.filter(|_| draws).map(|nonce| &*nonce.0)
     }
 
     /// After an answer that shows nothing: the object is read, for the state is to know it, and what is sent

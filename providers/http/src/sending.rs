@@ -125,7 +125,11 @@ impl Act<'_> {
                     if self.is_stale(name, api) {
                         continue;
                     }
-                    let Some(value) = scope.attribute(name) else { continue };
+                    let drawn = self.drawn_id().filter(|_| *name == self.subject.model.key);
+                    let drawn = drawn.map(Value::string);
+                    let Some(value) = drawn.as_ref().or_else(|| scope.attribute(name)) else {
+                        continue;
+                    };
                     // What the server will choose is not ours to send.
                     if attribute.schema.server_default && !value.is_known() {
                         continue;

@@ -8,6 +8,7 @@ mod auth;
 mod changes;
 mod empties;
 mod graphql;
+mod ids;
 mod lists;
 mod parents;
 mod refusals;
