@@ -100,6 +100,27 @@ impl FillScope<'_> {
     }
 }
 
+impl FillScope<'_> {
+    /// A reference as people write it: the evaluator takes an instance out of all of them by its name.
+    fn written(&self, reference: &Expr) -> Expr {
+        match &reference.kind {
+            Kind::Attribute(base, name) => {
+                if let Kind::Root(Root::Resource(block)) = &base.kind
+                    && self.snapshot.entries.contains_key(&block.instance(Some(name.clone())))
+                {
+                    let key = Expr::literal(Value::String(name.clone()));
+                    return Expr::nowhere(Kind::Index(base.clone(), Box::new(key)));
+                }
+                Expr::nowhere(Kind::Attribute(Box::new(self.written(base)), name.clone()))
+            }
+            Kind::Index(base, index) => {
+                Expr::nowhere(Kind::Index(Box::new(self.written(base)), index.clone()))
+            }
+            _ => reference.clone(),
+        }
+    }
+}
+
 impl Scope for FillScope<'_> {
     fn root(&self, root: &Root) -> Result<Datum, String> {
         Asking { scope: self, named: BTreeSet::new() }.root(root)
@@ -155,13 +176,25 @@ pub(crate) fn known(expr: &Expr, scope: &FillScope<'_>) -> Result<Datum, String>
     let named = if scope.takes_unshown_for_null { BTreeSet::new() } else { named(expr) };
     let asking = Asking { scope, named };
     let datum = evaluate::evaluate(expr, &asking).map_err(|error| error.message)?;
-    if let Some(residual) = first_unknown(&datum.value) {
-        return Err(format!("no answer has shown `{residual}` so far"));
+    let unknown = first_unknown(&datum.value);
+    if unknown.is_none() && !datum.value.holds_sealed() {
+        return Ok(datum);
     }
-    if datum.value.holds_sealed() {
-        return Err(format!("of `{expr}` only the fingerprint is known"));
+    if let Some(part) = first_sealed(unknown.unwrap_or(expr), &asking) {
+        return Err(format!("of `{}` only the fingerprint is known", scope.written(&part)));
     }
-    Ok(datum)
+    Err(match unknown {
+        Some(residual) => format!("no answer has shown `{residual}` so far"),
+        None => format!("of `{expr}` only the fingerprint is known"),
+    })
+}
+
+/// The same as a later plan sees it, with fingerprints for secrets; none where something is not known.
+pub(crate) fn kept(expr: &Expr, scope: &FillScope<'_>) -> Option<Value> {
+    let nothing = BTreeMap::new();
+    let scope = &FillScope { clear: &nothing, ..*scope };
+    let value = evaluate::evaluate(expr, &Asking { scope, named: BTreeSet::new() }).ok()?.value;
+    value.is_known().then_some(value)
 }
 
 fn first_unknown(value: &Value) -> Option<&Expr> {
@@ -171,6 +204,19 @@ fn first_unknown(value: &Value) -> Option<&Expr> {
         Value::Map(entries) => entries.values().find_map(first_unknown),
         _ => None,
     }
+}
+
+/// The first reference in an expression to a secret of which there is only a fingerprint.
+fn first_sealed(expr: &Expr, scope: &Asking<'_>) -> Option<Expr> {
+    let mut found = None;
+    visit::references(expr, &mut |part| {
+        let is_sealed =
+            || evaluate::evaluate(part, scope).is_ok_and(|datum| datum.value.holds_sealed());
+        if found.is_none() && is_sealed() {
+            found = Some(part.clone());
+        }
+    });
+    found
 }
 
 /// Replaces every unknown in a value by what it is now.

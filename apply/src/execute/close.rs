@@ -23,6 +23,7 @@ impl Run<'_> {
             self.report.in_doubt.push(flight.started.address);
         }
         self.count();
+        self.reveal_outputs().await;
         let outputs = self.outputs();
         self.session.record(Record::Outputs { outputs })?;
         let outcome = if self.report.summary.cancelled {
@@ -148,7 +149,8 @@ impl Run<'_> {
     }
 
     /// The outputs as the state keeps them. One that cannot be computed keeps its last value. A secret of
-    /// which this run has no more than the state does, a fingerprint, is kept as the plan holds it.
+    /// which this run has no more than the state does, a fingerprint, is kept as the plan holds it, or as
+    /// the next one will.
     pub(super) fn outputs(&mut self) -> BTreeMap<Name, OutputValue> {
         let mut kept = self.session.snapshot().outputs.clone();
         let mut known_now = BTreeMap::new();
@@ -159,8 +161,15 @@ impl Run<'_> {
             }
             let scope = FillScope { takes_unshown_for_null: true, ..self.scope() };
             let value = match (&change.secret, &change.after) {
-                (Some(expr), after) => known(expr, &scope)
-                    .map_or_else(|_| after.clone().filter(Value::is_known), |it| Some(it.value)),
+                (Some(expr), after) => known(expr, &scope).map_or_else(
+                    |_| {
+                        after
+                            .clone()
+                            .filter(Value::is_known)
+                            .or_else(|| crate::fill::kept(expr, &scope))
+                    },
+                    |it| Some(it.value),
+                ),
                 (None, Some(after)) => crate::fill::fill(after, &scope).ok(),
                 (None, None) => continue,
             };

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use engine::address::{Address, Name};
 use engine::expression::Expr;
+use engine::plan::Change;
 use engine::plan::live::{derive, overlay, stored_attributes};
-use engine::plan::{Change, lint};
 use engine::schema::{SeenIn, TypeSchema};
 use engine::types::Type;
 use engine::value::{Attributes, Paths, Value};
@@ -19,16 +19,29 @@ use crate::fill::{is_told_by_api, known, named};
 impl Run<'_> {
     /// Brings into the clear what the residuals of a change need of other objects.
     pub(super) async fn reveal(&mut self, change: &Change) {
-        let unknown = |expr: &Expr| Value::unknown(Type::Any, expr.clone());
         let mut residuals: Vec<Value> = change.secrets.values().map(unknown).collect();
         residuals.extend(change.after.iter().flat_map(|after| after.values()).cloned());
-        let mut needed = lint::slots(&residuals);
-        needed.remove(&change.address);
+        self.reveal_for(&residuals, Some(&change.address)).await;
+    }
+
+    /// The same for the outputs that this run alone can compute. What the plan holds of the others is what
+    /// the state keeps of them.
+    pub(super) async fn reveal_outputs(&mut self) {
+        let outputs = self.input.plan.outputs.values();
+        let open = outputs.filter(|it| it.after.as_ref().is_some_and(|after| !after.is_known()));
+        let residuals: Vec<Value> =
+            open.filter_map(|it| Some(unknown(it.secret.as_ref()?))).collect();
+        self.reveal_for(&residuals, None).await;
+    }
+
+    async fn reveal_for(&mut self, residuals: &[Value], own: Option<&Address>) {
+        let mut needed = self.input.plan.referred(residuals);
+        needed.retain(|address| Some(address) != own);
         if needed.is_empty() {
             return;
         }
         let mut names = BTreeSet::new();
-        for value in &residuals {
+        for value in residuals {
             name_all(value, &mut names);
         }
         for address in needed {
@@ -130,6 +143,10 @@ impl Run<'_> {
             }
         }
     }
+}
+
+fn unknown(expr: &Expr) -> Value {
+    Value::unknown(Type::Any, expr.clone())
 }
 
 /// The attributes that the residuals in a value name, of whatever.

@@ -11,7 +11,7 @@ use engine::address::Address;
 use engine::expression::evaluate::evaluate;
 use engine::expression::{Expr, visit};
 use engine::journal::{PhaseRef, ProgramKind};
-use engine::plan::{Action, Change, Step, lint};
+use engine::plan::{Action, Change, Step};
 use engine::types::Type;
 use engine::value::Value;
 
@@ -55,7 +55,7 @@ impl Run<'_> {
             let other = self.input.plan.change(address);
             *address != change.address && other.is_some_and(|it| it.action == Action::NoOp)
         };
-        let sources = sources(expr);
+        let sources = self.sources(expr);
         !sources.is_empty() && sources.iter().all(stays)
     }
 
@@ -71,12 +71,12 @@ impl Run<'_> {
         visit::references(expr, &mut |part| {
             let datum = evaluate(part, &self.scope());
             let is_sealed = datum.is_ok_and(|datum| datum.value.holds_sealed());
-            is_lost |= is_sealed && sources(part).iter().all(keeps);
+            is_lost |= is_sealed && self.sources(part).iter().all(keeps);
         });
         is_lost
     }
-}
 
-fn sources(expr: &Expr) -> BTreeSet<Address> {
-    lint::slots(&[Value::unknown(Type::Any, expr.clone())])
+    fn sources(&self, expr: &Expr) -> BTreeSet<Address> {
+        self.input.plan.referred(&[Value::unknown(Type::Any, expr.clone())])
+    }
 }

@@ -43,4 +43,5 @@ mod secrets;
 mod shapes;
 mod triggers;
 mod versions;
+mod wholes;
 mod world;

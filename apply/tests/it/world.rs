@@ -11,6 +11,7 @@ use apply::recover::recover;
 use apply::session::{Session, fold};
 use apply::verify::look_and_verify;
 use apply::{ApplyError, Clock, Host, Providers};
+use engine::address::Name;
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::event::Event;
 use engine::graph::Graph;
@@ -21,6 +22,7 @@ use engine::spec::parse::parse;
 use engine::spec::resolve::{Given, ResolveInput, resolve};
 use engine::state::Snapshot;
 use engine::stored::KnownSecrets;
+use engine::value::{Datum, Paths, Value};
 use engine::work::{InTurn, Workers};
 use state::memory::MemoryStore;
 use state::{Holder, Store};
@@ -218,11 +220,16 @@ impl World {
         let mut session = opened.await?;
         let none = KnownSecrets::default();
         let fits = look_and_verify(&plan, session.snapshot(), &providers, &none).await;
+        let given = |name: &Name| {
+            let value = Value::string(&**self.variables.get(&**name)?);
+            Some((name.clone(), Datum { value, sensitive: Paths::whole() }))
+        };
+        let variables = plan.base.secrets.keys().filter_map(given).collect();
         let execution = Execution {
             plan: &plan,
             providers: &providers,
             host: &self.host,
-            variables: &BTreeMap::new(),
+            variables: &variables,
             parallelism: None,
             emit: Arc::new(|_| {}),
             stop: &self.stop,

@@ -2,6 +2,8 @@
 //! far and then go on with a list of what is left to do.
 
 use super::{Access, Expr, Kind, Range, Root};
+use crate::address::{Block, Name};
+use crate::value::Value;
 
 /// How deep walks recurse, which saves the list for nearly all expressions.
 const RECURSION_MAX: usize = 64;
@@ -32,6 +34,34 @@ pub fn roots<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Root, Range)) {
     walk(expr, &mut |part| {
         if let Kind::Root(root) = &part.kind {
             visit(root, part.range);
+        }
+    });
+}
+
+/// Calls `visit` for each reference to a resource, with the first two names behind its block, as far as they
+/// are written down: a key and an attribute, or an attribute.
+pub fn resources<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Block, [Option<&'e Name>; 2])) {
+    // A chain is met from its end to its root. Its names so far, the nearest first.
+    let mut names = [None, None];
+    let mut base: Option<&Expr> = None;
+    walk(expr, &mut |part| {
+        if !base.take().is_some_and(|base| std::ptr::eq(base, part)) {
+            names = [None, None];
+        }
+        match &part.kind {
+            Kind::Attribute(inner, name) => {
+                (names, base) = ([Some(name), names[0]], Some(&**inner));
+            }
+            Kind::Index(inner, index) => {
+                // What stands behind a key that is computed is of any instance.
+                let key = match &index.kind {
+                    Kind::Literal(Value::String(key)) => Some(key),
+                    _ => None,
+                };
+                (names, base) = ([key, key.and(names[0])], Some(&**inner));
+            }
+            Kind::Root(Root::Resource(block)) => visit(block, names),
+            _ => {}
         }
     });
 }

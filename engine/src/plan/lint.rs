@@ -7,12 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
+use super::referred::{Reference, each};
 use super::{Action, Plan, Step, StepId};
-use crate::address::{Address, Block, Name};
-use crate::expression::{Kind, Root};
+use crate::address::{Block, Name};
 use crate::journal::{PhaseRef, ProgramKind};
 use crate::schema::Operation;
-use crate::value::Value;
 use crate::work::{self, InTurn, Workers};
 
 /// What is wrong with a plan; nothing when it can be run.
@@ -104,15 +103,48 @@ fn phases_in_order(plan: &Plan, notes: &mut Vec<String>) {
     }
 }
 
-/// Whatever a residual refers to is made by a step that its own steps come after, or is there.
-fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
-    let mut producers: FxHashMap<(&Block, Option<&Name>), StepId> = FxHashMap::default();
-    producers.reserve(plan.steps.len());
-    for step in &plan.steps {
-        if step.phase.is_some_and(PhaseRef::makes) {
-            producers.insert((&step.address.block, step.address.key.as_ref()), step.id);
+/// The steps that make objects, by block and key.
+#[derive(Default)]
+struct Producers<'p> {
+    by_key: FxHashMap<(&'p Block, Option<&'p Name>), StepId>,
+    by_block: FxHashMap<&'p Block, Vec<Option<&'p Name>>>,
+}
+
+impl<'p> Producers<'p> {
+    fn of(plan: &'p Plan) -> Self {
+        let mut found = Self::default();
+        found.by_key.reserve(plan.steps.len());
+        for step in plan.steps.iter().filter(|step| step.phase.is_some_and(PhaseRef::makes)) {
+            let (block, key) = (&step.address.block, step.address.key.as_ref());
+            found.by_key.insert((block, key), step.id);
+            found.by_block.entry(block).or_default().push(key);
+        }
+        found
+    }
+
+    /// Calls `visit` for each object that is made and that a reference names, with its step.
+    fn each<'v>(
+        &'v self,
+        reference: Reference<'v>,
+        visit: &mut dyn FnMut(Option<&'v Name>, StepId),
+    ) {
+        let Reference { block, names: [first, _] } = reference;
+        let written = [None, first];
+        let keys: &[Option<&Name>] = match first {
+            Some(_) => &written,
+            None => self.by_block.get(block).map_or(&[], Vec::as_slice),
+        };
+        for key in keys {
+            if let Some(&step) = self.by_key.get(&(block, *key)) {
+                visit(*key, step);
+            }
         }
     }
+}
+
+/// Whatever a residual refers to is made by a step that its own steps come after, or is there.
+fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
+    let producers = Producers::of(plan);
     let mut firsts: Vec<Option<&Step>> = vec![None; plan.changes.len()];
     for step in &plan.steps {
         let ups = step.phase.is_some_and(|phase| phase.kind != ProgramKind::Delete);
@@ -124,15 +156,17 @@ fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
     for (change, first) in plan.changes.iter().zip(firsts) {
         let Some(step) = first else { continue };
         for value in change.after.iter().flat_map(|after| after.values()) {
-            each_slot(value, &mut |block, key| {
-                let is_own = *block == change.address.block && key == change.address.key.as_ref();
-                if !is_own
-                    && let Some(&producer) = producers.get(&(block, key))
-                    && !reaches(plan, step.id, producer, &mut budget)
-                {
-                    let address = block.instance(key.cloned());
-                    notes.push(format!("step {} uses {address} and does not wait for it", step.id));
-                }
+            each(value, &mut |reference| {
+                let block = reference.block;
+                producers.each(reference, &mut |key, producer| {
+                    let is_own =
+                        *block == change.address.block && key == change.address.key.as_ref();
+                    if !is_own && !reaches(plan, step.id, producer, &mut budget) {
+                        let address = block.instance(key.cloned());
+                        let uses = format!("step {} uses {address}", step.id);
+                        notes.push(format!("{uses} and does not wait for it"));
+                    }
+                });
             });
         }
     }
@@ -166,49 +200,6 @@ fn reaches(plan: &Plan, from: StepId, to: StepId, budget: &mut usize) -> bool {
         }
     }
     false
-}
-
-/// The resources that the residuals in values refer to.
-pub fn slots<'a>(values: impl IntoIterator<Item = &'a Value>) -> BTreeSet<Address> {
-    let mut addresses = BTreeSet::new();
-    for value in values {
-        each_slot(value, &mut |block, key| {
-            addresses.insert(block.instance(key.cloned()));
-        });
-    }
-    addresses
-}
-
-/// Calls `visit` for each resource that a residual refers to, with the key of an instance.
-fn each_slot<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v Block, Option<&'v Name>)) {
-    match value {
-        Value::Unknown(unknown) => {
-            crate::expression::visit::walk(&unknown.residual, &mut |part| match &part.kind {
-                Kind::Index(base, key) => {
-                    if let (Kind::Root(Root::Resource(block)), Kind::Literal(Value::String(key))) =
-                        (&base.kind, &key.kind)
-                    {
-                        visit(block, Some(key));
-                    }
-                }
-                Kind::Root(Root::Resource(block)) => {
-                    visit(block, None);
-                }
-                _ => {}
-            });
-        }
-        Value::List(items) | Value::Set(items) => {
-            for item in items.iter() {
-                each_slot(item, visit);
-            }
-        }
-        Value::Map(entries) => {
-            for item in entries.values() {
-                each_slot(item, visit);
-            }
-        }
-        _ => {}
-    }
 }
 
 fn replaces_go_both_ways(plan: &Plan, notes: &mut Vec<String>) {

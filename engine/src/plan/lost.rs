@@ -4,15 +4,16 @@
 //! the API does not show it again, it is lost to every run but the one that made it. A secret of which
 //! there is not even a fingerprint, because its answer was lost, is no null either: nobody knows it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::referred::each_in;
 use super::scope::SpecScope;
 use super::{Action, Why};
 use crate::address::{Address, Block, Name};
 use crate::expression::evaluate::Scope;
-use crate::expression::visit::{roots, walk};
-use crate::expression::{Expr, Kind, Root};
+use crate::expression::visit::roots;
+use crate::expression::{Expr, Root};
 use crate::schema::{Attribute, Presence, SeenIn, TypeSchema};
 use crate::value::{Attributes, Datum, Value};
 
@@ -142,73 +143,18 @@ impl AllLost {
 
     /// What an expression refers to of that.
     pub(super) fn referred(&self, expr: &Expr) -> BTreeMap<(Address, Name), One> {
-        let references = References::of(expr);
         let mut referred = BTreeMap::new();
-        for (address, lost) in &self.0 {
-            for (name, one) in lost.0.iter().filter(|(name, _)| references.has(address, name)) {
-                referred.insert((address.clone(), name.clone()), *one);
+        each_in(expr, &mut |reference| {
+            for (address, lost) in &self.0 {
+                let names = lost.0.iter().filter(|(name, _)| reference.has(address, name));
+                referred.extend(names.map(|(name, one)| ((address.clone(), name.clone()), *one)));
             }
-        }
+        });
         referred
     }
 
     fn of(&self, block: &Block, key: Option<&str>) -> Option<(&Address, &Lost)> {
         self.0.get_key_value(&block.instance(key.map(Into::into)))
-    }
-}
-
-/// What an expression refers to of resources: attributes by name, and objects as a whole.
-#[derive(Default)]
-struct References<'e> {
-    attributes: BTreeSet<(Address, &'e Name)>,
-    wholes: BTreeSet<Address>,
-}
-
-impl<'e> References<'e> {
-    fn of(expr: &'e Expr) -> Self {
-        let (mut found, mut named) = (Self::default(), Vec::<&Expr>::new());
-        walk(expr, &mut |part| {
-            let is_named = named.iter().any(|it| std::ptr::eq(*it, part));
-            match &part.kind {
-                Kind::Attribute(base, name) => {
-                    if let Some(address) = instance(base) {
-                        found.attributes.insert((address, name));
-                        named.push(base);
-                    }
-                }
-                Kind::Index(base, _) if instance(part).is_some() => {
-                    if !is_named {
-                        found.wholes.extend(instance(part));
-                    }
-                    named.push(base);
-                }
-                Kind::Root(Root::Resource(block)) if !is_named => {
-                    found.wholes.insert(block.instance(None));
-                }
-                _ => {}
-            }
-        });
-        found
-    }
-
-    fn has(&self, address: &Address, name: &Name) -> bool {
-        self.attributes.contains(&(address.clone(), name))
-            || self.wholes.contains(address)
-            || self.wholes.contains(&address.block.instance(None))
-    }
-}
-
-/// The instance that an expression is, where it is one.
-fn instance(expr: &Expr) -> Option<Address> {
-    match &expr.kind {
-        Kind::Root(Root::Resource(block)) => Some(block.instance(None)),
-        Kind::Index(base, key) => match (&base.kind, &key.kind) {
-            (Kind::Root(Root::Resource(block)), Kind::Literal(Value::String(key))) => {
-                Some(block.instance(Some(key.clone())))
-            }
-            _ => None,
-        },
-        _ => None,
     }
 }
 
@@ -274,33 +220,5 @@ impl Scope for LostScope<'_, '_> {
 
     fn file(&self, path: &str) -> Result<Arc<str>, String> {
         self.scope.file(path)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::expression::parse::residual;
-
-    #[test]
-    fn what_an_expression_refers_to() {
-        for (text, address, name, expected) in [
-            ("db.d.token", "db.d", "token", true),
-            ("db.d.token", "db.d", "id", false),
-            ("db.d.token", "db.e", "token", false),
-            ("\"p-${db.d.token}\"", "db.d", "token", true),
-            ("db.d[\"a\"].token", "db.d[\"a\"]", "token", true),
-            ("db.d[\"a\"].token", "db.d[\"b\"]", "token", false),
-            ("db.d[\"a\"].token", "db.d[\"a\"]", "id", false),
-            ("jsonencode(db.d)", "db.d", "token", true),
-            ("jsonencode(db.d[\"a\"])", "db.d[\"a\"]", "token", true),
-            ("[for d in db.d : d.token]", "db.d[\"a\"]", "token", true),
-            ("var.token", "db.d", "token", false),
-        ] {
-            let expr = residual(text).unwrap();
-            let address: Address = address.parse().unwrap();
-            let has = References::of(&expr).has(&address, &name.into());
-            assert_eq!(has, expected, "{text} {address} {name}");
-        }
     }
 }

@@ -29,6 +29,7 @@ mod outputs;
 mod planner;
 mod programs;
 mod recipe;
+mod referred;
 mod removal;
 pub mod rules;
 pub mod saved;
