@@ -145,6 +145,8 @@ pub struct Attribute {
     /// The attribute that the API derives this one from when it is left out: where nobody manages
     /// this one, a change of that one leaves it unknown.
     pub follows: Option<Name>,
+    /// The type whose objects the API does not delete while one bears their id here.
+    pub holds: Option<Name>,
     /// Other words for null: what an API that is given one of them shows as null, as it does with ""
     /// for an id.
     pub nulls: Vec<Value>,
@@ -172,6 +174,7 @@ impl Attribute {
             volatile: false,
             derived: None,
             follows: None,
+            holds: None,
             nulls: Vec::new(),
             constraint: Constraint::default(),
             effect: None,

@@ -1,6 +1,8 @@
 //! Replaces in every order, with one call failing at each place: the next run finishes what was
 //! begun, forwards, backwards or to the end, and a stranger's objects stay as they are.
 
+use std::sync::Arc;
+
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 
@@ -368,4 +370,60 @@ async fn a_replace_that_stopped_after_its_create_goes_on() {
     world.apply(&other).await.unwrap();
     converges(&world, &other).await;
     assert_eq!(world.cloud.names("image"), ["base"]);
+}
+
+/// An API that deletes no image which a unit names.
+fn holding() -> World {
+    let mut world = World::new();
+    let mut schema = (*world.cloud.schema).clone();
+    let unit = Arc::make_mut(schema.types.get_mut("unit").unwrap());
+    unit.attributes.get_mut("image_id").unwrap().holds = Some("image".into());
+    world.cloud.schema = Arc::new(schema);
+    world
+}
+
+const HELD: &str = r#"
+[resource.image.base]
+name = "base"
+kind = "one"
+lifecycle = { create_before_destroy = false }
+
+[resource.unit.u]
+name = "u"
+image_id = "${image.base.id}"
+"#;
+
+/// What uses it lets go only once there is another one, so no apply could do it.
+#[tokio::test(start_paused = true)]
+async fn what_is_held_until_there_is_another_is_not_deleted_first() {
+    let world = holding();
+    world.apply(HELD).await.unwrap();
+    let other = HELD.replace("\"one\"", "\"two\"");
+    let (_, said, _) = world.plan(&other).await;
+    let errors: Vec<_> = said.iter().map(|it| (&*it.summary, it.help.as_deref())).collect();
+    let help = "take create_before_destroy out of image.base: the new one is made first then";
+    let summary = "image.base cannot be deleted before there is another one";
+    assert_eq!(errors, [(summary, Some(help))]);
+    // The way out is one.
+    let first = other.replace("lifecycle = { create_before_destroy = false }", "");
+    converges(&world, &first).await;
+}
+
+/// What lets go before that is in nobody's way, nor is what names it elsewhere.
+#[tokio::test(start_paused = true)]
+async fn what_is_let_go_in_time_is_deleted_first() {
+    let world = holding();
+    world.apply(HELD).await.unwrap();
+    let other = HELD.replace("\"one\"", "\"two\"");
+    converges(&world, &other.replace("${image.base.id}", "")).await;
+
+    let world = holding();
+    let elsewhere = HELD.replace("image_id = ", "secret = ");
+    world.apply(&elsewhere).await.unwrap();
+    converges(&world, &elsewhere.replace("\"one\"", "\"two\"")).await;
+
+    let world = holding();
+    world.apply(HELD).await.unwrap();
+    let (alone, _) = other.split_once("[resource.unit.u]").unwrap();
+    converges(&world, alone).await;
 }

@@ -190,7 +190,6 @@ fn push_parts_mut<'e>(expr: &'e mut Expr, parts: &mut Vec<&'e mut Expr>) {
 mod tests {
     use super::*;
     use crate::expression::UnaryOp;
-    use crate::value::Value;
 
     fn root(name: &str) -> Expr {
         Expr::nowhere(Kind::Root(Root::Var(name.into())))

@@ -8,6 +8,7 @@ use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
 use crate::plan::planner::Draft;
 use crate::plan::{Change, Doubt, Staying, Use, uses};
+use crate::schema::ReplaceOrder;
 use crate::spec::{ImportConfig, ResourceConfig};
 use crate::state::ObjectId;
 use crate::value::Misfit;
@@ -536,6 +537,35 @@ pub(super) fn replace_takes_what_is_used(draft: &Draft, by: &Use) -> Diagnostic 
         .label("the object that is there now would have to go first")
         .about(address)
         .detail(format!("{}.", user(by)))
+        .help(help)
+}
+
+/// What uses an object follows a new one, and the API deletes nothing that is used.
+pub(super) fn held_until_there_is_another(
+    draft: &Draft,
+    (user, attribute): (&Address, &Name),
+    in_the_way: Option<&Name>,
+) -> Diagnostic {
+    let address = &draft.change.address;
+    let help = match (in_the_way, draft.schema.replace) {
+        (Some(name), _) => {
+            format!("give it another `{name}`, so that the new one can be made first")
+        }
+        (None, ReplaceOrder::CreateFirst) => {
+            format!("take create_before_destroy out of {address}: the new one is made first then")
+        }
+        (None, ReplaceOrder::DeleteFirst) => {
+            format!("write lifecycle = {{ create_before_destroy = true }} into {address}")
+        }
+    };
+    Diagnostic::error(format!("{address} cannot be deleted before there is another one"))
+        .at(draft.change.span)
+        .label("this replace deletes first")
+        .about(address)
+        .detail(format!(
+            "{user} names it in `{attribute}` until then, and the API deletes nothing that is \
+             named there."
+        ))
         .help(help)
 }
 

@@ -37,7 +37,7 @@ pub(super) fn lower(drafts: &[Draft], snapshot: &Snapshot, found: &mut Diagnosti
     }
     lowering.take_over_names(drafts);
     lowering.follow_dependencies(drafts);
-    let waits = lowering.delete_after_release(drafts, snapshot);
+    let waits = lowering.delete_after_release(drafts, snapshot, found);
     let steps = lowering.order(drafts).or_else(|stuck| {
         lowering.give_way(stuck, &waits, drafts);
         lowering.order(drafts)

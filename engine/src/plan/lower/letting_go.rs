@@ -12,9 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::{Lowering, NodeId, by_address};
-use crate::address::Address;
+use crate::address::{Address, Name};
+use crate::diagnostics::Diagnostics;
 use crate::plan::planner::Draft;
 use crate::plan::uses::each_text;
+use crate::plan::{Change, diagnostics, names};
 use crate::state::Snapshot;
 
 /// How well it is known that an object is used.
@@ -36,12 +38,17 @@ const LOOKS_MAX: usize = 10_000_000;
 
 impl Lowering {
     /// Lets deletes wait for those that use what they delete.
-    pub(super) fn delete_after_release(&mut self, drafts: &[Draft], snapshot: &Snapshot) -> Waits {
+    pub(super) fn delete_after_release(
+        &mut self,
+        drafts: &[Draft],
+        snapshot: &Snapshot,
+        found: &mut Diagnostics,
+    ) -> Waits {
         let mut waits = Waits::new();
         if self.roles.iter().all(|role| role.deletes.is_none()) {
             return waits;
         }
-        self.wait_for_dependents(drafts, snapshot, &mut waits);
+        self.wait_for_dependents(drafts, snapshot, (&mut waits, found));
         self.wait_for_deposed(drafts, snapshot, &mut waits);
         for &(delete, release) in waits.keys() {
             self.nodes[delete].needs.insert(release);
@@ -49,7 +56,12 @@ impl Lowering {
         waits
     }
 
-    fn wait_for_dependents(&self, drafts: &[Draft], snapshot: &Snapshot, waits: &mut Waits) {
+    fn wait_for_dependents(
+        &self,
+        drafts: &[Draft],
+        snapshot: &Snapshot,
+        (waits, found): (&mut Waits, &mut Diagnostics),
+    ) {
         let indices = by_address(drafts);
         let dependents = dependents(drafts, snapshot);
         for (draft, role) in drafts.iter().zip(&self.roles) {
@@ -61,6 +73,11 @@ impl Lowering {
                 // creates; they let go only of a copy that is gone already.
                 if !(role.delete_first && self.waits_for(release, first)) {
                     waits.insert((first, release), *ground);
+                } else if let Some(attribute) = holding(&drafts[index], &draft.change) {
+                    let user = (&drafts[index].change.address, attribute);
+                    let key = &snapshot.seal_key;
+                    let name = names::in_the_way(&draft.change, &draft.schema, key);
+                    found.push(diagnostics::held_until_there_is_another(draft, user, name));
                 }
             }
         }
@@ -174,6 +191,23 @@ impl Lowering {
         }
         false
     }
+}
+
+/// The attribute by which a user keeps the API from deleting an object.
+fn holding<'d>(user: &'d Draft, used: &Change) -> Option<&'d Name> {
+    let (before, id) = (user.change.before.as_ref()?, used.object.as_ref()?);
+    let names_it = |name: &Name| {
+        let mut is_named = false;
+        if let Some(value) = before.get(name) {
+            each_text(value, &mut |text| is_named |= *text == *id.0);
+        }
+        is_named
+    };
+    let mut holding = user.schema.attributes.iter().filter(|(_, attribute)| {
+        user.change.provider == used.provider
+            && attribute.holds.as_ref() == Some(&used.address.block.ty)
+    });
+    holding.find(|(name, _)| names_it(name)).map(|(name, _)| name)
 }
 
 /// Who depended on whom when the last run ended, and who will: what is used again may never have

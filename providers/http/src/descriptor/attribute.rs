@@ -49,6 +49,7 @@ pub(super) fn read(
     schema.volatile = keys.flag(reader, "volatile");
     schema.derived = keys.node("derived").and_then(|node| filled(reader, node, "derived"));
     schema.follows = keys.text(reader, "follows").map(Name::from);
+    schema.holds = keys.text(reader, "holds").map(Name::from);
     schema.constraint = constraint(reader, context, &mut keys);
     schema.effect = keys.text(reader, "effect");
     schema.unit = keys.text(reader, "unit");

@@ -1,5 +1,7 @@
 //! What must fit together within a type: names that are used and names that are there.
 
+use std::collections::BTreeMap;
+
 use engine::address::Name;
 use engine::diagnostics::Span;
 use engine::expression::check;
@@ -29,6 +31,23 @@ pub(super) fn type_model(reader: &mut Reader, (name, span): (&str, Span), model:
     check.identity();
     check.attributes();
     check.rules();
+}
+
+/// The types that attributes are said to hold.
+pub(super) fn held_types(
+    reader: &mut Reader,
+    models: &BTreeMap<Name, TypeModel>,
+    spans: &BTreeMap<Name, Span>,
+) {
+    let known: Vec<&str> = models.keys().map(|name| &**name).collect();
+    for (name, model) in models {
+        let held =
+            model.attributes.values().filter_map(|attribute| attribute.schema.holds.as_ref());
+        for held in held.filter(|held| !models.contains_key(*held)) {
+            let Some(&span) = spans.get(name) else { continue };
+            reader.push(diagnostics::unknown_name(span, "type", held, &known));
+        }
+    }
 }
 
 impl<'a> Check<'a> {

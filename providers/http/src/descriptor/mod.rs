@@ -86,12 +86,14 @@ fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descript
         let values = reader.texts(node, name).into_iter().map(Name::from).collect();
         context.enumerations.insert(name.to_owned(), values);
     }
-    let mut models = BTreeMap::new();
+    let (mut models, mut spans) = (BTreeMap::new(), BTreeMap::new());
     for (name, span, node) in named(reader, types, "type") {
         if let Some(model) = types::read(reader, &context, (name, span), node) {
             models.insert(Name::from(name), model);
+            spans.insert(Name::from(name), span);
         }
     }
+    check::held_types(reader, &models, &spans);
     rows::check(reader, &context.apis, &models);
     let mut provider = Keys::of(reader, provider?, "provider")?;
     let name = provider.must(reader, "name").and_then(|node| reader.text(node, "name"));

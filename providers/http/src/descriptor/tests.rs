@@ -109,13 +109,14 @@ create = [ { call = "rest: POST /things", retry_when = "in_use" } ]
 delete = [ { within = "5x" } ]
 [type.self.attribute]
 for_each = { type = "integer", one_of = ["@gone"], default = "x" }
-name = { type = "string", derived = "${naem}" }
+name = { type = "string", derived = "${naem}", holds = "slef" }
 "#;
     insta::assert_snapshot!(said(text), @r#"
 4:7 a descriptor holds no key [this is read by everyone] -> name an environment variable: key = { env = "…" }
 7:8 the authentication sends no key [`value` must hold ${key} exactly once] -> write it like `value = "Bearer ${key}"`
 8:1 this row would match every error [it has neither `match` nor `status`] -> say which errors it knows
 10:7 `self` cannot be the name of a type -> choose another name, and give the API's name with `wire`
+10:7 there is no type `slef` -> did you mean `self`?
 10:7 type `self`: a derivation names the attribute `naem`, which it lacks -> did you mean `name`?
 10:7 type `self`: a list cannot depend on an object [its call names `id`] -> list with a call that has no parts to fill in
 10:7 type `self`: a one-time name is never given [the first phase of a create does not send it as `name`] -> send `name = "${one_time}"`, or say with `name_attribute` which attribute bears it
