@@ -145,7 +145,7 @@ async fn what_a_leftover_uses_goes_after_it() {
     s0 = drain unit.chat (unit-3)
     s1 = delete unit.chat (unit-3) after s0
     s2 = delete image.base (image-1) after s1
-    warning:1: `image_id` is no longer managed, stays "image-1"
+    warning:1: `image_id` is no longer managed, and what it names is deleted by this plan
     "#);
     world.cloud.take_log();
     world.apply(alone).await.unwrap();

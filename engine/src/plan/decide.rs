@@ -81,7 +81,7 @@ pub(super) struct Decision {
 pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let goal = goal(case);
     let verdict = verdict(case, &goal);
-    warn_unmanaged(case, &verdict, found);
+    let unmanaged = unmanaged(case, &verdict);
     warn_stopped(case, &verdict, found);
     let mut sensitive = case.wanted.sensitive.clone();
     let planned = Arc::new(planned(case, (&verdict, &goal), &mut sensitive));
@@ -99,7 +99,8 @@ pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let Verdict { changed, rest, .. } = verdict;
     let held = case.held.cloned();
     let keeps_old = false;
-    let draft = Draft { change, schema, create_first, retains, keeps_old, changed, rest, held };
+    let draft =
+        Draft { change, schema, create_first, retains, keeps_old, changed, unmanaged, rest, held };
     let planned = seen_by_others(case, planned);
     Decision { draft, planned }
 }
@@ -241,25 +242,19 @@ fn is_half_made(case: &Case<'_>, live: &Live<'_>) -> bool {
     halfway::is_half_made(&live.object.progress, &live.attributes, (schema, case.key))
 }
 
-fn warn_unmanaged(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
-    let Some(live) = case.live else { return };
+/// The attributes that the spec gave the last time and is silent about now.
+fn unmanaged(case: &Case<'_>, verdict: &Verdict) -> Vec<Name> {
+    let Some(live) = case.live else { return Vec::new() };
     if matches!(verdict.action, Action::Replace) || case.held.is_some() {
-        return;
+        return Vec::new();
     }
-    for name in &live.object.managed {
-        let known = case.resource.schema.attributes.get(name);
+    let is_unmanaged = |name: &&Name| {
+        let known = case.resource.schema.attributes.get(*name);
         let follows = known.and_then(|known| known.follows.as_ref());
         let is_derived = follows.is_some_and(|name| verdict.changed.contains(name));
-        if case.wanted.attributes.contains_key(name) || known.is_none() || is_derived {
-            continue;
-        }
-        let value = match live.attributes.get(name) {
-            None | Some(Value::Null) => continue,
-            Some(value) if value.holds_sealed() => None,
-            Some(value) => Some(stored::to_json(value).to_string()),
-        };
-        found.push(diagnostics::no_longer_managed(case.resource.header, case.address, name, value));
-    }
+        !case.wanted.attributes.contains_key(*name) && known.is_some() && !is_derived
+    };
+    live.object.managed.iter().filter(is_unmanaged).cloned().collect()
 }
 
 /// How apply computes the secrets that it sends. What the spec ignores stays as it is live.

@@ -191,9 +191,8 @@ pub(super) fn no_longer_managed(
     span: Span,
     address: &Address,
     name: &str,
-    value: Option<String>,
+    stays: &str,
 ) -> Diagnostic {
-    let stays = value.map_or_else(|| "stays as it is".to_owned(), |value| format!("stays {value}"));
     Diagnostic::warning(format!("`{name}` is no longer managed, {stays}"))
         .at(span)
         .label("the last applied spec gave it here, and now nothing does")

@@ -37,6 +37,7 @@ mod scope;
 mod selection;
 pub mod text;
 mod triggers;
+mod unmanaged;
 mod uses;
 mod wanted;
 

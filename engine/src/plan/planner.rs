@@ -19,7 +19,7 @@ use super::wanted::{self, Instance};
 use super::{Action, Base, Change, Doubt, Drift, Lack, Plan, Use};
 use super::{
     budget, compare, diagnostics, farewell, imports, lint, lower, names, news, outputs, removal,
-    selection, triggers, uses,
+    selection, triggers, unmanaged, uses,
 };
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
@@ -121,6 +121,8 @@ pub(super) struct Draft {
     pub(super) keeps_old: bool,
     /// The attributes that differ.
     pub(super) changed: BTreeSet<Name>,
+    /// Those that the spec gave the last time and is silent about now.
+    pub(super) unmanaged: Vec<Name>,
     /// What an earlier run left undone, for an update.
     pub(super) rest: Option<Rest>,
     /// Why nothing is done, if something keeps it from being done.
@@ -356,6 +358,7 @@ impl<'a> Planner<'a> {
         });
         self.drift.sort_by(|a, b| a.address.cmp(&b.address));
         self.lacks.sort_by(|a, b| (&a.address, &a.attribute).cmp(&(&b.address, &b.attribute)));
+        unmanaged::warn(&mut self);
         names::check_twice(self.input, &self.drafts, &mut self.diagnostics);
         let steps = lower::lower(&self.drafts, self.input.snapshot, &mut self.diagnostics);
         let outputs = outputs::outputs(&mut self);

@@ -241,6 +241,7 @@ fn draft(change: Change, schema: &Arc<TypeSchema>, held: Option<Hold>) -> Draft 
         retains: false,
         keeps_old: false,
         changed: BTreeSet::new(),
+        unmanaged: Vec::new(),
         rest: None,
         held,
     }

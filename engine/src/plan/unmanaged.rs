@@ -1,0 +1,61 @@
+//! What the last applied spec gave of an object that stays, and nothing gives now: nobody changes it, but what it
+//! names may go.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::planner::{Draft, Planner};
+use super::uses::each_text;
+use super::{Action, Change, diagnostics};
+use crate::address::{Address, Name};
+use crate::state::ObjectId;
+use crate::stored;
+use crate::value::Value;
+
+/// Warns of each such attribute, once it is known what goes.
+pub(super) fn warn(planner: &mut Planner<'_>) {
+    if planner.drafts.iter().all(|draft| draft.unmanaged.is_empty()) {
+        return;
+    }
+    let ends = planner.drafts.iter().filter(|draft| is_deleted(draft)).map(|it| &it.change);
+    let ends = ends.filter_map(|it| Some((&it.address, it.object.as_ref()?)));
+    let mut gone = BTreeMap::<&Address, BTreeSet<&ObjectId>>::new();
+    for (address, object) in ends {
+        gone.entry(address).or_default().insert(object);
+    }
+    for draft in &planner.drafts {
+        let change = &draft.change;
+        let entry = planner.input.snapshot.entries.get(&change.address);
+        let dependencies = entry.into_iter().flat_map(|entry| &entry.dependencies);
+        let gone: BTreeSet<&ObjectId> =
+            dependencies.filter_map(|on| gone.get(on)).flatten().copied().collect();
+        for name in &draft.unmanaged {
+            let Some((span, value)) = change.span.zip(live(change, name)) else { continue };
+            let stays = stays(value, &gone);
+            let said = diagnostics::no_longer_managed(span, &change.address, name, &stays);
+            planner.diagnostics.push(said);
+        }
+    }
+}
+
+fn is_deleted(draft: &Draft) -> bool {
+    match draft.change.action {
+        Action::Delete => true,
+        Action::Replace => !draft.retains && !draft.keeps_old,
+        _ => false,
+    }
+}
+
+fn live<'c>(change: &'c Change, name: &Name) -> Option<&'c Value> {
+    change.before.as_ref()?.get(name).filter(|value| !value.is_null())
+}
+
+/// What becomes of a value that nobody changes.
+fn stays(value: &Value, gone: &BTreeSet<&ObjectId>) -> String {
+    let mut names_it = false;
+    each_text(value, &mut |text| names_it |= gone.iter().any(|id| *id.0 == *text));
+    match value {
+        _ if names_it => "and what it names is deleted by this plan".to_owned(),
+        value if value.holds_sealed() => "stays as it is".to_owned(),
+        value => format!("stays {}", stored::to_json(value)),
+    }
+}
