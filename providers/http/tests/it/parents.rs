@@ -50,6 +50,14 @@ async fn one_record() -> Server {
 }
 
 #[tokio::test]
+async fn what_an_object_is_read_by_is_not_left_out_as_empty() {
+    let omits = NESTED.replace("[api.rest]\n", "[api.rest]\nomits_empty = true\n");
+    let server = one_record().await;
+    let object = provider(&omits, &server.address).read("record", &id("r1")).await.unwrap();
+    assert_eq!(object.attributes["zone"], Value::string("z1"));
+}
+
+#[tokio::test]
 async fn a_read_is_filled_in_with_what_the_list_shows() {
     let in_query =
         NESTED.replace("/zones/${zone}/records/${id}\"\nid", "/records/${id}?zone=${zone}\"\nid");
