@@ -23,7 +23,10 @@ impl Run<'_> {
             self.report.in_doubt.push(flight.started.address);
         }
         self.count();
-        self.reveal_outputs().await;
+        // Who was asked to stop asks nobody any more.
+        if !self.report.summary.cancelled {
+            self.reveal_outputs().await;
+        }
         let outputs = self.outputs();
         self.session.record(Record::Outputs { outputs })?;
         let outcome = if self.report.summary.cancelled {
