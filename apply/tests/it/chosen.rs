@@ -111,28 +111,24 @@ async fn a_lost_create_does_not_take_what_bore_its_id_a_moment_ago() {
 /// Both would be found by the one name, and what the second made would be taken for the first's.
 #[tokio::test(start_paused = true)]
 async fn a_name_that_a_create_in_doubt_may_give_is_taken_by_nobody_else() {
-    for identity in ["id", "name"] {
+    let attribute = || "name".into();
+    let by_id = Identity::ClientId { attribute: attribute() };
+    for identity in [by_id, Identity::UniqueName { attribute: attribute() }] {
         let mut world = shelf();
-        world.cloud.change_type("key", |key| {
-            let attribute = "name".into();
-            match identity {
-                "id" => key.identity = Identity::ClientId { attribute },
-                _ => (key.identity, key.unique_name) = (Identity::UniqueName { attribute }, true),
-            }
-        });
+        world.cloud.change_type("key", |key| key.identity = identity.clone());
         world.cloud.strike(0, Fault::Promised(600));
         let report = world.apply(&key("a", "n", "")).await.unwrap();
-        assert_eq!(report.in_doubt.len(), 1, "{identity}");
+        assert_eq!(report.in_doubt.len(), 1, "{identity:?}");
         let text = world.plan_text(&key("b", "n", "")).await;
         assert!(!text.contains("= create"), "{text}");
         world.apply(&key("b", "n", "")).await.unwrap();
-        assert!(world.cloud.names("key").is_empty(), "{identity}");
+        assert!(world.cloud.names("key").is_empty(), "{identity:?}");
         // Another name is nobody's.
         let text = world.plan_text(&key("b", "m", "")).await;
         assert!(text.contains("= create key.b"), "{text}");
-        tokio::time::sleep(Duration::from_secs(600)).await;
+        tokio::time::sleep(Duration::from_mins(10)).await;
         converges(&world, &key("b", "n", "")).await;
-        assert_eq!(world.cloud.names("key"), ["n"], "{identity}");
+        assert_eq!(world.cloud.names("key"), ["n"], "{identity:?}");
     }
 }
 

@@ -96,9 +96,17 @@ pub(crate) struct Intent {
     pub(crate) ended: bool,
     /// Whether its call went out, and whether it is recorded to be in doubt.
     pub(crate) was_sent: bool,
-    pub(crate) doubted: bool,
-    /// Whether it is recorded to be accepted.
-    pub(crate) accepted: bool,
+    pub(crate) doubt: Doubt,
+}
+
+/// What is recorded of a call that has no end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Doubt {
+    None,
+    /// It is in doubt.
+    Lost,
+    /// It was accepted, and does not show.
+    Accepted,
 }
 
 /// See the module.
@@ -261,7 +269,9 @@ impl Sky {
     pub(crate) fn awaits_what_was_accepted(&self) -> bool {
         let is_chosen = |ty: &str| [keys::TYPE, tickets::TYPE].contains(&ty);
         self.open.iter().any(|intent| {
-            intent.accepted && !intent.ended && is_chosen(&intent.started.address.block.ty)
+            intent.doubt == Doubt::Accepted
+                && !intent.ended
+                && is_chosen(&intent.started.address.block.ty)
         })
     }
 
@@ -485,8 +495,8 @@ impl Sky {
     /// same; anybody else who believes in a refusal has read the answer wrongly.
     fn audit_no_effect(&mut self, run: usize, call: CallId) {
         let intent = self.open.iter().find(|own| own.run == run && own.started.call == call);
-        let Some(Intent { started, doubted, .. }) = intent else { return };
-        let (nonce, doubted, key) = (started.nonce.clone(), *doubted, (run, call));
+        let Some(Intent { started, doubt, .. }) = intent else { return };
+        let (nonce, doubted, key) = (started.nonce.clone(), *doubt != Doubt::None, (run, call));
         // A look that was behind may have ended a doubt so; the answer to a call is about the call.
         if !doubted && !self.repeated.contains(&key) {
             self.denied.insert(key);
@@ -527,8 +537,7 @@ impl Sky {
                         at_ms,
                         ended: false,
                         was_sent: false,
-                        doubted: false,
-                        accepted: false,
+                        doubt: Doubt::None,
                     });
                 }
                 Record::Doubted { call, accepted, .. } => {
@@ -536,8 +545,10 @@ impl Sky {
                         self.take_time((run, *call));
                     }
                     for intent in self.open.iter_mut().filter(|own| own.started.call == *call) {
-                        intent.doubted |= intent.run == run;
-                        intent.accepted |= intent.run == run && *accepted;
+                        if intent.run == run {
+                            let doubt = if *accepted { Doubt::Accepted } else { Doubt::Lost };
+                            intent.doubt = intent.doubt.max(doubt);
+                        }
                     }
                 }
                 Record::Finished { call, .. } | Record::Resolved { call, .. } => {
