@@ -183,13 +183,13 @@ fn request(service: &Running, prefix: &str, data: &[u8]) {
         "POST" | "PATCH" | "DELETE" | "PUT" => method,
         _ => "GET",
     };
+    // A client's own mistakes in HTTP are hyper's to answer.
+    let visible = |byte: &u8| byte.is_ascii_graphic();
+    let path: String = path.bytes().filter(visible).map(char::from).collect();
     // What waits for a worker does so as long as it is told, by design.
     if path.contains("sync") || path.contains("openai") {
         return;
     }
-    // A client's own mistakes in HTTP are hyper's to answer.
-    let visible = |byte: &u8| byte.is_ascii_graphic();
-    let path: String = path.bytes().filter(visible).map(char::from).collect();
     let path = path.replace("ENDPOINT", &service.endpoint).replace("TEMPLATE", &service.template);
     send(
         service,
