@@ -16,6 +16,12 @@ use engine::value::{Attributes, Paths, Value};
 use super::Run;
 use crate::fill::{is_told_by_api, known, named};
 
+/// An object that has to be known in clear, and the attributes that are named, of whatever.
+struct Needed {
+    address: Address,
+    names: Arc<BTreeSet<Name>>,
+}
+
 impl Run<'_> {
     /// Brings into the clear what the residuals of a change need of other objects.
     pub(super) async fn reveal(&mut self, change: &Change) {
@@ -35,26 +41,54 @@ impl Run<'_> {
     }
 
     async fn reveal_for(&mut self, residuals: &[Value], own: Option<&Address>) {
-        let mut needed = self.input.plan.referred(residuals);
-        needed.retain(|address| Some(address) != own);
-        if needed.is_empty() {
-            return;
-        }
-        let mut names = BTreeSet::new();
-        for value in residuals {
-            name_all(value, &mut names);
-        }
-        for address in needed {
-            let clear = self.clear.get(&address).cloned().unwrap_or_default();
-            if self.lacking(&address, &names, &clear).is_empty()
-                || !self.asked.insert(address.clone())
-            {
+        for Needed { address, names } in self.needed(residuals, own) {
+            if !self.asked.insert(address.clone()) {
                 continue;
             }
+            let clear = self.clear.get(&address).cloned().unwrap_or_default();
             let revealed = self.revealed(&address, &names, &clear).await;
             // What answers of this run showed is nearer.
             self.clear.insert(address, overlay(&revealed, &clear));
         }
+    }
+
+    /// The objects of which something is lacking for residuals to be computed, each behind those that its own
+    /// secrets are computed from.
+    fn needed(&self, residuals: &[Value], own: Option<&Address>) -> Vec<Needed> {
+        let mut seen: BTreeSet<Address> = own.into_iter().cloned().collect();
+        let mut found = Vec::new();
+        // One that is left has all that it needs before it.
+        let mut open: Vec<(Needed, bool)> =
+            self.named_in(residuals).map(|it| (it, false)).collect();
+        while let Some((needed, is_left)) = open.pop() {
+            if is_left {
+                found.push(needed);
+            } else if seen.insert(needed.address.clone()) && self.lacks_something(&needed) {
+                let change = self.input.plan.change(&needed.address);
+                let secrets = change.into_iter().flat_map(|change| change.secrets.values());
+                let secrets: Vec<Value> = secrets.map(unknown).collect();
+                open.push((needed, true));
+                open.extend(self.named_in(&secrets).map(|it| (it, false)));
+            }
+        }
+        found
+    }
+
+    /// The objects that residuals name, and what they name of them.
+    fn named_in(&self, residuals: &[Value]) -> impl Iterator<Item = Needed> + use<> {
+        let mut names = BTreeSet::new();
+        for value in residuals {
+            name_all(value, &mut names);
+        }
+        let names = Arc::new(names);
+        let addresses = self.input.plan.referred(residuals).into_iter();
+        addresses.map(move |address| Needed { address, names: names.clone() })
+    }
+
+    fn lacks_something(&self, Needed { address, names }: &Needed) -> bool {
+        let nothing = Attributes::new();
+        let clear = self.clear.get(address).unwrap_or(&nothing);
+        !self.lacking(address, names, clear).is_empty()
     }
 
     /// The attributes of an object that are known as fingerprints only, and those among `names` that no

@@ -7,6 +7,7 @@ mod aside;
 mod behind;
 mod bounds;
 mod busy;
+mod chains;
 mod chosen;
 mod circles;
 mod cloud;
