@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use engine::address::{Name, RESERVED_TYPES, is_name};
 use engine::diagnostics::Span;
 use engine::journal::ProgramKind;
-use engine::schema::{Identity, ReplaceOrder};
+use engine::schema::{Identity, Presence, ReplaceOrder};
 
 use super::model::{AttributeModel, ProgramModel, TypeModel};
 use super::reader::{Keys, Node, Reader, named};
@@ -20,7 +20,7 @@ pub(super) fn read(
     check_name(reader, name, span);
     let mut keys = Keys::of(reader, node, &format!("type `{name}`"))?;
     keys.header = span.start as usize..span.end as usize;
-    let attributes = attributes(reader, context, &mut keys);
+    let mut attributes = attributes(reader, context, &mut keys);
     let list = keys.must(reader, "list").map(|node| call::lists(reader, context, node));
     let read = keys.node("read").map(|node| call::reads(reader, context, node));
     let find = keys.node("find").and_then(|node| call::lists(reader, context, node).pop());
@@ -36,6 +36,9 @@ pub(super) fn read(
         }
     }
     let (identity, header) = identity(reader, &mut keys);
+    if let Identity::ClientId { attribute } = &identity {
+        draw_where_silent(&mut attributes, attribute);
+    }
     let replace_words =
         [("delete_first", ReplaceOrder::DeleteFirst), ("create_first", ReplaceOrder::CreateFirst)];
     let replace =
@@ -100,6 +103,13 @@ fn attributes(
         }
     }
     attributes
+}
+
+/// An id that a spec may give, and does not, is drawn for the create: until then nobody knows it.
+fn draw_where_silent(attributes: &mut BTreeMap<Name, AttributeModel>, id: &Name) {
+    let Some(id) = attributes.get_mut(id) else { return };
+    let may_be_given = id.schema.presence == Presence::Optional;
+    id.schema.server_default |= may_be_given && id.schema.default.is_none();
 }
 
 /// `identity = "one_time_name"`, or `{ idempotency_key = "Idempotency-Key" }`; with the header.

@@ -1,5 +1,6 @@
 //! Ids that the client chooses: where the spec gives none, it is the one-time name.
 
+use provider_port::Provider as _;
 use serde_json::json;
 
 use crate::REST;
@@ -31,7 +32,11 @@ async fn an_id_that_nobody_gives_is_drawn() {
         let shown = json!({"id": expected, "name": "n"});
         let server = Server::start(move |_, _| Answer::json(200, shown.clone())).await;
         let step = Step::create("thing", given);
-        let object = step.perform(&provider(&text(create, id), &server.address)).await.unwrap();
+        let provider = provider(&text(create, id), &server.address);
+        // Who refers to it waits for it.
+        let schema = &provider.schema().types["thing"].attributes["id"];
+        assert_eq!(schema.server_default, id == optional);
+        let object = step.perform(&provider).await.unwrap();
         assert_eq!(&*object.object.unwrap().id.0, expected);
         let request = &server.requests()[0];
         match &*request.method {
