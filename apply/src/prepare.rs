@@ -61,7 +61,7 @@ pub(crate) fn desired(
 }
 
 /// What a spec gives with a value that nobody knew while planning, as the plan would have taken it: a null
-/// gives nothing, so there is the default, or what must be given is missing.
+/// gives nothing, so there is the default, or what must be given is missing, or what there was stays.
 fn given(
     (name, attribute): (&Name, &Attribute),
     (change, planned): (&Change, &Value),
@@ -73,8 +73,16 @@ fn given(
     match &attribute.default {
         Some(default) if is_null || is_required && shown.is_null() => Ok(default.clone()),
         None if is_required && shown.is_null() => Err(missing(name, change, planned)),
+        None if is_null && change.action == Action::Update => Ok(kept(name, change)),
         _ => Ok(shown),
     }
+}
+
+/// What an object has of an attribute that an update leaves as it is.
+fn kept(name: &Name, change: &Change) -> Value {
+    let live = change.before.as_ref().and_then(|before| before.get(name));
+    let live = live.filter(|live| live.is_known() && !live.holds_sealed());
+    live.cloned().unwrap_or(Value::Null)
 }
 
 fn missing(name: &Name, change: &Change, planned: &Value) -> Trouble {

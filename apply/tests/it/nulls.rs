@@ -4,6 +4,7 @@
 use engine::schema::{Attribute, OnChange, Presence, ReplaceOrder};
 use engine::value::Value;
 
+use crate::once::attribute;
 use crate::world::{World, converges};
 
 /// A cloud whose disks have an address and a number of ports, but in the dark: there they are null.
@@ -104,12 +105,22 @@ async fn where_there_is_a_default_null_means_that() {
     }
 }
 
-/// What need not be given and has no default is null then.
+/// What need not be given and has no default is not given then: what there was stays, as where a spec does
+/// not name it.
 #[tokio::test(start_paused = true)]
 async fn what_is_optional_may_come_to_null() {
     let unit = "[resource.unit.u]\nname = \"u\"\ndisk_id = \"x\"\nimage_id = \"${disk.d.ip}\"\n";
     let world = world();
-    for zone in ["dark", "eu", "dark"] {
+    for (zone, expected) in [
+        ("dark", Value::Null),
+        ("eu", Value::string("10.0.0.1")),
+        ("dark", Value::string("10.0.0.1")),
+    ] {
+        world.apply(&spec(zone, unit)).await.unwrap();
+        let text = world.plan_text(&spec(zone, unit)).await;
+        assert!(!text.contains("s0"), "{zone}: {text}");
         converges(&world, &spec(zone, unit)).await;
+        let image = attribute(&world, "unit", "image_id").unwrap_or(Value::Null);
+        assert_eq!(image, expected, "{zone}");
     }
 }
