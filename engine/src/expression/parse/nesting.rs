@@ -2,13 +2,14 @@
 //!
 //! Where a bracket stands behind two operators (`a + b + (…`) and something in it is wrong, `hcl-edit` reads
 //! it twice before it gives up, and so it does with each bracket in that one: a mistake thirty levels deep
-//! would be read a billion times. So these levels are counted before, and few are allowed. This is no
-//! parser: it knows brackets, quotes and what begins in a text, and proves nothing else.
+//! would be read a billion times. The same goes for each text between markers (`<<END`) before a mistake. So
+//! these are counted before, and few are allowed. This is no parser: it knows brackets, quotes and what begins
+//! in a text, and proves nothing else.
 
 use super::range;
 use crate::expression::ExprError;
 
-/// So many such levels, which is a thousand times what one takes.
+/// So many of both together, which is a thousand times what one takes.
 const LEVELS_MAX: usize = 10;
 
 /// What is open at a place.
@@ -31,24 +32,26 @@ pub(super) fn bounded_expression(text: &str) -> Result<(), ExprError> {
 
 fn bounded(text: &str, whole: Open) -> Result<(), ExprError> {
     let bytes = text.as_bytes();
-    let mut scan = Scan { open: vec![whole], levels: 0 };
+    let mut scan = Scan { open: vec![whole], levels: 0, markers: 0 };
     let mut at = 0;
     while at < bytes.len() {
         at += match scan.open.last() {
             Some(Open::Text { quoted }) => scan.text(&bytes[at..], *quoted),
             _ => scan.expression(&bytes[at..]),
         };
-        if scan.levels > LEVELS_MAX {
-            return Err(too_deep(at - 1));
+        if scan.levels + scan.markers > LEVELS_MAX {
+            return Err(too_much(at - 1));
         }
     }
     Ok(())
 }
 
-fn too_deep(at: usize) -> ExprError {
+fn too_much(at: usize) -> ExprError {
     ExprError {
         range: range(at, at + 1),
-        message: format!("brackets stand more than {LEVELS_MAX} levels deep in what is computed"),
+        message: format!(
+            "more than {LEVELS_MAX} brackets stand in each other, or texts between `<<` markers, in what is computed"
+        ),
         help: Some("name a part of it as a local, and refer to that".to_owned()),
     }
 }
@@ -57,6 +60,8 @@ struct Scan {
     open: Vec<Open>,
     /// How many of the open brackets count.
     levels: usize,
+    /// How many texts between markers have begun.
+    markers: usize,
 }
 
 impl Scan {
@@ -84,6 +89,10 @@ impl Scan {
             b'(' | b'[' | b'{' => self.opens(),
             b')' | b']' | b'}' => self.closes(),
             b',' => self.count(|_| 0),
+            b'<' if rest.starts_with(b"<<") => {
+                self.markers += 1;
+                return 2;
+            }
             byte if is_operator(byte) => {
                 self.count(|before| before + 1);
                 return rest.iter().take_while(|byte| is_operator(**byte)).count();

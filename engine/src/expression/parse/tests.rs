@@ -251,16 +251,22 @@ fn long_and_deep_input_is_refused() {
 /// Each of these levels takes the parser twice as long as the one around it.
 #[test]
 fn a_mistake_deep_in_what_is_computed_is_found_soon() {
-    for level in
-        ["a+a+(", "a+a+{b=", "a && b && \"${", "8.9 % 8 % {", "a+a+[for x in ", "a == b == !("]
-    {
+    for level in [
+        "a+a+(",
+        "a+a+{b=",
+        "a && b && \"${",
+        "8.9 % 8 % {",
+        "a+a+[for x in ",
+        "a == b == !(",
+        "\"${<<EOT\nEOT}",
+    ] {
         for text in [level.repeat(60), format!("f(1, {}", level.repeat(60))] {
             for read in
                 [expression(&text, Dialect::Spec), template(&format!("${{{text}"), Dialect::Spec)]
             {
                 let error = read.unwrap_err();
                 assert!(
-                    error.message.starts_with("brackets stand more than 10"),
+                    error.message.starts_with("more than 10 brackets"),
                     "{level}: {}",
                     error.message
                 );
@@ -279,6 +285,10 @@ fn what_people_write_is_not_too_deep() {
     assert!(expression(&format!("[{list}]"), Dialect::Spec).is_ok());
     let deep = "a && b && (".repeat(10) + "c" + &")".repeat(10);
     assert!(expression(&deep, Dialect::Spec).is_ok());
+    let script = "cat <<EOF > a\nEOF\n".repeat(30) + "${upper(var.x)}";
+    assert!(template(&script, Dialect::Spec).is_ok());
+    let marked = "upper(<<EOT\nx${var.y}\nEOT\n)";
+    assert!(expression(marked, Dialect::Spec).is_ok());
 }
 
 #[test]
