@@ -115,11 +115,16 @@ async fn settled(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     if is_known {
         return first;
     }
+    tokio::time::sleep(settles_in(provider, wanted)).await;
+    once(provider, wanted).await
+}
+
+/// How long what is seen must last to be believed.
+pub(crate) fn settles_in(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Duration {
     // One that was driven out may have sent it after its place was taken.
     let leaves_in =
         if wanted.unsettled && may_be_another(wanted) { LEAVES_WITHIN } else { Duration::ZERO };
-    tokio::time::sleep(provider.settle() + leaves_in).await;
-    once(provider, wanted).await
+    provider.settle() + leaves_in
 }
 
 /// Whether an object that is there may be changed only later.

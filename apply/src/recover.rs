@@ -18,7 +18,9 @@ use futures_util::{StreamExt, stream};
 use provider_port::{Error, Kind, Provider};
 
 use crate::claims::{claimed, is_given_again, is_going, leave_out_claimed, other_owner};
-use crate::lookup::{Found, Wanted, account_of, known_in_doubt, look_up, promised, seen, taken};
+use crate::lookup::{
+    Found, Wanted, account_of, known_in_doubt, look_up, promised, seen, settles_in, taken,
+};
 use crate::observe::observe;
 use crate::{Host, Providers};
 
@@ -140,15 +142,15 @@ async fn recover_one(
         let outcome = Outcome::NoEffect { reason: "the run ended before its record".to_owned() };
         return Some(Record::Finished { call, outcome });
     }
-    let wait_ms = u64::try_from(provider.settle().as_millis()).unwrap_or(u64::MAX);
-    let (address, operation) = (started.address.clone(), started.operation);
-    emit(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });
     let taken = taken(snapshot, &schema, started);
     let unsettled = may_still_land(started, host);
     let (schema, taken, key) = (&schema, &taken, &snapshot.seal_key);
     // Nobody waits for it here: the next plan looks again.
     let accepted = false;
     let wanted = Wanted { schema, started, desired: None, taken, unsettled, accepted, key };
+    let (address, operation) = (started.address.clone(), started.operation);
+    let wait_ms = u64::try_from(settles_in(provider, &wanted).as_millis()).unwrap_or(u64::MAX);
+    emit(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });
     let found = match whose(snapshot, &wanted, look_up(provider, &wanted).await) {
         Found::Absent if is_elsewhere(started, &**provider, snapshot) => {
             Found::Unknown(elsewhere())

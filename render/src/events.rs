@@ -64,8 +64,8 @@ impl Progress {
                 Label::Caution,
                 &address.to_string(),
                 &format!(
-                    "looking up a {} of an earlier run{}",
-                    operation.word(),
+                    "looking up {} of an earlier run{}",
+                    with_article(operation.word()),
                     at_most(*wait_ms)
                 ),
             ),
@@ -233,6 +233,11 @@ pub fn sentence(summary: &Summary) -> String {
     text + "."
 }
 
+fn with_article(word: &str) -> String {
+    let article = if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {word}")
+}
+
 fn at_most(ms: u64) -> String {
     if ms == 0 { String::new() } else { format!(", for at most {}", time(ms)) }
 }
@@ -291,6 +296,16 @@ mod tests {
 
     fn run(steps: usize) -> Event {
         Event::RunStarted { run: "r".into(), steps }
+    }
+
+    #[test]
+    fn what_is_looked_up_has_its_article() {
+        let looks_up = |operation| {
+            let address = "disk.x".parse().unwrap();
+            lines(&[Event::RecoveryStarted { address, operation, wait_ms: 0 }])
+        };
+        assert_eq!(looks_up(Operation::Update), "disk.x: looking up an update of an earlier run\n");
+        assert_eq!(looks_up(Operation::Delete), "disk.x: looking up a delete of an earlier run\n");
     }
 
     #[test]

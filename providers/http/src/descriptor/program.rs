@@ -109,6 +109,27 @@ fn phase(
     })
 }
 
+/// Makes the wait of what creates a phase of its own. Where nothing but the answer tells what a create made, that is
+/// written down before anything is waited for.
+pub(super) fn wait_apart(create: &mut ProgramModel) {
+    let Some(first) = create.phases.first_mut().filter(|first| first.call.is_some()) else {
+        return;
+    };
+    let Some(wait) = first.wait.take() else { return };
+    let waits = PhaseModel {
+        span: first.span,
+        operation: Operation::Activate,
+        call: None,
+        sends: SendsModel::Nothing,
+        with: BTreeMap::new(),
+        inside: None,
+        item: None,
+        wait: Some(wait),
+        retry: None,
+    };
+    create.phases.insert(1, waits);
+}
+
 fn operation(reader: &mut Reader, node: Node<'_>) -> Option<Operation> {
     reader.word(
         node,

@@ -39,6 +39,10 @@ pub(super) fn read(
     if let Identity::ClientId { attribute } = &identity {
         draw_where_silent(&mut attributes, attribute);
     }
+    if matches!(identity, Identity::Ask | Identity::IdempotencyKey) {
+        let creates = programs.iter_mut().filter(|(kind, _)| *kind == ProgramKind::Create);
+        creates.for_each(|(_, program)| program::wait_apart(program));
+    }
     let replace_words =
         [("delete_first", ReplaceOrder::DeleteFirst), ("create_first", ReplaceOrder::CreateFirst)];
     let replace =

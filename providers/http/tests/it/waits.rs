@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use provider_port::{Kind, Notice};
+use provider_port::{Kind, Notice, Provider as _};
 use serde_json::json;
 
 use crate::REST;
@@ -89,4 +89,21 @@ async fn what_is_gone_is_not_waited_for() {
     let error = update().perform(&provider(&text("10m"), &server.address)).await.unwrap_err();
     assert_eq!(error.kind, Kind::StillWaiting);
     assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+/// What the answer alone tells is written down before anything is waited for.
+#[tokio::test]
+async fn what_no_look_up_finds_is_made_before_it_is_waited_for() {
+    let until = "create = [ { call = \"rest: POST /things\", sends = \"all\", until = \"self.size > 2\" } ]";
+    for (identity, phases) in
+        [("\"ask\"", 2), ("{ idempotency_key = \"Key\" }", 2), ("\"unique_name\"", 1)]
+    {
+        let (before, rest) = REST.split_once("identity = ").unwrap();
+        let (_, after) = rest.split_once("update = ").unwrap();
+        let text = format!("{before}identity = {identity}\n{until}\nupdate = {after}");
+        let provider = provider(&text, "http://127.0.0.1:1");
+        let create = provider.schema().types["thing"].create[0].phases.clone();
+        let waits: Vec<bool> = create.iter().map(|phase| phase.waits_for.is_some()).collect();
+        assert_eq!(waits, [[false, true].as_slice(), &[true]][2 - phases], "{identity}");
+    }
 }
