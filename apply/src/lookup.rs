@@ -2,8 +2,9 @@
 //!
 //! Presence is proof at once, of what bears a name that was drawn for it alone. An absence is believed
 //! after it has lasted for the provider's settle time, because a list may be behind; and so is the
-//! presence of what bears a name that another object may have borne a moment ago, and what an object
-//! shows that a killed run was changing a moment ago. Where a name is all that tells, a run that lost its
+//! presence of what bears a name that another object may have borne a moment ago, and what an object shows
+//! that was to change or to go: a read may be behind as well, and show what was there before, which may be
+//! what is wanted again. Where a name is all that tells, a run that lost its
 //! place may send its create a little later: that is waited for, too, as nothing finds a late one.
 
 use std::collections::BTreeSet;
@@ -108,7 +109,7 @@ pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -
 async fn settled(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     let first = once(provider, wanted).await;
     let is_known = match &first {
-        Found::There(_) => !is_late(wanted) && !may_be_another(wanted),
+        Found::There(_) => wanted.started.makes_its_object() && !may_be_another(wanted),
         Found::Absent => false,
         Found::Unknown(_) => true,
     };
@@ -125,11 +126,6 @@ pub(crate) fn settles_in(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> D
     let leaves_in =
         if wanted.unsettled && may_be_another(wanted) { LEAVES_WITHIN } else { Duration::ZERO };
     provider.settle() + leaves_in
-}
-
-/// Whether an object that is there may be changed only later.
-fn is_late(wanted: &Wanted<'_>) -> bool {
-    wanted.unsettled && !wanted.started.makes_its_object()
 }
 
 /// Whether what shows may be what bore the name or the id before, and is gone since.

@@ -6,11 +6,23 @@ use engine::journal::Record;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
 use engine::plan::{Action, Change};
-use engine::state::ObjectId;
+use engine::state::{ObjectId, Snapshot};
 use engine::value::{Attributes, Value};
 
 use super::{Fit, changed, moved, shown, stale};
 use crate::ApplyError;
+
+/// What is to be made is not there, also as the state will have it once it has taken over what the plan saw:
+/// another run may have found since what this plan took for gone.
+fn check_absent(change: &Change, after: &Snapshot) -> Result<(), ApplyError> {
+    let entry = after.entries.get(&change.address);
+    match entry.and_then(|entry| entry.current.as_ref()) {
+        Some(object) if change.action == Action::Create => {
+            stale(format!("{} exists since then, as {}", change.address, object.id))
+        }
+        _ => Ok(()),
+    }
+}
 
 impl Fit<'_> {
     /// What the plan takes into the state without a call must still be so, and what it deletes
@@ -30,6 +42,9 @@ impl Fit<'_> {
             if let Err(error) = after.fold(record) {
                 return stale(format!("the state changed since then: {error}"));
             }
+        }
+        for change in self.plan.changes.iter().filter(|c| c.object.is_none()) {
+            check_absent(change, &after)?;
         }
         for change in self.plan.changes.iter().filter(|c| c.deposed && c.action != Action::NoOp) {
             let entry = after.entries.get(&change.address);

@@ -23,12 +23,22 @@ pub(crate) struct Busy {
     pub(crate) hangs: bool,
     /// What the first search shows, which is behind.
     pub(crate) behind: Mutex<Vec<Object>>,
+    /// What the first read after a call shows, which is behind, too.
+    pub(crate) was: Mutex<Option<Object>>,
 }
 
 impl Busy {
     pub(crate) fn new(world: &World, waits: Duration) -> Self {
         let cloud = world.cloud.clone();
-        Self { cloud, waits, stop: None, shows: None, hangs: false, behind: Mutex::default() }
+        Self {
+            cloud,
+            waits,
+            stop: None,
+            shows: None,
+            hangs: false,
+            behind: Mutex::default(),
+            was: Mutex::default(),
+        }
     }
 }
 
@@ -47,7 +57,11 @@ impl Provider for Busy {
             self.stop.iter().for_each(CancellationToken::cancel);
             std::future::pending::<()>().await;
         }
-        self.cloud.read(ty, self.shows.as_ref().unwrap_or(id)).await
+        let was = self.was.lock().unwrap().take();
+        match was {
+            Some(object) => Ok(object),
+            None => self.cloud.read(ty, self.shows.as_ref().unwrap_or(id)).await,
+        }
     }
 
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {

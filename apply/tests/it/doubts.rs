@@ -1,12 +1,13 @@
 //! What nobody knows yet: what waits for it, and what it keeps.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use apply::ApplyError;
 use engine::plan::input::{Options, Target};
 use engine::schema::{Attribute, Presence};
 use engine::value::Value;
+use provider_port::Provider as _;
 
 use crate::busy::Busy;
 use crate::cloud::Fault;
@@ -212,6 +213,24 @@ async fn a_task_that_panics_is_like_a_lost_answer() {
         assert_eq!(world.cloud.names("image"), ["base"], "{call}");
         assert_eq!(world.cloud.names("unit"), ["chat"], "{call}");
     }
+}
+
+/// A read that is behind shows what was there before the last change, which may be what is wanted again.
+#[tokio::test(start_paused = true)]
+async fn a_lost_change_back_is_not_seen_in_what_was_before() {
+    let world = World::new();
+    let unit = |workers: u8| format!("[resource.unit.u]\nname = 'u'\nworkers = {workers}\n");
+    world.apply(&unit(1)).await.unwrap();
+    let was = world.cloud.list("unit").await.unwrap().pop();
+    world.apply(&unit(2)).await.unwrap();
+    let busy = Busy { was: Mutex::new(was), ..Busy::new(&world, Duration::ZERO) };
+    let providers = world.providers_with(Arc::new(busy));
+    world.cloud.strike(0, Fault::LostBefore);
+    let options = Options::default();
+    let report = world.apply_through(&world.store, &providers, &unit(1), &options).await.unwrap();
+    assert_eq!(report.summary.updated, 1);
+    let unit = world.cloud.list("unit").await.unwrap().pop().unwrap();
+    assert_eq!(unit.attributes["workers"], Value::Integer(1));
 }
 
 /// An answer about another object says nothing about this one: neither a refresh nor a look-up

@@ -23,6 +23,24 @@ async fn a_saved_plan_that_takes_over_what_was_taken_over_is_stale() {
     assert!(matches!(error, ApplyError::Stale(_)), "{error}");
 }
 
+/// A plan that took a delete in doubt for done makes the object anew; another run has found it since.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_that_makes_what_another_run_has_found_is_stale() {
+    let world = World::new();
+    world.apply(DISK).await.unwrap();
+    world.cloud.strike(0, Fault::LostBefore);
+    world.cloud.fail_reads(1);
+    assert_eq!(world.apply("[local]\n").await.unwrap().in_doubt.len(), 1);
+    let there = std::mem::take(&mut world.cloud.shared.lock().unwrap().objects);
+    let (plan, ..) = world.plan(DISK).await;
+    assert!(plan.seen.is_empty() && !plan.steps.is_empty());
+    world.cloud.shared.lock().unwrap().objects = there;
+    world.apply(DISK).await.unwrap();
+    world.cloud.shared.lock().unwrap().objects.clear();
+    let error = world.apply_saved(&plan).await.unwrap_err().to_string();
+    assert_eq!(error, "the plan no longer fits: disk.d exists since then, as disk-1");
+}
+
 /// An unkeyed digest of a weak key would let whoever has the plan guess it.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_tells_accounts_apart_and_nothing_of_their_keys() {

@@ -1,5 +1,7 @@
 //! What a person does about what Plumb asks and refuses.
 
+use std::collections::BTreeSet;
+
 use engine::journal::{Record, Resolution};
 use engine::plan::Plan;
 use engine::state::{ObjectId, Snapshot};
@@ -60,7 +62,9 @@ impl Simulation {
         let resolved = decided
             .iter()
             .map(|(call, ..)| Record::Resolved { call: *call, resolution: Resolution::Gone });
-        let entries = asked.iter().filter_map(|address| state.entries.get_key_value(address));
+        // Somebody who is asked about two objects of one address looks at it once.
+        let asked: BTreeSet<&Address> = asked.iter().collect();
+        let entries = asked.into_iter().filter_map(|address| state.entries.get_key_value(address));
         let objects = entries.flat_map(|(address, entry)| {
             entry.current.iter().chain(&entry.deposed).map(move |object| (address, &object.id))
         });
