@@ -121,6 +121,7 @@ async fn a_name_that_a_create_in_doubt_may_give_is_taken_by_nobody_else() {
         assert_eq!(report.in_doubt.len(), 1, "{identity:?}");
         let text = world.plan_text(&key("b", "n", "")).await;
         assert!(!text.contains("= create"), "{text}");
+        assert!(text.contains("key.b waits for key.a, which may get its name"), "{text}");
         world.apply(&key("b", "n", "")).await.unwrap();
         assert!(world.cloud.names("key").is_empty(), "{identity:?}");
         // Another name is nobody's.

@@ -484,6 +484,21 @@ pub(super) fn in_doubt(doubt: &Doubt) -> Diagnostic {
         ))
 }
 
+/// Somebody else's create may give the name that an instance is to get.
+pub(super) fn name_in_doubt(
+    resource: &ResourceConfig,
+    address: &Address,
+    giver: &Address,
+) -> Diagnostic {
+    let chosen = resource.schema.identity.chosen_attribute();
+    let given = chosen.and_then(|name| resource.attributes.get(name));
+    Diagnostic::warning(format!("{address} waits for {giver}, which may get its name"))
+        .at(given.map(|item| item.value.span))
+        .label("nobody knows whether an object was made under this name")
+        .about(address)
+        .help(format!("decide what became of it: plumb resolve '{giver}' --adopt ID, or --absent"))
+}
+
 /// Who uses something and why that one stays, as half a sentence.
 fn user(user: &Use) -> String {
     let by = &user.by;

@@ -28,22 +28,24 @@ impl<'a> Doubted<'a> {
         self.0.is_empty()
     }
 
-    /// Whether an instance would take a name of these that its object, if it has one, does not bear yet.
-    pub(super) fn keep_from(
+    /// Whose create may give the name that an instance wants, and that its object, if it has one, does not
+    /// bear yet.
+    pub(super) fn giver(
         &self,
         (resource, address): (&ResourceConfig, &Address),
         (wanted, live): (&Attributes, Option<&Attributes>),
         key: &SealKey,
-    ) -> bool {
-        let Some(attribute) = resource.schema.identity.chosen_attribute() else { return false };
-        let is_taken = |started: &&&Started| {
+    ) -> Option<&'a Address> {
+        let attribute = resource.schema.identity.chosen_attribute()?;
+        let gives_it = |started: &Started| {
             started.provider == resource.provider
                 && started.address.block.ty == address.block.ty
                 && started.address != *address
                 && wanted.get(attribute).is_some_and(|name| gives(started, name, key))
         };
-        let stays = || named(live, attribute) == named(Some(wanted), attribute);
-        self.0.iter().any(|started| is_taken(&started)) && !stays()
+        let giver = self.0.iter().find(|started| gives_it(started))?;
+        let stays = named(live, attribute) == named(Some(wanted), attribute);
+        (!stays).then_some(&giver.address)
     }
 }
 

@@ -105,7 +105,13 @@ impl Looked<'_, '_> {
         let Self { planner, resource, address, entry, .. } = self;
         let input = planner.input;
         self.keeps_its_provider(&mut found.diagnostics)?;
-        let held = self.hold(wanted);
+        let held = match self.giver_of_its_name(wanted) {
+            Some(giver) => {
+                found.diagnostics.push(diagnostics::name_in_doubt(resource, address, giver));
+                Some(Hold::InDoubt)
+            }
+            None => self.hold(wanted),
+        };
         let imported = match &held {
             Some(_) => None,
             None => imports::imported(input, resource, address, wanted, &mut found.diagnostics)?,
@@ -198,7 +204,6 @@ impl Looked<'_, '_> {
         let Self { planner, address, .. } = self;
         if planner.blocked.contains(address)
             || wanted.referred().any(|on| planner.held.contains(on))
-            || self.would_take_a_doubted_name(wanted)
         {
             return Some(Hold::InDoubt);
         }
@@ -209,15 +214,17 @@ impl Looked<'_, '_> {
         (planner.input.options.mode == Mode::RefreshOnly || !is_meant).then_some(Hold::LeftOut)
     }
 
-    /// Whether the instance is to get a name that a create in doubt may have given to another object.
-    fn would_take_a_doubted_name(&self, wanted: &Wanted) -> bool {
+    /// For whom a create in doubt may have given the name that the instance is to get.
+    fn giver_of_its_name(&self, wanted: &Wanted) -> Option<&Address> {
         let Self { planner, resource, address, entry, .. } = self;
+        if planner.doubted.is_empty() {
+            return None;
+        }
         let current = entry.and_then(|entry| entry.current.as_ref());
-        let live = || stored_attributes(&current?.attributes, &resource.schema).ok();
+        let live = current.and_then(|it| stored_attributes(&it.attributes, &resource.schema).ok());
         let of = (*resource, *address);
         let key = &planner.input.snapshot.seal_key;
-        !planner.doubted.is_empty()
-            && planner.doubted.keep_from(of, (&wanted.attributes, live().as_ref()), key)
+        planner.doubted.giver(of, (&wanted.attributes, live.as_ref()), key)
     }
 
     /// How the object changed outside, if it did.
