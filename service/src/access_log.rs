@@ -1,11 +1,12 @@
 //! The access log: one JSON line per request of a client, in `access.log` of the data folder.
 //!
 //! A line holds what was called and what came of it; never a key, a query string or a body. Lines
-//! are written before the answer is sent, so whoever has the answer finds the line.
+//! are written before the answer is sent, so whoever has the answer finds the line. A log that has grown
+//! too long is put aside as `access.log.1`, in the place of the one before, and begun anew.
 
 use std::fs::File;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -19,10 +20,40 @@ use crate::own_files::itself;
 /// The status of a request that got no answer: cut by a fault, or the client left first.
 const NO_ANSWER: u16 = 0;
 
+/// The most bytes of one file of the log; there are two.
+const FILE_MAX: u64 = 64 << 20;
+
 /// The open access log.
 pub(crate) struct AccessLog {
-    file: Option<Mutex<File>>,
+    file: Option<Mutex<Lines>>,
     verbose: Option<LogLine>,
+}
+
+/// The lines that are kept.
+struct Lines {
+    path: PathBuf,
+    file: File,
+    length: u64,
+    most: u64,
+}
+
+impl Lines {
+    fn open(path: PathBuf, most: u64) -> std::io::Result<Lines> {
+        let file = itself().create(true).append(true).open(&path)?;
+        let length = file.metadata()?.len();
+        Ok(Lines { path, file, length, most })
+    }
+
+    fn append(&mut self, line: &str) -> std::io::Result<()> {
+        let more = line.len() as u64;
+        if self.length > 0 && self.length + more > self.most {
+            std::fs::rename(&self.path, self.path.with_extension("log.1"))?;
+            *self = Lines::open(self.path.clone(), self.most)?;
+        }
+        self.file.write_all(line.as_bytes())?;
+        self.length += more;
+        Ok(())
+    }
 }
 
 impl AccessLog {
@@ -32,7 +63,7 @@ impl AccessLog {
         keep: bool,
         verbose: Option<LogLine>,
     ) -> std::io::Result<AccessLog> {
-        let open = || itself().create(true).append(true).open(folder.join("access.log"));
+        let open = || Lines::open(folder.join("access.log"), FILE_MAX);
         let file = if keep { Some(Mutex::new(open()?)) } else { None };
         Ok(AccessLog { file, verbose })
     }
@@ -72,7 +103,7 @@ impl AccessLog {
         .to_string();
         line.push('\n');
         // A full disk must not turn into a failed request.
-        drop(file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes()));
+        drop(file.lock().unwrap_or_else(PoisonError::into_inner).append(&line));
     }
 }
 
@@ -129,5 +160,32 @@ impl Drop for Inner {
             let state = State { call: state.call.take(), object: state.object.take(), ..*state };
             self.log.write(self, &state);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_log_is_put_aside_and_begun_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("access.log");
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let mut lines = Lines::open(path.clone(), 10).unwrap();
+        for line in ["one\n", "two\n", "three\n"] {
+            lines.append(line).unwrap();
+        }
+        assert_eq!(
+            (read("access.log.1"), read("access.log")),
+            ("one\ntwo\n".into(), "three\n".into())
+        );
+        // What an earlier run left counts, and a line longer than all is kept whole.
+        let mut lines = Lines::open(path, 10).unwrap();
+        for line in ["four\n", "a longer line\n"] {
+            lines.append(line).unwrap();
+        }
+        let left = (read("access.log.1"), read("access.log"));
+        assert_eq!(left, ("four\n".into(), "a longer line\n".into()));
     }
 }

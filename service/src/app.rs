@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::access_log::AccessLog;
@@ -17,6 +19,7 @@ use crate::options::{LogLine, Options};
 use crate::problem::Problem;
 use crate::quirks::{Quirk, Quirks};
 use crate::resources::endpoint::{self, Api, Endpoint, FlashBoot};
+use crate::resources::volume;
 use crate::store::{Store, Tx};
 use crate::workers::fleet::Fleet;
 use crate::workers::logs;
@@ -116,15 +119,34 @@ impl App {
         Ok(())
     }
 
-    /// Removes the folder of a volume that is no more.
-    pub(crate) async fn volume_removed(&self, id: &str) {
+    /// Removes a volume and its folder. The folder goes with the write: a client that has left takes
+    /// the rest of its request along.
+    pub(crate) async fn delete_volume(self: &Arc<Self>, id: &str) -> Result<(), Problem> {
+        let (app, id, runtime) = (Arc::clone(self), id.to_owned(), Handle::current());
+        let (cleared, folder_is_gone) = oneshot::channel::<()>();
+        let write = move |tx: &Tx<'_>| {
+            volume::delete(tx, &id)?;
+            tx.after(move || {
+                runtime.spawn_blocking(move || {
+                    app.remove_volume_folder(&id);
+                    drop(cleared);
+                });
+            });
+            Ok(())
+        };
+        self.store.write(write).await?;
+        // Nothing is ever sent: the other end is dropped when all is done.
+        drop(folder_is_gone.await);
+        Ok(())
+    }
+
+    fn remove_volume_folder(&self, id: &str) {
         if !ids::is_plain(id) {
             // As the name of a folder it would lead elsewhere, and no worker has had it.
             return;
         }
-        let folder = self.options.data.join("volumes").join(id);
-        let remove = move || drop(std::fs::remove_dir_all(folder));
-        drop(tokio::task::spawn_blocking(remove).await);
+        // A volume that no worker has mounted has none.
+        drop(std::fs::remove_dir_all(self.options.data.join("volumes").join(id)));
         self.say(&format!("network volume {id} removed"));
     }
 

@@ -66,9 +66,14 @@ async fn checked(app: &App, request: Request) -> Result<GraphQLRequest, Problem>
         return Err(Problem::new(Kind::MethodNotAllowed, "GraphQL takes POST requests"));
     }
     let body = body::read(request.into_body(), body::BODY_MAX).await?;
-    serde_json::from_slice(&body).map_err(|error| {
+    let asked: GraphQLRequest = serde_json::from_slice(&body).map_err(|error| {
         Problem::invalid(format!("the request body must be JSON with a query: {error}"))
-    })
+    })?;
+    if asked.variables.as_ref().is_some_and(|given| given.to_object_value().is_none()) {
+        // The library would go on as if none were given.
+        return Err(Problem::invalid("`variables` must be an object"));
+    }
+    Ok(asked)
 }
 
 async fn answered(app: &Arc<App>, entry: &Entry, asked: GraphQLRequest) -> Response {

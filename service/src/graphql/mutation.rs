@@ -201,10 +201,8 @@ impl Mutation {
         context: &Ctx,
         input: DeleteNetworkVolumeInput,
     ) -> FieldResult<Option<bool>> {
-        let id = input.id.clone();
-        context.app.store.write(move |tx| volume::delete(tx, &id)).await?;
+        context.app.delete_volume(&input.id).await?;
         context.entry.object(&input.id);
-        context.app.volume_removed(&input.id).await;
         Ok(None)
     }
 }

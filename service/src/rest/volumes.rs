@@ -39,9 +39,7 @@ pub(super) async fn update(request: RestRequest) -> Result<Response, Problem> {
 }
 
 pub(super) async fn delete(request: RestRequest) -> Result<Response, Problem> {
-    let id = request.id.clone();
-    request.app.store.write(move |tx| volume::delete(tx, &id)).await?;
-    request.app.volume_removed(&request.id).await;
+    request.app.delete_volume(&request.id).await?;
     Ok(answer::deleted())
 }
 

@@ -205,3 +205,17 @@ async fn sparse_mutations_templates_and_credentials_work() {
     service.data(delete, json!({ "i": auth["id"] })).await;
     assert!(service.fails(delete, json!({ "i": auth["id"] })).await.contains("not found"));
 }
+
+#[tokio::test]
+async fn variables_are_an_object_or_nothing() {
+    let service = Harness::start().await;
+    let query = "query($secret: Boolean = false) { myself { id @skip(if: $secret) } }";
+    for given in [json!("{\"secret\": true}"), json!([]), json!(1)] {
+        let (status, body) = service.graphql(query, given).await;
+        assert_eq!(status.as_u16(), 400, "{body}");
+        assert_eq!(body["errors"][0]["message"], "`variables` must be an object");
+    }
+    for given in [json!(null), json!({})] {
+        assert!(service.data(query, given).await["myself"]["id"].is_string());
+    }
+}

@@ -127,6 +127,34 @@ async fn what_is_too_large_is_refused_without_reading_it() {
     assert_eq!(service.health(&endpoint).await["jobs"]["inQueue"], 0);
 }
 
+/// Who deletes a volume and leaves at once leaves nothing of it behind.
+#[tokio::test]
+async fn a_volume_goes_with_its_folder_when_the_client_has_left() {
+    let service = Harness::start().await;
+    let mut folders = Vec::new();
+    for number in 0..20 {
+        let id = service.volume(&format!("v{number}"), 1).await;
+        let folder = service.data.join("volumes").join(&id);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("data"), "of a worker").unwrap();
+        folders.push(folder);
+        let mut stream = TcpStream::connect(host(&service)).await.unwrap();
+        let head = format!(
+            "DELETE /v1/networkvolumes/{id} HTTP/1.1\r\nHost: x\r\n\
+             Authorization: Bearer {KEY}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+    }
+    let all_gone = async {
+        while service.get("/networkvolumes").await != json!([])
+            || folders.iter().any(|folder| folder.exists())
+        {
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), all_gone).await.expect("folders are left");
+}
+
 /// A body that does not say how long it is is read up to the limit.
 #[tokio::test]
 async fn what_turns_out_too_large_is_refused() {
