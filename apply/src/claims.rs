@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use engine::address::{Address, Name};
-use engine::journal::{Pending, Record, Resolution, Started};
+use engine::address::Address;
+use engine::journal::{Record, Resolution, Started};
 use engine::schema::{Identity, TypeSchema};
-use engine::state::{Nonce, ObjectId, Snapshot};
+use engine::state::{ObjectId, Snapshot};
 use engine::value::Value;
 use provider_port::{Error, Kind, Object};
 
@@ -31,17 +31,12 @@ pub(crate) fn named_for<'a>(
 ) -> Option<&'a Address> {
     let Identity::OneTimeName { attribute } = &schema.identity else { return None };
     let Some(Value::String(name)) = object.attributes.get(attribute) else { return None };
-    let pending = snapshot.pending.values().filter_map(|Pending { started, .. }| {
-        Some((&started.provider, &started.address, started.nonce.as_ref()?))
+    let (provider, ty) = (&started.provider, &started.address.block.ty);
+    let watched = snapshot.watched.iter().filter(|own| {
+        own.provider == *provider && own.address.block.ty == *ty && own.nonce.is(name)
     });
-    let watched = snapshot.watched.iter().map(|own| (&own.provider, &own.address, &own.nonce));
-    let bears = |(provider, address, nonce): &(&Name, &Address, &Nonce)| {
-        **provider == started.provider
-            && address.block.ty == started.address.block.ty
-            && **address != started.address
-            && nonce.is(name)
-    };
-    pending.chain(watched).find(bears).map(|(_, address, _)| address)
+    let drawn_for = snapshot.named_in_doubt(provider, ty, name);
+    drawn_for.chain(watched.map(|own| &own.address)).find(|address| **address != started.address)
 }
 
 /// Whether the id of what a call deletes is another object's by now: its own is gone then, for no

@@ -174,6 +174,22 @@ impl Snapshot {
         self.entries.iter().filter(owns).map(|(address, _)| address)
     }
 
+    /// The addresses for whose creates, under way or in doubt, a one-time name was drawn: one but for
+    /// accidents. What bears it is what that create made.
+    pub fn named_in_doubt<'a>(
+        &'a self,
+        provider: &Name,
+        ty: &Name,
+        name: &str,
+    ) -> impl Iterator<Item = &'a Address> {
+        let started = self.pending.values().map(|pending| &pending.started);
+        let names_it = move |started: &&Started| {
+            let is_drawn = started.nonce.as_ref().is_some_and(|nonce| nonce.is(name));
+            is_drawn && started.provider == *provider && started.address.block.ty == *ty
+        };
+        started.filter(names_it).map(|started| &started.address)
+    }
+
     /// All objects that it knows, with the addresses that stand for them.
     pub fn objects(&self) -> impl Iterator<Item = (&Address, Which<'_>)> {
         self.entries.iter().flat_map(|(address, entry)| {

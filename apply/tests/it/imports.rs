@@ -12,6 +12,7 @@ use engine::value::Value;
 use engine::work::InTurn;
 use state::Store as _;
 
+use crate::cloud::Fault;
 use crate::world::{DISK, World, holder, show};
 
 const SPEC: &str = r#"
@@ -158,6 +159,30 @@ async fn blocks_that_cannot_be() {
     let text = World::new().plan_text(keyed).await;
     assert!(text.contains("the spec has no disk.d[\"b\"] to import to"), "{text}");
     assert!(world.cloud.take_log().iter().all(|call| !call.contains("disk")));
+}
+
+/// Whoever takes over what a lost create made leaves that create without an end.
+#[tokio::test(start_paused = true)]
+async fn what_a_create_in_doubt_made_is_not_taken_over_for_another() {
+    let world = World::new();
+    let of =
+        |name: &str| format!("[resource.disk.{name}]\nname = '{name}'\nsize = 1\nzone = 'eu'\n");
+    let fail_finds = || world.cloud.shared.lock().unwrap().finds_fail = 1;
+    world.cloud.strike(0, Fault::LostAfter);
+    fail_finds();
+    assert_eq!(world.apply(&of("a")).await.unwrap().in_doubt.len(), 1);
+    let both = format!("{}{}[[import]]\nto = 'disk.b'\nid = 'disk-1'\n", of("a"), of("b"));
+    fail_finds();
+    let text = world.plan_text(&both).await;
+    assert!(text.contains("error:11: disk-1 cannot be taken over as disk.b"), "{text}");
+    let refused = import(&world, &format!("{}{}", of("a"), of("b")), "disk.b", "disk-1").await;
+    assert_eq!(
+        refused,
+        "disk-1 cannot be taken over as disk.b: the create of disk.a made it, which is in doubt: \
+         it bears its one-time name\n"
+    );
+    world.apply(&of("a")).await.unwrap();
+    assert_eq!(world.cloud.names("disk"), ["a"]);
 }
 
 #[tokio::test(start_paused = true)]

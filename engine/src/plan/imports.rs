@@ -13,6 +13,7 @@ use super::{Action, Change, Reason, diagnostics};
 use crate::address::Address;
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
+use crate::schema::Identity;
 use crate::spec::{ImportConfig, ResourceConfig};
 use crate::state::{Nonce, Object, Progress};
 use crate::stored::{KnownSecrets, Sealer, Stored, seal_attributes};
@@ -65,6 +66,12 @@ pub(super) fn imported(
         }
         None => Err(Cow::Borrowed("it was not looked at: leave out --no-refresh")),
     });
+    let observed = observed.and_then(|observed| match made_for(input, resource, observed) {
+        Some(other) if other != address => Err(Cow::Owned(format!(
+            "the create of {other} made it, which is in doubt: it bears its one-time name"
+        ))),
+        _ => Ok(observed),
+    });
     match observed {
         Ok(observed) => Ok(Some(Imported::new(input, import, observed, wanted))),
         Err(why) => Err(refuse(address, import, &why, found)),
@@ -100,6 +107,17 @@ fn refusal(
         return Some("a create that was given up made it, and this plan deletes it".into());
     }
     None
+}
+
+/// For whom a create in doubt made an object that was looked at.
+fn made_for<'a>(
+    input: &'a PlanInput<'_>,
+    resource: &ResourceConfig,
+    observed: &Attributes,
+) -> Option<&'a Address> {
+    let Identity::OneTimeName { attribute } = &resource.schema.identity else { return None };
+    let Some(Value::String(name)) = observed.get(attribute) else { return None };
+    input.snapshot.named_in_doubt(&resource.provider, &resource.block.ty, name).next()
 }
 
 impl Imported {
