@@ -2,6 +2,7 @@
 //! also where the object does not show it.
 
 use engine::plan::{Action, Reason};
+use engine::schema::{Attribute, Presence};
 use engine::state::Progress;
 use engine::value::Value;
 
@@ -59,6 +60,33 @@ async fn a_start_whose_answer_was_lost_is_made_again() {
         converges(&world, HOST).await;
         assert_eq!(starts(&world), times, "{fault:?}");
     }
+}
+
+/// What an API computes of an object that is half made is of what it is so far.
+#[tokio::test(start_paused = true)]
+async fn what_depends_on_a_half_made_object_waits_for_what_it_comes_to_be() {
+    let mut world = World::new();
+    world.cloud.change_type("disk", |disk| {
+        let text = Attribute::new("string".parse().unwrap());
+        disk.attributes.insert("label".into(), Attribute { presence: Presence::Computed, ..text });
+    });
+    world.cloud.makes = |object| {
+        let label = object.get("zone").is_some().then(|| object["name"].clone());
+        object.extend(label.map(|name| ("label".into(), name)));
+    };
+    let spec = "[resource.disk.d]\nname = \"d\"\nsize = 1\nzone = \"eu\"\n\
+                [resource.key.k]\nname = \"of-${disk.d.label}\"\n\
+                [resource.unit.u]\nname = \"u\"\ndisk_id = \"${disk.d.id}\"\n";
+    world.cloud.strike(1, Fault::Refused);
+    world.apply(spec).await.unwrap();
+    let (plan, ..) = world.plan(spec).await;
+    let after = |address: &str| {
+        plan.change(&address.parse().unwrap()).unwrap().after.as_ref().unwrap().clone()
+    };
+    assert!(!after("key.k")["name"].is_known());
+    assert!(after("unit.u")["disk_id"].is_known(), "its id stays");
+    converges(&world, spec).await;
+    assert_eq!(world.cloud.names("key"), ["of-d"]);
 }
 
 /// A wait goes on in the next run, without another call.

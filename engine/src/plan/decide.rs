@@ -290,9 +290,8 @@ fn planned(
             (None, Some(live)) => {
                 let value = live.attributes.get(name).cloned().unwrap_or(Value::Null);
                 let volatile = attribute.volatile && verdict.action != Action::NoOp;
-                // What an API gives to an object may come with the end of its create.
                 let computed = attribute.presence == Presence::Computed;
-                let to_come = verdict.rest.is_some() && computed && value.is_null();
+                let to_come = computed && is_to_come(&value, live, verdict);
                 let follows = attribute.follows.as_ref();
                 let stale = follows.is_some_and(|name| verdict.changed.contains(name));
                 if volatile || to_come || stale { slot(case.address, name, schema) } else { value }
@@ -318,6 +317,21 @@ fn planned(
         }
     }
     planned
+}
+
+/// Whether what an API computes of an object may come, or be another, with the end of what an earlier run
+/// began: all but the id of what is half made.
+fn is_to_come(value: &Value, live: &Live<'_>, verdict: &Verdict) -> bool {
+    let is_id = || match value {
+        Value::String(text) => *text == live.object.id.0,
+        Value::Integer(number) => *number.to_string() == *live.object.id.0,
+        _ => false,
+    };
+    match verdict.rest.map(|rest| rest.kind) {
+        Some(ProgramKind::Create) => !is_id(),
+        Some(_) => value.is_null(),
+        None => false,
+    }
 }
 
 /// Whether an attribute of a live object keeps its live value although the spec gives one.
