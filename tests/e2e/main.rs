@@ -5,6 +5,7 @@
 mod acceptance;
 mod acme;
 mod addressed;
+mod asked;
 mod bad_input;
 mod checks;
 mod crashes;

@@ -6,6 +6,7 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use apply::Providers;
 use apply::planning::{Request, make};
 use apply::session::Session;
 use apply::verify::{look_and_verify, verify_secrets};
@@ -133,6 +134,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     let opening = asked.open(&holder, &request, &teller);
     let (session, plan, found) = stop.unless(opening).await?;
     let checks = asked.checks(&resolved.config, output);
+    let secrets = request.refresh.then(|| request.secrets());
     let mut made = planning::finish(resolved, &configured, plan, found)
         .asked_for(&options, !planning.no_refresh);
     if teller.is_json() {
@@ -145,6 +147,10 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     let shown = Shown { made: &made, running, teller: &teller, stop: &stop, output };
     let planned = plan::status(&made, false);
     let ended = if shown.go_on().await? {
+        let session = match &secrets {
+            Some(secrets) => shown.verified(session, &configured.providers, secrets).await?,
+            None => session,
+        };
         let run = Run {
             plan,
             providers: &configured.providers,
@@ -238,6 +244,27 @@ impl Shown<'_> {
             return Ok(true);
         }
         Err(CommandError::new("nothing was applied").status(Status::Cancelled))
+    }
+
+    /// What somebody said yes to runs where it still fits what is live, as a saved plan does: nobody knows
+    /// how long the question stood there.
+    async fn verified(
+        &self,
+        session: Session,
+        providers: &Providers,
+        secrets: &KnownSecrets,
+    ) -> Result<Session, CommandError> {
+        let was_asked = |plan: &&Plan| !self.running.yes && !plan.is_empty();
+        let Some(plan) = self.made.plan.as_ref().filter(was_asked) else { return Ok(session) };
+        let looking =
+            async { Ok(look_and_verify(plan, session.snapshot(), providers, secrets).await?) };
+        match self.stop.unless(looking).await {
+            Ok(()) => Ok(session),
+            Err(why) => {
+                session.close().await?;
+                Err(why)
+            }
+        }
     }
 }
 

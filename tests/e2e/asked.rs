@@ -1,0 +1,80 @@
+//! A question on a terminal: what somebody says yes to runs where it still is what was shown.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::process::{Child, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::json;
+
+use crate::harness::{Project, Service, data, wait_for};
+
+const SPEC: &str = r#"
+[resource.template.t]
+name = "t"
+image_name = "registry.example/worker:1"
+is_serverless = true
+
+[resource.endpoint.e]
+name = "eee"
+template_id = "${template.t.id}"
+gpu_ids = "ADA_24"
+idle_timeout = 5
+"#;
+
+/// An apply that asks on a terminal.
+struct Asked {
+    child: Child,
+    /// The other end of its terminal.
+    keys: File,
+}
+
+impl Asked {
+    /// Starts it, and waits until it asks.
+    fn start(project: &Project) -> Self {
+        let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&keys).unwrap();
+        unlockpt(&keys).unwrap();
+        let name = ptsname(&keys, Vec::new()).unwrap().into_string().unwrap();
+        let terminal = File::options().read(true).write(true).open(name).unwrap();
+        let mut command = project.command(&["apply"]);
+        let said = File::create(project.path("said.txt")).unwrap();
+        command.stdin(terminal).stdout(Stdio::null()).stderr(said);
+        let child = command.spawn().unwrap();
+        wait_for("the question", || told(project).contains("Only `yes` is taken"));
+        Self { child, keys: keys.into() }
+    }
+
+    /// Says yes, and returns the exit status.
+    fn yes(mut self) -> Option<i32> {
+        self.keys.write_all(b"yes\n").unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+fn told(project: &Project) -> String {
+    std::fs::read_to_string(project.path("said.txt")).unwrap()
+}
+
+#[test]
+fn what_changed_while_the_question_stood_there_is_not_taken_back() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let project = Project::with(SPEC, &service);
+    project.run(&["apply", "--yes"]).expect(0);
+    project.write("plumb.toml", SPEC.replace("idle_timeout = 5", "idle_timeout = 6"));
+    let id = service.list("/endpoints")[0]["id"].as_str().unwrap().to_owned();
+
+    let asked = Asked::start(&project);
+    let calls = service.mutations().len();
+    service.request("PATCH", &format!("/endpoints/{id}"), Some(&json!({ "scalerValue": 9 })));
+    assert_eq!(asked.yes(), Some(3));
+    let why =
+        "the plan no longer fits: endpoint.e changed since then: `scaler_value` was 4 and is 9";
+    assert!(told(&project).contains(why), "{}", told(&project));
+    assert_eq!(service.mutations().len(), calls + 1, "only the change by hand");
+
+    assert_eq!(Asked::start(&project).yes(), Some(0));
+    let endpoint = &service.list("/endpoints")[0];
+    assert_eq!((&endpoint["scalerValue"], &endpoint["idleTimeout"]), (&json!(9), &json!(6)));
+}
