@@ -34,10 +34,15 @@ const UNKNOWN: &str = "nothing shows whether it happened";
 impl Run<'_> {
     pub(super) fn answer(&mut self, id: StepId, answer: Answer) -> Result<(), ApplyError> {
         match answer {
-            Answer::Called(result) => match *result {
-                Ok(reply) => self.replied(id, &reply),
-                Err(error) => self.failed(id, &error),
-            },
+            Answer::Called { sent, result } => {
+                if let Some(flight) = self.in_flight.get_mut(&id) {
+                    flight.desired = sent;
+                }
+                match *result {
+                    Ok(reply) => self.replied(id, &reply),
+                    Err(error) => self.failed(id, &error),
+                }
+            }
             Answer::LookedUp(found) => self.looked_up(id, found),
         }
     }

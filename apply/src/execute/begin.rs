@@ -242,15 +242,20 @@ impl Run<'_> {
         let (desired, changed) = (flight.desired.clone(), prepare::changed(change));
         let live = self.live_to_send((step, change), &started, &flight.schema);
         let lacks = self.lacks_at_parting(flight);
+        let unchanged = self.unchanged(flight, &changed, live.as_ref());
         let places = sensitive(&flight.schema, &started.sensitive);
         let secrets = Secrets { places, variables: self.secrets.clone() };
         let emit = self.input.emit.clone();
         let (name, address) = (id.to_string(), step.address.clone());
         let leave = self.desk.leave(since.clone());
         self.calls.spawn(async move {
-            let desired = match read_for(&provider, &started, &lacks, &desired).await {
-                Ok(desired) => desired,
-                Err(error) => return (id, Answer::Called(Box::new(Err(error)))),
+            let read = match &unchanged {
+                Some(unchanged) => unchanged.renewed(&provider, &started, &desired).await,
+                None => read_for(&provider, &started, &lacks, &desired).await,
+            };
+            let sent = match read {
+                Ok(sent) => sent,
+                Err(error) => return (id, Answer::called(desired, Err(error))),
             };
             let progress = |notice: Notice| emit(event_of(notice, &name, &address));
             let call = Call {
@@ -258,7 +263,7 @@ impl Run<'_> {
                 phase: started.phase,
                 id: started.object.as_ref(),
                 nonce: started.nonce.as_ref(),
-                desired: &desired,
+                desired: &sent,
                 live: live.as_ref(),
                 changed: &changed,
                 secrets: &secrets,
@@ -270,7 +275,7 @@ impl Run<'_> {
                 Ok(()) => provider.perform(&call).await,
                 Err(error) => Err(error),
             };
-            (id, Answer::Called(Box::new(result)))
+            (id, Answer::called(sent, result))
         });
     }
 

@@ -11,6 +11,7 @@ mod close;
 mod leave;
 mod made_of;
 mod parting;
+mod renew;
 mod reveal;
 mod room;
 mod settle;
@@ -127,8 +128,18 @@ pub async fn execute_anyway(
 
 /// What a task beside the run brought back.
 enum Answer {
-    Called(Box<Result<Reply, Error>>),
+    /// What a call sent, and what came of it.
+    Called {
+        sent: Arc<Attributes>,
+        result: Box<Result<Reply, Error>>,
+    },
     LookedUp(Found),
+}
+
+impl Answer {
+    fn called(sent: Arc<Attributes>, result: Result<Reply, Error>) -> Self {
+        Self::Called { sent, result: Box::new(result) }
+    }
 }
 
 /// A call that is under way.
@@ -180,6 +191,8 @@ struct Run<'a> {
     desk: leave::Desk,
     /// No new step begins.
     halted: bool,
+    /// When it began, which is right after somebody looked at what is live.
+    began: Moment,
 }
 
 impl<'a> Run<'a> {
@@ -204,6 +217,7 @@ impl<'a> Run<'a> {
             ids: None,
             desk: leave::Desk::new(),
             halted: false,
+            began: input.host.clock().moment(),
         }
     }
 

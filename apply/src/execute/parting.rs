@@ -141,17 +141,27 @@ pub(super) async fn read_for(
     lacks: &BTreeSet<Name>,
     desired: &Arc<Attributes>,
 ) -> Result<Arc<Attributes>, Error> {
-    let Some(id) = started.object.as_ref().filter(|_| !lacks.is_empty()) else {
+    if started.object.is_none() || lacks.is_empty() {
         return Ok(desired.clone());
-    };
+    }
+    let object = read_own(provider, started).await?;
+    let shown = object.into_iter().filter(|(name, _)| lacks.contains(name));
+    let mut desired = Attributes::clone(desired);
+    desired.extend(shown);
+    Ok(Arc::new(desired))
+}
+
+/// The object of a call, read right before it.
+pub(super) async fn read_own(
+    provider: &Arc<dyn Provider>,
+    started: &Started,
+) -> Result<Attributes, Error> {
+    let Some(id) = &started.object else { return Ok(Attributes::new()) };
     let object = provider.read(&started.address.block.ty, id).await.map_err(unread)?;
     if object.id != *id {
         return Err(unread(Error::new(Kind::InDoubt, format!("reading {id} shows {}", object.id))));
     }
-    let shown = object.attributes.into_iter().filter(|(name, _)| lacks.contains(name));
-    let mut desired = Attributes::clone(desired);
-    desired.extend(shown);
-    Ok(Arc::new(desired))
+    Ok(object.attributes)
 }
 
 /// Nothing was sent yet, whatever went wrong.

@@ -24,6 +24,7 @@ mod imports;
 mod large;
 mod lives;
 mod lost;
+mod meanwhile;
 mod moves;
 mod names;
 mod nulls;
