@@ -31,7 +31,7 @@ async fn applied(spec: &str) -> World {
 /// What the state says that an address depends on.
 async fn dependencies(world: &World, address: &str) -> Vec<String> {
     let address: Address = address.parse().unwrap();
-    let snapshot = world.snapshot().await;
+    let snapshot = world.state().await;
     snapshot.entries[&address].dependencies.iter().map(ToString::to_string).collect()
 }
 

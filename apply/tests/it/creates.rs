@@ -164,10 +164,10 @@ async fn a_watch_ends_when_its_lists_were_looked_at_after_its_time() {
             world.cloud.strike(0, fault);
         }
         world.apply(DISK).await.unwrap();
-        let mut watched = world.snapshot().await.watched.into_iter();
+        let mut watched = world.state().await.watched.into_iter();
         let nonce = watched.find(|watched| watched.answered == fault.is_none()).unwrap().nonce;
         let is_watched = async || {
-            let watched = world.snapshot().await.watched;
+            let watched = world.state().await.watched;
             watched.iter().any(|watched| watched.nonce == nonce)
         };
         let noted = format!("{DISK}[resource.value.v]\ninput = 1\n");
@@ -193,7 +193,7 @@ async fn a_watch_ends_by_a_look_at_nothing_and_not_without_a_provider() {
     let (late, ..) = world.plan(DISK).await;
     assert!(matches!(&late.seen[..], [Record::Unwatched { .. }]), "{:?}", late.seen);
     world.destroy(DISK).await.unwrap();
-    assert!(world.snapshot().await.watched.is_empty());
+    assert!(world.state().await.watched.is_empty());
     // Nothing of the state needs the provider any more, and the spec does not name it.
     let world = World::new();
     world.apply(DISK).await.unwrap();
@@ -204,9 +204,9 @@ async fn a_watch_ends_by_a_look_at_nothing_and_not_without_a_provider() {
     let noted = "[resource.value.v]\ninput = 1\n";
     let options = Options::default();
     world.apply_through(&world.store, &providers, noted, &options).await.unwrap();
-    assert_eq!(world.snapshot().await.watched.len(), 1, "no list was looked at");
+    assert_eq!(world.state().await.watched.len(), 1, "no list was looked at");
     world.apply(noted).await.unwrap();
-    assert!(world.snapshot().await.watched.is_empty());
+    assert!(world.state().await.watched.is_empty());
 }
 
 /// What is let go of under its one-time name is left alone, and its twin is not.
@@ -218,7 +218,7 @@ async fn a_twin_goes_although_its_address_was_let_go() {
     world.apply(DISK).await.unwrap();
     let both = world.cloud.names("disk");
     assert!(both.len() == 2 && both[0] == both[1], "the server did it twice: {both:?}");
-    let own = world.snapshot().await.entries.into_values().next().unwrap().current.unwrap().id;
+    let own = world.state().await.entries.into_values().next().unwrap().current.unwrap().id;
     let mut session =
         Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap();
     let address = "disk.d".parse().unwrap();

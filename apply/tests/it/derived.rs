@@ -96,7 +96,7 @@ async fn others_see_null_too_where_it_turns_out_to_be_that() {
                 secret = '${unit.u.disk_id == null ? \"none\" : \"some\"}'\n\
                 [output.disk]\nvalue = \"${unit.u.disk_id}\"\n";
     converges(&world, spec).await;
-    assert_eq!(world.snapshot().await.outputs["disk"].value.json, Value::Null);
+    assert_eq!(world.state().await.outputs["disk"].value.json, Value::Null);
     let shared = world.cloud.shared.lock().unwrap();
     let said: Vec<_> = shared.objects.values().filter_map(|it| it.get("secret")).collect();
     assert!(said.contains(&&Value::string("none")), "{said:?}");

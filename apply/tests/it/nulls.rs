@@ -99,7 +99,7 @@ async fn where_there_is_a_default_null_means_that() {
     let world = world();
     for (zone, workers) in [("dark", 7), ("eu", 3), ("dark", 7)] {
         converges(&world, &spec(zone, unit)).await;
-        let outputs = world.snapshot().await.outputs;
+        let outputs = world.state().await.outputs;
         assert_eq!(outputs["workers"].value.json, Value::Integer(workers));
         assert_eq!(outputs["ports"].value.json.is_null(), zone == "dark");
     }

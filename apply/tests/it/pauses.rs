@@ -222,7 +222,7 @@ async fn a_store_that_is_too_slow_ends_the_run() {
     assert!(matches!(error, ApplyError::SlowStore(_)), "{error}");
     assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
     assert!(world.cloud.take_log().is_empty());
-    assert!(world.snapshot().await.pending.is_empty(), "nothing is in doubt");
+    assert!(world.state().await.pending.is_empty(), "nothing is in doubt");
     converges(&world, DISK).await;
 }
 
@@ -239,6 +239,6 @@ async fn a_stop_is_heeded_while_a_slow_store_writes() {
     assert!(report.unwrap().summary.cancelled);
     assert!(world.cloud.take_log().is_empty());
     let world = World { stop: CancellationToken::new(), ..world };
-    assert!(world.snapshot().await.pending.is_empty(), "nothing is in doubt");
+    assert!(world.state().await.pending.is_empty(), "nothing is in doubt");
     converges(&world, DISK).await;
 }

@@ -17,7 +17,7 @@ async fn a_saved_plan_that_takes_over_what_was_taken_over_is_stale() {
     let (plan, ..) = world.plan("[local]\n").await;
     assert_eq!(plan.seen.len(), 1, "the disk is seen to be gone");
     world.apply("[local]\n").await.unwrap();
-    let snapshot = world.snapshot().await;
+    let snapshot = world.state().await;
     let seen = Observations::default();
     let error = verify(&plan, &snapshot, &seen, &world.providers()).unwrap_err();
     assert!(matches!(error, ApplyError::Stale(_)), "{error}");
@@ -53,7 +53,7 @@ async fn a_saved_plan_tells_accounts_apart_and_nothing_of_their_keys() {
     let plan = engine::plan::saved::read(&text).unwrap().plan;
     let digest = engine::digest::Digest::of(b"hunter2").to_string();
     assert!(text.contains("accounts") && !text.contains(&digest), "{text}");
-    let snapshot = world.snapshot().await;
+    let snapshot = world.state().await;
     let fits = || verify(&plan, &snapshot, &Observations::default(), &world.providers());
     fits().unwrap();
     set("another");
@@ -110,9 +110,9 @@ async fn a_saved_plan_takes_nothing_back_of_what_it_does_not_touch() {
     // Meanwhile it is changed once more, and comes to use the disk.
     let newer = format!("{DISK}{UNIT}workers = 9\ndisk_id = '${{disk.d.id}}'\n");
     world.apply(&newer).await.unwrap();
-    let before = world.snapshot().await;
+    let before = world.state().await;
     world.apply_saved(&plan).await.unwrap();
-    let after = world.snapshot().await;
+    let after = world.state().await;
     let unit = "unit.u".parse().unwrap();
     assert_eq!(after.entries[&unit], before.entries[&unit]);
     assert_eq!(world.cloud.names("disk"), ["d", "other"]);
@@ -133,7 +133,7 @@ async fn what_a_saved_plan_saw_is_taken_over_while_it_fits() {
     let (plan, ..) = world.plan(&format!("{spec}{OTHER}")).await;
     world.apply_saved(&plan).await.unwrap();
     assert_eq!(world.plan_text(&format!("{spec}{OTHER}")).await, "");
-    let unit = &world.snapshot().await.entries[&"unit.u".parse().unwrap()];
+    let unit = &world.state().await.entries[&"unit.u".parse().unwrap()];
     let known = serde_json::to_string(unit.current.as_ref().unwrap()).unwrap();
     assert!(known.contains("\"workers\":3"), "{known}");
 }
@@ -153,7 +153,7 @@ async fn a_saved_plan_deletes_no_leftover_that_somebody_changed() {
         let (plan, ..) = world.plan(DISK).await;
         assert_eq!(plan.steps.len(), 1, "the twin is to go");
         let ids = world.cloud.shared.lock().unwrap().objects.keys().cloned().collect::<Vec<_>>();
-        let current = &world.snapshot().await.entries[&"disk.d".parse().unwrap()];
+        let current = &world.state().await.entries[&"disk.d".parse().unwrap()];
         let own = current.current.as_ref().unwrap().id.clone();
         let (_, twin) = ids.into_iter().find(|(_, id)| *id != own).unwrap();
         set(&world, "disk", &twin.0, attribute, value);

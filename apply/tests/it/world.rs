@@ -111,7 +111,6 @@ impl World {
         }
     }
 
-    /// The state, with the journal folded in.
     /// A cloud that counts the objects of each type from one, with what a spec makes.
     pub(crate) async fn counting(spec: &str) -> Self {
         let world = Self::new();
@@ -120,6 +119,7 @@ impl World {
         world
     }
 
+    /// The state, with the journal folded in.
     pub(crate) async fn state(&self) -> Snapshot {
         fold(self.store.load().await.unwrap(), &self.host).unwrap().snapshot
     }
@@ -241,11 +241,6 @@ impl World {
         }
         session.close().await?;
         fits
-    }
-
-    /// The state, with the journal folded in.
-    pub(crate) async fn snapshot(&self) -> Snapshot {
-        fold(self.store.load().await.unwrap(), &self.host).unwrap().snapshot
     }
 
     pub(crate) async fn destroy(&self, spec: &str) -> Result<Report, ApplyError> {
