@@ -38,7 +38,7 @@ impl Runner {
             let fits = match &**name {
                 "secret" => self.is_secret(value) || is_as_it_was(sky, call, value),
                 _ => fits(sky, planned, value),
-            };
+            } || self.is_left_alone(sky, call, (name, value), change);
             if !fits {
                 sky.violation(format!("{who}: it sends {said} = {value:?}, not {planned:?}"));
             }
@@ -54,11 +54,31 @@ impl Runner {
         self.room == Room::Http && call.phase.kind == ProgramKind::Delete && &**name != "workers"
     }
 
+    /// Whether an update of a whole object sends what it does not change as somebody has left it.
+    fn is_left_alone(
+        &self,
+        sky: &Sky,
+        call: &Asking,
+        (name, value): (&Name, &Value),
+        change: &Change,
+    ) -> bool {
+        let said = self.room.say(name);
+        let is_whole = call.phase.kind == ProgramKind::Update && self.sends(call) == &Sends::All;
+        let is_changed = change.causes.iter().any(|cause| *cause.attribute == *said);
+        let is_so = || call.id.as_ref().is_some_and(|id| sky.may_show(id, name, value));
+        is_whole && !is_changed && is_so()
+    }
+
+    /// What the phase of a call that does not make its object sends.
+    fn sends(&self, call: &Asking) -> &Sends {
+        let (schema, phase) = (&self.schema.types[&call.ty], &call.phase);
+        &schema.programs(phase.kind)[phase.program].phases[phase.phase].sends
+    }
+
     /// The attributes that an update may send, where it sends those only that change.
     fn may_change<'a>(&self, call: &Asking, change: &'a Change) -> Option<BTreeSet<&'a Name>> {
-        let (schema, phase) = (&self.schema.types[&call.ty], &call.phase);
-        let sends_changed = phase.kind == ProgramKind::Update
-            && schema.update[phase.program].phases[phase.phase].sends == Sends::Changed;
+        let sends_changed =
+            call.phase.kind == ProgramKind::Update && self.sends(call) == &Sends::Changed;
         sends_changed.then(|| change.causes.iter().map(|cause| &cause.attribute).collect())
     }
 

@@ -298,6 +298,13 @@ impl Sky {
         past.map_or_else(Objects::new, |(_, objects)| objects.clone())
     }
 
+    /// Whether an object has this value, or had it so short a while ago that a look may show it.
+    pub(crate) fn may_show(&self, id: &ObjectId, name: &str, value: &Value) -> bool {
+        let all = self.past.iter().map(|(_, objects)| objects).chain([&self.objects]);
+        let mut own = all.filter_map(|objects| objects.get(id));
+        own.any(|live| live.attributes.get(name).is_some_and(|it| it.same(value)))
+    }
+
     /// An object as a read shows it that is so far behind. It denies nothing that is there.
     pub(crate) fn seen(&self, id: &ObjectId, ago_ms: u64) -> Option<Arc<Live>> {
         let old = if ago_ms == 0 { None } else { self.ago(ago_ms).remove(id) };
