@@ -111,6 +111,32 @@ assert = "job.output.nothing.inside == 1"
     assert_eq!(health["jobs"]["inQueue"], 0, "what was late is cancelled: {health}");
 }
 
+/// A worker of before the apply is idle, and would answer at once.
+#[test]
+fn a_check_after_an_apply_is_about_what_was_applied() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let worker = |more: &str, word: &str| {
+        let image = "image_name = \"registry.example/worker:1.0\"\n";
+        spec(&format!(
+            "\n[check.answers]\n\
+             job = {{ endpoint = '${{endpoint.chat[\"eu\"].id}}', input = {{ environment = \"WORD\" }}, timeout = \"5s\" }}\n\
+             assert = 'job.output == \"{word}\"'\n"
+        ))
+        .replace(image, &format!("{image}{more}\n"))
+    };
+    let project = Project::with(&worker("env = { WORD = \"one\" }", "one"), &service);
+    project.run(&["apply", "--yes"]).expect(0);
+    for word in ["two", "three"] {
+        project.write("plumb.toml", worker(&format!("env = {{ WORD = \"{word}\" }}"), word));
+        project.run(&["apply", "--yes"]).expect(0);
+    }
+    let broken = "env = { WORD = \"three\" }\ndocker_start_cmd = [\"/bin/false\"]";
+    project.write("plumb.toml", worker(broken, "three"));
+    let failed = project.run(&["apply", "--yes"]).expect(1);
+    assert!(failed.stderr.contains("did not end within 5.0 s"), "{}", failed.stderr);
+}
+
 #[test]
 fn checks_see_what_is_live() {
     let data = data();

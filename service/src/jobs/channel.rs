@@ -5,6 +5,7 @@
 //! about a job counts only while the job is in progress and its own; anything else is answered
 //! kindly and changes nothing, so a late or repeated message does no harm. A job that ended without
 //! its worker and is queued again is given to that worker only once it has nothing of it any more.
+//! A worker that was started before its endpoint changed ends what it has begun, and gets nothing more.
 
 use std::sync::Arc;
 
@@ -17,12 +18,13 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::named::Named;
-use super::queue::{Outcome, Taker};
+use super::queue::{Outcome, Queue, Taker};
 use super::record::State as JobState;
 use crate::app::App;
 use crate::auth;
 use crate::body;
 use crate::problem::{Kind, Problem};
+use crate::resources::endpoint;
 use crate::rest::answer::{json_response, json_text};
 use crate::workers::worker::Worker;
 
@@ -113,6 +115,10 @@ async fn claim(app: &Arc<App>, worker: &Arc<Worker>, count: i64) -> Result<Assig
     let timeout_ms = app.fleet.timeout_ms(&worker.endpoint);
     let (queue, worker) = (app.queue.clone(), Arc::clone(worker));
     let write = move |tx: &crate::store::Tx<'_>| {
+        if endpoint::version(tx.conn, &worker.endpoint)?.is_some_and(|now| worker.version < now) {
+            tx.after(move || leave_to_newer(&queue, &worker));
+            return Ok(Vec::new());
+        }
         let taker = Taker {
             endpoint: worker.endpoint.clone(),
             worker: worker.id.clone(),
@@ -128,6 +134,14 @@ async fn claim(app: &Arc<App>, worker: &Arc<Worker>, count: i64) -> Result<Assig
     };
     // A restart puts running jobs back into the queue, which is where a lost take leaves them.
     app.store.write_soon(write).await
+}
+
+/// Ends a worker that runs what was before a change, and passes the ring of the job on that it has not
+/// taken. The next look at the workers would end it as well, but the job of whoever made the change,
+/// and wants to know whether it is right, comes before that.
+fn leave_to_newer(queue: &Queue, worker: &Worker) {
+    worker.retire();
+    queue.projection.endpoint(&worker.endpoint).queued.notify_one();
 }
 
 /// `GET /job-stop/{worker}`: the jobs that it must stop, or 204 after a while.

@@ -223,10 +223,12 @@ impl Fleet {
     /// Reads which endpoints there are.
     async fn reload(&self, app: &App) -> Result<(), Problem> {
         let read = |conn: &rusqlite::Connection| {
+            // Before the templates: one that changes in between is then newer than the version says,
+            // which replaces its workers once more. Older, it would run on under the new version.
+            let endpoints = objects::list::<Endpoint>(conn, 0)?;
             let templates = objects::list::<Template>(conn, 0)?;
             let templates: HashMap<String, Template> =
                 templates.into_iter().map(|template| (template.id.clone(), template)).collect();
-            let endpoints = objects::list::<Endpoint>(conn, 0)?;
             let queued = endpoints.into_iter().filter(|endpoint| endpoint.kind == "QB");
             let wanted = queued.map(|endpoint| {
                 let template = templates.get(&endpoint.template_id).cloned();

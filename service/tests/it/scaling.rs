@@ -85,6 +85,40 @@ async fn a_new_template_replaces_workers_between_jobs() {
     assert_ne!(service.pods(&endpoint).await, before);
 }
 
+/// Whoever changed something and asks at once wants to know of the change, not of what was before.
+#[tokio::test]
+async fn what_is_asked_after_a_change_is_answered_by_what_was_changed() {
+    let service = Harness::start().await;
+    let template = service.template("asked").await;
+    let endpoint = service.endpoint(json!({ "templateId": template })).await;
+    let ask = json!({ "input": { "environment": "COLOUR" } });
+    for number in 0..20 {
+        let colour = format!("colour-{number}");
+        let change = json!({ "env": { "COLOUR": colour } });
+        service.rest(Method::PATCH, &format!("/templates/{template}"), Some(change)).await;
+        let path = format!("{endpoint}/runsync");
+        let (_, done) = service.queue(Method::POST, &path, Some(ask.clone())).await;
+        assert_eq!((&done["status"], &done["output"]), (&json!("COMPLETED"), &json!(colour)));
+    }
+}
+
+/// The only place of the endpoint is held by a worker of before, which has a job to finish.
+#[tokio::test]
+async fn a_worker_of_before_ends_what_it_has_and_takes_nothing_more() {
+    let service = Harness::start().await;
+    let template = service.template("handed").await;
+    let endpoint = service.endpoint(json!({ "templateId": template })).await;
+    let long = service.run(&endpoint, json!({ "sleep_ms": 60_000 })).await;
+    let begun = service.until(&endpoint, &long, "IN_PROGRESS").await;
+    let change = json!({ "env": { "COLOUR": "green" } });
+    service.rest(Method::PATCH, &format!("/templates/{template}"), Some(change)).await;
+    let next = service.run(&endpoint, json!({ "environment": "COLOUR" })).await;
+    let next = service.until(&endpoint, &next, "COMPLETED").await;
+    assert_eq!(next["output"], "green");
+    assert_eq!(service.until(&endpoint, &long, "IN_PROGRESS").await, begun);
+    assert!(begun.get("retries").is_none() && next["workerId"] != begun["workerId"]);
+}
+
 #[tokio::test]
 async fn workers_go_with_the_maximum_and_with_the_endpoint() {
     let service = Harness::start().await;

@@ -4,6 +4,7 @@ mod rules;
 
 use std::collections::BTreeMap;
 
+use rusqlite::{Connection, OptionalExtension as _};
 use serde::{Deserialize, Serialize};
 
 use super::template::{Template, TemplateInput};
@@ -223,6 +224,12 @@ pub(crate) fn roll_out(tx: &Tx<'_>, template_id: &str) -> Result<Vec<String>, Pr
         }
     }
     Ok(users)
+}
+
+/// The version of an endpoint, if there is one: workers of an older one run what was before.
+pub(crate) fn version(conn: &Connection, id: &str) -> Result<Option<i64>, Problem> {
+    let sql = "select body ->> '$.version' from objects where id = ?1 and kind = 'endpoint'";
+    Ok(conn.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?)
 }
 
 /// Removes an endpoint and the template that was made inside it. GraphQL demands that it has been
