@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::{Address, Name};
-use engine::digest::{Digest, Fingerprint};
+use engine::digest::{Digest, Fingerprint, SealKey};
 use engine::journal::CallId;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
@@ -222,15 +222,11 @@ impl Fit<'_> {
 
     /// What is live, as who planned would have sealed it: they knew all secrets of the spec, and a
     /// saved plan takes only those that its steps need.
-    fn sealed_as_planned(&self, change: &Change, mut live: Attributes) -> Attributes {
-        for (name, planned) in change.before.iter().flat_map(|before| before.iter()) {
-            if planned.holds_sealed()
-                && let Some(value) = live.get_mut(name)
-            {
-                *value = seal_like(value, planned, &self.snapshot.seal_key);
-            }
+    fn sealed_as_planned(&self, change: &Change, live: Attributes) -> Attributes {
+        match &change.before {
+            Some(before) => sealed_like(live, before, &self.snapshot.seal_key),
+            None => live,
         }
-        live
     }
 
     fn observed(&self, address: &Address, id: &ObjectId) -> Option<&Observed> {
@@ -244,6 +240,18 @@ impl Fit<'_> {
     fn schema(&self, change: &Change) -> Option<Arc<TypeSchema>> {
         schema(self.providers, change)
     }
+}
+
+/// Attributes with that sealed which is sealed at the same places of the planned ones.
+fn sealed_like(mut live: Attributes, planned: &Attributes, key: &SealKey) -> Attributes {
+    for (name, planned) in planned {
+        if planned.holds_sealed()
+            && let Some(value) = live.get_mut(name)
+        {
+            *value = seal_like(value, planned, key);
+        }
+    }
+    live
 }
 
 /// Whether an object is the one that the plan was made for.

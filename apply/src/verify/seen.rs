@@ -9,7 +9,7 @@ use engine::plan::{Action, Change};
 use engine::state::{ObjectId, Snapshot};
 use engine::value::{Attributes, Value};
 
-use super::{Fit, changed, moved, shown, stale};
+use super::{Fit, changed, moved, sealed_like, shown, stale};
 use crate::ApplyError;
 
 /// What is to be made is not there, also as the state will have it once it has taken over what the plan saw:
@@ -39,6 +39,9 @@ impl Fit<'_> {
             {
                 return stale(format!("{address} is not what it was, {object}"));
             }
+            if self.plan.steps.is_empty() {
+                self.check_still_so(record)?;
+            }
             if let Err(error) = after.fold(record) {
                 return stale(format!("the state changed since then: {error}"));
             }
@@ -66,6 +69,26 @@ impl Fit<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What a plan that does nothing but look takes into the state is what is live: that is all it is for.
+    /// What the answer leaves out is as it was seen.
+    fn check_still_so(&self, record: &Record) -> Result<(), ApplyError> {
+        let Record::Seen { address, object, attributes, .. } = record else { return Ok(()) };
+        let schema = self.plan.change(address).and_then(|change| self.schema(change));
+        let Some(schema) = schema else { return Ok(()) };
+        let planned = stored_attributes(attributes, &schema).unwrap_or_default();
+        let live = match self.observed(address, object) {
+            Some(Observed::Live(seen)) => overlay(&planned, seen),
+            Some(Observed::Gone) => return stale(format!("{address} is gone since then")),
+            None => return Ok(()),
+        };
+        let live = sealed_like(live, &planned, &self.snapshot.seal_key);
+        let moved = moved(Some(&planned), &live, &schema);
+        if moved.is_empty() {
+            return Ok(());
+        }
+        stale(format!("{address} changed since then: {moved}"))
     }
 
     /// An object that is deleted beside an address's own is still what it was: somebody may have

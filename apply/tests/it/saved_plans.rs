@@ -124,6 +124,34 @@ async fn a_saved_plan_takes_nothing_back_of_what_it_does_not_touch() {
     );
 }
 
+/// It does nothing but take into the state what it showed, so that must be what is live.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_that_only_looks_is_stale_where_it_would_see_something_else() {
+    let world = World::new();
+    world.apply(&format!("{UNIT}workers = 1\n")).await.unwrap();
+    let by_hand = |workers| set(&world, "unit", "unit-1", "workers", Value::Integer(workers));
+    by_hand(3);
+    let looks = Options { mode: Mode::RefreshOnly, ..Options::default() };
+    let (look, ..) = world.plan_with(&format!("{UNIT}workers = 1\n"), &looks).await;
+    assert_eq!((look.seen.len(), look.steps.len()), (1, 0));
+    let before = world.snapshot().await;
+    by_hand(5);
+    let error = world.apply_saved(&look).await.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the plan no longer fits: unit.u changed since then: `workers` was 3 and is 5"
+    );
+    let there = std::mem::take(&mut world.cloud.shared.lock().unwrap().objects);
+    let error = world.apply_saved(&look).await.unwrap_err().to_string();
+    assert_eq!(error, "the plan no longer fits: unit.u is gone since then");
+    assert_eq!(world.snapshot().await.entries, before.entries);
+    world.cloud.shared.lock().unwrap().objects = there;
+    by_hand(3);
+    world.apply_saved(&look).await.unwrap();
+    let (again, ..) = world.plan_with(UNIT, &looks).await;
+    assert!(again.seen.is_empty(), "it is taken over");
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_saved_plan_saw_is_taken_over_while_it_fits() {
     let world = World::new();
