@@ -1,7 +1,9 @@
 //! Secrets that do not stand where they were put: neither a plan nor the state has them in clear.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use apply::verify::verify_secrets;
 use engine::plan::Action;
 use engine::plan::input::{Mode, Options};
 use engine::schema::{Attribute, Presence, Sends};
@@ -152,6 +154,40 @@ async fn a_saved_plan_fits_although_it_knows_fewer_secrets() {
     assert!(plan.base.secrets.is_empty());
     assert!(!format!("{plan:?}").contains(SECRET));
     world.apply_saved(&plan).await.unwrap();
+}
+
+/// Nothing is sent and no output is made, so it needs no secret; and it still sees what it saw, wherever
+/// somebody has put one.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_that_only_looks_needs_no_secret() {
+    let spec = format!("{SPEC}[output.tok]\nvalue = \"${{var.tok}}\"\nsensitive = true\n");
+    let looks = Options { mode: Mode::RefreshOnly, ..Options::default() };
+    let joined = format!("x {SECRET}");
+    for (name, value) in [
+        ("args", list(&["new", "x", SECRET, "a"])),
+        ("args", list(&["sh", "-c", &joined])),
+        ("env", map(&[("A", "1"), ("TOKEN_OLD", SECRET)])),
+        ("env", map(&[("A", SECRET), ("TOKEN", "1")])),
+        ("env", map(&[(SECRET, "1")])),
+        ("tags", Value::set(vec![text("0"), text(SECRET)])),
+        ("kind", text(SECRET)),
+        ("note", text(&joined)),
+    ] {
+        let world = world(|_| {});
+        world.apply(&spec).await.unwrap();
+        for object in world.cloud.shared.lock().unwrap().objects.values_mut() {
+            object.insert(name.into(), value.clone());
+        }
+        let (plan, ..) = world.plan_with(&spec, &looks).await;
+        assert_eq!(plan.seen.len(), 1, "{name} {value:?}");
+        verify_secrets(&plan, &BTreeMap::new(), &world.state().await).unwrap();
+        world.apply_saved(&plan).await.unwrap();
+        assert!(!format!("{:?}", world.state().await).contains(SECRET));
+        let (again, ..) = world.plan_with(&spec, &looks).await;
+        assert!(again.seen.is_empty(), "{name} {value:?}: {:?}", again.seen);
+        let (plan, ..) = world.plan(&spec.replace("\"i\"", "\"j\"")).await;
+        verify_secrets(&plan, &BTreeMap::new(), &world.state().await).unwrap_err();
+    }
 }
 
 /// What is computed from an answer.

@@ -431,6 +431,11 @@ impl Plan {
         self.changes.get(index)
     }
 
+    /// Says whether all that it does is to take into the state what was seen: no call, and no output.
+    pub fn only_looks(&self) -> bool {
+        self.steps.is_empty() && self.outputs.is_empty()
+    }
+
     /// Says whether nothing becomes different but what the state knows: no step, and no change of a resource
     /// or an output. What it takes into the state ([`Plan::seen`]) does not count.
     pub fn is_empty(&self) -> bool {
