@@ -102,6 +102,24 @@ async fn what_is_asked_after_a_change_is_answered_by_what_was_changed() {
     }
 }
 
+/// The template that was made inside an endpoint is changed with it.
+#[tokio::test]
+async fn a_template_inside_an_endpoint_replaces_workers_too() {
+    let service = Harness::start().await;
+    let save = "mutation($i: EndpointInput!) { saveEndpoint(input: $i) { id } }";
+    let mut input = json!({ "name": "inside", "gpuIds": "ADA_24", "workersMax": 1 });
+    for colour in ["red", "green", "blue"] {
+        let env = json!([{ "key": "COLOUR", "value": colour }]);
+        input["template"] = json!({ "name": "inside", "imageName": "echo:1", "dockerArgs": "",
+            "containerDiskInGb": 5, "volumeInGb": 0, "env": env });
+        let saved = service.data(save, json!({ "i": input })).await;
+        input["id"] = saved["saveEndpoint"]["id"].clone();
+        let endpoint = input["id"].as_str().unwrap();
+        let job = service.run(endpoint, json!({ "environment": "COLOUR" })).await;
+        assert_eq!(service.until(endpoint, &job, "COMPLETED").await["output"], colour);
+    }
+}
+
 /// The only place of the endpoint is held by a worker of before, which has a job to finish.
 #[tokio::test]
 async fn a_worker_of_before_ends_what_it_has_and_takes_nothing_more() {

@@ -193,7 +193,7 @@ pub(crate) fn update(
     api: Api,
     quota: Option<u32>,
 ) -> Result<(Endpoint, Endpoint), Problem> {
-    let old: Endpoint = objects::get(tx.conn, id)?;
+    let mut old: Endpoint = objects::get(tx.conn, id)?;
     if input.compute_type.as_ref().is_some_and(|wanted| *wanted != old.compute_type) {
         return Err(Problem::invalid("computeType cannot be changed"));
     }
@@ -202,6 +202,8 @@ pub(crate) fn update(
     }
     if let Some(inline) = take_template(&mut input)? {
         input.template_id = Some(save_bound(tx, &old, inline)?);
+        // To roll that out has raised the version, which what is written below must not take back.
+        old = objects::get(tx.conn, id)?;
     }
     let mut new = match api {
         Api::Rest => old.clone(),
