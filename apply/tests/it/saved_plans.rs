@@ -134,7 +134,7 @@ async fn a_saved_plan_that_only_looks_is_stale_where_it_would_see_something_else
     let looks = Options { mode: Mode::RefreshOnly, ..Options::default() };
     let (look, ..) = world.plan_with(&format!("{UNIT}workers = 1\n"), &looks).await;
     assert_eq!((look.seen.len(), look.steps.len()), (1, 0));
-    let before = world.snapshot().await;
+    let before = world.state().await;
     by_hand(5);
     let error = world.apply_saved(&look).await.unwrap_err().to_string();
     assert_eq!(
@@ -144,7 +144,7 @@ async fn a_saved_plan_that_only_looks_is_stale_where_it_would_see_something_else
     let there = std::mem::take(&mut world.cloud.shared.lock().unwrap().objects);
     let error = world.apply_saved(&look).await.unwrap_err().to_string();
     assert_eq!(error, "the plan no longer fits: unit.u is gone since then");
-    assert_eq!(world.snapshot().await.entries, before.entries);
+    assert_eq!(world.state().await.entries, before.entries);
     world.cloud.shared.lock().unwrap().objects = there;
     by_hand(3);
     world.apply_saved(&look).await.unwrap();
