@@ -1,5 +1,6 @@
 //! Doing: one phase of one object. At most one mutating call, then at most one wait.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use engine::address::Name;
@@ -27,6 +28,8 @@ use crate::wire::at;
 pub(crate) struct Act<'a> {
     pub(crate) subject: Subject<'a>,
     pub(crate) phase: &'a PhaseModel,
+    /// The attributes by which the path of its call names the object.
+    pub(crate) naming: BTreeSet<Name>,
     pub(crate) call: &'a Call<'a>,
 }
 
@@ -49,7 +52,8 @@ impl Subject<'_> {
         }
         let mask = self.masking(call);
         let subject = Subject { mask: Some(&mask), ..*self };
-        Act { subject, phase, call }.run().await
+        let naming = self.model.named_by_paths(phases);
+        Act { subject, phase, naming, call }.run().await
     }
 
     /// What a server may repeat of a call, and may not be shown.

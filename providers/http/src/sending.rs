@@ -14,7 +14,7 @@ use crate::descriptor::schema::takes_sends;
 use crate::graphql::Selection;
 use crate::perform::Act;
 use crate::reading::what;
-use crate::template::Unfilled;
+use crate::template::{PathScope, Unfilled};
 use crate::wire::{Unwritable, Wire, encode, put};
 
 impl Act<'_> {
@@ -28,7 +28,9 @@ impl Act<'_> {
         let payload = match &model.request {
             Request::Rest { method, path } => Payload::Rest {
                 method: *method,
-                path: path.fill(&scope).map_err(|reason| self.unfilled(&words, &reason))?,
+                path: path
+                    .fill_each(&PathScope { call: scope, naming: &self.naming }, &scope)
+                    .map_err(|reason| self.unfilled(&words, &reason))?,
                 body: body.map(|body| body.to_json()),
             },
             Request::Graphql { fields, arguments, .. } => Payload::Graphql {
@@ -81,7 +83,8 @@ impl Act<'_> {
         if !is_change {
             return Ok(false);
         }
-        let in_address = model.names().iter().any(|name| self.call.changed.contains(name));
+        let path = model.names_in_path().into_iter().filter(|name| !self.naming.contains(name));
+        let mut in_address = path.chain(model.names_beside_path());
         let attributes = &self.subject.model.attributes;
         // An id and a version say what is changed, and not to what.
         let is_news = |name: &Name| {
@@ -89,7 +92,8 @@ impl Act<'_> {
             attribute.is_some_and(|it| !it.schema.volatile && it.is_written_to(&model.api))
         };
         let sends = self.sends(&model.api, &what(model))?;
-        Ok(!in_address && !sends.keys().any(is_news))
+        let is_in_address = in_address.any(|name| self.call.changed.contains(&name));
+        Ok(!is_in_address && !sends.keys().any(is_news))
     }
 
     /// What the phase sends; none where it sends nothing at all.

@@ -4,6 +4,8 @@
 //! segment, a query or another host; and a segment that is empty or dots is refused, because
 //! servers and clients take those for steps in the path.
 
+use std::collections::BTreeSet;
+
 use engine::address::{Block, Name};
 use engine::expression::evaluate::{self, Scope};
 use engine::expression::parse::{self, Dialect};
@@ -125,14 +127,23 @@ impl PathTemplate {
 
     /// The path and query to append to an address, encoded.
     pub(crate) fn fill(&self, scope: &dyn Scope) -> Result<String, Unfilled> {
+        self.fill_each(scope, scope)
+    }
+
+    /// The same, where the path sees something else than the query.
+    pub(crate) fn fill_each(
+        &self,
+        path: &dyn Scope,
+        query: &dyn Scope,
+    ) -> Result<String, Unfilled> {
         let mut text = String::new();
         for segment in &self.segments {
             text.push('/');
-            text.extend(utf8_percent_encode(&segment.segment(scope)?, RESERVED));
+            text.extend(utf8_percent_encode(&segment.segment(path)?, RESERVED));
         }
         let mut mark = '?';
         for (name, value) in &self.query {
-            if let Some(value) = value.text(scope)? {
+            if let Some(value) = value.text(query)? {
                 text.push(mark);
                 text.push_str(&query_pair(name, &value));
                 mark = '&';
@@ -182,6 +193,32 @@ impl CallScope<'_> {
     pub(crate) fn attribute(&self, name: &str) -> Option<&Value> {
         let wanted = self.desired.and_then(|desired| desired.get(name));
         wanted.or_else(|| self.live.and_then(|live| live.get(name)))
+    }
+}
+
+/// What the path of a call sees: the object as it is, in what names it there.
+pub(crate) struct PathScope<'a> {
+    pub(crate) call: CallScope<'a>,
+    /// The attributes that name the object.
+    pub(crate) naming: &'a BTreeSet<Name>,
+}
+
+impl PathScope<'_> {
+    /// What an attribute that names the object is now, as far as that is known.
+    fn as_it_is(&self, name: &Name) -> Option<&Value> {
+        let live = self.call.live.filter(|_| self.naming.contains(name))?.get(name)?;
+        Some(live).filter(|live| !live.is_null() && live.is_known() && !live.holds_sealed())
+    }
+}
+
+impl Scope for PathScope<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        let Root::Named(name) = root else { return self.call.root(root) };
+        self.as_it_is(name).map_or_else(|| self.call.root(root), |live| Ok(live.clone().into()))
+    }
+
+    fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
+        self.call.resource(block, key)
     }
 }
 

@@ -11,6 +11,7 @@ use engine::digest::Digest;
 use engine::expression::Expr;
 use engine::schema::{Attribute, Identity, Operation, ReplaceOrder, Rule, SeenIn};
 
+use super::schema::takes_sends;
 use crate::codec::Codec;
 use crate::template::{PathTemplate, ValueTemplate, names};
 pub(crate) use crate::transport::Method;
@@ -71,6 +72,15 @@ impl TypeModel {
             Some(derived) => names(derived).iter().all(|name| &**name == "api" || shows(name)),
             None => shows(name),
         }
+    }
+
+    /// The attributes by which a path in these phases names an object, as it is: what they send
+    /// elsewhere. What stands in paths alone is sent by them.
+    pub(crate) fn named_by_paths(&self, phases: &[PhaseModel]) -> BTreeSet<Name> {
+        let sent = self.attributes.iter().filter(|(name, attribute)| {
+            phases.iter().any(|phase| phase.sends_beside_path(name, attribute))
+        });
+        sent.map(|(name, _)| name).filter(|name| **name != self.key).cloned().collect()
     }
 
     /// All its calls.
@@ -253,10 +263,26 @@ impl CallModel {
 
     /// The names that its templates use.
     pub(crate) fn names(&self) -> Vec<Name> {
+        let mut names = self.names_in_path();
+        names.extend(self.names_beside_path());
+        names
+    }
+
+    /// The names that its path uses.
+    pub(crate) fn names_in_path(&self) -> Vec<Name> {
         match &self.request {
             Request::Rest { path, .. } => {
-                let query = path.query.iter().map(|(_, value)| value);
-                path.segments.iter().chain(query).flat_map(|value| names(&value.0)).collect()
+                path.segments.iter().flat_map(|value| names(&value.0)).collect()
+            }
+            Request::Graphql { .. } => Vec::new(),
+        }
+    }
+
+    /// The names that its query or its arguments use.
+    pub(crate) fn names_beside_path(&self) -> Vec<Name> {
+        match &self.request {
+            Request::Rest { path, .. } => {
+                path.query.iter().flat_map(|(_, value)| names(&value.0)).collect()
             }
             Request::Graphql { arguments, .. } => arguments
                 .iter()
@@ -341,6 +367,26 @@ pub(crate) struct PhaseModel {
     pub(crate) item: Option<WirePath>,
     pub(crate) wait: Option<Wait>,
     pub(crate) retry: Option<RetryWhen>,
+}
+
+impl PhaseModel {
+    /// Whether its call has an attribute elsewhere than in its path: in the body, the query or an argument.
+    fn sends_beside_path(&self, name: &Name, attribute: &AttributeModel) -> bool {
+        let Some(call) = &self.call else { return false };
+        let is_written = attribute.is_written_to(&call.api);
+        let in_body = match &self.sends {
+            SendsModel::Nothing => false,
+            SendsModel::All | SendsModel::Changed => is_written && takes_sends(&call.request),
+            SendsModel::These(templates) => is_in(templates, name, is_written),
+        };
+        in_body || is_in(&self.with, name, is_written) || call.names_beside_path().contains(name)
+    }
+}
+
+/// Whether an attribute is one of those that are sent, or stands in what is sent as another.
+fn is_in(templates: &BTreeMap<Name, ValueTemplate>, name: &Name, is_written: bool) -> bool {
+    is_written && templates.contains_key(name)
+        || templates.values().any(|template| names(&template.0).contains(name))
 }
 
 /// What a phase sends.

@@ -11,6 +11,7 @@ mod graphql;
 mod ids;
 mod lists;
 mod parents;
+mod paths;
 mod refusals;
 mod suite;
 mod support;
