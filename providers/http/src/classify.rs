@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use provider_port::{Error, Kind};
 use serde_json::Value as Json;
+use url::Url;
 
 use crate::descriptor::model::{Api, ErrorRow, Meaning};
 use crate::secret::Mask;
@@ -221,14 +223,40 @@ fn by_status(context: &Context<'_>, answer: &Response, is_page: bool, message: S
         400 | 405 | 409 | 412 | 413 | 414 | 415 | 422 | 431 => {
             Failure::new(Kind::Rejected, message)
         }
-        300..400 => {
-            let kind = if context.mutation { Kind::InDoubt } else { Kind::Rejected };
-            Failure::new(kind, message)
-                .help("redirects are never followed: give the address that it leads to")
-        }
+        300..400 => redirected(context, answer, message),
         408 | 425 | 500..600 => Failure::new(Kind::InDoubt, message).transient(),
         _ => Failure::new(Kind::InDoubt, message),
     }
+}
+
+/// An answer that leads elsewhere. Where the same call is to be made there (307, 308), it was not made here;
+/// the others may as well show what became of it.
+fn redirected(context: &Context<'_>, answer: &Response, message: String) -> Failure {
+    let proves = !context.mutation || matches!(answer.status, 307 | 308);
+    let kind = if proves { Kind::Rejected } else { Kind::InDoubt };
+    let location = answer.header("location").filter(|location| !location.is_empty());
+    let place = location.and_then(|location| place(context, location));
+    let help = match place {
+        Some(place) => format!(
+            "it leads to {place}, and redirects are never followed: look whether the call names what \
+             is there, and whether the address of the API is right"
+        ),
+        None => "redirects are never followed: give the address that it leads to".to_owned(),
+    };
+    Failure::new(kind, message).help(help)
+}
+
+/// Where a redirect leads, in words: a path on the same server, another server without its paths. There may
+/// be anything in these, and in queries.
+fn place(context: &Context<'_>, location: &str) -> Option<String> {
+    let origin = Url::parse(context.origin).ok()?;
+    let url = origin.join(location).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let place = if url.origin() == origin.origin() {
+        percent_decode_str(url.path()).decode_utf8_lossy().into_owned()
+    } else {
+        url.origin().ascii_serialization()
+    };
+    Some(context.mask.clean(&place)).filter(|place| !place.is_empty())
 }
 
 /// Names what to set, because the answer cannot.
@@ -422,8 +450,8 @@ mod tests {
     #[test]
     fn statuses() {
         let kinds: Vec<String> = [
-            200, 204, 301, 304, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 418, 422, 425,
-            429, 499, 500, 502, 503, 520, 99,
+            200, 204, 301, 304, 307, 308, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 418,
+            422, 425, 429, 499, 500, 502, 503, 520, 99,
         ]
         .into_iter()
         .map(|status| {
@@ -437,6 +465,8 @@ mod tests {
 204 ok None | ok None
 301 InDoubt | Rejected
 304 InDoubt | Rejected
+307 Rejected | Rejected
+308 Rejected | Rejected
 400 Rejected | Rejected
 401 Unauthenticated | Unauthenticated
 402 InDoubt | InDoubt

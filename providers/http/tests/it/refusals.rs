@@ -144,3 +144,32 @@ async fn an_update_that_shows_nothing_of_the_object_is_read_back() {
     let object = step.perform(&provider(REST, &server.address)).await.unwrap().object.unwrap();
     assert_eq!(object.attributes["size"], engine::value::Value::Integer(5));
 }
+
+/// Where the same call is to be made elsewhere, nothing happened here.
+#[tokio::test]
+async fn a_redirect_says_where_it_leads() {
+    let said = async |status: u16, to: &'static str| {
+        let server = Server::start(move |_, _| Answer::empty(status).header("location", to)).await;
+        let step = Step::update("thing", "t1", json!({"name": "n", "secret": "hush-hush"}));
+        let step = Step { changed: vec!["name", "secret"], ..step }.secret("secret", &[]);
+        let error = step.perform(&provider(REST, &server.address)).await.unwrap_err();
+        assert_eq!(server.lines(), ["PATCH /things/t1"]);
+        let shown = texts(&error);
+        let leads = error.help.unwrap_or_default();
+        let leads =
+            leads.split_once("it leads to ").and_then(|(_, rest)| rest.split_once(", and "));
+        assert!(shown.contains(&format!("answered {status} (a redirect)")), "{shown}");
+        (error.kind, leads.map_or_else(String::new, |(place, _)| place.to_owned()))
+    };
+    for (status, kind) in [(307, Kind::Rejected), (308, Kind::Rejected), (302, Kind::InDoubt)] {
+        assert_eq!(said(status, "/things/7?token=abc#x").await, (kind, "/things/7".into()));
+    }
+    for (to, place) in [
+        ("https://user:pw@other.example/to/ken?x=1", "https://other.example"),
+        ("/a%20b/canary-4711/hush%2Dhush", "/a b/…/…"),
+        ("mailto:hush-hush", ""),
+        ("", ""),
+    ] {
+        assert_eq!(said(307, to).await, (Kind::Rejected, place.into()), "{to}");
+    }
+}
