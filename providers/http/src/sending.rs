@@ -195,10 +195,31 @@ impl Act<'_> {
         let Some(shape) = attribute.wires.get(api) else { return Ok(()) };
         let Some(path) = &shape.write_at else { return Ok(()) };
         let naming = self.subject.caller.api(api).naming;
-        let wire = encode(value, &attribute.schema.ty, naming)?;
+        let live = self.call.live.filter(|_| attribute.merges).and_then(|live| live.get(name));
+        let value = live.map_or_else(|| value.clone(), |live| without_the_rest(live, value));
+        let wire = encode(&value, &attribute.schema.ty, naming)?;
         put(body, path, codec::write(&shape.write, wire)?);
         Ok(())
     }
+}
+
+/// What is sent to an API that merges it (RFC 7396): what is wanted, and null for each key that only the live
+/// object has.
+fn without_the_rest(live: &Value, wanted: &Value) -> Value {
+    let (Value::Map(live), Value::Map(wanted)) = (live, wanted) else { return wanted.clone() };
+    let mut sent = Attributes::new();
+    for (key, live) in live.iter() {
+        sent.insert(
+            key.clone(),
+            match wanted.get(key) {
+                Some(wanted) => without_the_rest(live, wanted),
+                None => Value::Null,
+            },
+        );
+    }
+    let news = wanted.iter().filter(|(key, _)| !live.contains_key(*key));
+    sent.extend(news.map(|(key, wanted)| (key.clone(), wanted.clone())));
+    Value::map(sent)
 }
 
 /// Whether null is written as something else, such as "".

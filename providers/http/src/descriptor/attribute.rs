@@ -55,8 +55,38 @@ pub(super) fn read(
     schema.unit = keys.text(reader, "unit");
     let wires = wires(reader, context, name, &schema, &mut keys);
     schema.nulls = nulls(&wires, &ty);
+    let merges = merges(reader, &mut keys, &schema, &wires);
     keys.finish(reader);
-    Some(AttributeModel { schema, wires })
+    Some(AttributeModel { schema, wires, merges })
+}
+
+/// Reads `merges`, which wants to know each key that an object has, and to send it as it is.
+fn merges(
+    reader: &mut Reader,
+    keys: &mut Keys<'_>,
+    schema: &Attribute,
+    wires: &BTreeMap<Name, WireShape>,
+) -> bool {
+    let Some(node) = keys.node("merges").filter(|_| keys.flag(reader, "merges")) else {
+        return false;
+    };
+    let is_changed = |codec: &Codec| !matches!(codec, Codec::IgnoreKeys(_));
+    let mut codecs = wires.values().flat_map(|shape| shape.write.iter().chain(&shape.read));
+    let (label, help) = if !matches!(schema.ty, Type::Map(_) | Type::Any) {
+        ("it has no keys of its own", "leave it out: it is for `map(…)` and `any`")
+    } else if schema.sensitive {
+        (
+            "of a secret nobody knows which keys there are",
+            "leave it out: a secret is sent as a whole",
+        )
+    } else if codecs.any(is_changed) {
+        ("a codec makes something else of its keys", "keep one of the two; `ignore_keys` may stay")
+    } else {
+        return true;
+    };
+    let span = reader.span(node.span());
+    reader.push(diagnostics::misfit(span, "the attribute cannot be merged", label, help));
+    false
 }
 
 fn type_of(reader: &mut Reader, node: Node<'_>) -> Option<Type> {

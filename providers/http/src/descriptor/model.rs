@@ -219,6 +219,8 @@ pub(crate) struct AttributeModel {
     pub(crate) schema: Attribute,
     /// By API; an API that is not there does not know the attribute.
     pub(crate) wires: BTreeMap<Name, WireShape>,
+    /// Whether the API merges what it is sent into what it has: a key goes where it is sent as null.
+    pub(crate) merges: bool,
 }
 
 impl AttributeModel {

@@ -275,6 +275,33 @@ worse = { type = "string", codec = "coma", wire = { rset = "x" } }"#,
 ");
 }
 
+/// What goes from a map can be sent where its keys are known, and stand on the wire as they are.
+#[test]
+fn what_can_be_merged() {
+    let with = |rest: &str| said(&GOOD.replace("type = \"integer\", min = 0", rest));
+    for rest in [
+        r#"type = "map(string)", merges = true"#,
+        r#"type = "any", merges = true, codec = { ignore_keys = ["x"] }"#,
+        r#"type = "string", merges = false"#,
+    ] {
+        assert_eq!(with(rest), "", "{rest}");
+    }
+    let wrong = [
+        r#"type = "object{a = string}", merges = true"#,
+        r#"type = "map(string)", merges = true, sensitive = true"#,
+        r#"type = "map(string)", merges = true, codec = "pairs""#,
+        r#"type = "any", merges = true, wire = { rest = { codec = "json" } }"#,
+        r#"type = "any", merges = 1"#,
+    ];
+    insta::assert_snapshot!(wrong.map(with).join("\n"), @r"
+22:48 the attribute cannot be merged [it has no keys of its own] -> leave it out: it is for `map(…)` and `any`
+22:41 the attribute cannot be merged [of a secret nobody knows which keys there are] -> leave it out: a secret is sent as a whole
+22:41 the attribute cannot be merged [a codec makes something else of its keys] -> keep one of the two; `ignore_keys` may stay
+22:33 the attribute cannot be merged [a codec makes something else of its keys] -> keep one of the two; `ignore_keys` may stay
+22:33 `merges` has the wrong form [found integer] -> `merges` wants true or false
+");
+}
+
 /// Whatever is done to a descriptor, reading it ends and says something or nothing.
 #[test]
 fn damaged_descriptors_do_no_harm() {

@@ -10,6 +10,7 @@ mod empties;
 mod graphql;
 mod ids;
 mod lists;
+mod merges;
 mod parents;
 mod paths;
 mod refusals;

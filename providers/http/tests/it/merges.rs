@@ -1,0 +1,45 @@
+//! APIs that merge what they are sent into what they have (RFC 7396).
+
+use serde_json::{Value as Json, json};
+
+use crate::REST;
+use crate::support::{Answer, Server, Step, provider};
+
+/// What a step sends of `labels`, where they are merged.
+async fn sent(step: Step, merges: bool) -> Json {
+    let labels = format!("labels = {{ type = \"any\", merges = {merges} }}\nsecret = {{");
+    let text = REST.replace("secret = {", &labels);
+    let text = text.replace("size = \"${size}\",", "labels = \"${labels}\",");
+    let server = Server::start(|_, _| Answer::json(200, json!({"id": "t1"}))).await;
+    step.perform(&provider(&text, &server.address)).await.unwrap();
+    server.requests()[0].json()["labels"].clone()
+}
+
+fn step(live: &Json, wanted: &Json) -> Step {
+    let step = Step::update("thing", "t1", json!({"name": "n", "labels": wanted}));
+    Step { changed: vec!["labels"], ..step }.live(json!({"name": "n", "labels": live}))
+}
+
+/// What is not sent stays, so what goes is said to go.
+#[tokio::test]
+async fn a_key_that_goes_is_sent_as_null() {
+    for (live, wanted, merged) in [
+        (json!({"a": "1", "b": "2"}), json!({"a": "1"}), json!({"a": "1", "b": null})),
+        (json!({"a": "1"}), json!({}), json!({"a": null})),
+        (json!({"a": "1"}), json!({"a": "2", "b": "3"}), json!({"a": "2", "b": "3"})),
+        (json!({"a": {"b": 1, "c": 2}}), json!({"a": {"c": 2}}), json!({"a": {"b": null, "c": 2}})),
+        (json!({"a": {"b": 1}}), json!({"a": [1]}), json!({"a": [1]})),
+        (json!({"a": [{"b": 1}]}), json!({"a": [{}]}), json!({"a": [{}]})),
+        (json!({"a": "1"}), json!(null), json!(null)),
+        (json!(null), json!({"a": "1"}), json!({"a": "1"})),
+    ] {
+        assert_eq!(sent(step(&live, &wanted), true).await, merged, "{live} {wanted}");
+        assert_eq!(sent(step(&live, &wanted), false).await, wanted);
+    }
+}
+
+#[tokio::test]
+async fn a_create_sends_what_is_wanted() {
+    let made = Step::create("thing", json!({"name": "n", "labels": {"a": "1"}}));
+    assert_eq!(sent(made, true).await, json!({"a": "1"}));
+}
