@@ -77,7 +77,11 @@ impl<'a> Check<'a> {
             }
         }
         if self.all_programs().any(|program| program.phases.is_empty()) {
-            self.say("an operation has no phases", "nothing would be called", "add a phase");
+            self.say(
+                "an operation has no phases",
+                "nothing would be called",
+                "add a phase; an `update` that has nothing to call is left out",
+            );
         }
         let updatable = self.model.attributes.iter().find(|(_, attribute)| {
             attribute.schema.on_change == OnChange::Update

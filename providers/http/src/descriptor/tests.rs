@@ -134,6 +134,17 @@ name = { type = "string", derived = "${naem}", holds = "slef" }
 "#);
 }
 
+/// Nothing to call is said by saying nothing.
+#[test]
+fn an_update_without_phases_is_left_out() {
+    let text = GOOD.replace("size = {", "size = { on_change = \"replace\",");
+    let text = text.replace("required = true", "required = true, on_change = \"replace\"");
+    let update = "update = [ { call = \"rest: PATCH /things/${id}\", sends = \"changed\" } ]";
+    assert!(text.contains(update));
+    assert_eq!(said(&text.replace(update, "")), "");
+    insta::assert_snapshot!(said(&text.replace(update, "update = []")), @"10:7 type `thing`: an operation has no phases [nothing would be called] -> add a phase; an `update` that has nothing to call is left out");
+}
+
 /// An error that may come after the effect is no reason to do it again.
 #[test]
 fn what_leaves_a_doubt_is_not_tried_again() {
