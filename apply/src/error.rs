@@ -33,6 +33,14 @@ pub enum ApplyError {
         /// Why.
         source: provider_port::Error,
     },
+    /// One object could not be read.
+    #[error("cannot read what is live: {address}: {source}")]
+    Unread {
+        /// Which stands for it.
+        address: Box<Address>,
+        /// Why.
+        source: provider_port::Error,
+    },
     /// So many objects are gone at once that the key or the address is more likely wrong.
     #[error(
         "{gone} of {all} objects are gone at once, {} among them: is this the right account?",

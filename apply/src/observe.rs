@@ -51,7 +51,7 @@ pub async fn observe(
 
 /// The same for who goes by some addresses only: whether too much of those is gone at once is a
 /// question to be asked, and comes beside what was seen. Of the others, if it were one, nothing
-/// follows: they are as if nobody had looked.
+/// follows: they are as if nobody had looked. So is each of them that cannot be read.
 pub async fn observe_chosen(
     snapshot: &Snapshot,
     providers: &Providers,
@@ -88,9 +88,10 @@ pub async fn observe_chosen(
             to_read.extend(few);
         }
     }
-    let read = read_all(&to_read, providers, sealer).await?;
+    let look = Look { providers, sealer, is_chosen };
+    let read = read_all(&to_read, &look).await?;
     observations.objects.extend(read);
-    again::look_again(&known, providers, sealer, &mut observations).await?;
+    again::look_again(&known, &look, &mut observations).await?;
     find_unowned(snapshot, providers, (&lists, sealer), &mut observations);
     let (chosen, others): (Vec<_>, Vec<_>) =
         known.iter().partition(|known| is_chosen(known.address));
@@ -258,28 +259,44 @@ fn sends_all(schema: &TypeSchema) -> bool {
     phases.any(|phase| phase.sends == Sends::All)
 }
 
+/// How objects are read one by one, and which of them must be.
+struct Look<'a> {
+    providers: &'a Providers,
+    sealer: Sealer<'a>,
+    is_chosen: &'a (dyn Fn(&Address) -> bool + Sync),
+}
+
+/// What is seen of each object. What cannot be read is left out where nobody goes by it.
 async fn read_all(
     known: &[&Known<'_>],
-    providers: &Providers,
-    sealer: Sealer<'_>,
+    look: &Look<'_>,
 ) -> Result<Vec<((Address, ObjectId), Observed)>, ApplyError> {
-    stream::iter(known)
+    let read = stream::iter(known)
         .map(|known| async move {
-            let provider: &Arc<dyn Provider> = &providers[&known.key.0];
-            match provider.read(&known.key.1, &known.object.id).await {
-                // An answer about another object says neither that this one is there nor that not.
-                Ok(live) if live.id != known.object.id => {
-                    let message = format!("reading {} shows {}", known.object.id, live.id);
-                    Err(refresh(&known.key.1, Error::new(Kind::InDoubt, message)))
+            match read_one(known, look).await {
+                Ok(seen) => Ok(Some((known.place(), seen))),
+                Err(_) if !(look.is_chosen)(known.address) => Ok(None),
+                Err(source) => {
+                    Err(ApplyError::Unread { address: Box::new(known.address.clone()), source })
                 }
-                Ok(live) => Ok((known.place(), Observed::Live(seal(known, &live, sealer)))),
-                Err(error) if error.kind == Kind::NotFound => Ok((known.place(), Observed::Gone)),
-                Err(error) => Err(refresh(&known.key.1, error)),
             }
         })
-        .buffered(AT_ONCE)
-        .try_collect()
-        .await
+        .buffered(AT_ONCE);
+    read.try_filter_map(|seen| async { Ok(seen) }).try_collect().await
+}
+
+async fn read_one(known: &Known<'_>, look: &Look<'_>) -> Result<Observed, Error> {
+    let provider: &Arc<dyn Provider> = &look.providers[&known.key.0];
+    match provider.read(&known.key.1, &known.object.id).await {
+        // An answer about another object says neither that this one is there nor that not.
+        Ok(live) if live.id != known.object.id => {
+            let message = format!("reading {} shows {}", known.object.id, live.id);
+            Err(Error::new(Kind::InDoubt, message))
+        }
+        Ok(live) => Ok(Observed::Live(seal(known, &live, look.sealer))),
+        Err(error) if error.kind == Kind::NotFound => Ok(Observed::Gone),
+        Err(error) => Err(error),
+    }
 }
 
 fn seal(known: &Known<'_>, live: &provider_port::Object, sealer: Sealer<'_>) -> Attributes {

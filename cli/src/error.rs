@@ -211,6 +211,14 @@ impl From<ApplyError> for CommandError {
                 Some(help) => Self::new(message).help(help),
                 None => Self::new(message),
             },
+            ApplyError::Unread { address, source } => {
+                let aside = format!(
+                    "until it can be read, `--exclude {}` leaves it alone",
+                    shell::quoted(&address.to_string())
+                );
+                let help = source.help.map_or(aside.clone(), |help| format!("{help}; {aside}"));
+                Self::new(message).help(help)
+            }
             ApplyError::Vanished { addresses, .. } => Self {
                 about: addresses,
                 ..Self::new(message).status(Status::InDoubt).help(

@@ -9,19 +9,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::plan::input::{Observations, Observed};
-use engine::stored::Sealer;
 use provider_port::Provider;
 
-use super::{Key, Known, list_types, read_all, seal};
+use super::{Key, Known, Look, list_types, read_all, seal};
 use crate::{ApplyError, Providers};
 
 /// Looks again for what was not found, and notes what is there after all.
 pub(super) async fn look_again(
     known: &[Known<'_>],
-    providers: &Providers,
-    sealer: Sealer<'_>,
+    look: &Look<'_>,
     observations: &mut Observations,
 ) -> Result<(), ApplyError> {
+    let providers = look.providers;
     let gone = |known: &&Known<'_>| {
         let is_gone = observations.objects.get(&known.place()) == Some(&Observed::Gone);
         is_gone && !settle(&known.key, providers).is_zero()
@@ -36,12 +35,12 @@ pub(super) async fn look_again(
     let mut to_read = Vec::new();
     for known in gone {
         if let Some(live) = listed(&known) {
-            there.insert(known.place(), Observed::Live(seal(known, &live, sealer)));
+            there.insert(known.place(), Observed::Live(seal(known, &live, look.sealer)));
             to_read.push(known);
         }
     }
     // A read may show more; one that denies what is listed is behind, and says nothing.
-    let read = read_all(&to_read, providers, sealer).await?;
+    let read = read_all(&to_read, look).await?;
     let shown = read.into_iter().filter(|(_, seen)| *seen != Observed::Gone);
     there.extend(shown);
     observations.objects.extend(there);

@@ -251,5 +251,29 @@ async fn an_answer_about_another_object_is_believed_by_nobody() {
     world.cloud.shared.lock().unwrap().objects.retain(|(_, id), _| *id.0 != *"disk-1");
     let result = world.apply_through(&world.store, &providers, &grown, &options).await;
     let error = result.unwrap_err();
-    assert!(matches!(error, ApplyError::Refresh { .. }), "{error:?}");
+    assert!(matches!(error, ApplyError::Unread { .. }), "{error:?}");
+}
+
+/// One object that cannot be read is named, and stands in the way of nobody who leaves it alone.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_read_stops_only_who_goes_by_it() {
+    let world = World::new();
+    let all = format!("{DISK}\n[resource.key.k]\nname = \"k\"\n");
+    world.apply(&all).await.unwrap();
+    world.cloud.shared.lock().unwrap().objects.retain(|(ty, _), _| &**ty != "disk");
+    let shows = Some(world.cloud.put("disk", &[("name", Value::string("other"))]));
+    let mixed = Busy { shows, ..Busy::new(&world, Duration::ZERO) };
+    let providers = world.providers_with(Arc::new(mixed));
+    let renamed = all.replace("\"k\"", "\"m\"");
+    let apply = async |options: &Options| {
+        world.apply_through(&world.store, &providers, &renamed, options).await
+    };
+    let error = apply(&Options::default()).await.unwrap_err().to_string();
+    assert!(error.starts_with("cannot read what is live: disk.d: reading disk-"), "{error}");
+    assert_eq!(world.cloud.names("key"), ["k"]);
+    let disk = Target::Block("disk.d".parse().unwrap());
+    let aside = Options { excludes: vec![disk], ..Options::default() };
+    apply(&aside).await.unwrap();
+    assert_eq!(world.cloud.names("key"), ["m"]);
+    assert!(world.state().await.entries.contains_key(&"disk.d".parse().unwrap()), "it stays");
 }

@@ -268,7 +268,12 @@ impl Act<'_> {
             return Ok(None);
         }
         let Some(id) = known else { return Ok(None) };
-        match self.subject.read(&id).await {
+        let read = if self.creates() {
+            self.subject.read_as_spelled(&id).await
+        } else {
+            self.subject.read(&id).await
+        };
+        match read {
             Ok(object) => Ok(Some(object)),
             Err(failure) if self.creates() && failure.error.kind == Kind::NotFound => Ok(None),
             Err(_) if self.deletes() => Ok(None),

@@ -106,6 +106,23 @@ impl<'a> Subject<'a> {
 
     /// One object, by its own calls or out of the lists.
     pub(crate) async fn read(&self, id: &ObjectId) -> Result<Object, Failure> {
+        let object = self.read_as_spelled(id).await?;
+        if object.id == *id {
+            return Ok(object);
+        }
+        let name = &self.schema.name;
+        let shown = self.masks().clean(&object.id.0);
+        let message =
+            format!("the {name} {id} is shown as {shown}: the API spells its id otherwise");
+        Err(Failure::new(Kind::InDoubt, message).help(format!(
+            "forget it with `plumb state rm ADDRESS`, write its id in the spec as the API does, and take it \
+             over with `plumb import ADDRESS {shown}`"
+        )))
+    }
+
+    /// The same under the id that the API shows, which may differ in the case of its letters from the one that a
+    /// client chose.
+    pub(crate) async fn read_as_spelled(&self, id: &ObjectId) -> Result<Object, Failure> {
         if self.model.read.is_empty() {
             return self.listed(id).await;
         }
@@ -113,6 +130,7 @@ impl<'a> Subject<'a> {
         let reads = self.model.read.iter().map(|read| self.read_one(read, id, &named));
         let reads = join_all(reads).await;
         let mut look: Option<Look> = None;
+        let mut spelled = id.clone();
         let mut mute = None;
         for (number, (read, call)) in reads.into_iter().zip(&self.model.read).enumerate() {
             match read {
@@ -120,6 +138,10 @@ impl<'a> Subject<'a> {
                     let empties = self.empties(&call.call.api, &[SeenIn::List, SeenIn::Read]);
                     let look = look.get_or_insert_default();
                     look.add(number, object.attributes, (&empties, &item));
+                    // An answer without an id of its own has the one that was asked for.
+                    if object.id != *id {
+                        spelled = object.id;
+                    }
                 }
                 Ok(None) if call.call.is_rest() => mute = Some(&call.call),
                 Ok(None) => {}
@@ -131,7 +153,7 @@ impl<'a> Subject<'a> {
             (Some(mut look), _) => {
                 // What it was read by, it has: few APIs repeat what stands in the address.
                 look.know(named);
-                Ok(self.derived(id.clone(), look.attributes(self.model.read.len())))
+                Ok(self.derived(spelled, look.attributes(self.model.read.len())))
             }
             (None, Some(call)) => Err(self.missing(call, id).await),
             (None, None) => Err(self.not_found(id)),
@@ -169,7 +191,7 @@ impl<'a> Subject<'a> {
         };
         let object = self.object(&read.call.api, item, Some(id));
         let object = object.map_err(|reason| unreadable(&read.call, &reason))?;
-        if object.id != *id {
+        if !object.id.0.eq_ignore_ascii_case(&id.0) {
             return Err(unreadable(&read.call, "it shows another object"));
         }
         Ok(Some((object, item.clone())))
@@ -198,7 +220,7 @@ impl<'a> Subject<'a> {
                 Ok(listing.objects.iter().filter(|o| bears(o)).cloned().collect())
             }
             Identity::ClientId { attribute } => {
-                match self.read(&self.wanted_id(attribute, lookup)?).await {
+                match self.read_as_spelled(&self.wanted_id(attribute, lookup)?).await {
                     Ok(object) => Ok(vec![object]),
                     Err(failure) if failure.error.kind == Kind::NotFound => Ok(Vec::new()),
                     Err(failure) => Err(failure),

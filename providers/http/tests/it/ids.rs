@@ -1,10 +1,11 @@
 //! Ids that the client chooses: where the spec gives none, it is the one-time name.
 
-use provider_port::Provider as _;
+use engine::state::ObjectId;
+use provider_port::{Lookup, Provider as _};
 use serde_json::json;
 
 use crate::REST;
-use crate::support::{Answer, Server, Step, nonce, provider};
+use crate::support::{Answer, Server, Step, attributes, nonce, provider, texts};
 
 fn text(create: &str, id: &str) -> String {
     let (before, rest) = REST.split_once("identity = ").unwrap();
@@ -44,4 +45,50 @@ async fn an_id_that_nobody_gives_is_drawn() {
             _ => assert_eq!(request.json()["id"], json!(expected), "{create}"),
         }
     }
+}
+
+/// An API that spells ids in capitals, whoever made them how.
+async fn shouting() -> Server {
+    Server::start(|_, request| match &*request.method {
+        "POST" | "PATCH" => Answer::json(200, json!({})),
+        "GET" if request.path == "/things" => {
+            Answer::json(200, json!({"data": [{"id": "MINE", "name": "n"}]}))
+        }
+        "GET" if request.path == "/things/other" => Answer::json(200, json!({"id": "ELSE"})),
+        _ => Answer::json(200, json!({"id": "MINE", "name": "n"})),
+    })
+    .await
+}
+
+const CHOSEN: (&str, &str) = (
+    r#"{ call = "rest: POST /things", sends = "all", item = false }"#,
+    "type = \"string\", required = true, on_change = \"replace\"",
+);
+
+/// It is looked for under that id from then on, and the plan shows the difference.
+#[tokio::test]
+async fn what_is_made_has_the_id_that_the_api_shows() {
+    let server = shouting().await;
+    let provider = provider(&text(CHOSEN.0, CHOSEN.1), &server.address);
+    let wanted = json!({"id": "mine", "name": "n"});
+    let made = Step::create("thing", wanted.clone()).perform(&provider).await.unwrap();
+    assert_eq!(&*made.object.unwrap().id.0, "MINE");
+    let lookup = Lookup { nonce: &nonce(), desired: Some(&attributes(&wanted)) };
+    let found = provider.find("thing", &lookup).await.unwrap();
+    assert_eq!(&*found[0].id.0, "MINE");
+    assert_eq!(server.lines()[1..], ["GET /things/mine", "GET /things/mine"]);
+}
+
+/// What is known under another id is not another object without a word.
+#[tokio::test]
+async fn an_id_that_is_spelled_otherwise_is_named() {
+    let server = shouting().await;
+    let provider = provider(&text(CHOSEN.0, CHOSEN.1), &server.address);
+    let error = provider.read("thing", &ObjectId("mine".into())).await.unwrap_err();
+    insta::assert_snapshot!(texts(&error), @r#"InDoubt: the thing mine is shown as MINE: the API spells its id otherwise -> Some("forget it with `plumb state rm ADDRESS`, write its id in the spec as the API does, and take it over with `plumb import ADDRESS MINE`")"#);
+    let error = provider.read("thing", &ObjectId("other".into())).await.unwrap_err();
+    assert!(error.message.ends_with("it shows another object"), "{error}");
+    let update = Step::update("thing", "mine", json!({"id": "mine", "name": "m"}));
+    let object = update.perform(&provider).await.unwrap().object.unwrap();
+    assert_eq!(&*object.id.0, "mine", "a call is about the object that it names");
 }
