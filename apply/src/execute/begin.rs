@@ -242,7 +242,7 @@ impl Run<'_> {
         let (desired, changed) = (flight.desired.clone(), prepare::changed(change));
         let live = self.live_to_send((step, change), &started, &flight.schema);
         let lacks = self.lacks_at_parting(flight);
-        let unchanged = self.unchanged(flight, &changed, live.as_ref());
+        let unchanged = self.unchanged(flight, change);
         let places = sensitive(&flight.schema, &started.sensitive);
         let secrets = Secrets { places, variables: self.secrets.clone() };
         let emit = self.input.emit.clone();

@@ -8,37 +8,33 @@ use std::sync::Arc;
 use engine::address::Name;
 use engine::digest::SealKey;
 use engine::journal::{ProgramKind, Started};
-use engine::plan::agree;
+use engine::plan::{Change, agree};
 use engine::schema::{Sends, TypeSchema};
 use engine::value::{Attributes, Value};
 use provider_port::{Error, Provider};
 
 use super::parting::read_own;
+use super::shown::is_hidden;
 use super::{InFlight, Run};
+use crate::prepare;
 
-/// What a call sends of its object without changing it, as it was when somebody last looked.
+/// What a call sends of its object without changing it, as the plan saw it.
 pub(super) struct Unchanged {
-    before: Attributes,
+    before: Arc<Attributes>,
+    names: BTreeSet<Name>,
     key: SealKey,
 }
 
 impl Run<'_> {
     /// What a call sends without changing it, where that may be another by now. A read is behind for as
     /// long as the provider settles: one that is made sooner may show what was there before the plan.
-    pub(super) fn unchanged(
-        &self,
-        flight: &InFlight,
-        changed: &BTreeSet<Name>,
-        live: Option<&Attributes>,
-    ) -> Option<Unchanged> {
+    pub(super) fn unchanged(&self, flight: &InFlight, change: &Change) -> Option<Unchanged> {
         let is_old = self.began.elapsed() > flight.provider.settle();
-        if !is_old || !sends_whole_object(flight) {
-            return None;
-        }
-        let stays = |name: &Name| !changed.contains(name) && !is_volatile(&flight.schema, name);
-        let live = live.into_iter().flatten().filter(|(name, _)| stays(name));
-        let before = live.map(|(name, value)| (name.clone(), value.clone())).collect();
-        Some(Unchanged { before, key: self.session.snapshot().seal_key.clone() })
+        let before = change.before.clone().filter(|_| is_old && sends_whole_object(flight))?;
+        let changed = prepare::changed(change);
+        let stays = |name: &&Name| !changed.contains(*name) && is_lasting(&flight.schema, name);
+        let names = flight.desired.keys().filter(stays).cloned().collect();
+        Some(Unchanged { before, names, key: self.session.snapshot().seal_key.clone() })
     }
 }
 
@@ -50,9 +46,11 @@ fn sends_whole_object(flight: &InFlight) -> bool {
         && model.is_some_and(|model| model.sends == Sends::All)
 }
 
-/// What changes by itself goes out as the plan saw it: an API may refuse a version that is not its own.
-fn is_volatile(schema: &TypeSchema, name: &Name) -> bool {
-    schema.attributes.get(name).is_some_and(|attribute| attribute.volatile)
+/// Whether a read tells what is to be sent of an attribute. What changes by itself goes out as the plan saw it,
+/// for an API may refuse a version that is not its own; and what no answer shows is not believed when one does.
+fn is_lasting(schema: &TypeSchema, name: &Name) -> bool {
+    let is_volatile = schema.attributes.get(name).is_some_and(|attribute| attribute.volatile);
+    !is_volatile && !is_hidden(schema, name)
 }
 
 impl Unchanged {
@@ -65,8 +63,9 @@ impl Unchanged {
     ) -> Result<Arc<Attributes>, Error> {
         let now = read_own(provider, started).await?;
         let is_news = |(name, now): &(Name, Value)| {
-            let before = self.before.get(name);
-            desired.contains_key(name) && before.is_some_and(|it| !agree(now, it, &self.key))
+            // What answers leave out while there is none is null.
+            let before = self.before.get(name).unwrap_or(&Value::Null);
+            self.names.contains(name) && !agree(now, before, &self.key)
         };
         let mut news = now.into_iter().filter(is_news).peekable();
         if news.peek().is_none() {

@@ -9,14 +9,18 @@ use engine::value::Value;
 use crate::cloud::Fault;
 use crate::world::{DISK, World};
 
-/// A cloud whose units are sent whole when they change, with one of two workers.
-async fn world() -> World {
+/// A cloud whose units are sent whole when they change, in so many calls, and which shows nothing of what
+/// they do not have.
+async fn world(calls: usize) -> World {
     let mut world = World::new();
     world.cloud.change_type("unit", |unit| {
         for program in &mut unit.update {
-            program.phases[0].sends = Sends::All;
+            let mut whole = program.phases[0].clone();
+            whole.sends = Sends::All;
+            program.phases = vec![whole; calls];
         }
     });
+    world.cloud.makes = |object| object.retain(|_, value| !value.is_null());
     world.cloud.shared.lock().unwrap().settle = Duration::from_secs(1);
     world.apply(&unit("")).await.unwrap();
     world
@@ -50,8 +54,9 @@ async fn changed_meanwhile(world: &World, faults: &[(u64, Fault)]) -> [Value; 3]
 
 #[tokio::test(start_paused = true)]
 async fn what_others_change_of_a_whole_object_stays_as_they_left_it() {
-    for faults in [&[][..], &[(2, Fault::LostAfter)], &[(2, Fault::LostBefore)]] {
-        let world = world().await;
+    let lost = [&[][..], &[(2, Fault::LostAfter)], &[(2, Fault::LostBefore)]];
+    for (calls, faults) in [1, 2].into_iter().flat_map(|calls| lost.map(|it| (calls, it))) {
+        let world = world(calls).await;
         let [disk, workers, image] = changed_meanwhile(&world, faults).await;
         assert!(disk.same(&Value::string("disk-2")), "{disk:?}");
         assert!(workers.same(&Value::Integer(5)), "{workers:?}");

@@ -220,8 +220,10 @@ impl<'a> Subject<'a> {
                 Ok(listing.objects.iter().filter(|o| bears(o)).cloned().collect())
             }
             Identity::ClientId { attribute } => {
-                match self.read_as_spelled(&self.wanted_id(attribute, lookup)?).await {
-                    Ok(object) => Ok(vec![object]),
+                let id = self.wanted_id(attribute, lookup)?;
+                match self.read_as_spelled(&id).await {
+                    Ok(object) if object.id == id => Ok(vec![object]),
+                    Ok(object) => Err(self.is_no_proof(&id, &object.id)),
                     Err(failure) if failure.error.kind == Kind::NotFound => Ok(Vec::new()),
                     Err(failure) => Err(failure),
                 }
@@ -230,6 +232,15 @@ impl<'a> Subject<'a> {
                 Err(self.cannot_find("nothing in the API tells which object it made"))
             }
         }
+    }
+
+    /// What a lost create asked for is there under another spelling: it may have been there before.
+    fn is_no_proof(&self, id: &ObjectId, shown: &ObjectId) -> Failure {
+        let shown = self.masks().clean(&shown.0);
+        let message = format!(
+            "{id} is shown as {shown}, and nothing tells whether this create made it or somebody else"
+        );
+        Failure::new(Kind::InDoubt, message)
     }
 
     /// What a lost create is looked for by, where the descriptor says it.

@@ -73,10 +73,22 @@ async fn what_is_made_has_the_id_that_the_api_shows() {
     let wanted = json!({"id": "mine", "name": "n"});
     let made = Step::create("thing", wanted.clone()).perform(&provider).await.unwrap();
     assert_eq!(&*made.object.unwrap().id.0, "MINE");
-    let lookup = Lookup { nonce: &nonce(), desired: Some(&attributes(&wanted)) };
-    let found = provider.find("thing", &lookup).await.unwrap();
-    assert_eq!(&*found[0].id.0, "MINE");
-    assert_eq!(server.lines()[1..], ["GET /things/mine", "GET /things/mine"]);
+    assert_eq!(server.lines()[1..], ["GET /things/mine"]);
+}
+
+/// Where the answer was lost, what is there may be a stranger's: the plan saw that nobody has the id as the
+/// spec spells it.
+#[tokio::test]
+async fn a_lost_create_takes_nothing_that_is_spelled_otherwise() {
+    let server = shouting().await;
+    let provider = provider(&text(CHOSEN.0, CHOSEN.1), &server.address);
+    let find = async |id: &str| {
+        let wanted = attributes(&json!({"id": id, "name": "n"}));
+        provider.find("thing", &Lookup { nonce: &nonce(), desired: Some(&wanted) }).await
+    };
+    assert_eq!(find("MINE").await.unwrap().len(), 1);
+    let error = find("mine").await.unwrap_err();
+    insta::assert_snapshot!(texts(&error), @"InDoubt: mine is shown as MINE, and nothing tells whether this create made it or somebody else -> None");
 }
 
 /// What is known under another id is not another object without a word.
