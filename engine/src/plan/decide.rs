@@ -15,7 +15,7 @@ use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::expression::{Expr, Kind};
 use crate::journal::ProgramKind;
-use crate::schema::{Attribute, OnChange, Presence, ReplaceOrder, TypeSchema};
+use crate::schema::{OnChange, Presence, ReplaceOrder, TypeSchema};
 use crate::spec::{ResourceConfig, written};
 use crate::state::Progress;
 use crate::stored;
@@ -290,7 +290,7 @@ fn planned(
             (None, Some(live)) => {
                 let value = live.attributes.get(name).cloned().unwrap_or(Value::Null);
                 let volatile = attribute.volatile && verdict.action != Action::NoOp;
-                let to_come = is_to_come(attribute, &value, live, verdict);
+                let to_come = halfway::is_to_come(attribute, &value, (live, verdict.rest));
                 let follows = attribute.follows.as_ref();
                 let stale = follows.is_some_and(|name| verdict.changed.contains(name));
                 if volatile || to_come || stale { slot(case.address, name, schema) } else { value }
@@ -316,23 +316,6 @@ fn planned(
         }
     }
     planned
-}
-
-/// Whether what an API says of an object may come, or be another, with the end of what an earlier run
-/// began: all but the id of what is half made.
-fn is_to_come(attribute: &Attribute, value: &Value, live: &Live<'_>, verdict: &Verdict) -> bool {
-    let id = &*live.object.id.0;
-    let is_id = || match value {
-        Value::String(text) => **text == *id,
-        Value::Integer(number) => *number.to_string() == *id,
-        _ => false,
-    };
-    let is_computed = attribute.presence == Presence::Computed;
-    match verdict.rest.map(|rest| rest.kind) {
-        Some(ProgramKind::Create) => (is_computed || attribute.server_default) && !is_id(),
-        Some(_) => is_computed && value.is_null(),
-        None => false,
-    }
 }
 
 /// Whether an attribute of a live object keeps its live value although the spec gives one.

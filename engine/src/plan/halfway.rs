@@ -14,7 +14,7 @@ use crate::digest::{Fingerprint, SealKey};
 use crate::journal::ProgramKind;
 use crate::schema::{Attribute, OnChange, Phase, Presence, TypeSchema};
 use crate::spec::ResourceConfig;
-use crate::state::Progress;
+use crate::state::{Nonce, Progress};
 use crate::value::{Attributes, Value};
 
 /// Whether an earlier run made the object and did not get as far as its name: it still bears its
@@ -140,7 +140,9 @@ pub(super) fn goal<'w>(
         return Cow::Borrowed(wanted);
     }
     let mut goal = wanted.clone();
-    goal.retain(|name, _| !ignored.contains(name) || is_to_come(progress, &resource.schema, name));
+    goal.retain(|name, _| {
+        !ignored.contains(name) || is_given_later(progress, &resource.schema, name)
+    });
     for (name, value) in before_delete(progress, &resource.schema) {
         // What the state knows is nearer to what was left alone than what the spec says of it.
         let value =
@@ -154,12 +156,44 @@ pub(super) fn goal<'w>(
 
 /// Whether a phase of the create that was not done yet gives the attribute its value: until then
 /// it has the one of an inert object.
-fn is_to_come(progress: &Progress, schema: &TypeSchema, name: &Name) -> bool {
+fn is_given_later(progress: &Progress, schema: &TypeSchema, name: &Name) -> bool {
     let Progress::Created { program, done, called, .. } = *progress else { return false };
     let phases = schema.create.get(program).map_or(&[][..], |program| &program.phases);
     let can_change = schema.attributes.get(name).is_some_and(|it| it.on_change == OnChange::Update);
     let rest = Rest { kind: ProgramKind::Create, program, from: done, called };
     can_change && rest.carries(phases, name)
+}
+
+/// Whether what an API says of an object by itself comes with the end of what an earlier run began. What is
+/// half made often shows something else so far: nothing, or what is made of its one-time name. All else
+/// stands: who has come to depend on it must not be replaced for its sake.
+pub(super) fn is_to_come(
+    attribute: &Attribute,
+    value: &Value,
+    (live, rest): (&Live<'_>, Option<Rest>),
+) -> bool {
+    let is_computed = attribute.presence == Presence::Computed;
+    match (&live.object.progress, rest) {
+        (_, None) => false,
+        (Progress::Created { nonce, .. }, _) => {
+            (is_computed || attribute.server_default) && is_provisional(value, nonce)
+        }
+        (_, Some(_)) => is_computed && value.is_null(),
+    }
+}
+
+fn is_provisional(value: &Value, nonce: &Nonce) -> bool {
+    match value {
+        Value::Null | Value::Integer(0) => true,
+        Value::String(text) => text.is_empty() || nonce.is_in(text),
+        Value::List(items) | Value::Set(items) => {
+            items.is_empty() || items.iter().any(|item| is_provisional(item, nonce))
+        }
+        Value::Map(entries) => {
+            entries.is_empty() || entries.iter().any(|(_, value)| is_provisional(value, nonce))
+        }
+        _ => false,
+    }
 }
 
 /// What the state knew when a delete began, of the attributes that can be given back.
