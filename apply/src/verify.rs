@@ -103,6 +103,14 @@ impl Fit<'_> {
         if self.plan.base.lineage != self.snapshot.lineage {
             return stale("it was made for another state (the lineage differs)");
         }
+        // What it was made beside has ended, and is neither in it nor known to it.
+        if let Some(doubt) = self.plan.doubts.iter().find(|doubt| doubt.running) {
+            let (address, operation) = (&doubt.address, doubt.operation.word());
+            return stale(format!(
+                "it was made while another run was at the {operation} of {address}, and leaves out \
+                 what was to be done about that"
+            ));
+        }
         let mut pending = self.snapshot.pending.iter();
         match pending.find(|(call, pending)| !self.leaves_alone(**call, &pending.started.address)) {
             Some((_, pending)) => stale(format!(

@@ -60,12 +60,14 @@ fn the_second_says_who_is_at_it_and_a_plan_shows_what_runs() {
     assert!(second.contains("`plumb apply` of "), "{second}");
     assert!(second.contains(&format!("process {}", first.id())), "{second}");
     assert!(second.contains(", since ") && second.contains(" on "), "{second}");
-    let plan = project.run(&["plan"]).expect(0).said();
+    let plan = project.run(&["plan", "--out", "plan.json"]).expect(0).said();
     assert!(plan.contains("is running now"), "{plan}");
     assert!(!plan.contains("the run ended"), "it has not:\n{plan}");
     assert!(!plan.contains("plumb resolve"), "what runs is not in doubt:\n{plan}");
     assert!(first.try_wait().expect("it is ours").is_none(), "the first run ended too soon");
     assert!(first.wait().expect("it ends").success());
+    let refused = project.run(&["apply", "plan.json", "--yes"]).expect(3).said();
+    assert!(refused.contains("made while another run was at the "), "{refused}");
     nothing_is_left_to_do(&project, &service);
     assert_eq!(service.mutations().len(), 16, "each was made once, and named once");
 }

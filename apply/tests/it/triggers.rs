@@ -176,3 +176,19 @@ async fn what_is_declared_sensitive_is_sent() {
         assert!(text.contains("error:7: expression cannot be evaluated"), "{text}");
     }
 }
+
+/// A create fires nothing, also where an earlier run began it.
+#[tokio::test(start_paused = true)]
+async fn to_finish_a_create_fires_nothing() {
+    for trigger in ["image.i", "image.i.name", "image.i.id"] {
+        let world = World::new();
+        world.apply("[resource.unit.u]\nname = \"u\"\n").await.unwrap();
+        world.cloud.strike(1, Fault::Refused);
+        let report = world.apply(&spec(1, trigger)).await.unwrap();
+        assert_eq!(report.failures.len(), 1, "{report:?}");
+        assert!(!replaces(&plan(&world, &spec(1, trigger)).await), "{trigger}");
+        world.apply(&spec(1, trigger)).await.unwrap();
+        assert!(plan(&world, &spec(1, trigger)).await.is_empty(), "{trigger}");
+        assert!(replaces(&plan(&world, &spec(2, trigger)).await) || trigger == "image.i.id");
+    }
+}

@@ -474,7 +474,11 @@ pub(super) fn in_doubt(doubt: &Doubt) -> Diagnostic {
     if doubt.running {
         return Diagnostic::note(format!("{address}: {operation} is running now"))
             .about(address)
-            .detail("Another run holds the lock; what it is doing is left out of this plan.");
+            .detail(
+                "Another run holds the lock; what it is doing is left out of this plan, with what \
+                 depends on it.",
+            )
+            .help("plan again once it has ended: a plan that is saved now is refused then");
     }
     Diagnostic::warning(format!("{address}: nobody knows whether its {operation} happened"))
         .about(address)

@@ -21,6 +21,7 @@ use crate::digest::{Fingerprint, SealKey};
 use crate::expression::evaluate::{Scope as _, evaluate};
 use crate::expression::visit::roots;
 use crate::expression::{Expr, Kind, Root};
+use crate::journal::ProgramKind;
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
 use crate::spec::{Config, ResourceConfig};
@@ -66,8 +67,10 @@ impl Changing {
         if !self.named.contains(&change.address.block) {
             return;
         }
+        // To finish a create is to create.
+        let finishes = draft.rest.is_some_and(|rest| rest.kind == ProgramKind::Create);
         let source = Source {
-            action: change.action,
+            action: if finishes { Action::Create } else { change.action },
             object: change.object.clone(),
             before: change.before.clone(),
             after: change.after.clone(),
