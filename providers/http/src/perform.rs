@@ -53,7 +53,33 @@ impl Subject<'_> {
         let mask = self.masking(call);
         let subject = Subject { mask: Some(&mask), ..*self };
         let naming = self.model.named_by_paths(phases);
+        let opened = subject.opened(call).await?;
+        let call = &Call { live: opened.as_ref().or(call.live), ..*call };
         Act { subject, phase, naming, call }.run().await
+    }
+
+    /// The live object with the maps in clear that its API merges and that are secrets as a whole, where
+    /// they change: which keys go only a read tells. None where there is nothing to ask.
+    async fn opened(&self, call: &Call<'_>) -> Result<Option<Attributes>, Error> {
+        let (Some(id), Some(live)) = (call.id, call.live) else { return Ok(None) };
+        let is_closed = |name: &&Name| {
+            let merges = self.model.attributes.get(*name).is_some_and(|it| it.merges);
+            merges && matches!(live.get(*name), Some(Value::Sealed(_)))
+        };
+        let mut closed = call.changed.iter().filter(is_closed).peekable();
+        if call.phase.kind != ProgramKind::Update || closed.peek().is_none() {
+            return Ok(None);
+        }
+        let object = self.read(id).await.map_err(|failure| Error {
+            kind: Kind::NotSent,
+            message: format!("what it has could not be read before: {}", failure.error.message),
+            ..failure.error
+        })?;
+        let mut live = live.clone();
+        for name in closed {
+            live.insert(name.clone(), object.attributes.get(name).cloned().unwrap_or(Value::Null));
+        }
+        Ok(Some(live))
     }
 
     /// What a server may repeat of a call, and may not be shown.

@@ -5,13 +5,17 @@ use serde_json::{Value as Json, json};
 use crate::REST;
 use crate::support::{Answer, Server, Step, provider};
 
-/// What a step sends of `labels`, where they are merged.
-async fn sent(step: Step, merges: bool) -> Json {
+/// Things with labels.
+fn text(merges: bool) -> String {
     let labels = format!("labels = {{ type = \"any\", merges = {merges} }}\nsecret = {{");
     let text = REST.replace("secret = {", &labels);
-    let text = text.replace("size = \"${size}\",", "labels = \"${labels}\",");
+    text.replace("size = \"${size}\",", "labels = \"${labels}\",")
+}
+
+/// What a step sends of `labels`, where they are merged.
+async fn sent(step: Step, merges: bool) -> Json {
     let server = Server::start(|_, _| Answer::json(200, json!({"id": "t1"}))).await;
-    step.perform(&provider(&text, &server.address)).await.unwrap();
+    step.perform(&provider(&text(merges), &server.address)).await.unwrap();
     server.requests()[0].json()["labels"].clone()
 }
 
@@ -42,4 +46,19 @@ async fn a_key_that_goes_is_sent_as_null() {
 async fn a_create_sends_what_is_wanted() {
     let made = Step::create("thing", json!({"name": "n", "labels": {"a": "1"}}));
     assert_eq!(sent(made, true).await, json!({"a": "1"}));
+}
+
+/// Of a map that is a secret as a whole a fingerprint is kept, and its keys are the API's to say.
+#[tokio::test]
+async fn the_keys_of_a_secret_map_are_read() {
+    let held = json!({"id": "t1", "name": "n", "labels": {"a": "1", "b": "2"}});
+    let server = {
+        let held = held.clone();
+        Server::start(move |_, _| Answer::json(200, held.clone())).await
+    };
+    let step = step(&held["labels"], &json!({"a": "1"})).sealed("labels");
+    step.perform(&provider(&text(true), &server.address)).await.unwrap();
+    let calls = server.requests();
+    assert_eq!(calls[0].line(), "GET /things/t1");
+    assert_eq!(calls[1].json()["labels"], json!({"a": "1", "b": null}));
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use engine::address::Name;
 use engine::diagnostics::FileId;
+use engine::digest::SealKey;
 use engine::journal::{PhaseRef, ProgramKind};
 use engine::state::{Nonce, ObjectId};
-use engine::stored::from_json;
-use engine::value::{Attributes, Value};
+use engine::stored::{from_json, seal_attributes};
+use engine::value::{Attributes, Path, Paths, Value};
 use provider_http::{Descriptor, HttpProvider, Settings, Timing, load};
 use provider_port::{Call, Error, Notice, Provider as _, Reply as Performed, Secrets};
 use serde_json::Value as Json;
@@ -267,6 +268,8 @@ pub(crate) struct Step {
     pub(crate) live: Json,
     pub(crate) changed: Vec<&'static str>,
     pub(crate) secrets: Secrets,
+    /// What of the live object is known by a fingerprint.
+    pub(crate) sealed: Paths,
 }
 
 impl Step {
@@ -282,6 +285,7 @@ impl Step {
             live,
             changed,
             secrets: Secrets::default(),
+            sealed: Paths::none(),
         }
     }
 
@@ -297,6 +301,7 @@ impl Step {
             live: Json::Null,
             changed,
             secrets: Secrets::default(),
+            sealed: Paths::none(),
         }
     }
 
@@ -312,6 +317,7 @@ impl Step {
             live: Json::Null,
             changed,
             secrets: Secrets::default(),
+            sealed: Paths::none(),
         }
     }
 
@@ -327,8 +333,14 @@ impl Step {
 
     /// With a secret attribute, and the values of sensitive variables.
     pub(crate) fn secret(mut self, attribute: &str, variables: &[Value]) -> Self {
-        self.secrets.places.insert(engine::value::Path::attribute(attribute));
+        self.secrets.places.insert(Path::attribute(attribute));
         self.secrets.variables = variables.into();
+        self
+    }
+
+    /// With a live attribute of which only a fingerprint is known.
+    pub(crate) fn sealed(mut self, attribute: &str) -> Self {
+        self.sealed.insert(Path::attribute(attribute));
         self
     }
 
@@ -346,7 +358,8 @@ impl Step {
         let phases = programs.last().unwrap().phases.len();
         let program = programs.len() - 1;
         let id = self.id.map(|id| ObjectId(id.into()));
-        let live = attributes(&self.live);
+        let key = SealKey::from_random([7; 32]);
+        let live = seal_attributes(&attributes(&self.live), &self.sealed, &key);
         let changed: BTreeSet<Name> = self.changed.iter().map(|name| Name::from(*name)).collect();
         provider
             .perform(&Call {
