@@ -7,7 +7,7 @@
 use engine::journal::Record;
 
 use super::{Base, Chain, Damage, End, Frame, Journal, damage, follows, next, parse};
-use crate::cipher::Cipher;
+use crate::cipher::{Cipher, CipherError};
 
 /// What one frame holds.
 enum Content {
@@ -50,6 +50,20 @@ pub(crate) fn assemble<'a>(
         state = add(state, piece, bytes.len()).map_err(said)?;
     }
     Ok(state.map(|state| Assembled { firsts, ..state }))
+}
+
+/// Why frames cannot be opened, where that is not their fault: there is no key for them here, or another one.
+#[cfg_attr(not(feature = "object-store"), allow(dead_code))]
+pub(crate) fn lacking_key<'a>(
+    frames: impl IntoIterator<Item = &'a [u8]>,
+    cipher: &Cipher,
+) -> Option<CipherError> {
+    let unopened = |bytes| {
+        let frame = next(bytes, 0).ok().flatten()?;
+        cipher.open(frame.context, frame.payload).err()
+    };
+    let mut errors = frames.into_iter().filter_map(unopened);
+    errors.find(|error| matches!(error, CipherError::NoKey | CipherError::OtherKey))
 }
 
 /// The place behind a frame, if the bytes are one.

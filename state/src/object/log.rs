@@ -8,7 +8,7 @@ use super::objects::Objects;
 use crate::cipher::{Cipher, STATE};
 use crate::format::{self, Header};
 use crate::frame::End;
-use crate::frame::pieces::{Assembled, assemble};
+use crate::frame::pieces::{Assembled, assemble, lacking_key};
 use crate::{Loaded, NUMBER_MAX, StoreError};
 
 /// How often objects that are cleared away while they are read are looked for again.
@@ -102,7 +102,12 @@ async fn attempt(objects: &Objects, cipher: &Cipher, told: &Body) -> Result<Read
     let assembled = match assemble(pieces, cipher) {
         Ok(Some(assembled)) => assembled,
         Ok(None) => return Ok(Read::Gone("the beginning of the journal".to_owned())),
-        Err(what) => return Err(suspicious(objects, format!("cannot be read: {what}")).await),
+        Err(what) => {
+            return Err(match lacking_key(frames.iter().map(Vec::as_slice), cipher) {
+                Some(error) => error.of(&format!("the journal in {}", objects.place)),
+                None => suspicious(objects, format!("cannot be read: {what}")).await,
+            });
+        }
     };
     let bytes = bytes_of(frames.iter().map(|frame| frame.len() as u64));
     found(objects, cipher, told, assembled, bytes).await

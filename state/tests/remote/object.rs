@@ -48,6 +48,26 @@ async fn conforms_with_a_key() {
     }
 }
 
+/// Nothing is wrong with what is there, so nobody is sent to put an older state in its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_key_and_none_are_no_damage() {
+    let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let sealed = |digit: &str| on(objects.clone()).sealed(Cipher::new(&digit.repeat(64)).unwrap());
+    initialised(&sealed("a")).await;
+    let said = async |store: BucketStore| match store.load().await.unwrap_err() {
+        StoreError::Suspicious { what, help } => format!("{what}; {help}"),
+        other => panic!("{other}"),
+    };
+    let none = said(on(objects.clone())).await;
+    assert!(none.contains("PLUMB_STATE_KEY is not set; nothing was changed; set it to"), "{none}");
+    let other = said(sealed("b")).await;
+    assert!(
+        other.contains("with another key than PLUMB_STATE_KEY; nothing was changed"),
+        "{other}"
+    );
+    assert!(![none, other].iter().any(|said| said.contains("push")));
+}
+
 /// The services themselves: what tests in memory promise holds there, too.
 async fn conforms(make: impl Fn() -> Place) {
     conformance::run(make).await;
