@@ -11,7 +11,7 @@ use std::time::Duration;
 use engine::hosts::is_loopback;
 use engine::spec::settings::StateSettings;
 use object_store::path::Path;
-use object_store::{ClientOptions, ObjectStore, RetryConfig};
+use object_store::{ObjectStore, RetryConfig};
 
 use super::http::Connector;
 use super::parts;
@@ -126,7 +126,8 @@ fn gcs(settings: &StateSettings, env: &Environment<'_>) -> Result<Service, Refus
     }
     let at = ["GOOGLE_BASE_URL"];
     let is_plain = stays_here(env, &at, url.as_ref());
-    let builder = builder.with_client_options(ClientOptions::new().with_allow_http(is_plain));
+    let builder =
+        builder.with_client_options(object_store::ClientOptions::new().with_allow_http(is_plain));
     let store = builder.build().map_err(|_| unusable("GOOGLE_*"))?;
     let at = address(env, &at, url.as_ref()).into_iter().collect();
     Ok(Service { store: Arc::new(store), bucket: format!("gs://{bucket}"), at })
@@ -169,7 +170,8 @@ fn azure(settings: &StateSettings, env: &Environment<'_>) -> Result<Service, Ref
     }
     let at = ["AZURE_STORAGE_ENDPOINT"];
     let is_plain = stays_here(env, &at, url.as_ref());
-    let builder = builder.with_client_options(ClientOptions::new().with_allow_http(is_plain));
+    let builder =
+        builder.with_client_options(object_store::ClientOptions::new().with_allow_http(is_plain));
     let store = builder.build().map_err(|_| unusable("AZURE_*"))?;
     let account = env.get("AZURE_STORAGE_ACCOUNT_NAME").or_else(|| account.map(ToOwned::to_owned));
     let at = account.into_iter().chain(address(env, &at, url.as_ref())).collect();
