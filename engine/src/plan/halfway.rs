@@ -164,22 +164,20 @@ fn is_given_later(progress: &Progress, schema: &TypeSchema, name: &Name) -> bool
     can_change && rest.carries(phases, name)
 }
 
-/// Whether what an API says of an object by itself comes with the end of what an earlier run began. What is
-/// half made often shows something else so far: nothing, or what is made of its one-time name. All else
+/// Whether what an API computes of an object comes with the end of what an earlier run began. What is half
+/// made often shows something else so far: nothing, or what is made of its one-time name. All else
 /// stands: who has come to depend on it must not be replaced for its sake.
 pub(super) fn is_to_come(
     attribute: &Attribute,
     value: &Value,
     (live, rest): (&Live<'_>, Option<Rest>),
 ) -> bool {
-    let is_computed = attribute.presence == Presence::Computed;
-    match (&live.object.progress, rest) {
-        (_, None) => false,
-        (Progress::Created { nonce, .. }, _) => {
-            (is_computed || attribute.server_default) && is_provisional(value, nonce)
+    attribute.presence == Presence::Computed
+        && match (&live.object.progress, rest) {
+            (_, None) => false,
+            (Progress::Created { nonce, .. }, Some(_)) => is_provisional(value, nonce),
+            (_, Some(_)) => value.is_null(),
         }
-        (_, Some(_)) => is_computed && value.is_null(),
-    }
 }
 
 fn is_provisional(value: &Value, nonce: &Nonce) -> bool {
