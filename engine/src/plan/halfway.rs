@@ -182,14 +182,17 @@ pub(super) fn is_to_come(
 
 fn is_provisional(value: &Value, nonce: &Nonce) -> bool {
     match value {
-        Value::Null | Value::Integer(0) => true,
+        Value::Null => true,
         Value::String(text) => text.is_empty() || nonce.is_in(text),
-        Value::List(items) | Value::Set(items) => {
-            items.is_empty() || items.iter().any(|item| is_provisional(item, nonce))
-        }
-        Value::Map(entries) => {
-            entries.is_empty() || entries.iter().any(|(_, value)| is_provisional(value, nonce))
-        }
+        _ => shows_nonce(value, nonce),
+    }
+}
+
+fn shows_nonce(value: &Value, nonce: &Nonce) -> bool {
+    match value {
+        Value::String(text) => nonce.is_in(text),
+        Value::List(items) | Value::Set(items) => items.iter().any(|item| shows_nonce(item, nonce)),
+        Value::Map(entries) => entries.iter().any(|(_, value)| shows_nonce(value, nonce)),
         _ => false,
     }
 }

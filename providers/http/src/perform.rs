@@ -58,13 +58,13 @@ impl Subject<'_> {
         Act { subject, phase, naming, call }.run().await
     }
 
-    /// The live object with the maps in clear that its API merges and that are secrets as a whole, where
-    /// they change: which keys go only a read tells. None where there is nothing to ask.
+    /// The live object with the maps in clear that its API merges and that are secrets, or have some in them,
+    /// where they change: which keys go only a read tells. None where there is nothing to ask.
     async fn opened(&self, call: &Call<'_>) -> Result<Option<Attributes>, Error> {
         let (Some(id), Some(live)) = (call.id, call.live) else { return Ok(None) };
         let is_closed = |name: &&Name| {
             let merges = self.model.attributes.get(*name).is_some_and(|it| it.merges);
-            merges && matches!(live.get(*name), Some(Value::Sealed(_)))
+            merges && live.get(*name).is_some_and(Value::holds_sealed)
         };
         let mut closed = call.changed.iter().filter(is_closed).peekable();
         if call.phase.kind != ProgramKind::Update || closed.peek().is_none() {

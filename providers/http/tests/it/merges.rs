@@ -48,17 +48,24 @@ async fn a_create_sends_what_is_wanted() {
     assert_eq!(sent(made, true).await, json!({"a": "1"}));
 }
 
-/// Of a map that is a secret as a whole a fingerprint is kept, and its keys are the API's to say.
+/// Of a map that is a secret, or one deep in another, a fingerprint is kept, and its keys are the API's to say.
 #[tokio::test]
 async fn the_keys_of_a_secret_map_are_read() {
-    let held = json!({"id": "t1", "name": "n", "labels": {"a": "1", "b": "2"}});
-    let server = {
-        let held = held.clone();
-        Server::start(move |_, _| Answer::json(200, held.clone())).await
-    };
-    let step = step(&held["labels"], &json!({"a": "1"})).sealed("labels");
-    step.perform(&provider(&text(true), &server.address)).await.unwrap();
-    let calls = server.requests();
-    assert_eq!(calls[0].line(), "GET /things/t1");
-    assert_eq!(calls[1].json()["labels"], json!({"a": "1", "b": null}));
+    for (place, live, wanted, merged) in [
+        ("labels", json!({"a": 1, "b": 2}), json!({"a": 1}), json!({"a": 1, "b": null})),
+        (
+            "labels.in",
+            json!({"in": {"a": 1, "b": 2}, "z": 1}),
+            json!({"in": {"a": 1}, "z": 1}),
+            json!({"in": {"a": 1, "b": null}, "z": 1}),
+        ),
+    ] {
+        let held = json!({"id": "t1", "name": "n", "labels": live});
+        let server = Server::start(move |_, _| Answer::json(200, held.clone())).await;
+        let step = step(&live, &wanted).sealed(place);
+        step.perform(&provider(&text(true), &server.address)).await.unwrap();
+        let calls = server.requests();
+        assert_eq!(calls[0].line(), "GET /things/t1", "{place}");
+        assert_eq!(calls[1].json()["labels"], merged, "{place}");
+    }
 }

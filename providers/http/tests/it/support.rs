@@ -10,7 +10,7 @@ use engine::digest::SealKey;
 use engine::journal::{PhaseRef, ProgramKind};
 use engine::state::{Nonce, ObjectId};
 use engine::stored::{from_json, seal_attributes};
-use engine::value::{Attributes, Path, Paths, Value};
+use engine::value::{Attributes, Path, Paths, Segment, Value};
 use provider_http::{Descriptor, HttpProvider, Settings, Timing, load};
 use provider_port::{Call, Error, Notice, Provider as _, Reply as Performed, Secrets};
 use serde_json::Value as Json;
@@ -338,9 +338,11 @@ impl Step {
         self
     }
 
-    /// With a live attribute of which only a fingerprint is known.
-    pub(crate) fn sealed(mut self, attribute: &str) -> Self {
-        self.sealed.insert(Path::attribute(attribute));
+    /// With a live place, written with dots, of which only a fingerprint is known.
+    pub(crate) fn sealed(mut self, place: &str) -> Self {
+        let path =
+            place.split('.').fold(Path::root(), |path, name| path.join(Segment::Key(name.into())));
+        self.sealed.insert(path);
         self
     }
 
