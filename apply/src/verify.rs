@@ -11,7 +11,7 @@ use engine::digest::{Digest, Fingerprint, SealKey};
 use engine::journal::CallId;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
-use engine::plan::{Action, Change, Plan, claimed, fitness_digest, is_stable, taken};
+use engine::plan::{Action, Change, Doubt, Plan, claimed, fitness_digest, is_stable, taken};
 use engine::schema::TypeSchema;
 use engine::spec::variables::environment_name;
 use engine::state::{ObjectId, Snapshot};
@@ -103,14 +103,7 @@ impl Fit<'_> {
         if self.plan.base.lineage != self.snapshot.lineage {
             return stale("it was made for another state (the lineage differs)");
         }
-        // What it was made beside has ended, and is neither in it nor known to it.
-        if let Some(doubt) = self.plan.doubts.iter().find(|doubt| doubt.running) {
-            let (address, operation) = (&doubt.address, doubt.operation.word());
-            return stale(format!(
-                "it was made while another run was at the {operation} of {address}, and leaves out \
-                 what was to be done about that"
-            ));
-        }
+        self.check_doubts()?;
         let mut pending = self.snapshot.pending.iter();
         match pending.find(|(call, pending)| !self.leaves_alone(**call, &pending.started.address)) {
             Some((_, pending)) => stale(format!(
@@ -119,6 +112,25 @@ impl Fit<'_> {
             )),
             None => Ok(()),
         }
+    }
+
+    /// What a plan leaves out because of a call under way, or in doubt, it leaves out for good: once the call
+    /// has ended, or somebody has decided, there is more to do than it says.
+    fn check_doubts(&self) -> Result<(), ApplyError> {
+        let is_open = |call: &CallId| self.snapshot.pending.contains_key(call);
+        let mut ended = self.plan.doubts.iter().filter(|it| it.running || !is_open(&it.call));
+        let Some(Doubt { address, operation, running, .. }) = ended.next() else { return Ok(()) };
+        let operation = operation.word();
+        stale(if *running {
+            format!(
+                "it was made while another run was at the {operation} of {address}, and leaves out \
+                 what was to be done about that"
+            )
+        } else {
+            format!(
+                "what became of the {operation} of {address} is known by now, and it leaves that out"
+            )
+        })
     }
 
     /// Whether the plan was made with this call in doubt, and has nothing to do with its object.

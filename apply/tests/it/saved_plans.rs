@@ -82,6 +82,8 @@ async fn a_saved_plan_goes_with_the_doubts_that_it_shows_and_with_no_others() {
     assert_eq!(plan.doubts.len(), 1);
     world.apply_saved(&plan).await.unwrap();
     assert_eq!(world.cloud.names("disk"), ["other"]);
+    fail_finds(1);
+    let (beside, ..) = world.plan(&format!("{both}[resource.key.k]\nname = 'k'\n")).await;
     let more = format!("{both}{}", OTHER.replace("other", "more"));
     fail_finds(1);
     let (plan, ..) = world.plan(&more).await;
@@ -94,6 +96,10 @@ async fn a_saved_plan_goes_with_the_doubts_that_it_shows_and_with_no_others() {
         error.ends_with("a call for disk.third is in doubt since the plan was made"),
         "{error}"
     );
+    world.apply(&both).await.unwrap();
+    let error = world.apply_saved(&beside).await.unwrap_err().to_string();
+    let why = "what became of the create of unit.u is known by now, and it leaves that out";
+    assert!(error.ends_with(why), "{error}");
 }
 
 /// What another apply has written down since is newer than what the plan saw.
