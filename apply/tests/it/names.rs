@@ -255,3 +255,23 @@ async fn a_lost_create_is_found_by_a_secret_name() {
         assert!(world.cloud.names("key").is_empty());
     }
 }
+
+/// While nobody knows whether a delete happened, its object may have its name still, and what has that name
+/// is not known to be another's.
+#[tokio::test(start_paused = true)]
+async fn a_name_whose_bearers_delete_is_in_doubt_is_given_to_nobody() {
+    let key = |block: &str| format!("[resource.key.{block}]\nname = \"n\"\n");
+    let world = World::new();
+    world.apply(&key("a")).await.unwrap();
+    world.cloud.strike(0, Fault::LostAfter);
+    world.cloud.fail_reads(1);
+    let report = world.apply("").await.unwrap();
+    assert_eq!(report.in_doubt.len(), 1, "{report:?}");
+    world.cloud.fail_reads(1);
+    let text = world.plan_text(&key("b")).await;
+    assert!(text.contains("key.b waits for key.a, which may have its name still"), "{text}");
+    assert!(!text.contains("create key.b"), "{text}");
+    world.cloud.fail_reads(0);
+    converges(&world, &key("b")).await;
+    assert_eq!(world.cloud.names("key"), ["n"]);
+}

@@ -6,6 +6,7 @@ use crate::address::{Address, Block, Name};
 use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
+use crate::plan::doubted::Bearer;
 use crate::plan::planner::Draft;
 use crate::plan::{Change, Doubt, Staying, Use, uses};
 use crate::schema::ReplaceOrder;
@@ -488,19 +489,27 @@ pub(super) fn in_doubt(doubt: &Doubt) -> Diagnostic {
         ))
 }
 
-/// Somebody else's create may give the name that an instance is to get.
+/// Somebody else's object may have the name that an instance is to get.
 pub(super) fn name_in_doubt(
     resource: &ResourceConfig,
     address: &Address,
-    giver: &Address,
+    bearer: Bearer<'_>,
 ) -> Diagnostic {
     let chosen = resource.schema.identity.chosen_attribute();
     let given = chosen.and_then(|name| resource.attributes.get(name));
-    Diagnostic::warning(format!("{address} waits for {giver}, which may get its name"))
+    let (other, may, label) = match bearer {
+        Bearer::Made(other) => {
+            (other, "get its name", "nobody knows whether an object was made under this name")
+        }
+        Bearer::Going(other) => {
+            (other, "have its name still", "nobody knows whether what has this name is gone")
+        }
+    };
+    Diagnostic::warning(format!("{address} waits for {other}, which may {may}"))
         .at(given.map(|item| item.value.span))
-        .label("nobody knows whether an object was made under this name")
+        .label(label)
         .about(address)
-        .help(format!("decide what became of it: plumb resolve '{giver}' --adopt ID, or --absent"))
+        .help(format!("decide what became of it: plumb resolve '{other}' --adopt ID, or --absent"))
 }
 
 /// Who uses something and why that one stays, as half a sentence.

@@ -1,51 +1,80 @@
-//! Names and ids that creates in doubt may have given, or may give still.
+//! Names and ids that nobody can have while a call is in doubt: creates that may have given them, or may
+//! give them still, and deletes whose objects may still have them.
 //!
-//! Nothing but the name, or the id that a spec chose, tells what such a create made. So nobody else takes it
+//! Nothing but the name, or the id that a spec chose, tells what such a call was about. So nobody else takes it
 //! meanwhile: whose the object is that bears it then, nobody could say.
 
+use super::compare::agree;
+use super::live::stored_attributes;
 use super::names::named;
 use crate::address::Address;
 use crate::digest::{Fingerprint, SealKey};
 use crate::journal::Started;
 use crate::spec::ResourceConfig;
-use crate::state::Snapshot;
+use crate::state::{Object, Snapshot};
 use crate::value::{Attributes, Value};
 
-/// The creates in doubt that are known by a name or an id.
-#[derive(Default)]
-pub(super) struct Doubted<'a>(Vec<&'a Started>);
+/// The calls in doubt that are known by a name or an id.
+pub(super) struct Doubted<'a> {
+    creates: Vec<&'a Started>,
+    /// With what is to go.
+    deletes: Vec<(&'a Started, &'a Object)>,
+}
+
+/// Who may have a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bearer<'a> {
+    /// What its create makes, or made.
+    Made(&'a Address),
+    /// What its delete was to end.
+    Going(&'a Address),
+}
 
 impl<'a> Doubted<'a> {
     /// Those of a state.
     pub(super) fn of(snapshot: &'a Snapshot) -> Self {
-        let started = snapshot.pending.values().map(|pending| &pending.started);
+        let started = || snapshot.pending.values().map(|pending| &pending.started);
         let is_known = |it: &&Started| it.name.is_some() || it.secret_name.is_some();
-        Self(started.filter(|it| it.makes_its_object() && is_known(it)).collect())
+        let going = |it: &'a Started| {
+            let object = snapshot.entries.get(&it.address)?.object(it.object.as_ref()?)?;
+            it.ends_its_object().then_some((it, object))
+        };
+        Self {
+            creates: started().filter(|it| it.makes_its_object() && is_known(it)).collect(),
+            deletes: started().filter_map(going).collect(),
+        }
     }
 
     /// Whether there are none, which is so but for accidents.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.creates.is_empty() && self.deletes.is_empty()
     }
 
-    /// Whose create may give the name that an instance wants, and that its object, if it has one, does not
-    /// bear yet.
-    pub(super) fn giver(
+    /// Who may have the name that an instance wants, and that its object, if it has one, does not bear yet.
+    pub(super) fn bearer(
         &self,
         (resource, address): (&ResourceConfig, &Address),
         (wanted, live): (&Attributes, Option<&Attributes>),
         key: &SealKey,
-    ) -> Option<&'a Address> {
+    ) -> Option<Bearer<'a>> {
         let attribute = resource.schema.identity.chosen_attribute()?;
-        let gives_it = |started: &Started| {
+        let name = wanted.get(attribute)?;
+        let is_other = |started: &Started| {
             started.provider == resource.provider
                 && started.address.block.ty == address.block.ty
                 && started.address != *address
-                && wanted.get(attribute).is_some_and(|name| gives(started, name, key))
         };
-        let giver = self.0.iter().find(|started| gives_it(started))?;
+        let made = self.creates.iter().find(|it| is_other(it) && gives(it, name, key));
+        let bears = |object: &Object| {
+            let known = stored_attributes(&object.attributes, &resource.schema).unwrap_or_default();
+            known.get(attribute).is_some_and(|own| agree(name, own, key))
+        };
+        let going = || self.deletes.iter().find(|(it, object)| is_other(it) && bears(object));
+        let bearer = made
+            .map(|it| Bearer::Made(&it.address))
+            .or_else(|| going().map(|(it, _)| Bearer::Going(&it.address)))?;
         let stays = named(live, attribute) == named(Some(wanted), attribute);
-        (!stays).then_some(&giver.address)
+        (!stays).then_some(bearer)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::doubted::Bearer;
 use super::hold::Hold;
 use super::input::Mode;
 use super::live::stored_attributes;
@@ -105,9 +106,9 @@ impl Looked<'_, '_> {
         let Self { planner, resource, address, entry, .. } = self;
         let input = planner.input;
         self.keeps_its_provider(&mut found.diagnostics)?;
-        let held = match self.giver_of_its_name(wanted) {
-            Some(giver) => {
-                found.diagnostics.push(diagnostics::name_in_doubt(resource, address, giver));
+        let held = match self.bearer_of_its_name(wanted) {
+            Some(bearer) => {
+                found.diagnostics.push(diagnostics::name_in_doubt(resource, address, bearer));
                 Some(Hold::InDoubt)
             }
             None => self.hold(wanted),
@@ -214,8 +215,8 @@ impl Looked<'_, '_> {
         (planner.input.options.mode == Mode::RefreshOnly || !is_meant).then_some(Hold::LeftOut)
     }
 
-    /// For whom a create in doubt may have given the name that the instance is to get.
-    fn giver_of_its_name(&self, wanted: &Wanted) -> Option<&Address> {
+    /// Who may have the name that the instance is to get, as far as a call in doubt leaves that open.
+    fn bearer_of_its_name(&self, wanted: &Wanted) -> Option<Bearer<'_>> {
         let Self { planner, resource, address, entry, .. } = self;
         if planner.doubted.is_empty() {
             return None;
@@ -224,7 +225,7 @@ impl Looked<'_, '_> {
         let live = current.and_then(|it| stored_attributes(&it.attributes, &resource.schema).ok());
         let of = (*resource, *address);
         let key = &planner.input.snapshot.seal_key;
-        planner.doubted.giver(of, (&wanted.attributes, live.as_ref()), key)
+        planner.doubted.bearer(of, (&wanted.attributes, live.as_ref()), key)
     }
 
     /// How the object changed outside, if it did.
