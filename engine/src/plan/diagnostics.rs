@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::guards::doubted::Bearer;
+use super::planner::Draft;
+use super::removal::uses;
+use super::{Change, Doubt, Staying, Use};
 use crate::address::{Address, Block, Name};
 use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
-use crate::plan::doubted::Bearer;
-use crate::plan::planner::Draft;
-use crate::plan::{Change, Doubt, Staying, Use, uses};
 use crate::schema::ReplaceOrder;
 use crate::spec::{ImportConfig, ResourceConfig};
 use crate::state::ObjectId;

@@ -1,8 +1,14 @@
-//! Guards: what a plan may not do, whatever the difference: protected objects, lost data.
+//! Guards: what a plan may not do, whatever the difference: protected objects and lost data here; names that somebody
+//! has, or may have, and too many values below.
 
-use super::decide::{self, Flags};
+pub(super) mod budget;
+pub(super) mod doubted;
+pub(super) mod names;
+
+use super::instance::decide::Flags;
+use super::instance::{decide, halfway};
 use super::planner::Draft;
-use super::{Action, Change, diagnostics, halfway};
+use super::{Action, Change, diagnostics};
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::spec::ResourceConfig;

@@ -3,20 +3,29 @@
 //! Nothing of the planner changes here, so instances that need nothing of one another can be looked
 //! at in any order, and at once. What was found is handed back; the planner takes it over.
 
+pub(super) mod compare;
+pub(super) mod decide;
+pub(super) mod halfway;
+pub(super) mod hold;
+pub(super) mod imports;
+pub(super) mod programs;
+pub(super) mod triggers;
+pub(super) mod wanted;
+
 use std::sync::Arc;
 
-use super::doubted::Bearer;
-use super::hold::Hold;
+use self::hold::Hold;
+use self::wanted::{Instance, Wanted};
+use super::guards::doubted::Bearer;
+use super::guards::names;
 use super::input::Mode;
 use super::live::stored_attributes;
-use super::lost::{self, Lost};
 use super::planner::{Draft, Live, Notes, Planner};
+use super::removal::uses;
 use super::scope::{SpecScope, object};
-use super::wanted::{self, Instance, Wanted};
-use super::{
-    Action, Change, Drift, compare, decide, diagnostics, guards, imports, lacks, names, programs,
-    triggers, uses,
-};
+use super::secrets::lost::Lost;
+use super::secrets::{lacks, lost};
+use super::{Action, Change, Drift, diagnostics, guards};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;

@@ -15,10 +15,12 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use rustc_hash::FxHashMap;
 
-use super::halfway::Rest;
+use super::guards::names;
+use super::instance::halfway::Rest;
+use super::instance::programs::choose;
 use super::planner::Draft;
-use super::programs::choose;
-use super::{Action, Step, StepId, diagnostics, names, uses};
+use super::removal::uses;
+use super::{Action, Step, StepId, diagnostics};
 use crate::address::{Address, Name};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::journal::{PhaseRef, ProgramKind, Wait};

@@ -5,50 +5,33 @@
 //! sealed in `before` and `after`, and [`Change::secrets`] says how apply computes it again. Nothing
 //! may branch on a reason; reasons are for people.
 
-mod budget;
-mod compare;
-mod decide;
 mod diagnostics;
-mod doubted;
-mod exposed;
-mod farewell;
 mod guards;
-mod halfway;
-mod hold;
-mod imports;
 pub mod input;
 mod instance;
-mod lacks;
 pub mod lint;
 pub mod live;
-mod lost;
 mod lower;
-mod names;
 mod news;
 mod outputs;
 mod planner;
-mod programs;
-mod recipe;
 mod referred;
 mod removal;
 pub mod rules;
 pub mod saved;
 mod scope;
+mod secrets;
 mod selection;
 pub mod text;
-mod triggers;
-mod unmanaged;
-mod uses;
-mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use compare::{agree, fitness_digest, is_stable};
-pub use exposed::exposed;
-pub use names::{Taken, claimed, taken};
+pub use guards::names::{Taken, claimed, taken};
+pub use instance::compare::{agree, fitness_digest, is_stable};
 pub use planner::{plan, plan_with};
-pub use recipe::Recipe;
+pub use secrets::exposed::exposed;
+pub use secrets::recipe::Recipe;
 pub use selection::Selection;
 
 use crate::address::{Address, Name};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::input::Mode;
-use super::lost::{AllLost, LostScope, StandsFor};
 use super::planner::Planner;
 use super::scope::SpecScope;
+use super::secrets::lost::{AllLost, LostScope, StandsFor};
 use super::{Action, OutputChange, Recipe, diagnostics};
 use crate::address::{Address, Block, Name};
 use crate::diagnostics::Diagnostic;

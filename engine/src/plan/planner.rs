@@ -8,18 +8,19 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::doubted::Doubted;
-use super::halfway::Rest;
-use super::hold::Hold;
+use super::guards::doubted::Doubted;
+use super::guards::{budget, names};
 use super::input::{Mode, Observed, PlanInput};
-use super::instance::{self, Outcome};
+use super::instance::halfway::Rest;
+use super::instance::hold::Hold;
+use super::instance::wanted::Instance;
+use super::instance::{Outcome, compare, imports, triggers, wanted};
 use super::live::{overlay, stored_attributes};
+use super::removal::{farewell, unmanaged, uses};
 use super::scope::{LocalCache, Planned, SpecScope};
-use super::wanted::{self, Instance};
-use super::{Action, Base, Change, Doubt, Drift, Lack, Plan, Use};
 use super::{
-    budget, compare, diagnostics, farewell, imports, lint, lower, names, news, outputs, removal,
-    selection, triggers, unmanaged, uses,
+    Action, Base, Change, Doubt, Drift, Lack, Plan, Use, diagnostics, instance, lint, lower, news,
+    outputs, removal, selection,
 };
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;

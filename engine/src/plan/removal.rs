@@ -1,13 +1,17 @@
 //! What is to go: entries of the state that the spec does not want, deposed objects and leftovers.
 
+pub(super) mod farewell;
+pub(super) mod unmanaged;
+pub(super) mod uses;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::hold::Hold;
 use super::input::Mode;
-use super::instance::accepted;
+use super::instance::hold::Hold;
+use super::instance::{accepted, halfway};
 use super::planner::{Draft, Live, Notes, Planner};
-use super::{Action, Change, Reason, Staying, Use, diagnostics, farewell, halfway, rules};
+use super::{Action, Change, Reason, Staying, Use, diagnostics, rules};
 use crate::address::Address;
 use crate::journal::Record;
 use crate::schema::TypeSchema;

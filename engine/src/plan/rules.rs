@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::decide::Case;
+use super::instance::decide::Case;
 use super::scope::{RuleScope, object};
 use super::{Action, diagnostics};
 use crate::address::{Address, Name};

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::budget::{self, Spent};
-use super::lost::AllLost;
+use super::guards::budget;
+use super::guards::budget::Spent;
+use super::secrets::lost::AllLost;
 
 use crate::address::{Address, Block, Name};
 use crate::expression::evaluate::{self, Scope};

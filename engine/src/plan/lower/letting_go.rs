@@ -14,9 +14,10 @@ use rustc_hash::FxHashMap;
 use super::{Lowering, NodeId, by_address};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
+use crate::plan::guards::names;
 use crate::plan::planner::Draft;
-use crate::plan::uses::each_text;
-use crate::plan::{Change, diagnostics, names};
+use crate::plan::removal::uses::each_text;
+use crate::plan::{Change, diagnostics};
 use crate::state::Snapshot;
 
 /// How well it is known that an object is used.

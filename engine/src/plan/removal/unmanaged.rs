@@ -3,16 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::planner::{Draft, Planner};
 use super::uses::each_text;
-use super::{Action, Change, diagnostics};
 use crate::address::{Address, Name};
+use crate::plan::planner::{Draft, Planner};
+use crate::plan::{Action, Change, diagnostics};
 use crate::state::ObjectId;
 use crate::stored;
 use crate::value::Value;
 
 /// Warns of each such attribute, once it is known what goes.
-pub(super) fn warn(planner: &mut Planner<'_>) {
+pub(in crate::plan) fn warn(planner: &mut Planner<'_>) {
     if planner.drafts.iter().all(|draft| draft.unmanaged.is_empty()) {
         return;
     }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::scope::{Each, SpecScope};
-use super::{Recipe, budget, diagnostics, triggers};
+use super::triggers;
 use crate::address::{Address, Name};
 use crate::constraint;
 use crate::diagnostics::Diagnostics;
 use crate::expression::{Expr, ExprError, evaluate};
+use crate::plan::guards::budget;
+use crate::plan::scope::{Each, SpecScope};
+use crate::plan::{Recipe, diagnostics};
 use crate::schema::{Attribute, Identity, Presence};
 use crate::sorted::Set;
 use crate::spec::{Item, ResourceConfig, SpecExpr};
@@ -15,32 +17,32 @@ use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 
 /// What the spec says about one instance.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wanted {
+pub(in crate::plan) struct Wanted {
     /// The managed attributes, in clear, in the schema's types.
-    pub(super) attributes: Attributes,
+    pub(in crate::plan) attributes: Attributes,
     /// Their sensitive places, and the schema's.
-    pub(super) sensitive: Paths,
+    pub(in crate::plan) sensitive: Paths,
     /// How apply computes the sensitive ones again.
-    pub(super) secrets: BTreeMap<Name, Expr>,
+    pub(in crate::plan) secrets: BTreeMap<Name, Expr>,
     /// What those of them are made of that cannot be computed now.
-    pub(super) recipes: BTreeMap<Name, Recipe>,
+    pub(in crate::plan) recipes: BTreeMap<Name, Recipe>,
     /// The resources that they were computed from, and those of `depends_on`.
-    pub(super) dependencies: Set<Address>,
+    pub(in crate::plan) dependencies: Set<Address>,
     /// The resources that attributes were computed from whose changes are ignored: an object that
     /// exists is not made from those.
-    pub(super) ignored: BTreeMap<Name, Set<Address>>,
+    pub(in crate::plan) ignored: BTreeMap<Name, Set<Address>>,
 }
 
 /// One instance of a block before its attributes are looked at.
-pub(super) struct Instance {
+pub(in crate::plan) struct Instance {
     /// Its address.
-    pub(super) address: Address,
+    pub(in crate::plan) address: Address,
     /// Its `each`.
-    pub(super) each: Option<Each>,
+    pub(in crate::plan) each: Option<Each>,
 }
 
 /// The instances of a block, by key; none when `for_each` is wrong, which is then said.
-pub(super) fn expand(
+pub(in crate::plan) fn expand(
     resource: &ResourceConfig,
     scope: &SpecScope<'_>,
     diagnostics: &mut Diagnostics,
@@ -106,7 +108,7 @@ fn list_keys(items: &[Value], datum: &Datum) -> Result<Vec<(Name, Datum)>, &'sta
 }
 
 /// Evaluates an expression of a resource, or says what is wrong with it.
-pub(super) fn evaluate_spec(
+pub(in crate::plan) fn evaluate_spec(
     item: &SpecExpr,
     scope: &SpecScope<'_>,
     address: &Address,
@@ -123,7 +125,7 @@ pub(super) fn evaluate_spec(
 
 /// Evaluates a yes-or-no of `lifecycle`; none when it is absent or wrong. It is no secret: a plan
 /// shows what follows from it, so conditions over one would show it bit by bit.
-pub(super) fn flag(
+pub(in crate::plan) fn flag(
     item: Option<&SpecExpr>,
     word: &'static str,
     scope: &SpecScope<'_>,
@@ -150,7 +152,7 @@ pub(super) fn flag(
 }
 
 /// Evaluates the attributes of an instance; none when one of them is wrong, which is then said.
-pub(super) fn wanted(
+pub(in crate::plan) fn wanted(
     resource: &ResourceConfig,
     address: &Address,
     scope: &SpecScope<'_>,
@@ -204,7 +206,7 @@ pub(super) fn wanted(
 
 impl Wanted {
     /// All resources that the spec refers to, also where changes are ignored.
-    pub(super) fn referred(&self) -> impl Iterator<Item = &Address> {
+    pub(in crate::plan) fn referred(&self) -> impl Iterator<Item = &Address> {
         self.dependencies.iter().chain(self.ignored.values().flatten())
     }
 

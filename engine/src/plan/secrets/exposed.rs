@@ -5,9 +5,9 @@
 //! file that it reads or in a variable that is not sensitive, cannot: it is the expression. In
 //! memory that is as it must be; in a plan file it would be a secret at rest.
 
-use super::{Change, Plan};
 use crate::expression::visit::walk;
 use crate::expression::{Expr, Kind, Root};
+use crate::plan::{Change, Plan};
 use crate::value::{Path, Paths, Segment, Value};
 
 /// The places whose secrets a plan holds in clear, in words, in the order of the plan.

@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::planner::Planner;
-use super::scope::LocalCache;
-use super::wanted::Instance;
-use super::{diagnostics, instance};
 use crate::address::{Block, Name};
 use crate::diagnostics::Diagnostic;
 use crate::expression::Expr;
 use crate::expression::visit::walk;
+use crate::plan::instance::wanted::Instance;
+use crate::plan::planner::Planner;
+use crate::plan::scope::LocalCache;
+use crate::plan::{diagnostics, instance};
 use crate::spec::ResourceConfig;
 use crate::value::{Attributes, Value};
 
@@ -28,15 +28,15 @@ const BYTES_PER_VALUE: usize = 64;
 
 /// How many values were evaluated so far.
 #[derive(Debug, Default)]
-pub(super) struct Spent(AtomicUsize);
+pub(in crate::plan) struct Spent(AtomicUsize);
 
 impl Spent {
-    pub(super) fn add(&self, values: usize) {
+    pub(in crate::plan) fn add(&self, values: usize) {
         self.0.fetch_add(values, Ordering::Relaxed);
     }
 
     /// Whether a plan may hold no more.
-    pub(super) fn is_over(&self) -> bool {
+    pub(in crate::plan) fn is_over(&self) -> bool {
         self.0.load(Ordering::Relaxed) > VALUES_MAX
     }
 
@@ -46,7 +46,7 @@ impl Spent {
 }
 
 /// What a value counts.
-pub(super) fn weight(value: &Value) -> usize {
+pub(in crate::plan) fn weight(value: &Value) -> usize {
     match value {
         Value::String(text) => 1 + text.len() / BYTES_PER_VALUE,
         Value::List(items) | Value::Set(items) => 1 + items.iter().map(weight).sum::<usize>(),
@@ -57,21 +57,21 @@ pub(super) fn weight(value: &Value) -> usize {
 }
 
 /// What a residual counts: its parts, for it is copied whole.
-pub(super) fn weight_of_expression(expr: &Expr) -> usize {
+pub(in crate::plan) fn weight_of_expression(expr: &Expr) -> usize {
     let mut parts = 0;
     walk(expr, &mut |_| parts += 1);
     parts
 }
 
 /// What the attributes of an object count.
-pub(super) fn weight_of(attributes: &Attributes) -> usize {
+pub(in crate::plan) fn weight_of(attributes: &Attributes) -> usize {
     attributes.values().map(weight).sum()
 }
 
 /// Says that the plan would hold too much, and where most of it is. `open` are the instances under
 /// way: they are looked at once more, one after the other, until they are too much again, so that
 /// the answer does not depend on who looked at which first.
-pub(super) fn exceeded<'a>(
+pub(in crate::plan) fn exceeded<'a>(
     planner: &mut Planner<'a>,
     open: &[(&'a ResourceConfig, Instance)],
 ) -> Diagnostic {

@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use super::halfway::Rest;
 use super::hold::Hold;
-use super::planner::{Draft, Live};
-use super::scope::SpecScope;
-use super::wanted::{self, Wanted};
-use super::{Action, Cause, Change, Reason, compare, diagnostics, halfway, live, names, rules};
+use super::wanted::Wanted;
+use super::{compare, halfway, wanted};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::expression::{Expr, Kind};
 use crate::journal::ProgramKind;
+use crate::plan::guards::names;
+use crate::plan::planner::{Draft, Live};
+use crate::plan::scope::SpecScope;
+use crate::plan::{Action, Cause, Change, Reason, diagnostics, live, rules};
 use crate::schema::{OnChange, Presence, ReplaceOrder, TypeSchema};
 use crate::spec::{ResourceConfig, written};
 use crate::state::Progress;
@@ -24,18 +26,18 @@ use crate::value::{Attributes, Path, Paths, Value};
 /// The yes-or-nos of an instance's lifecycle.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a yes-or-no of its own in the spec")]
-pub(super) struct Flags {
-    pub(super) prevent_destroy: bool,
-    pub(super) allow_data_loss: bool,
-    pub(super) create_first: Option<bool>,
+pub(in crate::plan) struct Flags {
+    pub(in crate::plan) prevent_destroy: bool,
+    pub(in crate::plan) allow_data_loss: bool,
+    pub(in crate::plan) create_first: Option<bool>,
     /// Whether an object that would be deleted is let go instead.
-    pub(super) retain: bool,
+    pub(in crate::plan) retain: bool,
     /// Whether something in `replace_triggered_by` changes.
-    pub(super) triggered: bool,
+    pub(in crate::plan) triggered: bool,
 }
 
 /// Evaluates them.
-pub(super) fn flags(
+pub(in crate::plan) fn flags(
     resource: &ResourceConfig,
     scope: &SpecScope<'_>,
     address: &Address,
@@ -55,30 +57,30 @@ pub(super) fn flags(
 }
 
 /// Everything that a decision rests on.
-pub(super) struct Case<'a> {
-    pub(super) resource: &'a ResourceConfig,
-    pub(super) address: &'a Address,
-    pub(super) wanted: &'a Wanted,
-    pub(super) live: Option<&'a Live<'a>>,
+pub(in crate::plan) struct Case<'a> {
+    pub(in crate::plan) resource: &'a ResourceConfig,
+    pub(in crate::plan) address: &'a Address,
+    pub(in crate::plan) wanted: &'a Wanted,
+    pub(in crate::plan) live: Option<&'a Live<'a>>,
     /// Whether the state has an object that is gone.
-    pub(super) vanished: bool,
-    pub(super) flags: Flags,
+    pub(in crate::plan) vanished: bool,
+    pub(in crate::plan) flags: Flags,
     /// Why it is left alone, if it is.
-    pub(super) held: Option<&'a Hold>,
+    pub(in crate::plan) held: Option<&'a Hold>,
     /// Whether `--replace` names it.
-    pub(super) asked: bool,
-    pub(super) key: &'a SealKey,
+    pub(in crate::plan) asked: bool,
+    pub(in crate::plan) key: &'a SealKey,
 }
 
 /// What was decided.
-pub(super) struct Decision {
-    pub(super) draft: Draft,
+pub(in crate::plan) struct Decision {
+    pub(in crate::plan) draft: Draft,
     /// The planned object, in clear where it is known.
-    pub(super) planned: Arc<Attributes>,
+    pub(in crate::plan) planned: Arc<Attributes>,
 }
 
 /// Decides.
-pub(super) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
+pub(in crate::plan) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let goal = goal(case);
     let verdict = verdict(case, &goal);
     let unmanaged = unmanaged(case, &verdict);
@@ -335,7 +337,7 @@ fn slot(address: &Address, name: &Name, schema: &TypeSchema) -> Value {
 }
 
 /// An object of which nothing is known yet.
-pub(super) fn all_unknown(schema: &TypeSchema, address: &Address) -> Attributes {
+pub(in crate::plan) fn all_unknown(schema: &TypeSchema, address: &Address) -> Attributes {
     schema.attributes.keys().map(|name| (name.clone(), slot(address, name, schema))).collect()
 }
 
@@ -426,7 +428,7 @@ fn effects(schema: &TypeSchema, changed: &BTreeSet<Name>) -> Vec<String> {
 
 /// Says whether an object of the type has something in it that goes with it: the attributes whose
 /// change would lose it say so, and any other replace loses the same.
-pub(super) fn holds_data(schema: &TypeSchema) -> bool {
+pub(in crate::plan) fn holds_data(schema: &TypeSchema) -> bool {
     schema.attributes.values().any(|attribute| attribute.data_loss)
 }
 
@@ -439,7 +441,7 @@ fn loss(schema: &TypeSchema, replacing: &BTreeSet<Name>) -> Option<String> {
 
 /// What to write into the spec to keep what changed outside, where the spec gives plain values: TOML,
 /// a line for each.
-pub(super) fn proposal(
+pub(in crate::plan) fn proposal(
     resource: &ResourceConfig,
     drifted: &[Name],
     live: &Attributes,

@@ -9,12 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashSet;
 
-use super::input::{Mode, PlanInput};
-use super::live::stored_attributes;
-use super::planner::{Draft, Planner};
-use super::wanted::Wanted;
-use super::{Action, Change, Staying, Use, compare, diagnostics, names};
 use crate::address::{Address, Name};
+use crate::plan::guards::names;
+use crate::plan::input::{Mode, PlanInput};
+use crate::plan::instance::compare;
+use crate::plan::instance::wanted::Wanted;
+use crate::plan::live::stored_attributes;
+use crate::plan::planner::{Draft, Planner};
+use crate::plan::{Action, Change, Staying, Use, diagnostics};
 use crate::schema::Presence;
 use crate::sorted::Set;
 use crate::spec::ResourceConfig;
@@ -23,17 +25,17 @@ use crate::value::{Attributes, Value};
 
 /// The objects of the state that somebody goes on using, each with who does.
 #[derive(Default)]
-pub(super) struct Uses(BTreeMap<Address, BTreeMap<ObjectId, Use>>);
+pub(in crate::plan) struct Uses(BTreeMap<Address, BTreeMap<ObjectId, Use>>);
 
 impl Uses {
     /// Who goes on using an object, if somebody does.
-    pub(super) fn of(&self, address: &Address, object: &ObjectId) -> Option<&Use> {
+    pub(in crate::plan) fn of(&self, address: &Address, object: &ObjectId) -> Option<&Use> {
         self.0.get(address)?.get(object)
     }
 }
 
 /// Finds them, after the walk and before anything is removed.
-pub(super) fn find(planner: &Planner<'_>) -> Uses {
+pub(in crate::plan) fn find(planner: &Planner<'_>) -> Uses {
     if planner.input.options.mode == Mode::RefreshOnly {
         return Uses::default();
     }
@@ -260,7 +262,7 @@ fn kept_by_ignoring<'a>(
 /// What the spec refers to in an attribute whose changes are ignored is not sent to an object that
 /// exists. Such an instance depends on what the live value came from instead, also when that left
 /// the spec: to write down a reference that was never sent could close a circle in the state.
-pub(super) fn remember_ignored(
+pub(in crate::plan) fn remember_ignored(
     input: &PlanInput<'_>,
     resource: &ResourceConfig,
     wanted: &Wanted,
@@ -300,7 +302,7 @@ fn came_from(
 }
 
 /// Calls `visit` for each text in a value.
-pub(super) fn each_text<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v str)) {
+pub(in crate::plan) fn each_text<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v str)) {
     match value {
         Value::String(text) => visit(text),
         Value::List(items) | Value::Set(items) => {
@@ -320,7 +322,7 @@ pub(super) fn each_text<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v str)) {
 /// Decides what becomes of changes that meet an object which is still used. A replace that creates
 /// first leaves it beside the new one; one that deletes first is refused. What has to wait until
 /// the object is free is returned, and must be planned as waiting.
-pub(super) fn settle(planner: &mut Planner<'_>) -> BTreeMap<Address, Use> {
+pub(in crate::plan) fn settle(planner: &mut Planner<'_>) -> BTreeMap<Address, Use> {
     let mut waiting = BTreeMap::new();
     for draft in &mut planner.drafts {
         let Some(user) = met(planner.input, &planner.uses, draft) else { continue };
@@ -361,7 +363,7 @@ fn has_a_name_of(draft: &Draft, object: &Object) -> bool {
 }
 
 /// Whether a replace gives the new object a name of the old one, and there can be only one.
-pub(super) fn takes_its_name(draft: &Draft) -> bool {
+pub(in crate::plan) fn takes_its_name(draft: &Draft) -> bool {
     takes_a_name_of(draft, draft.change.before.as_deref())
 }
 

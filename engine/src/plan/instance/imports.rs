@@ -4,15 +4,15 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::Refused;
 use super::decide::Decision;
-use super::input::{Observed, PlanInput};
-use super::instance::Refused;
-use super::planner::{Draft, Live, Planner};
 use super::wanted::Wanted;
-use super::{Action, Change, Reason, diagnostics};
 use crate::address::Address;
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
+use crate::plan::input::{Observed, PlanInput};
+use crate::plan::planner::{Draft, Live, Planner};
+use crate::plan::{Action, Change, Reason, diagnostics};
 use crate::schema::Identity;
 use crate::spec::{ImportConfig, ResourceConfig};
 use crate::state::{Nonce, Object, Progress};
@@ -20,14 +20,14 @@ use crate::stored::{KnownSecrets, Sealer, Stored, seal_attributes};
 use crate::value::{Attributes, Value};
 
 /// An object that is to be taken over, as the state will hold it.
-pub(super) struct Imported {
-    pub(super) object: Object,
-    pub(super) attributes: Arc<Attributes>,
+pub(in crate::plan) struct Imported {
+    pub(in crate::plan) object: Object,
+    pub(in crate::plan) attributes: Arc<Attributes>,
 }
 
 /// The object that is to be taken over for an instance, if one is. What the spec says is secret is
 /// sealed in it, beside what the schema does.
-pub(super) fn imported(
+pub(in crate::plan) fn imported(
     input: &PlanInput<'_>,
     resource: &ResourceConfig,
     address: &Address,
@@ -147,7 +147,7 @@ impl Imported {
     }
 
     /// It, as it is now.
-    pub(super) fn live(&self) -> Live<'_> {
+    pub(in crate::plan) fn live(&self) -> Live<'_> {
         Live {
             object: &self.object,
             attributes: self.attributes.clone(),
@@ -157,7 +157,7 @@ impl Imported {
 
     /// Makes an import of what was decided about the object, and returns the record that takes it
     /// over. An object that would have to be replaced is not the one that the spec means.
-    pub(super) fn take_over(
+    pub(in crate::plan) fn take_over(
         &self,
         decision: &mut Decision,
         import: &ImportConfig,
@@ -185,7 +185,7 @@ fn adopted(change: &Change, object: Object) -> Record {
 }
 
 /// Says which imports name an instance that its block does not have.
-pub(super) fn report_unused(planner: &mut Planner<'_>) {
+pub(in crate::plan) fn report_unused(planner: &mut Planner<'_>) {
     let imports = &planner.input.config.imports;
     let unused: BTreeSet<&Address> =
         imports.keys().filter(|address| !planner.planned.has(address)).collect();

@@ -1,11 +1,11 @@
 //! What keeps an object as it is although the spec may want another. Planning goes by a hold; the
 //! [`Reason`] that a plan shows follows from it, and nothing from that.
 
-use super::{Reason, Use};
+use crate::plan::{Reason, Use};
 
 /// Why nothing is done about an instance.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Hold {
+pub(in crate::plan) enum Hold {
     /// A call on it, or on something that it depends on, is in doubt.
     InDoubt,
     /// The plan is not about it.
@@ -16,12 +16,12 @@ pub(super) enum Hold {
 }
 
 impl Hold {
-    pub(super) fn still_used(user: &Use) -> Self {
+    pub(in crate::plan) fn still_used(user: &Use) -> Self {
         Self::StillUsed(Box::new(user.clone()))
     }
 
     /// What people are told.
-    pub(super) fn reason(&self) -> Reason {
+    pub(in crate::plan) fn reason(&self) -> Reason {
         match self {
             Self::InDoubt => Reason::InDoubt,
             Self::LeftOut => Reason::Untargeted,

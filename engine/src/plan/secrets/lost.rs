@@ -7,42 +7,42 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::referred::each_in;
-use super::scope::SpecScope;
-use super::{Action, Why};
 use crate::address::{Address, Block, Name};
 use crate::expression::evaluate::Scope;
 use crate::expression::visit::roots;
 use crate::expression::{Expr, Root};
+use crate::plan::referred::each_in;
+use crate::plan::scope::SpecScope;
+use crate::plan::{Action, Why};
 use crate::schema::{Attribute, Presence, SeenIn, TypeSchema};
 use crate::value::{Attributes, Datum, Value};
 
 /// The attributes of one object that nobody has.
 #[derive(Debug, Default)]
-pub(super) struct Lost(BTreeMap<Name, One>);
+pub(in crate::plan) struct Lost(BTreeMap<Name, One>);
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct One {
-    pub(super) why: Why,
+pub(in crate::plan) struct One {
+    pub(in crate::plan) why: Why,
     /// Whether reading the object may show it after all: a list need not show all that a read does.
-    pub(super) may_show: bool,
+    pub(in crate::plan) may_show: bool,
 }
 
 /// An object as it is planned, and as it was seen.
-pub(super) struct Seen<'a> {
-    pub(super) schema: &'a TypeSchema,
-    pub(super) action: Action,
-    pub(super) planned: &'a Attributes,
+pub(in crate::plan) struct Seen<'a> {
+    pub(in crate::plan) schema: &'a TypeSchema,
+    pub(in crate::plan) action: Action,
+    pub(in crate::plan) planned: &'a Attributes,
     /// What the state and a refresh know of it; none where there is none yet.
-    pub(super) live: Option<&'a Attributes>,
+    pub(in crate::plan) live: Option<&'a Attributes>,
     /// What a refresh saw; none where nobody looked.
-    pub(super) observed: Option<&'a Attributes>,
+    pub(in crate::plan) observed: Option<&'a Attributes>,
 }
 
 impl Lost {
     /// What nobody has of an object.
-    pub(super) fn of(seen: &Seen<'_>) -> Self {
+    pub(in crate::plan) fn of(seen: &Seen<'_>) -> Self {
         let own = seen.schema.attributes.iter().filter_map(|(name, attribute)| {
             let one = seen.lost(name, attribute).filter(|_| attribute.derived.is_none())?;
             Some((name.clone(), one))
@@ -71,13 +71,13 @@ impl Lost {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::plan) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Lets what no answer has shown be unknown in an object that others refer to: null would say
     /// that there is none, and what is made from it would be made without.
-    pub(super) fn mark(
+    pub(in crate::plan) fn mark(
         &self,
         address: &Address,
         schema: &TypeSchema,
@@ -128,21 +128,21 @@ impl Seen<'_> {
 
 /// What nobody has of the objects planned so far.
 #[derive(Debug, Default)]
-pub(super) struct AllLost(BTreeMap<Address, Lost>);
+pub(in crate::plan) struct AllLost(BTreeMap<Address, Lost>);
 
 impl AllLost {
-    pub(super) fn insert(&mut self, address: &Address, lost: Lost) {
+    pub(in crate::plan) fn insert(&mut self, address: &Address, lost: Lost) {
         if !lost.is_empty() {
             self.0.insert(address.clone(), lost);
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::plan) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// What an expression refers to of that.
-    pub(super) fn referred(&self, expr: &Expr) -> BTreeMap<(Address, Name), One> {
+    pub(in crate::plan) fn referred(&self, expr: &Expr) -> BTreeMap<(Address, Name), One> {
         let mut referred = BTreeMap::new();
         each_in(expr, &mut |reference| {
             for (address, lost) in &self.0 {
@@ -159,15 +159,15 @@ impl AllLost {
 }
 
 /// The scope of a spec in which something else stands for what nobody has.
-pub(super) struct LostScope<'s, 'a> {
-    pub(super) scope: &'s SpecScope<'a>,
-    pub(super) lost: &'s AllLost,
-    pub(super) stands_for: StandsFor,
+pub(in crate::plan) struct LostScope<'s, 'a> {
+    pub(in crate::plan) scope: &'s SpecScope<'a>,
+    pub(in crate::plan) lost: &'s AllLost,
+    pub(in crate::plan) stands_for: StandsFor,
 }
 
 /// What stands for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StandsFor {
+pub(in crate::plan) enum StandsFor {
     /// An unknown that names it, also where there is a fingerprint.
     ItsName,
     /// Null, where no answer has shown it: for who only shows what there is.

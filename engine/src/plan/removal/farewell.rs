@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use super::planner::Planner;
-use super::scope::{Each, SpecScope, object};
-use super::{decide, diagnostics, live, wanted};
 use crate::address::{Address, Block, Name};
 use crate::diagnostics::Diagnostics;
 use crate::expression::visit::roots;
 use crate::expression::{Expr, Kind, Root};
+use crate::plan::instance::{decide, wanted};
+use crate::plan::planner::Planner;
+use crate::plan::scope::{Each, SpecScope, object};
+use crate::plan::{diagnostics, live};
 use crate::spec::{ResourceConfig, SpecExpr};
 use crate::types::Type;
 use crate::value::{Datum, Path, Value};
@@ -19,11 +20,11 @@ use crate::value::{Datum, Path, Value};
 /// `each.value` of the instances of the block that was looked at last; the state lists the
 /// instances of a block one after the other. None where its `for_each` cannot be evaluated.
 #[derive(Default)]
-pub(super) struct EachCache(Option<(Block, Option<BTreeMap<Name, Datum>>)>);
+pub(in crate::plan) struct EachCache(Option<(Block, Option<BTreeMap<Name, Datum>>)>);
 
 /// Plans every resource as the state has it, so that in a destroy, which decides nothing from the
 /// spec, the flags still see what they refer to.
-pub(super) fn look_around(planner: &mut Planner<'_>) {
+pub(in crate::plan) fn look_around(planner: &mut Planner<'_>) {
     let resources = &planner.input.config.resources;
     if !resources.values().flat_map(flags).any(|item| !matches!(item.expr.kind, Kind::Literal(_))) {
         return;
@@ -72,7 +73,7 @@ fn as_it_is(
 }
 
 /// Whether the object is to be left alone when its address goes.
-pub(super) fn retained(
+pub(in crate::plan) fn retained(
     planner: &mut Planner<'_>,
     address: &Address,
     config: Option<&ResourceConfig>,
@@ -83,7 +84,7 @@ pub(super) fn retained(
 }
 
 /// Refuses the end of a protected object.
-pub(super) fn protect(
+pub(in crate::plan) fn protect(
     planner: &mut Planner<'_>,
     address: &Address,
     config: Option<&ResourceConfig>,

@@ -4,18 +4,18 @@
 //! Nothing but the name, or the id that a spec chose, tells what such a call was about. So nobody else takes it
 //! meanwhile: whose the object is that bears it then, nobody could say.
 
-use super::compare::agree;
-use super::live::stored_attributes;
 use super::names::named;
 use crate::address::Address;
 use crate::digest::{Fingerprint, SealKey};
 use crate::journal::Started;
+use crate::plan::instance::compare::agree;
+use crate::plan::live::stored_attributes;
 use crate::spec::ResourceConfig;
 use crate::state::{Object, Snapshot};
 use crate::value::{Attributes, Value};
 
 /// The calls in doubt that are known by a name or an id.
-pub(super) struct Doubted<'a> {
+pub(in crate::plan) struct Doubted<'a> {
     creates: Vec<&'a Started>,
     /// With what is to go.
     deletes: Vec<(&'a Started, &'a Object)>,
@@ -23,7 +23,7 @@ pub(super) struct Doubted<'a> {
 
 /// Who may have a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bearer<'a> {
+pub(in crate::plan) enum Bearer<'a> {
     /// What its create makes, or made.
     Made(&'a Address),
     /// What its delete was to end.
@@ -32,7 +32,7 @@ pub(super) enum Bearer<'a> {
 
 impl<'a> Doubted<'a> {
     /// Those of a state.
-    pub(super) fn of(snapshot: &'a Snapshot) -> Self {
+    pub(in crate::plan) fn of(snapshot: &'a Snapshot) -> Self {
         let started = || snapshot.pending.values().map(|pending| &pending.started);
         let is_known = |it: &&Started| it.name.is_some() || it.secret_name.is_some();
         let going = |it: &'a Started| {
@@ -46,12 +46,12 @@ impl<'a> Doubted<'a> {
     }
 
     /// Whether there are none, which is so but for accidents.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::plan) fn is_empty(&self) -> bool {
         self.creates.is_empty() && self.deletes.is_empty()
     }
 
     /// Who may have the name that an instance wants, and that its object, if it has one, does not bear yet.
-    pub(super) fn bearer(
+    pub(in crate::plan) fn bearer(
         &self,
         (resource, address): (&ResourceConfig, &Address),
         (wanted, live): (&Attributes, Option<&Attributes>),

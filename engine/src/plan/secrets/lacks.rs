@@ -5,22 +5,22 @@
 //! before this is an error.
 
 use super::lost::{AllLost, LostScope, One, StandsFor};
-use super::planner::Draft;
-use super::programs::choose;
-use super::scope::SpecScope;
-use super::wanted::Wanted;
-use super::{Action, Lack, Missing, Why};
 use crate::address::Name;
 use crate::diagnostics::Diagnostic;
 use crate::expression::Expr;
 use crate::expression::evaluate::evaluate;
 use crate::journal::ProgramKind;
+use crate::plan::instance::programs::choose;
+use crate::plan::instance::wanted::Wanted;
+use crate::plan::planner::Draft;
+use crate::plan::scope::SpecScope;
+use crate::plan::{Action, Lack, Missing, Why};
 use crate::schema::{Phase, Sends};
 use crate::spec::ResourceConfig;
 use crate::value::Value;
 
 /// What a draft would send and nobody has, one for each attribute.
-pub(super) fn lacks(
+pub(in crate::plan) fn lacks(
     draft: &Draft,
     (resource, wanted): (&ResourceConfig, &Wanted),
     (scope, lost): (&SpecScope<'_>, &AllLost),

@@ -13,15 +13,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::planner::Draft;
-use super::scope::SpecScope;
-use super::{Action, compare};
+use super::compare;
 use crate::address::{Address, Block, Name};
 use crate::digest::{Fingerprint, SealKey};
 use crate::expression::evaluate::{Scope as _, evaluate};
 use crate::expression::visit::roots;
 use crate::expression::{Expr, Kind, Root};
 use crate::journal::ProgramKind;
+use crate::plan::Action;
+use crate::plan::planner::Draft;
+use crate::plan::scope::SpecScope;
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
 use crate::spec::{Config, ResourceConfig};
@@ -30,7 +31,7 @@ use crate::value::{Attributes, Value};
 
 /// What was decided of the objects that triggers name.
 #[derive(Default)]
-pub(super) struct Changing {
+pub(in crate::plan) struct Changing {
     /// The blocks that triggers name: what becomes of others is not kept.
     named: BTreeSet<Block>,
     sources: BTreeMap<Address, Source>,
@@ -48,7 +49,7 @@ struct Source {
 
 impl Changing {
     /// Nothing decided yet.
-    pub(super) fn new(config: &Config) -> Self {
+    pub(in crate::plan) fn new(config: &Config) -> Self {
         let mut named = BTreeSet::new();
         let triggers = config.resources.values().flat_map(|r| &r.lifecycle.replace_triggered_by);
         for trigger in triggers {
@@ -62,7 +63,7 @@ impl Changing {
     }
 
     /// Remembers a decision.
-    pub(super) fn note(&mut self, draft: &Draft) {
+    pub(in crate::plan) fn note(&mut self, draft: &Draft) {
         let change = &draft.change;
         if !self.named.contains(&change.address.block) {
             return;
@@ -145,10 +146,10 @@ impl Source {
 
 /// A block's triggers that fire for an instance: for each, by its text, what it stood for until
 /// now, where the state does not say so already.
-pub(super) type Fired = BTreeMap<Name, Fingerprint>;
+pub(in crate::plan) type Fired = BTreeMap<Name, Fingerprint>;
 
 /// The triggers that fire for an instance; none when none does. `current` is its object.
-pub(super) fn fired(
+pub(in crate::plan) fn fired(
     resource: &ResourceConfig,
     scope: &SpecScope<'_>,
     changing: &Changing,
@@ -177,7 +178,7 @@ pub(super) fn fired(
 }
 
 /// Looks at what the block's triggers name: a replace comes after what it is made for.
-pub(super) fn touch(resource: &ResourceConfig, scope: &SpecScope<'_>) {
+pub(in crate::plan) fn touch(resource: &ResourceConfig, scope: &SpecScope<'_>) {
     for (address, _) in all_references(resource, scope) {
         // What is not there was said by the resolution.
         let _seen = scope.resource(&address.block, address.key.as_deref());

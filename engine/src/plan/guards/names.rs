@@ -1,25 +1,26 @@
 //! Names: whether what an instance is to be called is free, in the API and in the plan itself.
 //!
 //! Only names that are known are looked at; of the others the API decides. In which order names
-//! pass from one object to the next is for [`super::lower`] to say.
+//! pass from one object to the next is for [`crate::plan::lower`] to say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::input::{Observations, PlanInput};
-use super::planner::{Draft, Notes};
-use super::programs::choose;
-use super::{Action, Change, compare, diagnostics};
 use crate::address::{Address, Name};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::digest::{Fingerprint, SealKey};
+use crate::plan::input::{Observations, PlanInput};
+use crate::plan::instance::compare;
+use crate::plan::instance::programs::choose;
+use crate::plan::planner::{Draft, Notes};
+use crate::plan::{Action, Change, diagnostics};
 use crate::schema::TypeSchema;
 use crate::state::ObjectId;
 use crate::value::{Attributes, Value};
 
 /// Says where a name is wanted that an object outside the state bears, and remembers which: the plan
 /// is made knowing of those, and of no others.
-pub(super) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, found: &mut Notes) {
+pub(in crate::plan) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, found: &mut Notes) {
     let (change, schema) = (&draft.change, &draft.schema);
     let Some(taken) = taken(change, schema, input.observations) else { return };
     let is_imported = |id: &&ObjectId| is_imported(input, change, id);
@@ -91,7 +92,11 @@ fn is_imported(input: &PlanInput<'_>, change: &Change, id: &ObjectId) -> bool {
 }
 
 /// Says where two of the plan's objects are to bear one name that must be unique.
-pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut Diagnostics) {
+pub(in crate::plan) fn check_twice(
+    input: &PlanInput<'_>,
+    drafts: &[Draft],
+    found: &mut Diagnostics,
+) {
     let mut bearers: BTreeMap<(&Name, &Name, &Name, Named<'_>), Vec<&Draft>> = BTreeMap::new();
     // What was put aside goes, and its name with it, unless it is retained.
     let stays = |draft: &Draft| !draft.change.deposed || draft.change.action == Action::Forget;
@@ -124,7 +129,7 @@ pub(super) fn check_twice(input: &PlanInput<'_>, drafts: &[Draft], found: &mut D
 /// The name that keeps a new object from being made beside the old one: it would have the same, from
 /// its first phase on, and there can be only one. Where it is an id, making the one is changing the
 /// other, which is then deleted.
-pub(super) fn in_the_way<'a>(
+pub(in crate::plan) fn in_the_way<'a>(
     change: &Change,
     schema: &'a TypeSchema,
     key: &SealKey,
@@ -143,7 +148,7 @@ pub(super) fn in_the_way<'a>(
 
 /// A name, or an id, as a plan knows it: in clear, or, where it is a secret, by its fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Named<'a> {
+pub(in crate::plan) enum Named<'a> {
     Clear(&'a str),
     Number(i64),
     Secret(&'a Fingerprint),
@@ -187,7 +192,7 @@ fn names_afterwards(draft: &Draft) -> impl Iterator<Item = (&Name, Named<'_>)> {
 }
 
 /// The names of an object that only one may bear, as far as they are known.
-pub(super) fn own<'a>(
+pub(in crate::plan) fn own<'a>(
     schema: &'a TypeSchema,
     object: Option<&'a Attributes>,
 ) -> impl Iterator<Item = (&'a Name, Named<'a>)> {
@@ -195,7 +200,10 @@ pub(super) fn own<'a>(
 }
 
 /// The name that an object has in an attribute, where it is known.
-pub(super) fn named<'a>(object: Option<&'a Attributes>, attribute: &Name) -> Option<Named<'a>> {
+pub(in crate::plan) fn named<'a>(
+    object: Option<&'a Attributes>,
+    attribute: &Name,
+) -> Option<Named<'a>> {
     match object?.get(attribute)? {
         Value::String(name) => Some(Named::Clear(name)),
         Value::Integer(number) => Some(Named::Number(*number)),

@@ -5,19 +5,19 @@
 
 use std::collections::BTreeSet;
 
-use super::planner::Draft;
-use super::scope::AttributeScope;
-use super::{Action, diagnostics};
 use crate::address::{Address, Block, Name};
 use crate::diagnostics::Diagnostics;
 use crate::expression::evaluate::evaluate;
 use crate::expression::{Expr, Kind, Root, visit};
+use crate::plan::planner::Draft;
+use crate::plan::scope::AttributeScope;
+use crate::plan::{Action, diagnostics};
 use crate::schema::Program;
 use crate::spec::ResourceConfig;
 use crate::value::{Attributes, Paths, Value};
 
 /// The first program that applies to the object.
-pub(super) fn choose(programs: &[Program], object: Option<&Attributes>) -> Option<usize> {
+pub(in crate::plan) fn choose(programs: &[Program], object: Option<&Attributes>) -> Option<usize> {
     let empty = Attributes::new();
     let object = object.unwrap_or(&empty);
     programs.iter().position(|program| match &program.when {
@@ -28,7 +28,7 @@ pub(super) fn choose(programs: &[Program], object: Option<&Attributes>) -> Optio
 
 /// Refuses a draft whose program would be chosen by what is not known yet: another one might run
 /// than its value calls for.
-pub(super) fn check(resource: &ResourceConfig, draft: &Draft, found: &mut Diagnostics) {
+pub(in crate::plan) fn check(resource: &ResourceConfig, draft: &Draft, found: &mut Diagnostics) {
     let change = &draft.change;
     let programs = match change.action {
         Action::Create | Action::Replace => &draft.schema.create,

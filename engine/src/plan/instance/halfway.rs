@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::compare;
-use super::live::stored_attributes;
-use super::planner::Live;
 use super::programs::choose;
 use crate::address::Name;
 use crate::digest::{Fingerprint, SealKey};
 use crate::journal::ProgramKind;
+use crate::plan::live::stored_attributes;
+use crate::plan::planner::Live;
 use crate::schema::{Attribute, OnChange, Phase, Presence, TypeSchema};
 use crate::spec::ResourceConfig;
 use crate::state::{Nonce, Progress};
@@ -20,7 +20,7 @@ use crate::value::{Attributes, Value};
 /// Whether an earlier run made the object and did not get as far as its name: it still bears its
 /// one-time name, or nothing shows its name. Nobody knows it, so it is nobody's data. A name that is a
 /// secret is known by its fingerprint under `key`.
-pub(super) fn is_half_made(
+pub(in crate::plan) fn is_half_made(
     progress: &Progress,
     live: &Attributes,
     (schema, key): (&TypeSchema, &SealKey),
@@ -43,20 +43,20 @@ pub(super) fn is_half_made(
 
 /// The last phases of a program that an earlier run began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rest {
+pub(in crate::plan) struct Rest {
     /// Which program.
-    pub(super) kind: ProgramKind,
-    pub(super) program: usize,
+    pub(in crate::plan) kind: ProgramKind,
+    pub(in crate::plan) program: usize,
     /// The first phase that is not done.
-    pub(super) from: usize,
+    pub(in crate::plan) from: usize,
     /// Whether its call did its work, so that only its wait is left.
-    pub(super) called: bool,
+    pub(in crate::plan) called: bool,
 }
 
 /// What is left of a program that an earlier run began, where the object differs in `changed` from
 /// what it is to be. A phase whose answer was lost is done where the object shows what it sends;
 /// what one does that sends nothing no object shows, and a wait is over only when it was waited for.
-pub(super) fn rest(
+pub(in crate::plan) fn rest(
     live: &Live<'_>,
     changed: &BTreeSet<Name>,
     (schema, key): (&TypeSchema, &SealKey),
@@ -91,7 +91,7 @@ fn restart(live: &Live<'_>, schema: &TypeSchema) -> Option<Rest> {
 
 /// Whether a delete that was not finished may have done to an object what none of its attributes shows:
 /// what a phase does that sends nothing, such as to stop it.
-pub(super) fn may_be_stopped(live: &Live<'_>, schema: &TypeSchema) -> bool {
+pub(in crate::plan) fn may_be_stopped(live: &Live<'_>, schema: &TypeSchema) -> bool {
     let Progress::Deleting { done, .. } = live.object.progress else { return false };
     let program = choose(&schema.delete, Some(&live.attributes));
     let phases = program.map_or(&[][..], |program| &schema.delete[program].phases);
@@ -120,7 +120,7 @@ impl Rest {
     }
 
     /// Whether one of its calls carries an attribute.
-    pub(super) fn carries(self, phases: &[Phase], name: &Name) -> bool {
+    pub(in crate::plan) fn carries(self, phases: &[Phase], name: &Name) -> bool {
         let calls = self.from + usize::from(self.called);
         phases.iter().skip(calls).any(|phase| phase.carries(name))
     }
@@ -129,7 +129,7 @@ impl Rest {
 /// What the attributes of a live object are to be, as far as anybody says so: the spec, but for what
 /// it ignores; and for what it ignores, or is silent about, the create that was not finished and
 /// the state from before a delete that was not.
-pub(super) fn goal<'w>(
+pub(in crate::plan) fn goal<'w>(
     resource: &ResourceConfig,
     wanted: &'w Attributes,
     live: &Live<'_>,
@@ -167,7 +167,7 @@ fn is_given_later(progress: &Progress, schema: &TypeSchema, name: &Name) -> bool
 /// Whether what an API computes of an object comes with the end of what an earlier run began. What is half
 /// made often shows something else so far: nothing, or what is made of its one-time name. All else
 /// stands: who has come to depend on it must not be replaced for its sake.
-pub(super) fn is_to_come(
+pub(in crate::plan) fn is_to_come(
     attribute: &Attribute,
     value: &Value,
     (live, rest): (&Live<'_>, Option<Rest>),
@@ -210,7 +210,10 @@ fn before_delete(progress: &Progress, schema: &TypeSchema) -> Attributes {
 }
 
 /// The attributes that a delete which was not finished has changed, and that could be given back.
-pub(super) fn drained(live: &Live<'_>, (schema, key): (&TypeSchema, &SealKey)) -> BTreeSet<Name> {
+pub(in crate::plan) fn drained(
+    live: &Live<'_>,
+    (schema, key): (&TypeSchema, &SealKey),
+) -> BTreeSet<Name> {
     let before = before_delete(&live.object.progress, schema);
     compare::differing(before.keys(), &before, &live.attributes, key)
 }

@@ -29,7 +29,7 @@ pub fn agree(wanted: &Value, live: &Value, key: &SealKey) -> bool {
 }
 
 /// The attributes among `names` in which two objects differ. One that is missing counts as null.
-pub(super) fn differing<'a>(
+pub(in crate::plan) fn differing<'a>(
     names: impl IntoIterator<Item = &'a Name>,
     wanted: &Attributes,
     live: &Attributes,
