@@ -99,6 +99,11 @@ impl Look {
         }
     }
 
+    /// What the answers show so far.
+    pub(crate) fn shown(&self) -> &Attributes {
+        &self.attributes
+    }
+
     /// Adds what is known beside what the answers show.
     pub(crate) fn know(&mut self, attributes: Attributes) {
         join(&mut self.attributes, attributes);

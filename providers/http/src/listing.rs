@@ -5,8 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use engine::schema::Identity;
+use engine::address::Name;
+use engine::schema::{Identity, OnChange, Presence};
 use engine::state::ObjectId;
+use engine::value::Attributes;
 use provider_port::Object;
 use serde_json::Value as Json;
 
@@ -41,6 +43,11 @@ impl Listing {
         unfit.map(|unfit| &unfit.trouble)
     }
 
+    /// Adds an id that more than one object bears: which of them is whose, nobody can tell.
+    pub(crate) fn add_ambiguous(&mut self, id: ObjectId, trouble: Failure) {
+        self.unfit.push(Unfit { id: Some(id), name: None, trouble });
+    }
+
     /// Whether an object is there, readable or not.
     pub(crate) fn shows(&self, id: &ObjectId) -> bool {
         self.objects.iter().any(|object| object.id == *id) || self.trouble_of(id).is_some()
@@ -68,6 +75,34 @@ impl Listing {
 }
 
 impl Subject<'_> {
+    /// What tells two items of one list from one another although they bear one id. A list in pages may show an
+    /// object twice, changed meanwhile, but not in what never changes or what a read names it by.
+    pub(crate) fn differs_in(&self, one: &Attributes, other: &Attributes) -> Option<Name> {
+        let named = self.model.named_by_reads();
+        let is_lasting = |name: &Name| {
+            named.contains(name)
+                || self.schema.attributes.get(name).is_some_and(|attribute| {
+                    attribute.presence != Presence::Computed
+                        && attribute.on_change == OnChange::Replace
+                        && !attribute.volatile
+                })
+        };
+        let differs = |name: &&Name| other.get(*name).is_some_and(|it| !it.same(&one[*name]));
+        one.keys().filter(|name| is_lasting(name)).find(differs).cloned()
+    }
+
+    /// Two objects under one id.
+    pub(crate) fn ambiguous(&self, call: &CallModel, id: &ObjectId, differs: &Name) -> Failure {
+        let key = &self.model.key;
+        let reason =
+            format!("it shows two objects whose `{key}` is {id}, and whose `{differs}` differ");
+        unreadable(call, &reason).help(format!(
+            "a key tells an object from all others in the list: in the descriptor, make one of both, with `key = \
+             \"full_id\"` and `full_id = {{ type = \"string\", computed = true, wire = false, derived = \
+             \"${{{differs}}}/${{{key}}}\" }}`"
+        ))
+    }
+
     /// An item that does not fit. Without an id it may be anybody's; where objects are not seen
     /// without the lists, that is an error.
     pub(crate) fn unfit(

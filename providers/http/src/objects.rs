@@ -1,18 +1,18 @@
 //! Answers turned into objects, with the attributes that follow from others.
 
 use engine::address::Name;
-use engine::expression::evaluate;
+use engine::expression::{Expr, evaluate};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use provider_port::Object;
 use serde_json::Value as Json;
 
 use crate::codec;
-use crate::descriptor::model::Naming;
+use crate::descriptor::model::Api;
 use crate::lenient;
 use crate::reading::Subject;
 use crate::template::CallScope;
-use crate::wire::{at, decode};
+use crate::wire::{at, decode, shown_at};
 
 impl Subject<'_> {
     /// Reads an object out of an answer. The error says what does not fit, without values.
@@ -27,15 +27,31 @@ impl Subject<'_> {
             return Err(reason.unwrap_or("it shows no object where one was expected").to_owned());
         }
         let attributes = self.attributes(api, json)?;
-        let shown = attributes.get(&self.model.key).and_then(id_text).map(ObjectId);
-        match shown.or_else(|| id.cloned()) {
+        match self.shown_id(&attributes).or_else(|| id.cloned()) {
             Some(id) => Ok(Object { id, attributes }),
             None => Err(format!("it shows no `{}`", self.model.key)),
         }
     }
 
+    /// The id that an answer shows: its key, or what that follows from.
+    fn shown_id(&self, attributes: &Attributes) -> Option<ObjectId> {
+        let shown = match self.derived_key() {
+            Some(derived) => derive(derived, attributes),
+            None => attributes.get(&self.model.key).cloned(),
+        };
+        shown.as_ref().and_then(id_text).map(ObjectId)
+    }
+
+    /// What the key follows from, where it is made of several attributes.
+    pub(crate) fn derived_key(&self) -> Option<&Expr> {
+        self.schema.attributes.get(&self.model.key)?.derived.as_ref()
+    }
+
     /// Whether an answer shows nothing that has an id, as one that only names an operation.
     pub(crate) fn is_nameless(&self, api: &Name, json: &Json) -> bool {
+        if self.derived_key().is_some() && json.is_object() {
+            return self.attributes(api, json).is_ok_and(|shown| self.shown_id(&shown).is_none());
+        }
         let key = self.model.attributes.get(&self.model.key);
         let path = key.and_then(|key| key.wires.get(api)?.read_at.as_ref());
         let shown = path.and_then(|path| at(json, path)).filter(|id| !id.is_null());
@@ -43,12 +59,13 @@ impl Subject<'_> {
     }
 
     fn attributes(&self, api: &Name, json: &Json) -> Result<Attributes, String> {
-        let naming: Naming = self.caller.api(api).naming;
+        let Api { naming, omits_empty, .. } = *self.caller.api(api);
         let mut attributes = Attributes::new();
         for (name, model) in &self.model.attributes {
             let Some(shape) = model.wires.get(api) else { continue };
             let Some(path) = &shape.read_at else { continue };
-            let Some(part) = at(json, path) else { continue };
+            let part = if omits_empty { at(json, path) } else { shown_at(json, path) };
+            let Some(part) = part else { continue };
             if let Some(reason) = lenient::trouble(part) {
                 return Err(format!("`{name}`: {reason}"));
             }
@@ -60,20 +77,38 @@ impl Subject<'_> {
         Ok(attributes)
     }
 
-    /// The object with its derived attributes, as far as what they derive from is there.
+    /// The object with its key, which what is read by it need not repeat, and its derived attributes, as far
+    /// as what they derive from is there.
     pub(crate) fn derived(&self, id: ObjectId, mut attributes: Attributes) -> Object {
+        if self.derived_key().is_none() {
+            join(&mut attributes, self.key_of(&id));
+        }
         for (name, attribute) in &self.schema.attributes {
-            let Some(derived) = &attribute.derived else { continue };
-            let there = crate::template::names(derived)
-                .iter()
-                .all(|name| attributes.get(name).is_some_and(|value| !value.is_null()));
-            let scope = CallScope { desired: Some(&attributes), ..CallScope::default() };
-            if let (true, Ok(datum)) = (there, evaluate::evaluate(derived, &scope)) {
-                attributes.insert(name.clone(), datum.value);
+            let value = attribute.derived.as_ref().and_then(|derived| derive(derived, &attributes));
+            if let Some(value) = value {
+                attributes.insert(name.clone(), value);
             }
         }
         Object { id, attributes }
     }
+
+    /// The key as a value of its type.
+    fn key_of(&self, id: &ObjectId) -> Attributes {
+        let key = &self.model.key;
+        let id = Value::String(id.0.clone());
+        let typed = self.schema.attributes.get(key).and_then(|it| id.convert(&it.ty).ok());
+        typed.map(|value| (key.clone(), value)).into_iter().collect()
+    }
+}
+
+/// What follows from other attributes, where these are there.
+fn derive(derived: &Expr, attributes: &Attributes) -> Option<Value> {
+    let is_there = |name: &Name| attributes.get(name).is_some_and(|value| !value.is_null());
+    if !crate::template::names(derived).iter().all(is_there) {
+        return None;
+    }
+    let scope = CallScope { desired: Some(attributes), ..CallScope::default() };
+    evaluate::evaluate(derived, &scope).ok().map(|datum| datum.value)
 }
 
 /// Adds what is not known yet.

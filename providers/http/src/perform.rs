@@ -282,6 +282,7 @@ impl Act<'_> {
     /// The id of what is made where the client is to choose it and the spec gives none: the one-time name.
     pub(crate) fn drawn_id(&self) -> Option<&str> {
         let draws = matches!(self.subject.model.identity, Identity::ClientId { .. })
+            && self.subject.derived_key().is_none()
             && self.call.id.is_none()
             && self.chosen_id().is_none();
         self.call.nonce.filter(|_| draws).map(|nonce| &*nonce.0)

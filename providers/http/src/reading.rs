@@ -1,6 +1,6 @@
 //! Looking: lists, reads and look-ups.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::Name;
@@ -57,10 +57,18 @@ impl<'a> Subject<'a> {
         let mut objects: BTreeMap<ObjectId, Look> = BTreeMap::new();
         for (number, (list, items)) in self.model.list.iter().zip(lists).enumerate() {
             let empties = self.empties(&list.call.api, &[SeenIn::List]);
+            let mut shown = BTreeSet::new();
             for item in items? {
                 match self.object(&list.call.api, &item, None) {
                     Ok(object) => {
-                        let look = objects.entry(object.id).or_default();
+                        let is_new = shown.insert(object.id.clone());
+                        let look = objects.entry(object.id.clone()).or_default();
+                        let twin = || self.differs_in(&object.attributes, look.shown());
+                        if let Some(differs) = (!is_new).then(twin).flatten() {
+                            let trouble = self.ambiguous(&list.call, &object.id, &differs);
+                            listing.add_ambiguous(object.id, trouble);
+                            continue;
+                        }
                         look.add(number, object.attributes, (&empties, &item));
                     }
                     Err(reason) => listing.unfit.push(self.unfit(&list.call, &item, &reason)?),
@@ -296,7 +304,8 @@ impl<'a> Subject<'a> {
         let wanted = lookup.desired.and_then(|desired| desired.get(attribute));
         // An id that the spec need not give is drawn; one that it must give never is.
         let known = self.schema.attributes.get(attribute);
-        let drawn = known.is_none_or(|known| known.presence != Presence::Required);
+        let drawn = self.derived_key().is_none()
+            && known.is_none_or(|known| known.presence != Presence::Required);
         let drawn = || drawn.then(|| lookup.nonce.0.clone());
         let id = wanted.and_then(id_text).or_else(drawn).map(ObjectId);
         id.ok_or_else(|| self.cannot_find("the id that it was to get is not known"))

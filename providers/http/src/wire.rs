@@ -156,6 +156,13 @@ pub(crate) fn at<'a>(json: &'a Json, path: &[String]) -> Option<&'a Json> {
     path.iter().try_fold(json, |json, key| json.get(key))
 }
 
+/// The same, where null in the place of what would lead there is null, too: there is none.
+pub(crate) fn shown_at<'a>(json: &'a Json, path: &[String]) -> Option<&'a Json> {
+    let step =
+        |json: &'a Json, key: &String| if json.is_null() { Some(json) } else { json.get(key) };
+    path.iter().try_fold(json, step)
+}
+
 /// Puts a value at a path, making the objects on the way.
 pub(crate) fn put(object: &mut BTreeMap<String, Wire>, path: &[String], value: Wire) {
     let Some((first, rest)) = path.split_first() else { return };

@@ -47,7 +47,10 @@ pub(super) async fn read(request: RestRequest) -> Result<Response, Problem> {
 }
 
 pub(super) async fn update(request: RestRequest) -> Result<Response, Problem> {
-    let (id, input) = (request.id.clone(), input(request.fields()?)?);
+    let (id, mut input) = (request.id.clone(), input(request.fields()?)?);
+    if request.app.quirks.has(Quirk::ServerDefaults) {
+        fill_volumes(&mut input);
+    }
     let quota = request.app.options.worker_quota;
     let write = move |tx: &crate::store::Tx<'_>| endpoint::update(tx, &id, input, Api::Rest, quota);
     let (_, endpoint) = request.app.change(write).await?;
@@ -68,8 +71,14 @@ fn fill(input: &mut EndpointInput) {
     input.gpu_type_ids.get_or_insert_with(catalog::gpu_types);
     input.flash_boot.get_or_insert(FlashBoot::Flashboot);
     input.locations.get_or_insert_with(|| catalog::DATA_CENTERS.join(","));
+    fill_volumes(input);
+}
+
+/// The list of volumes follows the one that is given.
+fn fill_volumes(input: &mut EndpointInput) {
     if let (Some(id), None) = (&input.network_volume_id, &input.network_volume_ids) {
-        input.network_volume_ids = Some(vec![id.clone()]);
+        input.network_volume_ids =
+            Some(Some(id.clone()).filter(|id| !id.is_empty()).into_iter().collect());
     }
 }
 

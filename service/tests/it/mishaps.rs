@@ -174,3 +174,26 @@ async fn quirks_of_endpoints_and_templates() {
     tokio::time::sleep(Duration::from_millis(1100)).await;
     assert_eq!(service.rest(Method::DELETE, &path, None).await.0, 204);
 }
+
+/// What the service has filled in follows what it was filled in from: a volume that was left is free.
+#[tokio::test]
+async fn volumes_that_the_service_filled_in_follow_the_one_that_is_given() {
+    let service = quirky("server-defaults").await;
+    let template = service.template("t").await;
+    let (a, b) = (service.volume("a", 1).await, service.volume("b", 1).await);
+    let body = json!({
+        "name": "chat", "templateId": template, "workersMax": 0, "networkVolumeId": a,
+    });
+    let made = service.post("/endpoints", body).await;
+    assert_eq!(made["networkVolumeIds"], json!([a]));
+    let path = format!("/endpoints/{}", made["id"].as_str().unwrap());
+    for (id, ids) in [(json!(b), json!([b])), (json!(""), json!([])), (json!(null), json!([]))] {
+        let (status, changed) =
+            service.rest(Method::PATCH, &path, Some(json!({ "networkVolumeId": id }))).await;
+        assert_eq!((status.as_u16(), &changed["networkVolumeIds"]), (200, &ids));
+    }
+    for id in [a, b] {
+        let path = format!("/networkvolumes/{id}");
+        assert_eq!(service.rest(Method::DELETE, &path, None).await.0, 204);
+    }
+}

@@ -56,6 +56,21 @@ async fn what_is_left_out_is_empty_where_the_descriptor_says_so() {
     insta::assert_snapshot!(shown(&read(&terse).await), @r#"{"big_size": 0, "depth": 0, "id": "t1", "more": {}, "name": "n", "note": null, "on": false, "shape": null, "size": 0, "words": []}"#);
 }
 
+/// A reference whose object is shown, or null: there is none then, whatever the state knows.
+#[tokio::test]
+async fn null_in_the_place_of_a_parent_is_no_part_that_is_left_out() {
+    for (spec, depth) in
+        [(json!({"depth": 3}), "3"), (json!({"depth": null}), "null"), (json!(null), "null")]
+    {
+        let server =
+            Server::start(move |_, _| Answer::json(200, json!({"id": "t1", "spec": spec}))).await;
+        let object = read(&provider(&silent(), &server.address)).await;
+        assert_eq!(shown(&object), format!(r#"{{"depth": {depth}, "id": "t1"}}"#));
+    }
+    let server = Server::start(|_, _| Answer::json(200, json!({"id": "t1", "spec": {}}))).await;
+    assert_eq!(shown(&read(&provider(&silent(), &server.address)).await), r#"{"id": "t1"}"#);
+}
+
 #[tokio::test]
 async fn what_is_shown_stands() {
     let server = Server::start(|_, _| {

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::state::ObjectId;
 use engine::value::Value;
-use provider_port::{Kind, Provider as _};
+use provider_port::{Kind, Lookup, Provider as _};
 use serde_json::json;
 
+use crate::REST;
 use crate::support::{Answer, Server, Step, provider, texts};
 
 const NESTED: &str = r#"
@@ -120,6 +121,115 @@ async fn a_promised_end_is_awaited_in_the_list() {
     let delete = Step::delete("record", "r1").live(json!({"zone": "z1", "name": "www"}));
     delete.perform(&provider(NESTED, &server.address)).await.unwrap();
     assert_eq!(server.lines(), ["DELETE /zones/z1/records/r1", "GET /records"]);
+}
+
+/// A page may come twice, or an object with it. Another object with the same id is nobody's to choose from.
+#[tokio::test]
+async fn two_objects_of_one_id_are_told_apart_by_nobody() {
+    let server = Server::start(|_, request| match &*request.path {
+        "/records" => Answer::json(
+            200,
+            json!([
+                {"id": "r1", "zone": "z1"}, {"id": "r2", "zone": "z1", "name": "a"},
+                {"id": "r1", "zone": "z2"}, {"id": "r2", "zone": "z1", "name": "b"},
+            ]),
+        ),
+        _ => Answer::json(200, json!({"name": "www"})),
+    })
+    .await;
+    let provider = provider(NESTED, &server.address);
+    let listed = provider.list("record").await.unwrap();
+    assert_eq!(listed.iter().map(|object| &*object.id.0).collect::<Vec<_>>(), ["r2"]);
+    provider.read("record", &id("r2")).await.unwrap();
+    let error = provider.read("record", &id("r1")).await.unwrap_err();
+    insta::assert_snapshot!(texts(&error), @r#"InDoubt: GET /records got an answer that cannot be read: it shows two objects whose `id` is r1, and whose `zone` differ -> Some("a key tells an object from all others in the list: in the descriptor, make one of both, with `key = \"full_id\"` and `full_id = { type = \"string\", computed = true, wire = false, derived = \"${zone}/${id}\" }`")"#);
+    assert!(!server.lines().contains(&"GET /zones/z2/records/r1".to_owned()));
+}
+
+/// Names in namespaces: a key that is made of both.
+const BOTH: &str = r#"
+[provider]
+name = "acme"
+
+[api.rest]
+address = { env = "ACME_URL" }
+
+[type.queue]
+list = "rest: GET /queues"
+read = "rest: GET /queues/${vhost}/${name}"
+key = "id"
+identity = "client_id"
+create = [ { call = "rest: PUT /queues/${vhost}/${name}", sends = { durable = "${durable}" } } ]
+update = [ { call = "rest: PUT /queues/${vhost}/${name}", sends = { durable = "${durable}" } } ]
+delete = [ { call = "rest: DELETE /queues/${vhost}/${name}" } ]
+
+[type.queue.attribute]
+id = { type = "string", computed = true, derived = "${vhost}/${name}", wire = false }
+vhost = { type = "string", required = true, on_change = "replace" }
+name = { type = "string", required = true, on_change = "replace" }
+durable = { type = "boolean", default = true }
+"#;
+
+/// Two queues of one name, and what one call for it shows.
+async fn two_queues() -> Server {
+    Server::start(|_, request| match &*request.line() {
+        "GET /queues" => Answer::json(
+            200,
+            json!([
+                {"vhost": "/", "name": "jobs", "durable": false}, {"vhost": "shop", "name": "jobs"},
+            ]),
+        ),
+        "GET /queues/shop/jobs" => Answer::json(200, json!({"durable": true})),
+        "PUT /queues/shop/jobs" => Answer::empty(204),
+        "DELETE /queues/%2F/jobs" => Answer::empty(204),
+        _ => Answer::json(404, json!({})),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_key_may_be_made_of_several_attributes() {
+    let server = two_queues().await;
+    let provider = provider(BOTH, &server.address);
+    let listed = provider.list("queue").await.unwrap();
+    let ids = listed.iter().map(|object| &*object.id.0);
+    assert_eq!(ids.collect::<Vec<_>>(), ["//jobs", "shop/jobs"]);
+    let object = provider.read("queue", &id("shop/jobs")).await.unwrap();
+    insta::assert_snapshot!(format!("{:?}", object.attributes), @r#"{"durable": true, "id": "shop/jobs", "name": "jobs", "vhost": "shop"}"#);
+    let error = provider.read("queue", &id("test/jobs")).await.unwrap_err();
+    assert_eq!(error.kind, Kind::NotFound, "{error}");
+
+    let wanted = json!({"vhost": "shop", "name": "jobs", "durable": true, "id": "shop/jobs"});
+    let made = Step::create("queue", wanted).perform(&provider).await.unwrap().object;
+    assert_eq!(made.unwrap().id, id("shop/jobs"));
+    let delete = Step::delete("queue", "//jobs").live(json!({"vhost": "/", "name": "jobs"}));
+    delete.perform(&provider).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lost_create_is_found_by_a_key_of_several_attributes() {
+    let server = two_queues().await;
+    let provider = provider(BOTH, &server.address);
+    let nonce = crate::support::nonce();
+    for (vhost, found) in [("shop", 1), ("test", 0)] {
+        let key = format!("{vhost}/jobs");
+        let desired =
+            crate::support::attributes(&json!({"id": key, "vhost": vhost, "name": "jobs"}));
+        let lookup = Lookup { nonce: &nonce, desired: Some(&desired) };
+        assert_eq!(provider.find("queue", &lookup).await.unwrap().len(), found, "{vhost}");
+    }
+    let error = provider.find("queue", &Lookup { nonce: &nonce, desired: None }).await.unwrap_err();
+    assert_eq!(error.kind, Kind::InDoubt, "{error}");
+}
+
+/// What an object is read by, it has, whether that is its key or something else.
+#[tokio::test]
+async fn a_read_need_not_repeat_the_key() {
+    let text = REST
+        .replace("read = \"rest: GET /things/${id}\"", "read = \"rest: GET /things/${id}/iam\"");
+    let server = Server::start(|_, _| Answer::json(200, json!({"size": 3}))).await;
+    let object = provider(&text, &server.address).read("thing", &id("t1")).await.unwrap();
+    insta::assert_snapshot!(format!("{:?}", object.attributes), @r#"{"id": "t1", "size": 3}"#);
 }
 
 /// Many objects that are read at once are looked for in a few lists.
