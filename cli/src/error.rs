@@ -6,9 +6,9 @@ use std::fmt;
 
 use apply::ApplyError;
 use engine::address::Address;
+use engine::shell;
 use state::StoreError;
 
-use crate::shell;
 use crate::system::System;
 
 /// How a command ended, as scripts see it.

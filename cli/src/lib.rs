@@ -27,7 +27,6 @@ mod resolved;
 mod running;
 mod runtime;
 mod sending;
-mod shell;
 mod signals;
 mod spec_text;
 mod stopping;

@@ -18,6 +18,7 @@ pub mod hosts;
 pub mod journal;
 pub mod plan;
 pub mod schema;
+pub mod shell;
 pub mod sorted;
 pub mod spec;
 pub mod state;

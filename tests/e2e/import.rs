@@ -109,7 +109,7 @@ fn an_import_that_leaves_nothing_to_do_says_so() {
     let project = Project::with(spec, &service);
     // Until then a plan warns that the name is taken, and by whom.
     let warned = project.run(&["plan"]).expect(0).said();
-    assert!(warned.contains(&format!("plumb import 'network_volume.models' {id}")), "{warned}");
+    assert!(warned.contains(&format!("plumb import network_volume.models {id}")), "{warned}");
     let said = project.run(&["import", "network_volume.models", &id]).expect(0).said();
     assert!(said.contains("No changes"), "{said}");
     let again = project.run(&["import", "network_volume.models", &id]).expect(1).said();

@@ -4,10 +4,11 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
+use engine::shell;
+
 use crate::args::FolderArg;
 use crate::error::{CommandError, Status};
 use crate::output::Output;
-use crate::shell;
 use crate::spec_text;
 
 /// The spec that is written: the quickstart of the examples.

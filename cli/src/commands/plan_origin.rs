@@ -11,10 +11,11 @@ use engine::diagnostics::Sources;
 use engine::digest::Digest;
 use engine::plan::Plan;
 use engine::plan::saved::{Origin, SavedPlan};
+use engine::shell;
 
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
-use crate::{shell, spec_text};
+use crate::spec_text;
 
 /// What a plan file says of the folder that the plan is of: `given`, as seen from `base`.
 pub(super) fn of(

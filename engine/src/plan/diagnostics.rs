@@ -11,6 +11,7 @@ use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
 use crate::schema::ReplaceOrder;
+use crate::shell;
 use crate::spec::{ImportConfig, ResourceConfig};
 use crate::state::ObjectId;
 use crate::value::Misfit;
@@ -207,38 +208,54 @@ pub(super) fn name_is_taken(
     address: &Address,
     name: &str,
     unique: bool,
-    ids: &str,
+    bearers: &BTreeSet<ObjectId>,
 ) -> Diagnostic {
-    let ty = &address.block.ty;
+    let (ty, ids) = (&address.block.ty, listed(bearers));
     if unique {
         return Diagnostic::error(format!("another {ty} named \"{name}\" exists already"))
             .at(span)
             .label("two objects of this type cannot bear one name")
             .detail(format!("Its id is {ids}, and it is not in the state."))
             .about(address)
-            .help(format!("choose another name, or take it over: plumb import '{address}' {ids}"));
+            .help(format!(
+                "choose another name, or take it over: {}",
+                import_of(address, bearers)
+            ));
     }
     Diagnostic::warning(format!("another {ty} named \"{name}\" exists already"))
         .at(span)
         .label("a second one of this name will be made")
         .detail(format!("Its id is {ids}, and it is not in the state: Plumb will not touch it."))
         .about(address)
-        .help(format!("if it is this one, take it over: plumb import '{address}' {ids}"))
+        .help(format!("if it is this one, take it over: {}", import_of(address, bearers)))
 }
 
 pub(super) fn other_bears_name(
     span: Option<Span>,
     address: &Address,
     name: &str,
-    ids: &str,
+    bearers: &BTreeSet<ObjectId>,
 ) -> Diagnostic {
-    let ty = &address.block.ty;
+    let (ty, ids) = (&address.block.ty, listed(bearers));
     Diagnostic::error(format!("another {ty} named \"{name}\" exists already"))
         .at(span)
         .label("two objects of this type cannot bear one name")
         .detail(format!("Its id is {ids}, and it is not in the state."))
         .about(address)
         .help("choose another name; or rename or remove the other object first")
+}
+
+fn listed(ids: &BTreeSet<ObjectId>) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The command that takes over an object, as a shell reads it: its id is what an API makes of it.
+fn import_of(address: &Address, ids: &BTreeSet<ObjectId>) -> String {
+    let id = match ids.first() {
+        Some(id) if ids.len() == 1 => shell::quoted(&id.0),
+        _ => "ID".to_owned(),
+    };
+    format!("plumb import {} {id}", shell::quoted(&address.to_string()))
 }
 
 pub(super) fn one_name_twice(

@@ -99,7 +99,7 @@ impl Subject<'_> {
         unreadable(call, &reason).help(format!(
             "a key tells an object from all others in the list: in the descriptor, make one of both, with `key = \
              \"full_id\"` and `full_id = {{ type = \"string\", computed = true, wire = false, derived = \
-             \"${{{differs}}}/${{{key}}}\" }}`"
+             \"${{{differs}}}|${{{key}}}\" }}`"
         ))
     }
 

@@ -29,13 +29,12 @@ pub(in crate::plan) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, fou
     if bearers.is_empty() {
         return;
     }
-    let ids = bearers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let (span, name) = (span_of(input, draft, schema.name_attribute.as_ref()), taken.name);
     let is_unique = is_own_name(schema, schema.name_attribute.as_ref());
     found.diagnostics.push(if change.action == Action::Create || !is_unique {
-        diagnostics::name_is_taken(span, &change.address, name, is_unique, &ids)
+        diagnostics::name_is_taken(span, &change.address, name, is_unique, &bearers)
     } else {
-        diagnostics::other_bears_name(span, &change.address, name, &ids)
+        diagnostics::other_bears_name(span, &change.address, name, &bearers)
     });
     found.namesakes.push((change.address.clone(), bearers));
 }

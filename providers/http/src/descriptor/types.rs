@@ -48,7 +48,8 @@ pub(super) fn read(
     let replace =
         keys.node("replace").and_then(|node| reader.word(node, "replace", &replace_words));
     let (rule_spans, rules) = program::rules(reader, keys.node("rule")).into_iter().unzip();
-    let name_attribute = keys.text(reader, "name_attribute").unwrap_or_else(|| "name".to_owned());
+    let name_attribute = keys.text(reader, "name_attribute");
+    let name_attribute = name_attribute.unwrap_or_else(|| known_by(&attributes, &identity));
     let of = |kind| {
         let own = programs.iter().filter(|(own, _)| *own == kind);
         own.map(|(_, program)| program.clone()).collect()
@@ -114,6 +115,16 @@ fn draw_where_silent(attributes: &mut BTreeMap<Name, AttributeModel>, id: &Name)
     let Some(id) = attributes.get_mut(id) else { return };
     let may_be_given = id.schema.presence == Presence::Optional;
     id.schema.server_default |= may_be_given && id.schema.default.is_none();
+}
+
+/// The attribute that people know an object by, where the descriptor does not say it. A name that is none
+/// without something else is no name.
+fn known_by(attributes: &BTreeMap<Name, AttributeModel>, identity: &Identity) -> String {
+    let is_derived = |key: &Name| attributes.get(key).is_some_and(|it| it.schema.derived.is_some());
+    match identity {
+        Identity::ClientId { attribute } if is_derived(attribute) => attribute.to_string(),
+        _ => "name".to_owned(),
+    }
 }
 
 /// `identity = "one_time_name"`, or `{ idempotency_key = "Idempotency-Key" }`; with the header.

@@ -142,7 +142,7 @@ async fn two_objects_of_one_id_are_told_apart_by_nobody() {
     assert_eq!(listed.iter().map(|object| &*object.id.0).collect::<Vec<_>>(), ["r2"]);
     provider.read("record", &id("r2")).await.unwrap();
     let error = provider.read("record", &id("r1")).await.unwrap_err();
-    insta::assert_snapshot!(texts(&error), @r#"InDoubt: GET /records got an answer that cannot be read: it shows two objects whose `id` is r1, and whose `zone` differ -> Some("a key tells an object from all others in the list: in the descriptor, make one of both, with `key = \"full_id\"` and `full_id = { type = \"string\", computed = true, wire = false, derived = \"${zone}/${id}\" }`")"#);
+    insta::assert_snapshot!(texts(&error), @r#"InDoubt: GET /records got an answer that cannot be read: it shows two objects whose `id` is r1, and whose `zone` differ -> Some("a key tells an object from all others in the list: in the descriptor, make one of both, with `key = \"full_id\"` and `full_id = { type = \"string\", computed = true, wire = false, derived = \"${zone}|${id}\" }`")"#);
     assert!(!server.lines().contains(&"GET /zones/z2/records/r1".to_owned()));
 }
 
@@ -164,7 +164,7 @@ update = [ { call = "rest: PUT /queues/${vhost}/${name}", sends = { durable = "$
 delete = [ { call = "rest: DELETE /queues/${vhost}/${name}" } ]
 
 [type.queue.attribute]
-id = { type = "string", computed = true, derived = "${vhost}/${name}", wire = false }
+id = { type = "string", computed = true, derived = "${vhost}|${name}", wire = false }
 vhost = { type = "string", required = true, on_change = "replace" }
 name = { type = "string", required = true, on_change = "replace" }
 durable = { type = "boolean", default = true }
@@ -193,17 +193,24 @@ async fn a_key_may_be_made_of_several_attributes() {
     let provider = provider(BOTH, &server.address);
     let listed = provider.list("queue").await.unwrap();
     let ids = listed.iter().map(|object| &*object.id.0);
-    assert_eq!(ids.collect::<Vec<_>>(), ["//jobs", "shop/jobs"]);
-    let object = provider.read("queue", &id("shop/jobs")).await.unwrap();
-    insta::assert_snapshot!(format!("{:?}", object.attributes), @r#"{"durable": true, "id": "shop/jobs", "name": "jobs", "vhost": "shop"}"#);
-    let error = provider.read("queue", &id("test/jobs")).await.unwrap_err();
+    assert_eq!(ids.collect::<Vec<_>>(), ["/|jobs", "shop|jobs"]);
+    let object = provider.read("queue", &id("shop|jobs")).await.unwrap();
+    insta::assert_snapshot!(format!("{:?}", object.attributes), @r#"{"durable": true, "id": "shop|jobs", "name": "jobs", "vhost": "shop"}"#);
+    let error = provider.read("queue", &id("test|jobs")).await.unwrap_err();
     assert_eq!(error.kind, Kind::NotFound, "{error}");
 
-    let wanted = json!({"vhost": "shop", "name": "jobs", "durable": true, "id": "shop/jobs"});
+    let wanted = json!({"vhost": "shop", "name": "jobs", "durable": true, "id": "shop|jobs"});
     let made = Step::create("queue", wanted).perform(&provider).await.unwrap().object;
-    assert_eq!(made.unwrap().id, id("shop/jobs"));
-    let delete = Step::delete("queue", "//jobs").live(json!({"vhost": "/", "name": "jobs"}));
+    assert_eq!(made.unwrap().id, id("shop|jobs"));
+    let delete = Step::delete("queue", "/|jobs").live(json!({"vhost": "/", "name": "jobs"}));
     delete.perform(&provider).await.unwrap();
+}
+
+/// A queue of that name in another host is no namesake.
+#[test]
+fn an_object_is_known_by_its_key_of_several_attributes() {
+    let schema = provider(BOTH, "http://127.0.0.1:9").schema().types["queue"].clone();
+    assert_eq!(schema.name_attribute.as_deref(), Some("id"));
 }
 
 #[tokio::test]
@@ -212,7 +219,7 @@ async fn a_lost_create_is_found_by_a_key_of_several_attributes() {
     let provider = provider(BOTH, &server.address);
     let nonce = crate::support::nonce();
     for (vhost, found) in [("shop", 1), ("test", 0)] {
-        let key = format!("{vhost}/jobs");
+        let key = format!("{vhost}|jobs");
         let desired =
             crate::support::attributes(&json!({"id": key, "vhost": vhost, "name": "jobs"}));
         let lookup = Lookup { nonce: &nonce, desired: Some(&desired) };

@@ -1,7 +1,7 @@
 //! Commands that a user may paste: what a shell would take apart is quoted.
 
 /// A word as a POSIX shell reads it back.
-pub(crate) fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
