@@ -138,6 +138,9 @@ pub struct Attribute {
     pub data_loss: bool,
     /// Where its live value shows.
     pub seen_in: SeenIn,
+    /// Whether no API knows it: it lives in the spec and the state, for calls to be made with, and has
+    /// its value once a call was made, whatever that sends.
+    pub local: bool,
     /// Whether it changes by itself: never drift, and unknown after any change of the object.
     pub volatile: bool,
     /// How it follows from the object's other attributes, by name; computed without the API.
@@ -171,6 +174,7 @@ impl Attribute {
             on_change: OnChange::Update,
             data_loss: false,
             seen_in: SeenIn::List,
+            local: false,
             volatile: false,
             derived: None,
             follows: None,

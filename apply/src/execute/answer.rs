@@ -15,7 +15,7 @@ use engine::stored::{Sealer, seal_attributes};
 use engine::value::Attributes;
 use provider_port::{Error, Kind, Reply};
 
-use super::shown::{Shown, is_hidden, shown};
+use super::shown::{Shown, gives, is_hidden, shown};
 use super::{Answer, InFlight, Run, TRIES_MAX};
 use crate::ApplyError;
 use crate::claims::claimed;
@@ -98,13 +98,11 @@ impl Run<'_> {
         if flight.started.phase.kind == ProgramKind::Delete {
             return without(known, &flight.started.unshown);
         }
-        let phase = flight.schema.phase(flight.started.phase);
+        let (schema, phase) = (&flight.schema, flight.started.phase);
         let hidden: Attributes = flight
             .desired
             .iter()
-            .filter(|(name, _)| {
-                is_hidden(&flight.schema, name) && phase.is_some_and(|phase| phase.carries(name))
-            })
+            .filter(|(name, _)| is_hidden(schema, name) && gives(schema, phase, name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         let paths = sensitive(&flight.schema, &flight.started.sensitive);

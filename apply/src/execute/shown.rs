@@ -94,7 +94,14 @@ pub(super) fn sends(
         Some(model) if model.sends == Sends::Changed => changed.contains(name),
         // Whatever it does, it is all that is done about what changes.
         Some(_) if acts_only(schema, phase) => changed.contains(name),
-        Some(model) => model.carries(name),
+        Some(_) => gives(schema, phase, name),
         None => false,
     }
+}
+
+/// Whether an object has its value of an attribute once the phase of a call is done: what the call
+/// carries, and what no API knows.
+pub(super) fn gives(schema: &TypeSchema, phase: PhaseRef, name: &Name) -> bool {
+    let is_local = || schema.attributes.get(name).is_some_and(|attribute| attribute.local);
+    schema.phase(phase).is_some_and(|phase| phase.carries(name) || is_local())
 }

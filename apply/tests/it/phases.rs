@@ -1,8 +1,9 @@
 //! Programs of several phases, and phases that wait: what a run left undone is done by the next one,
 //! also where the object does not show it.
 
+use engine::plan::live::stored_attributes;
 use engine::plan::{Action, Reason};
-use engine::schema::{Attribute, Presence};
+use engine::schema::{Attribute, Presence, SeenIn, Sends};
 use engine::state::Progress;
 use engine::value::Value;
 
@@ -242,4 +243,42 @@ async fn what_only_waits_is_retained() {
     world.apply(spec).await.unwrap();
     world.destroy(spec).await.unwrap();
     assert_eq!(world.cloud.names("site"), ["s"]);
+}
+
+/// A cloud where a key is made and changed by its zone alone, and no API knows its `force`.
+fn with_force() -> World {
+    let mut world = World::new();
+    world.cloud.change_type("key", |key| {
+        let text = || Attribute::new("string".parse().unwrap());
+        let force = Attribute { seen_in: SeenIn::Never, local: true, ..text() };
+        key.attributes.extend([("zone".into(), text()), ("force".into(), force)]);
+        let zone = || Sends::These(["zone".into()].into());
+        key.create[0].phases[0].sends = Sends::These(["name".into(), "zone".into()].into());
+        key.update[0].phases[0].sends = zone();
+    });
+    world
+}
+
+async fn force(world: &World) -> Value {
+    let state = world.state().await;
+    let object = state.entries[&"key.k".parse().unwrap()].current.as_ref().unwrap();
+    let schema = &world.cloud.schema.types["key"];
+    stored_attributes(&object.attributes, schema).unwrap()["force"].clone()
+}
+
+/// It lives in the spec and the state, for a delete to be sent with it.
+#[tokio::test(start_paused = true)]
+async fn what_no_api_knows_is_in_the_state_whatever_a_phase_sends() {
+    let world = with_force();
+    let spec = |force: &str| {
+        format!("[resource.key.k]\nname = \"k\"\nzone = \"eu\"\nforce = \"{force}\"\n")
+    };
+    converges(&world, &spec("yes")).await;
+    assert_eq!(force(&world).await, Value::string("yes"));
+    converges(&world, &spec("no")).await;
+    assert_eq!(force(&world).await, Value::string("no"));
+    // Nothing shows with which one a change whose answer was lost was made.
+    world.cloud.strike(0, Fault::LostAfter);
+    converges(&world, &spec("yes").replace("eu", "us")).await;
+    assert_eq!(force(&world).await, Value::string("yes"));
 }

@@ -55,6 +55,10 @@ pub(super) fn read(
     schema.unit = keys.text(reader, "unit");
     let wires = wires(reader, context, name, &schema, &mut keys);
     schema.nulls = nulls(&wires, &ty);
+    schema.local = wires.is_empty() && schema.presence != Presence::Computed;
+    if schema.local {
+        schema.seen_in = SeenIn::Never;
+    }
     let merges = merges(reader, &mut keys, &schema, &wires);
     keys.finish(reader);
     Some(AttributeModel { schema, wires, merges })

@@ -1,6 +1,7 @@
 //! Descriptors with mistakes, and what is said about them.
 
 use engine::diagnostics::Sources;
+use engine::schema::SeenIn;
 
 use super::*;
 
@@ -284,6 +285,25 @@ worse = { type = "string", codec = "coma", wire = { rset = "x" } }"#,
 26:36 `coma` is no value of `codec` -> did you mean `comma`?
 26:53 there is no API `rset` -> did you mean `rest`?
 ");
+}
+
+/// What no API knows no answer shows, whatever else is said of it.
+#[test]
+fn what_no_api_knows_is_local() {
+    let seen = |size: &str| {
+        let text = GOOD.replace("type = \"integer\", min = 0", size);
+        let size =
+            load(&text, FileId(0)).0.unwrap().schema().types["thing"].attributes["size"].clone();
+        (size.local, size.seen_in)
+    };
+    for nowhere in ["wire = false", "wire = { rest = false }", "wire = false, seen_in = \"read\""] {
+        let size = format!("type = \"integer\", {nowhere}");
+        assert_eq!(seen(&size), (true, SeenIn::Never), "{nowhere}");
+    }
+    for known in ["type = \"integer\"", "type = \"string\", computed = true, derived = \"${name}\""]
+    {
+        assert_eq!(seen(known), (false, SeenIn::List), "{known}");
+    }
 }
 
 /// What goes from a map can be sent where its keys are known, and stand on the wire as they are.
