@@ -26,6 +26,7 @@ pub mod resolve;
 mod scheduler;
 pub mod session;
 mod trouble;
+mod unlike;
 pub mod verify;
 mod withheld;
 

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 
 use crate::execute::SEND_WITHIN;
 use crate::observe::sensitive;
+use crate::unlike::unlike;
 
 /// How long after a run had its place for the last time a request of it may leave.
 const LEAVES_WITHIN: Duration = SEND_WITHIN.saturating_add(SENT_AFTER_LEAVE);
@@ -92,12 +93,12 @@ pub(crate) fn promised() -> Error {
     Error::new(Kind::InDoubt, "the API accepted it, and nothing shows that it made anything so far")
 }
 
-/// Looks up one call. What an API accepted and shows nothing of is waited for.
+/// Looks up one call. What an API accepted and does not show is waited for.
 pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     let began = Instant::now();
     loop {
         let found = settled(provider, wanted).await;
-        let is_awaited = wanted.accepted && found == Found::Absent;
+        let is_awaited = wanted.accepted && is_to_come(wanted, &found);
         if !is_awaited || began.elapsed() >= SHOWS_WITHIN {
             return found;
         }
@@ -105,11 +106,25 @@ pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -
     }
 }
 
+/// Whether what is found does not show yet what a create sent.
+fn is_to_come(wanted: &Wanted<'_>, found: &Found) -> bool {
+    let Wanted { schema, started, desired, accepted, .. } = *wanted;
+    match found {
+        Found::Absent => true,
+        Found::There(object) => desired.is_some_and(|desired| {
+            !unlike((schema, started), (desired, accepted), object).is_empty()
+        }),
+        Found::Unknown(_) => false,
+    }
+}
+
 /// Looks up one call until what is seen is believed.
 async fn settled(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     let first = once(provider, wanted).await;
     let is_known = match &first {
-        Found::There(_) => wanted.started.makes_its_object() && !may_be_another(wanted),
+        Found::There(_) => {
+            wanted.started.makes_its_object() && !may_be_another(wanted.schema, wanted.started)
+        }
         Found::Absent => false,
         Found::Unknown(_) => true,
     };
@@ -123,17 +138,20 @@ async fn settled(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
 /// How long what is seen must last to be believed.
 pub(crate) fn settles_in(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Duration {
     // One that was driven out may have sent it after its place was taken.
-    let leaves_in =
-        if wanted.unsettled && may_be_another(wanted) { LEAVES_WITHIN } else { Duration::ZERO };
+    let leaves_in = if wanted.unsettled && may_be_another(wanted.schema, wanted.started) {
+        LEAVES_WITHIN
+    } else {
+        Duration::ZERO
+    };
     provider.settle() + leaves_in
 }
 
 /// Whether what shows may be what bore the name or the id before, and is gone since.
-fn may_be_another(wanted: &Wanted<'_>) -> bool {
-    let Started { name, nonce, .. } = wanted.started;
+pub(crate) fn may_be_another(schema: &TypeSchema, started: &Started) -> bool {
+    let Started { name, nonce, .. } = started;
     let is_drawn = || nonce.as_ref().is_some_and(|nonce| name.as_ref() == Some(&nonce.0));
-    wanted.started.makes_its_object()
-        && match wanted.schema.identity {
+    started.makes_its_object()
+        && match schema.identity {
             Identity::UniqueName { .. } => true,
             Identity::ClientId { .. } => !is_drawn(),
             _ => false,

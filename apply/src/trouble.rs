@@ -15,6 +15,17 @@ impl Trouble {
         Self { message, help: None }
     }
 
+    /// What a create was to make is there, and differs from what was sent.
+    pub(crate) fn not_as_sent(unlike: &[Name], accepted: bool) -> Self {
+        let answer = if accepted { "the API accepted it" } else { "there was no answer" };
+        let names: Vec<String> = unlike.iter().map(|name| format!("`{name}`")).collect();
+        let names = names.join(" and another ");
+        Self {
+            message: format!("{answer}, and what is there has another {names} than was sent"),
+            help: Some("apply again: the plan shows what differs, and changes it".to_owned()),
+        }
+    }
+
     pub(crate) fn missing_provider(provider: &Name) -> Self {
         Self {
             message: format!("the provider `{provider}` is not configured"),

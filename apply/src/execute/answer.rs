@@ -24,6 +24,7 @@ use crate::observe::sensitive;
 use crate::prepare;
 use crate::scheduler::Status;
 use crate::trouble::Trouble;
+use crate::unlike::unlike;
 
 /// What is said of a change of which the object shows that it did not happen.
 const NOTHING: &str = "nothing happened";
@@ -220,7 +221,13 @@ impl Run<'_> {
             Found::Unknown(why) => self.stay_in_doubt(id, &why),
             found if flight.unfulfilled.is_some() => self.unfulfilled(id, found),
             Found::There(object) if flight.started.makes_its_object() => {
-                self.did_its_work(id, &object)
+                let InFlight { schema, started, desired, accepted, .. } = flight;
+                let unlike = unlike((schema, started), (desired, *accepted), &object);
+                if unlike.is_empty() {
+                    self.did_its_work(id, &object)
+                } else {
+                    self.not_as_sent(id, &object, &unlike)
+                }
             }
             Found::There(object) => match shown(flight, &self.changed(id), &object) {
                 Shown::Done => self.did_its_work(id, &object),
@@ -286,6 +293,25 @@ impl Run<'_> {
         if let Some(trouble) = flight.unfulfilled {
             self.fail_step(id, trouble);
         }
+        Ok(())
+    }
+
+    /// What a create was to make is there, and is not what it sent. It is the address's object, as it
+    /// would be for the next run, which changes it; that it was made as it should be is not said. It is
+    /// not sent again: an API may refuse that, and what is there may be what it made of it.
+    fn not_as_sent(
+        &mut self,
+        id: StepId,
+        object: &provider_port::Object,
+        unlike: &[Name],
+    ) -> Result<(), ApplyError> {
+        let Some(flight) = self.land(id) else { return Ok(()) };
+        let known = known_in_doubt(self.session.snapshot(), &flight.started, &flight.schema);
+        let seen = self.seen(object, &known, &flight);
+        let resolution = Resolution::Found { object: seen };
+        self.session.record(Record::Resolved { call: flight.call, resolution })?;
+        let trouble = Trouble::not_as_sent(unlike, flight.accepted);
+        self.fail_step(id, flight.refused.unwrap_or(trouble));
         Ok(())
     }
 

@@ -4,8 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::address::Name;
 use engine::plan::input::Options;
-use engine::schema::{Attribute, Identity, OnChange, ReplaceOrder};
+use engine::schema::{Attribute, Identity, OnChange, ReplaceOrder, SeenIn};
+use engine::state::ObjectId;
+use engine::value::Value;
 use provider_port::Provider as _;
 
 use crate::busy::Busy;
@@ -185,4 +188,101 @@ async fn an_id_that_goes_to_another_block_with_users_is_refused() {
         summaries(&world, &(key("z", "n", "") + &user("z"))).await,
         ["key.z cannot take its name from key.a in one plan"]
     );
+}
+
+/// A disk, and its settings, which are there as soon as the disk is: no plan knows their id.
+fn settings() -> World {
+    let mut world = shelf();
+    world.cloud.change_type("key", |key| {
+        let text = || Attribute::new("string".parse().unwrap());
+        let hidden = Attribute { seen_in: SeenIn::Never, ..text() };
+        let volatile = Attribute { volatile: true, ..text() };
+        let all = [("note", text()), ("pin", hidden), ("at", volatile)];
+        key.attributes.extend(all.map(|(name, attribute)| (name.into(), attribute)));
+    });
+    let id: Name = "disk-1".into();
+    let text = |text: &str| Value::string(text);
+    let own =
+        [("id", text(&id)), ("name", text(&id)), ("note", text("default")), ("at", text("then"))];
+    let own = own.map(|(name, value)| (name.into(), value)).into();
+    world.cloud.shared.lock().unwrap().objects.insert(("key".into(), ObjectId(id)), own);
+    world
+}
+
+const NOTED: &str = "note = \"ours\"\npin = \"1234\"\nat = \"now\"";
+
+fn note(world: &World, name: &str) -> Value {
+    let shared = world.cloud.shared.lock().unwrap();
+    shared.objects[&("key".into(), ObjectId("disk-1".into()))][name].clone()
+}
+
+/// The disk takes two calls.
+const CREATES_KEY: u64 = 2;
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_create_is_not_done_where_what_is_there_does_not_hold_what_it_sent() {
+    let by_id = Identity::ClientId { attribute: "name".into() };
+    for identity in [by_id, Identity::UniqueName { attribute: "name".into() }] {
+        let (mut world, spec) = (settings(), late("k", NOTED));
+        world.cloud.change_type("key", |key| key.identity = identity.clone());
+        world.cloud.strike(CREATES_KEY, Fault::LostBefore);
+        let report = world.apply(&spec).await.unwrap();
+        let said: Vec<&str> = report.failures.iter().map(|it| &*it.message).collect();
+        let other = "there was no answer, and what is there has another `note` than was sent";
+        assert_eq!(said, [other], "{identity:?}");
+        assert_eq!((report.summary.created, report.in_doubt.len()), (1, 0));
+        // It is ours, and one more apply makes it whole, with what nothing shows.
+        converges(&world, &spec).await;
+        assert_eq!(note(&world, "note"), Value::string("ours"));
+        assert_eq!(note(&world, "pin"), Value::string("1234"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_create_is_done_where_what_is_there_holds_what_it_sent() {
+    let (world, spec) = (settings(), late("k", NOTED));
+    world.cloud.strike(CREATES_KEY, Fault::LostAfter);
+    let report = world.apply(&spec).await.unwrap();
+    assert_eq!((report.summary.created, report.failures.len()), (2, 0));
+    assert_eq!(world.plan_text(&spec).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_accepted_is_waited_for_until_what_is_there_holds_it() {
+    for (after, made) in [(30, 2), (600, 1)] {
+        let (world, spec) = (settings(), late("k", NOTED));
+        world.cloud.strike(CREATES_KEY, Fault::Promised(after));
+        let report = world.apply(&spec).await.unwrap();
+        assert_eq!(report.summary.created, made, "{after}");
+        let said: Vec<&str> = report.failures.iter().map(|it| &*it.message).collect();
+        let late = "the API accepted it, and what is there has another `note` than was sent";
+        assert_eq!(said, vec![late; 2 - made], "{after}");
+        converges(&world, &spec).await;
+    }
+}
+
+/// A phase with a wait of its own says when what was accepted is done, and may take longer.
+#[tokio::test(start_paused = true)]
+async fn what_was_accepted_and_has_a_wait_is_done_when_that_is_over() {
+    let (mut world, spec) = (settings(), late("k", NOTED));
+    world.cloud.change_type("key", |key| {
+        key.create[0].phases[0].waits_for = Some("it is ready".to_owned());
+    });
+    world.cloud.strike(CREATES_KEY, Fault::Promised(600));
+    let report = world.apply(&spec).await.unwrap();
+    assert_eq!((report.summary.created, report.failures.len()), (2, 0));
+}
+
+/// An API that shows something else than it was given is no reason to fail for ever.
+#[tokio::test(start_paused = true)]
+async fn what_an_api_makes_of_a_lost_create_is_changed_by_the_next_run() {
+    let (mut world, spec) = (settings(), late("k", NOTED));
+    world.cloud.makes = |object| {
+        if object.contains_key("note") {
+            object.insert("note".into(), Value::string("OURS"));
+        }
+    };
+    world.cloud.strike(CREATES_KEY, Fault::LostAfter);
+    assert_eq!(world.apply(&spec).await.unwrap().failures.len(), 1);
+    assert_eq!(world.apply(&spec).await.unwrap().failures, []);
 }

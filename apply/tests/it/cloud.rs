@@ -311,6 +311,7 @@ impl Provider for Cloud {
             Some(Fault::LostBefore) => return Err(Error::new(Kind::InDoubt, "cut").said(SAID)),
             _ => {}
         }
+        let before = shared.objects.clone();
         let done = shared.effect(&self.schema.types[call.ty], call);
         if matches!(fault, Some(Fault::Doubled | Fault::DoubledAndLost)) {
             // What the second execution answers, nobody hears.
@@ -331,6 +332,10 @@ impl Provider for Cloud {
                 let id = done?.unwrap();
                 let key = (Name::from(call.ty), id);
                 let made = shared.objects.remove(&key).unwrap();
+                // What was there before stays as it was until then.
+                shared
+                    .objects
+                    .extend(before.get_key_value(&key).map(|(k, v)| (k.clone(), v.clone())));
                 let later = self.shared.clone();
                 tokio::spawn(async move {
                     tokio::time::sleep(Duration::from_secs(after)).await;

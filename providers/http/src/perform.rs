@@ -197,7 +197,7 @@ impl Act<'_> {
     /// The mutating call, again while a known refusal is worth that.
     async fn change(&self, model: &CallModel) -> Result<Option<Object>, Failure> {
         if self.changes_nothing(model)? {
-            return self.silent(self.known_id()).await;
+            return self.silent(self.known_id(), false).await;
         }
         let prepared = self.prepare(model)?;
         let began = Instant::now();
@@ -235,19 +235,21 @@ impl Act<'_> {
     /// The object of a successful answer, once it is sure that it answers this call.
     async fn shown(&self, model: &CallModel, shown: &Shown) -> Result<Option<Object>, Failure> {
         let known = self.known_id();
-        let Some(item) = &self.phase.item else { return self.silent(known).await };
+        let Some(item) = &self.phase.item else {
+            return self.silent(known, shown.is_promise).await;
+        };
         let json = match &shown.json {
-            None => return self.silent(known).await,
+            None => return self.silent(known, shown.is_promise).await,
             Some(json) => at(json, item).unwrap_or(&Json::Null),
         };
         if known.is_none() && model.is_rest() && self.subject.is_nameless(&model.api, json) {
-            return self.silent(None).await;
+            return self.silent(None, shown.is_promise).await;
         }
         let doubt = |reason: &str| unreadable(model, reason);
         let object = self.subject.object(&model.api, json, known.as_ref());
         let mut object = object.map_err(|reason| doubt(&reason))?;
         if object.attributes.is_empty() {
-            return self.silent(known).await;
+            return self.silent(known, shown.is_promise).await;
         }
         if self.call.id.is_some_and(|id| *id != object.id) {
             return Err(doubt("it shows another object"));
@@ -290,7 +292,11 @@ impl Act<'_> {
 
     /// After an answer that shows nothing: the object is read, for the state is to know it, and what is sent
     /// next, too. A create was accepted then, and which object it makes is looked up.
-    async fn silent(&self, known: Option<ObjectId>) -> Result<Option<Object>, Failure> {
+    async fn silent(
+        &self,
+        known: Option<ObjectId>,
+        is_promise: bool,
+    ) -> Result<Option<Object>, Failure> {
         if self.deletes() && self.call.phase.is_last() {
             return Ok(None);
         }
@@ -301,12 +307,19 @@ impl Act<'_> {
             self.subject.read(&id).await
         };
         match read {
+            Ok(object) if is_promise && self.may_be_old(&object.id) => Ok(None),
             Ok(object) => Ok(Some(object)),
             Err(failure) if self.creates() && failure.error.kind == Kind::NotFound => Ok(None),
             Err(_) if self.deletes() => Ok(None),
             // The call itself succeeded, and the next refresh sees the object.
             Err(_) => Ok(Some(Object { id, attributes: Attributes::new() })),
         }
+    }
+
+    /// Whether what shows of a create that was only promised may be what was there before, under the id that the
+    /// spec chose. A wait of the phase's own says when it is done.
+    fn may_be_old(&self, id: &ObjectId) -> bool {
+        self.creates() && self.phase.wait.is_none() && self.chosen_id().as_ref() == Some(&id.0)
     }
 
     /// An answer that only promises the end of an object is believed when it is gone.

@@ -100,6 +100,41 @@ async fn what_was_accepted_under_a_chosen_id_may_not_show_yet() {
     assert_eq!(server.lines(), ["POST /things".to_owned(), format!("GET /things/{}", nonce())]);
 }
 
+/// What shows under it at once may be what was there before. Where the phase waits for it, or nothing was
+/// there before under an id that was drawn, it is what was made.
+#[tokio::test]
+async fn what_was_accepted_under_a_chosen_id_may_show_what_was_there_before() {
+    let text = |id: &str, until: &str| {
+        REST.replace("\"one_time_name\"", "\"client_id\"")
+            .replace("id = { type = \"string\", computed = true }", &format!("id = {{ {id} }}"))
+            .replace("${big_size}\" } }", &format!("${{big_size}}\" }}{until} }}"))
+    };
+    let chosen = "type = \"string\", required = true, on_change = \"replace\"";
+    let until = ", until = \"self.size == 3\"";
+    for (id, until, status, shows) in [
+        (chosen, "", 202, false),
+        (chosen, "", 204, true),
+        (chosen, until, 202, true),
+        ("type = \"string\", computed = true", "", 202, true),
+    ] {
+        let drawn = nonce().to_string();
+        let own = if id == chosen { "t1".to_owned() } else { drawn };
+        let shown = json!({"id": own, "name": "n", "size": 3});
+        let server = Server::start(move |_, request| match request.method.as_str() {
+            "POST" => Answer::empty(status),
+            _ => Answer::json(200, shown.clone()),
+        })
+        .await;
+        let mut given = json!({"name": "n", "size": 3});
+        if id == chosen {
+            given["id"] = json!("t1");
+        }
+        let provider = provider(&text(id, until), &server.address);
+        let reply = Step::create("thing", given).perform(&provider).await.unwrap();
+        assert_eq!(reply.object.is_some(), shows, "{id} {until} {status}");
+    }
+}
+
 #[tokio::test]
 async fn refusals_prove_that_nothing_happened() {
     for status in [400, 404, 405, 409, 410, 413, 422] {

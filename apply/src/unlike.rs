@@ -1,0 +1,46 @@
+//! What stands under the name that a create was to give, and does not hold what the create sent. Presence
+//! is no proof there: settings come with what they belong to, and a stranger may have been first.
+
+use engine::address::Name;
+use engine::digest::SealKey;
+use engine::journal::{Started, Wait};
+use engine::plan::{agree, is_stable};
+use engine::schema::{SeenIn, TypeSchema};
+use engine::value::{Attributes, Value};
+use provider_port::Object;
+
+use crate::lookup::may_be_another;
+
+/// The attributes that a create sent, of which its object shows another value. What is not shown, and what
+/// changes by itself, says nothing; and what bears a name that was drawn for it alone was made by the
+/// create, whatever the API made of what it was sent. Of what was `accepted` the wait of its phase says when
+/// it is done.
+pub(crate) fn unlike(
+    (schema, started): (&TypeSchema, &Started),
+    (desired, accepted): (&Attributes, bool),
+    object: &Object,
+) -> Vec<Name> {
+    let Some(phase) = schema.phase(started.phase) else { return Vec::new() };
+    let is_waited_for = accepted && started.phase.wait == Wait::After;
+    if is_waited_for || !may_be_another(schema, started) {
+        return Vec::new();
+    }
+    // Both sides are in clear here, so no fingerprint is made of either: any key does.
+    let key = SealKey::from_random([0; 32]);
+    let differs = |wanted: &Value, live: &Value| !wanted.is_null() && !agree(wanted, live, &key);
+    let mut unlike = started.managed.iter().cloned().collect::<Vec<_>>();
+    unlike.retain(|name| {
+        let shown = desired.get(name).zip(object.attributes.get(name));
+        phase.carries(name)
+            && tells(schema, name)
+            && shown.is_some_and(|(wanted, live)| differs(wanted, live))
+    });
+    unlike
+}
+
+/// Whether what answers show of an attribute tells something of a create. What the object was found by does
+/// not.
+fn tells(schema: &TypeSchema, name: &Name) -> bool {
+    let is_hidden = schema.attributes.get(name).is_none_or(|it| it.seen_in == SeenIn::Never);
+    !is_hidden && is_stable(schema, name) && schema.identity.chosen_attribute() != Some(name)
+}
