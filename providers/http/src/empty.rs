@@ -76,6 +76,8 @@ pub(crate) struct Look {
     attributes: Attributes,
     /// What some of them left out.
     empty: Attributes,
+    /// What some of them say that there is not.
+    absent: Attributes,
     /// How many showed it, as long as each one did.
     answers: usize,
 }
@@ -104,6 +106,11 @@ impl Look {
         &self.attributes
     }
 
+    /// Adds what an answer says that there is not: what another one shows stands.
+    pub(crate) fn lack(&mut self, absent: Attributes) {
+        join(&mut self.absent, absent);
+    }
+
     /// Adds what is known beside what the answers show.
     pub(crate) fn know(&mut self, attributes: Attributes) {
         join(&mut self.attributes, attributes);
@@ -112,6 +119,7 @@ impl Look {
     /// All that is known of the object. What was left out is empty where all answers showed the object: one
     /// that did not may be behind, and could have shown the rest.
     pub(crate) fn attributes(mut self, answers: usize) -> Attributes {
+        join(&mut self.attributes, self.absent);
         if self.answers == answers {
             join(&mut self.attributes, self.empty);
         }

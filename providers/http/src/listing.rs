@@ -75,10 +75,16 @@ impl Listing {
 }
 
 impl Subject<'_> {
-    /// What tells two items of one list from one another although they bear one id. A list in pages may show an
-    /// object twice, changed meanwhile, but not in what never changes or what a read names it by.
-    pub(crate) fn differs_in(&self, one: &Attributes, other: &Attributes) -> Option<Name> {
-        let named = self.model.named_by_reads();
+    /// What tells two items of lists from one another although they bear one id. Lists in pages may show an object
+    /// twice, and lists that are joined do, changed meanwhile, but not in what never changes; one list
+    /// shows it by one name.
+    pub(crate) fn differs_in(
+        &self,
+        one: &Attributes,
+        other: &Attributes,
+        of_one_list: bool,
+    ) -> Option<Name> {
+        let named = if of_one_list { self.model.named_by_reads() } else { BTreeSet::new() };
         let is_lasting = |name: &Name| {
             named.contains(name)
                 || self.schema.attributes.get(name).is_some_and(|attribute| {
@@ -87,7 +93,11 @@ impl Subject<'_> {
                         && !attribute.volatile
                 })
         };
-        let differs = |name: &&Name| other.get(*name).is_some_and(|it| !it.same(&one[*name]));
+        // A list may leave out, or show as null, what another one shows.
+        let differs = |name: &&Name| {
+            let other = other.get(*name).filter(|other| !other.is_null());
+            other.is_some_and(|other| !one[*name].is_null() && !other.same(&one[*name]))
+        };
         one.keys().filter(|name| is_lasting(name)).find(differs).cloned()
     }
 

@@ -1,8 +1,9 @@
 //! Answers turned into objects, with the attributes that follow from others.
 
 use engine::address::Name;
-use engine::expression::{Expr, evaluate};
+use engine::expression::{Expr, Kind, evaluate};
 use engine::state::ObjectId;
+use engine::types::Type;
 use engine::value::{Attributes, Value};
 use provider_port::Object;
 use serde_json::Value as Json;
@@ -12,7 +13,7 @@ use crate::descriptor::model::Api;
 use crate::lenient;
 use crate::reading::Subject;
 use crate::template::CallScope;
-use crate::wire::{at, decode, shown_at};
+use crate::wire::{at, decode, is_cut_short};
 
 impl Subject<'_> {
     /// Reads an object out of an answer. The error says what does not fit, without values.
@@ -59,13 +60,12 @@ impl Subject<'_> {
     }
 
     fn attributes(&self, api: &Name, json: &Json) -> Result<Attributes, String> {
-        let Api { naming, omits_empty, .. } = *self.caller.api(api);
+        let naming = self.caller.api(api).naming;
         let mut attributes = Attributes::new();
         for (name, model) in &self.model.attributes {
             let Some(shape) = model.wires.get(api) else { continue };
             let Some(path) = &shape.read_at else { continue };
-            let part = if omits_empty { at(json, path) } else { shown_at(json, path) };
-            let Some(part) = part else { continue };
+            let Some(part) = at(json, path) else { continue };
             if let Some(reason) = lenient::trouble(part) {
                 return Err(format!("`{name}`: {reason}"));
             }
@@ -75,6 +75,49 @@ impl Subject<'_> {
             attributes.insert(name.clone(), value);
         }
         Ok(attributes)
+    }
+
+    /// What an answer says that there is not, by null in the place of what would lead there. Another answer of the
+    /// same look may show it all the same.
+    pub(crate) fn absent(&self, api: &Name, json: &Json) -> Attributes {
+        let Api { naming, omits_empty, .. } = *self.caller.api(api);
+        let attributes = self.model.attributes.iter().filter(|_| !omits_empty);
+        let absent = attributes.filter_map(|(name, model)| {
+            let shape = model.wires.get(api)?;
+            shape.read_at.as_ref().filter(|path| is_cut_short(json, path))?;
+            let null = codec::read(&shape.read, Json::Null);
+            let value = decode(&null, &model.schema.ty, naming).convert(&model.schema.ty);
+            Some((name.clone(), value.ok()?))
+        });
+        absent.collect()
+    }
+
+    /// The id of what a create made, where its answer shows a part of the key and the call knew the others.
+    pub(crate) fn made_id(
+        &self,
+        api: &Name,
+        json: &Json,
+        desired: &Attributes,
+    ) -> Option<ObjectId> {
+        let derived = self.derived_key().filter(|_| json.is_object())?;
+        let mut shown = self.attributes(api, json).ok()?;
+        shown.retain(|name, _| crate::template::names(derived).contains(name));
+        if shown.is_empty() {
+            return None;
+        }
+        join(&mut shown, desired.clone());
+        derive(derived, &shown).as_ref().and_then(id_text).map(ObjectId)
+    }
+
+    /// Whether an id may be one of a key that is made of several attributes: what stands between them is in it.
+    pub(crate) fn may_be_key(&self, id: &ObjectId) -> bool {
+        let Some(Kind::Template(parts)) = self.derived_key().map(|derived| &derived.kind) else {
+            return true;
+        };
+        parts.iter().all(|part| match &part.kind {
+            Kind::Literal(Value::String(text)) => id.0.contains(&**text),
+            _ => true,
+        })
     }
 
     /// The object with its key, which what is read by it need not repeat, and its derived attributes, as far
@@ -95,8 +138,10 @@ impl Subject<'_> {
     /// The key as a value of its type.
     fn key_of(&self, id: &ObjectId) -> Attributes {
         let key = &self.model.key;
-        let id = Value::String(id.0.clone());
-        let typed = self.schema.attributes.get(key).and_then(|it| id.convert(&it.ty).ok());
+        let typed = self.schema.attributes.get(key).and_then(|attribute| match &attribute.ty {
+            Type::Integer => id.0.parse().ok().map(Value::Integer),
+            ty => Value::String(id.0.clone()).convert(ty).ok(),
+        });
         typed.map(|value| (key.clone(), value)).into_iter().collect()
     }
 }

@@ -234,7 +234,7 @@ impl Act<'_> {
 
     /// The object of a successful answer, once it is sure that it answers this call.
     async fn shown(&self, model: &CallModel, shown: &Shown) -> Result<Option<Object>, Failure> {
-        let known = self.known_id();
+        let mut known = self.known_id();
         let Some(item) = &self.phase.item else {
             return self.silent(known, shown.is_promise).await;
         };
@@ -242,6 +242,9 @@ impl Act<'_> {
             None => return self.silent(known, shown.is_promise).await,
             Some(json) => at(json, item).unwrap_or(&Json::Null),
         };
+        if known.is_none() && self.creates() {
+            known = self.subject.made_id(&model.api, json, self.call.desired);
+        }
         if known.is_none() && model.is_rest() && self.subject.is_nameless(&model.api, json) {
             return self.silent(None, shown.is_promise).await;
         }
@@ -263,6 +266,7 @@ impl Act<'_> {
             }
         }
         join(&mut object.attributes, self.sent_empty(&model.api, json));
+        join(&mut object.attributes, self.subject.absent(&model.api, json));
         Ok(Some(self.subject.derived(object.id, object.attributes)))
     }
 

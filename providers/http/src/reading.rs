@@ -20,7 +20,7 @@ use crate::empty::Look;
 use crate::graphql::Selection;
 use crate::labels::Labels;
 use crate::listing::Listing;
-use crate::objects::id_text;
+use crate::objects::{id_text, join};
 use crate::paging::Page;
 use crate::secret::Mask;
 use crate::shared::Shared;
@@ -57,19 +57,20 @@ impl<'a> Subject<'a> {
         let mut objects: BTreeMap<ObjectId, Look> = BTreeMap::new();
         for (number, (list, items)) in self.model.list.iter().zip(lists).enumerate() {
             let empties = self.empties(&list.call.api, &[SeenIn::List]);
-            let mut shown = BTreeSet::new();
+            let mut listed = BTreeSet::new();
             for item in items? {
                 match self.object(&list.call.api, &item, None) {
                     Ok(object) => {
-                        let is_new = shown.insert(object.id.clone());
+                        let is_new = listed.insert(object.id.clone());
                         let look = objects.entry(object.id.clone()).or_default();
-                        let twin = || self.differs_in(&object.attributes, look.shown());
-                        if let Some(differs) = (!is_new).then(twin).flatten() {
+                        let twin = self.differs_in(&object.attributes, look.shown(), !is_new);
+                        if let Some(differs) = twin {
                             let trouble = self.ambiguous(&list.call, &object.id, &differs);
                             listing.add_ambiguous(object.id, trouble);
                             continue;
                         }
                         look.add(number, object.attributes, (&empties, &item));
+                        look.lack(self.absent(&list.call.api, &item));
                     }
                     Err(reason) => listing.unfit.push(self.unfit(&list.call, &item, &reason)?),
                 }
@@ -131,6 +132,9 @@ impl<'a> Subject<'a> {
     /// The same under the id that the API shows, which may differ in the case of its letters from the one that a
     /// client chose.
     pub(crate) async fn read_as_spelled(&self, id: &ObjectId) -> Result<Object, Failure> {
+        if !self.may_be_key(id) {
+            return Err(self.another_key(id));
+        }
         if self.model.read.is_empty() {
             return self.listed(id).await;
         }
@@ -146,6 +150,7 @@ impl<'a> Subject<'a> {
                     let empties = self.empties(&call.call.api, &[SeenIn::List, SeenIn::Read]);
                     let look = look.get_or_insert_default();
                     look.add(number, object.attributes, (&empties, &item));
+                    look.lack(self.absent(&call.call.api, &item));
                     // An answer without an id of its own has the one that was asked for.
                     if object.id != *id {
                         spelled = object.id;
@@ -267,7 +272,8 @@ impl<'a> Subject<'a> {
         let mut found = Vec::new();
         for item in self.items_of(find, &shown)? {
             let object = self.object(&find.call.api, &item, None);
-            let object = object.map_err(|reason| unreadable(&find.call, &reason))?;
+            let mut object = object.map_err(|reason| unreadable(&find.call, &reason))?;
+            join(&mut object.attributes, self.absent(&find.call.api, &item));
             if self.is_wanted(&object, lookup)? && shows(&object, &asked) {
                 found.push(self.derived(object.id, object.attributes));
             }
@@ -337,6 +343,17 @@ impl<'a> Subject<'a> {
         let message = format!("a lost create of {} cannot be looked up: {why}", self.schema.name);
         Failure::new(Kind::InDoubt, message)
             .help("look into the API, then say what is there with `plumb resolve`")
+    }
+
+    /// What stands for an object under another key than the descriptor makes now is not gone.
+    fn another_key(&self, id: &ObjectId) -> Failure {
+        let (name, key) = (&self.schema.name, &self.model.key);
+        let message =
+            format!("the {name} {id} is known by another key than `{key}` of the descriptor");
+        Failure::new(Kind::InDoubt, message).help(
+            "forget it with `plumb state rm ADDRESS`, and take it over by its new key with `plumb import \
+             ADDRESS ID`",
+        )
     }
 
     fn not_found(&self, id: &ObjectId) -> Failure {

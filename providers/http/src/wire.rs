@@ -156,11 +156,10 @@ pub(crate) fn at<'a>(json: &'a Json, path: &[String]) -> Option<&'a Json> {
     path.iter().try_fold(json, |json, key| json.get(key))
 }
 
-/// The same, where null in the place of what would lead there is null, too: there is none.
-pub(crate) fn shown_at<'a>(json: &'a Json, path: &[String]) -> Option<&'a Json> {
-    let step =
-        |json: &'a Json, key: &String| if json.is_null() { Some(json) } else { json.get(key) };
-    path.iter().try_fold(json, step)
+/// Whether null stands in the place of what would lead to a path.
+pub(crate) fn is_cut_short(json: &Json, path: &[String]) -> bool {
+    let Some((_, parents)) = path.split_last() else { return false };
+    (1..=parents.len()).any(|depth| at(json, &parents[..depth]).is_some_and(Json::is_null))
 }
 
 /// Puts a value at a path, making the objects on the way.

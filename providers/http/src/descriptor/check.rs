@@ -227,12 +227,31 @@ impl<'a> Check<'a> {
                 &format!("name another attribute with `key`, or take `sensitive` from `{key}`"),
             );
         }
+        self.derived_key(&key);
         if changes {
             self.say(
                 "its key can change",
                 &format!("an object whose `{key}` changed could not be found any more"),
                 &format!("give `{key}` `on_change = \"replace\"`, or `computed = true`"),
             );
+        }
+    }
+
+    /// A key that follows from what changes in place changes with it.
+    fn derived_key(&mut self, key: &Name) {
+        let derived = self.model.attributes.get(key).and_then(|it| it.schema.derived.as_ref());
+        for part in derived.map(names).into_iter().flatten() {
+            let changes = self.model.attributes.get(&part).is_some_and(|attribute| {
+                let schema = &attribute.schema;
+                schema.presence != Presence::Computed && schema.on_change == OnChange::Update
+            });
+            if changes {
+                self.say(
+                    "its key can change",
+                    &format!("an object whose `{part}` changed could not be found any more"),
+                    &format!("give `{part}` `on_change = \"replace\"`"),
+                );
+            }
         }
     }
 

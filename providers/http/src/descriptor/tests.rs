@@ -175,6 +175,22 @@ fn objects_can_be_found_again() {
     insta::assert_snapshot!(key(""), @r#"10:7 type `thing`: its key can change [an object whose `name` changed could not be found any more] -> give `name` `on_change = "replace"`, or `computed = true`"#);
 }
 
+/// A key of several attributes stays what it is as long as they do.
+#[test]
+fn a_key_follows_from_nothing_that_changes() {
+    let with = |zone: &str| {
+        let key = "key = \"whole\"\nlist = ";
+        let whole = "whole = { type = \"string\", computed = true, derived = \"${zone}|${id}\", wire = false }";
+        said(&format!(
+            "{}{whole}\nzone = {{ type = \"string\"{zone} }}\n",
+            GOOD.replacen("list = ", key, 1)
+        ))
+    };
+    assert_eq!(with(", on_change = \"replace\""), "");
+    assert_eq!(with(", computed = true"), "");
+    insta::assert_snapshot!(with(""), @r#"10:7 type `thing`: its key can change [an object whose `zone` changed could not be found any more] -> give `zone` `on_change = "replace"`"#);
+}
+
 /// A read knows the id and what the lists show, a search for a lost create what was sent.
 #[test]
 fn what_looks_for_objects_is_filled_in_with_what_is_known() {

@@ -71,6 +71,22 @@ async fn null_in_the_place_of_a_parent_is_no_part_that_is_left_out() {
     assert_eq!(shown(&read(&provider(&silent(), &server.address)).await), r#"{"id": "t1"}"#);
 }
 
+/// Where one call shows a reference as null because it does not expand it, another one may.
+#[tokio::test]
+async fn null_in_the_place_of_a_parent_gives_way_to_what_another_read_shows() {
+    let text = silent().replace(
+        "read = \"rest: GET /things/${id}\"",
+        "read = [\"rest: GET /things/${id}\", \"rest: GET /things/${id}/spec\"]",
+    );
+    let server = Server::start(|_, request| match request.path.as_str() {
+        "/things/t1" => Answer::json(200, json!({"id": "t1", "spec": null})),
+        _ => Answer::json(200, json!({"spec": {"depth": 3}})),
+    })
+    .await;
+    let object = read(&provider(&text, &server.address)).await;
+    assert_eq!(shown(&object), r#"{"depth": 3, "id": "t1"}"#);
+}
+
 #[tokio::test]
 async fn what_is_shown_stands() {
     let server = Server::start(|_, _| {

@@ -146,6 +146,34 @@ async fn two_objects_of_one_id_are_told_apart_by_nobody() {
     assert!(!server.lines().contains(&"GET /zones/z2/records/r1".to_owned()));
 }
 
+/// Lists that are joined are of the same objects, or they are parts that a key must tell apart.
+#[tokio::test]
+async fn lists_that_are_joined_show_one_object_for_one_id() {
+    let text = NESTED
+        .replace("list = \"rest: GET /records\"", "list = [\"rest: GET /eu\", \"rest: GET /us\"]");
+    let server = Server::start(|_, request| match &*request.path {
+        "/eu" => Answer::json(
+            200,
+            json!([
+                {"id": "r1", "zone": "eu"}, {"id": "r2", "zone": "us"}, {"id": "r3", "zone": null},
+            ]),
+        ),
+        "/us" => Answer::json(
+            200,
+            json!([
+                {"id": "r1", "zone": "us"}, {"id": "r2", "zone": "us"}, {"id": "r3", "zone": "us"},
+            ]),
+        ),
+        _ => Answer::json(200, json!({"name": "www"})),
+    })
+    .await;
+    let provider = provider(&text, &server.address);
+    let listed = provider.list("record").await.unwrap();
+    assert_eq!(listed.iter().map(|object| &*object.id.0).collect::<Vec<_>>(), ["r2", "r3"]);
+    let error = provider.read("record", &id("r1")).await.unwrap_err();
+    assert!(texts(&error).contains("whose `zone` differ"), "{error}");
+}
+
 /// Names in namespaces: a key that is made of both.
 const BOTH: &str = r#"
 [provider]
@@ -206,6 +234,30 @@ async fn a_key_may_be_made_of_several_attributes() {
     delete.perform(&provider).await.unwrap();
 }
 
+/// What a state knows by the key of before is not gone.
+#[tokio::test]
+async fn an_id_of_another_key_says_nothing_of_its_object() {
+    let server = two_queues().await;
+    let error = provider(BOTH, &server.address).read("queue", &id("jobs")).await.unwrap_err();
+    insta::assert_snapshot!(texts(&error), @"InDoubt: the queue jobs is known by another key than `id` of the descriptor -> Some(\"forget it with `plumb state rm ADDRESS`, and take it over by its new key with `plumb import ADDRESS ID`\")");
+}
+
+/// The API chooses a part of the key, and its answer does not repeat the other.
+#[tokio::test]
+async fn what_a_create_named_is_a_part_of_the_key() {
+    let text = BOTH
+        .replace("client_id", "ask")
+        .replace("PUT /queues/${vhost}/${name}", "POST /queues/${vhost}")
+        .replace(
+            "name = { type = \"string\", required = true, on_change = \"replace\" }",
+            "name = { type = \"string\", computed = true }",
+        );
+    let server = Server::start(|_, _| Answer::json(201, json!({"name": "q7"}))).await;
+    let wanted = json!({"vhost": "shop", "durable": true});
+    let made = Step::create("queue", wanted).perform(&provider(&text, &server.address)).await;
+    assert_eq!(made.unwrap().object.unwrap().id, id("shop|q7"));
+}
+
 /// A queue of that name in another host is no namesake.
 #[test]
 fn an_object_is_known_by_its_key_of_several_attributes() {
@@ -237,6 +289,10 @@ async fn a_read_need_not_repeat_the_key() {
     let server = Server::start(|_, _| Answer::json(200, json!({"size": 3}))).await;
     let object = provider(&text, &server.address).read("thing", &id("t1")).await.unwrap();
     insta::assert_snapshot!(format!("{:?}", object.attributes), @r#"{"id": "t1", "size": 3}"#);
+
+    let text = text.replace("id = { type = \"string\"", "id = { type = \"integer\"");
+    let object = provider(&text, &server.address).read("thing", &id("443")).await.unwrap();
+    insta::assert_snapshot!(format!("{:?}", object.attributes), @r#"{"id": 443, "size": 3}"#);
 }
 
 /// Many objects that are read at once are looked for in a few lists.
