@@ -16,6 +16,7 @@ use engine::digest::{Fingerprint, SealKey};
 use engine::journal::{Seen, Started};
 use engine::plan::live::stored_attributes;
 use engine::schema::{Identity, TypeSchema};
+use engine::sorted::Set;
 use engine::state::{ObjectId, Snapshot};
 use engine::stored::{Sealer, Stored, seal_attributes};
 use engine::types::Type;
@@ -25,7 +26,7 @@ use tokio::time::Instant;
 
 use crate::execute::SEND_WITHIN;
 use crate::observe::sensitive;
-use crate::unlike::unlike;
+use crate::unlike::{Sent, unlike};
 
 /// How long after a run had its place for the last time a request of it may leave.
 const LEAVES_WITHIN: Duration = SEND_WITHIN.saturating_add(SENT_AFTER_LEAVE);
@@ -54,6 +55,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) started: &'a Started,
     /// What it was to make, where that is still known.
     pub(crate) desired: Option<&'a Attributes>,
+    /// What of that may differ, as the spec says.
+    pub(crate) ignored: &'a Set<Name>,
     /// The objects that it cannot have made: see [`taken`].
     pub(crate) taken: &'a BTreeSet<ObjectId>,
     /// Whether what it does may show only later, as whoever sent it may have done so a moment ago.
@@ -108,11 +111,12 @@ pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -
 
 /// Whether what is found does not show yet what a create sent.
 fn is_to_come(wanted: &Wanted<'_>, found: &Found) -> bool {
-    let Wanted { schema, started, desired, accepted, .. } = *wanted;
+    let Wanted { schema, started, desired, ignored, accepted, .. } = *wanted;
     match found {
         Found::Absent => true,
         Found::There(object) => desired.is_some_and(|desired| {
-            !unlike((schema, started), (desired, accepted), object).is_empty()
+            let sent = Sent { desired, ignored, accepted };
+            !unlike((schema, started), sent, object).is_empty()
         }),
         Found::Unknown(_) => false,
     }

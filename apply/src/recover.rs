@@ -12,6 +12,7 @@ use std::time::Duration;
 use engine::event::Event;
 use engine::journal::{CallId, Outcome, Pending, Record, Resolution, Started};
 use engine::schema::{Identity, TypeSchema};
+use engine::sorted::Set;
 use engine::state::Snapshot;
 use engine::stored::{KnownSecrets, Sealer};
 use futures_util::{StreamExt, stream};
@@ -147,7 +148,8 @@ async fn recover_one(
     let (schema, taken, key) = (&schema, &taken, &snapshot.seal_key);
     // Nobody waits for it here: the next plan looks again.
     let accepted = false;
-    let wanted = Wanted { schema, started, desired: None, taken, unsettled, accepted, key };
+    let (desired, ignored) = (None, &Set::new());
+    let wanted = Wanted { schema, started, desired, ignored, taken, unsettled, accepted, key };
     let (address, operation) = (started.address.clone(), started.operation);
     let wait_ms = u64::try_from(settles_in(provider, &wanted).as_millis()).unwrap_or(u64::MAX);
     emit(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });

@@ -5,11 +5,23 @@ use engine::address::Name;
 use engine::digest::SealKey;
 use engine::journal::{Started, Wait};
 use engine::plan::{agree, is_stable};
-use engine::schema::{SeenIn, TypeSchema};
+use engine::schema::{Identity, SeenIn, TypeSchema};
+use engine::sorted::Set;
 use engine::value::{Attributes, Value};
 use provider_port::Object;
 
 use crate::lookup::may_be_another;
+
+/// What a create was sent with.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent<'a> {
+    /// Its attributes.
+    pub(crate) desired: &'a Attributes,
+    /// Those that may differ, as the spec says.
+    pub(crate) ignored: &'a Set<Name>,
+    /// Whether the API accepted it and showed nothing of it.
+    pub(crate) accepted: bool,
+}
 
 /// The attributes that a create sent, of which its object shows another value. What is not shown, and what
 /// changes by itself, says nothing; and what bears a name that was drawn for it alone was made by the
@@ -17,7 +29,7 @@ use crate::lookup::may_be_another;
 /// it is done.
 pub(crate) fn unlike(
     (schema, started): (&TypeSchema, &Started),
-    (desired, accepted): (&Attributes, bool),
+    Sent { desired, ignored, accepted }: Sent<'_>,
     object: &Object,
 ) -> Vec<Name> {
     let Some(phase) = schema.phase(started.phase) else { return Vec::new() };
@@ -32,6 +44,7 @@ pub(crate) fn unlike(
     unlike.retain(|name| {
         let shown = desired.get(name).zip(object.attributes.get(name));
         phase.carries(name)
+            && !ignored.contains(name)
             && tells(schema, name)
             && shown.is_some_and(|(wanted, live)| differs(wanted, live))
     });
@@ -39,8 +52,13 @@ pub(crate) fn unlike(
 }
 
 /// Whether what answers show of an attribute tells something of a create. What the object was found by does
-/// not.
+/// not, nor does a list of what only reads show: a unique name is found in lists.
 fn tells(schema: &TypeSchema, name: &Name) -> bool {
-    let is_hidden = schema.attributes.get(name).is_none_or(|it| it.seen_in == SeenIn::Never);
+    let by_lists = matches!(schema.identity, Identity::UniqueName { .. });
+    let is_hidden = schema.attributes.get(name).is_none_or(|attribute| match attribute.seen_in {
+        SeenIn::List => false,
+        SeenIn::Read => by_lists,
+        SeenIn::Never => true,
+    });
     !is_hidden && is_stable(schema, name) && schema.identity.chosen_attribute() != Some(name)
 }

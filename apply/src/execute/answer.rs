@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use engine::address::Name;
 use engine::event::Event;
 use engine::journal::{Outcome, ProgramKind, Record, Resolution, Seen, Wait};
-use engine::plan::StepId;
 use engine::plan::live::overlay;
+use engine::plan::{Change, StepId};
 use engine::sorted::Set;
 use engine::stored::{Sealer, seal_attributes};
 use engine::value::Attributes;
@@ -24,7 +24,7 @@ use crate::observe::sensitive;
 use crate::prepare;
 use crate::scheduler::Status;
 use crate::trouble::Trouble;
-use crate::unlike::unlike;
+use crate::unlike::{Sent, unlike};
 
 /// What is said of a change of which the object shows that it did not happen.
 const NOTHING: &str = "nothing happened";
@@ -222,7 +222,9 @@ impl Run<'_> {
             found if flight.unfulfilled.is_some() => self.unfulfilled(id, found),
             Found::There(object) if flight.started.makes_its_object() => {
                 let InFlight { schema, started, desired, accepted, .. } = flight;
-                let unlike = unlike((schema, started), (desired, *accepted), &object);
+                let ignored = &self.change_of(id).ignored;
+                let sent = Sent { desired, ignored, accepted: *accepted };
+                let unlike = unlike((schema, started), sent, &object);
                 if unlike.is_empty() {
                     self.did_its_work(id, &object)
                 } else {
@@ -242,7 +244,12 @@ impl Run<'_> {
 
     /// The attributes that the change of a step sends as changed.
     fn changed(&self, id: StepId) -> BTreeSet<Name> {
-        prepare::changed(&self.input.plan.changes[self.scheduler.step(id).change])
+        prepare::changed(self.change_of(id))
+    }
+
+    /// The change that a step belongs to.
+    fn change_of(&self, id: StepId) -> &Change {
+        &self.input.plan.changes[self.scheduler.step(id).change]
     }
 
     /// The answer to a call was lost, and the object shows what it did. With the answer its wait

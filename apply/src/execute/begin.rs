@@ -293,6 +293,7 @@ impl Run<'_> {
         let taken = taken(self.session.snapshot(), &schema, &started);
         let key = self.session.snapshot().seal_key.clone();
         let accepted = flight.accepted;
+        let ignored = self.input.plan.changes[self.scheduler.step(id).change].ignored.clone();
         if accepted && schema.identity != Identity::Ask {
             let (step, address) = (id.to_string(), started.address.clone());
             let condition = "what the API accepted shows".to_owned();
@@ -302,8 +303,10 @@ impl Run<'_> {
             let desired = Some(&*desired);
             // The same change is sent again if this shows that nothing happened: nothing is undone.
             let unsettled = false;
-            let (schema, started, taken, key) = (&schema, &started, &taken, &key);
-            let wanted = Wanted { schema, started, desired, taken, unsettled, accepted, key };
+            let (schema, started, ignored) = (&schema, &started, &ignored);
+            let (taken, key) = (&taken, &key);
+            let wanted =
+                Wanted { schema, started, desired, ignored, taken, unsettled, accepted, key };
             let found = look_up(&provider, &wanted).await;
             (id, Answer::LookedUp(found))
         });

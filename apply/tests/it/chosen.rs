@@ -261,6 +261,27 @@ async fn what_was_accepted_is_waited_for_until_what_is_there_holds_it() {
     }
 }
 
+/// What the spec ignores may differ.
+#[tokio::test(start_paused = true)]
+async fn what_an_api_makes_of_what_is_ignored_is_no_failure() {
+    let (world, spec) =
+        (settings(), late("k", &format!("{NOTED}\nlifecycle = {{ ignore_changes = [\"note\"] }}")));
+    world.cloud.strike(CREATES_KEY, Fault::LostBefore);
+    assert_eq!(world.apply(&spec).await.unwrap().failures, []);
+}
+
+/// A unique name is found in lists, which may show less than a read does.
+#[tokio::test(start_paused = true)]
+async fn a_list_says_nothing_of_what_only_reads_show() {
+    let (mut world, spec) = (settings(), late("k", NOTED));
+    world.cloud.change_type("key", |key| {
+        key.identity = Identity::UniqueName { attribute: "name".into() };
+        key.attributes.get_mut("note").unwrap().seen_in = SeenIn::Read;
+    });
+    world.cloud.strike(CREATES_KEY, Fault::LostBefore);
+    assert_eq!(world.apply(&spec).await.unwrap().failures, []);
+}
+
 /// A phase with a wait of its own says when what was accepted is done, and may take longer.
 #[tokio::test(start_paused = true)]
 async fn what_was_accepted_and_has_a_wait_is_done_when_that_is_over() {

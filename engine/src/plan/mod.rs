@@ -175,6 +175,8 @@ pub struct Change {
     pub deferred_rules: usize,
     /// The attributes that may have values outside their lists: those of `lifecycle.allow_unknown`.
     pub allow_unknown: Set<Name>,
+    /// The attributes that may differ from what the spec gives: those of `lifecycle.ignore_changes`.
+    pub ignored: Set<Name>,
     /// Where the spec declares it.
     pub span: Option<Span>,
 }

@@ -102,6 +102,7 @@ mod tests {
             loss: None,
             deferred_rules: 0,
             allow_unknown: Set::new(),
+            ignored: Set::new(),
             span: None,
         }
     }

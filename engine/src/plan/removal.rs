@@ -233,6 +233,7 @@ fn ending(address: &Address, entry: &Entry, object: &Object, live: &Live<'_>) ->
         loss: None,
         deferred_rules: 0,
         allow_unknown: Set::new(),
+        ignored: Set::new(),
         span: None,
     }
 }

@@ -198,6 +198,8 @@ struct ChangeFile {
     deferred_rules: usize,
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     allow_unknown: Set<Name>,
+    #[serde(default, skip_serializing_if = "Set::is_empty")]
+    ignored: Set<Name>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -313,6 +315,7 @@ impl From<&Change> for ChangeFile {
             loss: change.loss.clone(),
             deferred_rules: change.deferred_rules,
             allow_unknown: change.allow_unknown.clone(),
+            ignored: change.ignored.clone(),
         }
     }
 }
@@ -459,6 +462,7 @@ impl ChangeFile {
             loss: self.loss,
             deferred_rules: self.deferred_rules,
             allow_unknown: self.allow_unknown,
+            ignored: self.ignored,
             span: None,
         })
     }

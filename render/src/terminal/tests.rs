@@ -48,6 +48,7 @@ fn change(at: &str, action: Action, reason: Reason) -> Change {
         loss: None,
         deferred_rules: 0,
         allow_unknown: engine::sorted::Set::new(),
+        ignored: engine::sorted::Set::new(),
         span: None,
     }
 }

@@ -382,6 +382,7 @@ fn change(
         loss,
         deferred_rules: deferred,
         allow_unknown: case.resource.lifecycle.allow_unknown.iter().cloned().collect(),
+        ignored: case.resource.lifecycle.ignore_changes.iter().cloned().collect(),
         span: Some(case.resource.header),
     }
 }
