@@ -1,13 +1,16 @@
 //! Plans that are applied later.
 
+use std::sync::atomic::Ordering;
+
 use apply::ApplyError;
 use apply::verify::verify;
-use engine::plan::input::{Mode, Observations, Options};
-use engine::state::ObjectId;
+use engine::journal::Record;
+use engine::plan::input::{Mode, Observations, Options, Target};
+use engine::state::{ObjectId, Watched};
 use engine::value::Value;
 
 use crate::cloud::Fault;
-use crate::world::{DISK, SERVED, World};
+use crate::world::{DISK, SERVED, World, converges};
 
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_that_takes_over_what_was_taken_over_is_stale() {
@@ -170,6 +173,29 @@ async fn what_a_saved_plan_saw_is_taken_over_while_it_fits() {
     let unit = &world.state().await.entries[&"unit.u".parse().unwrap()];
     let known = serde_json::to_string(unit.current.as_ref().unwrap()).unwrap();
     assert!(known.contains("\"workers\":3"), "{known}");
+}
+
+/// The plan finds what a lost create has made long since, so its name needs no more watching. A run in between does
+/// not find it, gives the create up and watches the name: of that the plan knows nothing.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_ends_no_watch_that_began_since() {
+    let world = World::new();
+    world.cloud.strike(0, Fault::LostAfter);
+    world.cloud.shared.lock().unwrap().finds_fail = 1;
+    assert_eq!(world.apply(DISK).await.unwrap().in_doubt.len(), 1);
+    world.host.slept.fetch_add(Watched::ANSWERED_MS + 1, Ordering::Relaxed);
+    let both = format!("{DISK}{OTHER}");
+    let targets = vec![Target::Block("disk.other".parse().unwrap())];
+    let beside = Options { targets, ..Options::default() };
+    let (plan, ..) = world.plan_with(&both, &beside).await;
+    assert!(plan.seen.iter().any(|record| matches!(record, Record::Unwatched { .. })));
+    let there = std::mem::take(&mut world.cloud.shared.lock().unwrap().objects);
+    world.apply("[local]\n").await.unwrap();
+    world.cloud.shared.lock().unwrap().objects = there;
+    world.apply_saved(&plan).await.unwrap();
+    assert_eq!(world.state().await.watched.iter().filter(|watched| !watched.answered).count(), 1);
+    converges(&world, &both).await;
+    assert_eq!(world.cloud.names("disk"), ["d", "other"]);
 }
 
 const OTHER: &str = "[resource.disk.other]\nname = 'other'\nsize = 1\nzone = 'eu'\n";

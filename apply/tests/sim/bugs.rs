@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::address::Name;
+use engine::digest::Digest;
 use engine::journal::{Outcome, ProgramKind, Record, Resolution};
 use engine::plan::{Plan, StepId};
 use engine::schema::{Operation, ProviderSchema, Sends, TypeSchema};
@@ -203,7 +204,10 @@ pub(crate) fn plan(bug: Option<Bug>, plan: &mut Plan, state: &Snapshot, now_ms: 
         Some(Bug::WatchInSeconds) => {
             let seconds = 30 * 24 * 60 * 60;
             let old = state.watched.iter().filter(|own| now_ms - own.since_ms > seconds);
-            plan.seen.extend(old.map(|own| Record::Unwatched { nonce: own.nonce.clone() }));
+            for own in old {
+                plan.base.over.insert(own.nonce.clone(), Digest::of_json(own));
+                plan.seen.push(Record::Unwatched { nonce: own.nonce.clone() });
+            }
         }
         Some(Bug::ForgetDependencies) => {
             let owners: Vec<usize> = plan.steps.iter().map(|step| step.change).collect();

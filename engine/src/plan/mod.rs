@@ -131,6 +131,8 @@ pub struct Base {
     pub namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
     /// The digest of what the state said of every object that was seen to be different.
     pub known: BTreeMap<Address, Digest>,
+    /// The digest of what the state said of every watch that is over.
+    pub over: BTreeMap<Nonce, Digest>,
     /// The variables whose values the plan needs again and does not hold, with their fingerprints.
     pub secrets: BTreeMap<Name, crate::digest::Fingerprint>,
 }

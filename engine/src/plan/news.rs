@@ -7,7 +7,7 @@
 use super::Plan;
 use crate::digest::Digest;
 use crate::journal::Record;
-use crate::state::{Entry, ObjectId, Snapshot};
+use crate::state::{Entry, Nonce, ObjectId, Snapshot};
 
 /// The digest of what a state says of an object, as far as seeing it replaces that.
 pub(super) fn known(entry: &Entry, id: &ObjectId) -> Option<Digest> {
@@ -22,11 +22,23 @@ pub(super) fn known(entry: &Entry, id: &ObjectId) -> Option<Digest> {
     )))
 }
 
+/// The digest of what a state says of the watch of a one-time name. A create that was found long after it was sent is
+/// watched no more; for a run that does not find it, its watch begins.
+pub(super) fn watch(snapshot: &Snapshot, nonce: &Nonce) -> Option<Digest> {
+    snapshot.watched.iter().find(|watched| watched.nonce == *nonce).map(Digest::of_json)
+}
+
 impl Plan {
     /// Says whether a record of what was seen is older than what the state says by now.
     pub fn is_outdated(&self, record: &Record, snapshot: &Snapshot) -> bool {
-        let Record::Seen { address, object, .. } = record else { return false };
-        let now = snapshot.entries.get(address).and_then(|entry| known(entry, object));
-        now.is_none() || now.as_ref() != self.base.known.get(address)
+        let (then, now) = match record {
+            Record::Seen { address, object, .. } => {
+                let entry = snapshot.entries.get(address);
+                (self.base.known.get(address), entry.and_then(|entry| known(entry, object)))
+            }
+            Record::Unwatched { nonce } => (self.base.over.get(nonce), watch(snapshot, nonce)),
+            _ => return false,
+        };
+        now.is_none() || now.as_ref() != then
     }
 }

@@ -28,7 +28,7 @@ use crate::digest::{Digest, Fingerprint};
 use crate::journal::Record;
 use crate::schema::{Phase, TypeSchema};
 use crate::spec::ResourceConfig;
-use crate::state::{Object, ObjectId};
+use crate::state::{Nonce, Object, ObjectId};
 use crate::value::Attributes;
 use crate::work::{self, InTurn, Workers};
 
@@ -423,6 +423,12 @@ impl<'a> Planner<'a> {
         self.seen.iter().filter_map(known).collect()
     }
 
+    /// The digests of what the state says of the watches that are over.
+    fn over(&self) -> BTreeMap<Nonce, Digest> {
+        let over = |nonce: &Nonce| Some((nonce.clone(), news::watch(self.input.snapshot, nonce)?));
+        self.input.observations.over.iter().filter_map(over).collect()
+    }
+
     fn base(&self) -> Base {
         let snapshot = self.input.snapshot;
         Base {
@@ -444,6 +450,7 @@ impl<'a> Planner<'a> {
             objects: self.objects(),
             namesakes: self.namesakes.clone(),
             known: self.known(),
+            over: self.over(),
             secrets: outputs::needed_secrets(self),
         }
     }

@@ -16,7 +16,7 @@ use crate::expression::{Expr, parse};
 use crate::journal::{CallId, PhaseRef, Record};
 use crate::schema::Operation;
 use crate::sorted::Set;
-use crate::state::{ObjectId, Progress};
+use crate::state::{Nonce, ObjectId, Progress};
 use crate::stored::Stored;
 use crate::value::{Attributes, Paths, Value};
 
@@ -164,6 +164,8 @@ struct BaseFile {
     namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     known: BTreeMap<Address, Digest>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    over: BTreeMap<Nonce, Digest>,
     secrets: BTreeMap<Name, Fingerprint>,
 }
 
@@ -257,6 +259,7 @@ impl From<&Plan> for PlanFile {
                 objects: base.objects.clone(),
                 namesakes: base.namesakes.clone(),
                 known: base.known.clone(),
+                over: base.over.clone(),
                 secrets: base.secrets.clone(),
             },
             drift: plan.drift.iter().map(DriftFile::from).collect(),
@@ -396,6 +399,7 @@ impl PlanFile {
                 objects: base.objects,
                 namesakes: base.namesakes,
                 known: base.known,
+                over: base.over,
                 secrets: base.secrets,
             },
             lacks: Vec::new(),
