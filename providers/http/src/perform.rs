@@ -394,17 +394,15 @@ impl Act<'_> {
         let mut last_seen = began;
         loop {
             let trouble = match self.subject.read(id).await {
-                Ok(object) => match holds(&object) {
-                    Ok(true) => return Ok(Some(object)),
-                    Ok(false) => {
-                        last_seen = Instant::now();
-                        None
+                Ok(object) => {
+                    last_seen = Instant::now();
+                    match holds(&object) {
+                        Ok(true) => return Ok(Some(object)),
+                        Ok(false) => None,
+                        // The types are right, so it is a value that is not there yet.
+                        Err(reason) => Some(Error::new(Kind::StillWaiting, reason)),
                     }
-                    Err(reason) => {
-                        let trouble = Error::new(Kind::Rejected, reason);
-                        return Err(self.still_waiting(awaited, Some(&trouble)));
-                    }
-                },
+                }
                 Err(failure) if self.deletes() && failure.error.kind == Kind::NotFound => {
                     return Ok(None);
                 }

@@ -63,6 +63,33 @@ async fn trouble_while_waiting_is_no_doubt_about_the_call() {
     assert_eq!(error.kind, Kind::StillWaiting);
 }
 
+/// A size that nobody knows yet cannot be compared. Later it can.
+#[tokio::test]
+async fn what_is_null_at_first_is_waited_for() {
+    let reads = AtomicUsize::new(0);
+    let server = Server::start(move |_, request| {
+        let is_known = request.method != "PATCH" && reads.fetch_add(1, Ordering::SeqCst) > 1;
+        let size = if is_known { json!(3) } else { json!(null) };
+        Answer::json(200, json!({"id": "t1", "name": "n", "size": size}))
+    })
+    .await;
+    let reply = update().perform(&provider(&text("20s"), &server.address)).await.unwrap();
+    assert_eq!(reply.object.unwrap().attributes["size"], engine::value::Value::Integer(3));
+}
+
+/// That it never can is said in the end.
+#[tokio::test]
+async fn what_stays_null_is_said() {
+    let null = json!({"id": "t1", "name": "n", "size": null});
+    let server = Server::start(move |_, _| Answer::json(200, null.clone())).await;
+    let error = update().perform(&provider(&text("100ms"), &server.address)).await.unwrap_err();
+    assert_eq!(error.kind, Kind::StillWaiting);
+    insta::assert_snapshot!(
+        texts(&error),
+        @r#"StillWaiting: thing: cannot see whether it is large: expected a number, found null -> Some("apply again: what is done stays done, and the wait goes on")"#
+    );
+}
+
 /// A list may be behind: an object that it does not show right after its create is not gone.
 #[tokio::test]
 async fn what_does_not_show_yet_is_waited_for() {
