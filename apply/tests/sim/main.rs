@@ -16,6 +16,7 @@ mod exhaustive;
 mod faults;
 mod finale;
 mod graphql;
+mod harsh;
 mod imports;
 mod invariants;
 mod keys;

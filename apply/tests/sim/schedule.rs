@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use crate::dialect::Room;
 use crate::faults::Rates;
+use crate::harsh;
 use crate::imports::{self, Offer, Place};
 use crate::keys::{self, Keys};
 use crate::rng::Rng;
@@ -68,7 +69,7 @@ pub(crate) struct Wanted {
     pub(crate) references: BTreeMap<&'static str, String>,
 }
 
-const HOUR_MS: u64 = 60 * 60 * 1_000;
+pub(crate) const HOUR_MS: u64 = 60 * 60 * 1_000;
 
 const ZONES: [&str; 2] = ["eu", "us"];
 const KINDS: [&str; 3] = ["thin", "full", "odd"];
@@ -482,6 +483,7 @@ impl Schedule {
         tickets::draw(seed, &mut runs);
         secrets::draw(seed, &mut runs);
         draw_details(seed, &mut runs);
+        harsh::draw(seed, &mut runs);
         // Many objects that are gone at once are a question that a person must answer.
         if runs.iter().all(|run| run.withdraws.is_none()) {
             let mut own = Rng::new(Rng::new(seed ^ 0xde1).next());
