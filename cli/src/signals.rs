@@ -12,6 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{CommandError, Status};
 
+/// SIGXFSZ, which comes when a file may not grow (`ulimit -f`), and ends whoever does not listen for it. Linux on
+/// usual machines, macOS and the BSDs agree on its number.
+const FILE_MAY_NOT_GROW: i32 = 25;
+
 /// The signals that ask a process to stop.
 struct Stops {
     interrupt: Signal,
@@ -24,6 +28,8 @@ impl Stops {
     fn listen() -> std::io::Result<Self> {
         // Who started the process with `nohup` wants it to outlive the terminal.
         let hangup = (!is_hangup_ignored()).then(|| signal(SignalKind::hangup())).transpose()?;
+        // Nobody has to hear it: the write fails then, as on a full disk, and is told as that.
+        drop(signal(SignalKind::from_raw(FILE_MAY_NOT_GROW))?);
         let (interrupt, terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         Ok(Self { interrupt, terminate, hangup })

@@ -219,11 +219,8 @@ fn without_room_nothing_is_called_that_is_not_written_down() {
         let folder = data();
         let service = Service::start(folder.path(), &[]);
         let project = Project::with(&volumes(6), &service);
-        let full = limited(
-            &project,
-            &format!("trap '' XFSZ; ulimit -f {blocks}"),
-            &["apply", "-y", "--json"],
-        );
+        let limit = format!("ulimit -f {blocks}");
+        let full = limited(&project, &limit, &["apply", "-y", "--json"]);
         assert!(matches!(full.code, Some(0 | 7)), "{blocks}: {:?} {}", full.code, full.said());
         // Whatever was begun is also brought to an end, for programs that read along.
         let told = |event: &str| full.stdout.contains(&format!("\"event\":\"{event}\""));

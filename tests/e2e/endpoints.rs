@@ -255,3 +255,20 @@ fn a_template_lets_go_of_its_credential() {
         assert_eq!(templates[0]["containerRegistryAuthId"].is_null(), id.is_empty());
     }
 }
+
+/// Whoever refers to nothing is told to what.
+#[test]
+fn an_id_that_leads_nowhere_is_named() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let endpoint = "name = \"one\"\ntemplate_id = \"nosuchtempl\"\ngpu_ids = \"ADA_24\"\n";
+    let project = Project::with(&format!("[resource.endpoint.e]\n{endpoint}"), &service);
+    let said = project.run(&["apply", "-y"]).expect(1).stderr;
+    assert!(said.contains("template \"nosuchtempl\" not found"), "{said}");
+    // One that is a secret of the spec is not.
+    let secret = "[variable.t]\ntype = \"string\"\nsensitive = true\ndefault = \"nosuchtempl\"\n";
+    let endpoint = endpoint.replace("nosuchtempl", "${var.t}");
+    project.write("plumb.toml", format!("{secret}[resource.endpoint.e]\n{endpoint}"));
+    let said = project.run(&["apply", "-y"]).expect(1).stderr;
+    assert!(said.contains("not found") && !said.contains("nosuchtempl"), "{said}");
+}

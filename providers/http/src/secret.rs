@@ -77,11 +77,13 @@ impl Mask {
     pub(crate) fn with_object(&self, model: &TypeModel, object: &Attributes) -> Self {
         let mut mask = self.clone();
         for (name, value) in object {
-            let listed = model
-                .attributes
-                .get(name)
-                .is_some_and(|a| a.schema.constraint.one_of.is_some() && !a.schema.sensitive);
-            if !listed && model.name_attribute.as_ref() != Some(name) && *name != model.key {
+            // What is one of a list, or the id of another object, tells nothing.
+            let told = model.attributes.get(name).is_some_and(|attribute| {
+                let schema = &attribute.schema;
+                let is_told = schema.constraint.one_of.is_some() || schema.holds.is_some();
+                is_told && !schema.sensitive
+            });
+            if !told && model.name_attribute.as_ref() != Some(name) && *name != model.key {
                 mask.add(value);
             }
         }
