@@ -79,6 +79,16 @@ impl<'a> Doubt<'a> {
         self.record(if self.pending.started.makes_its_object() { none } else { Resolution::Gone })
     }
 
+    /// The object that the call was about, where it is known and shows: it is not gone. Where nothing can be
+    /// read, the person knows better.
+    pub async fn shows(&self, providers: &Providers) -> Option<ObjectId> {
+        let started = &self.pending.started;
+        let id = started.object.as_ref()?;
+        let provider = providers.get(&started.provider)?;
+        let object = provider.read(&started.address.block.ty, id).await.ok()?;
+        (object.id == *id).then_some(object.id)
+    }
+
     /// Refuses an object that cannot be the call's own, whatever it is like.
     pub fn check(&self, id: &ObjectId) -> Result<(), ResolveError> {
         let started = &self.pending.started;

@@ -50,6 +50,12 @@ impl Made {
         self
     }
 
+    /// Whether to accept what changed outside is all that the plan does, and something did.
+    pub(crate) fn accepts_drift(&self) -> bool {
+        self.aim == Aim::RefreshOnly
+            && self.plan.as_ref().is_some_and(|plan| !plan.drift.is_empty())
+    }
+
     /// With what was asked for.
     pub(crate) fn asked_for(self, options: &Options, refresh: bool) -> Self {
         Self { aim: aim(options, refresh), ..self }

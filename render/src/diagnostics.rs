@@ -9,6 +9,7 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use engine::diagnostics::{Diagnostic, Diagnostics, Severity, Source, Sources, Span};
 use serde::Serialize;
+use serde_json::Value as Json;
 
 use crate::paint::Colour;
 use crate::safe;
@@ -80,6 +81,54 @@ impl DiagnosticView {
             place: place(diagnostic.span, sources),
             help: diagnostic.help.clone(),
             related: diagnostic.related.iter().map(related).collect(),
+        }
+    }
+}
+
+impl DiagnosticView {
+    /// The view whose JSON this is; none where it is not one.
+    pub(crate) fn of_json(json: &Json) -> Option<Self> {
+        let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
+        let severity = [Severity::Error, Severity::Warning, Severity::Note];
+        let severity = severity.map(Severity::word).into_iter();
+        let word = json.get("severity")?.as_str()?;
+        let related = json.get("related").and_then(Json::as_array);
+        let place = |json: &Json| {
+            let label = json.get("label")?.as_str()?.to_owned();
+            Some(RelatedView { place: Place::of_json(json), label })
+        };
+        Some(Self {
+            severity: severity.into_iter().find(|known| *known == word)?,
+            summary: text("summary")?,
+            detail: text("detail"),
+            label: text("label"),
+            address: text("address"),
+            place: Place::of_json(json),
+            help: text("help"),
+            related: related.into_iter().flatten().filter_map(place).collect(),
+        })
+    }
+
+    /// The same for who has no text to underline: the place stands above what is said of it.
+    pub fn without_text(&self) -> Diagnostic {
+        let summary = self.summary.as_str();
+        let diagnostic = match self.severity {
+            "error" => Diagnostic::error(summary),
+            "warning" => Diagnostic::warning(summary),
+            _ => Diagnostic::note(summary),
+        };
+        let place = match (&self.place.file, self.place.line) {
+            (Some(file), Some(line)) => Some(format!("{file}:{line}")),
+            _ => None,
+        };
+        let label = self.label.clone().filter(|label| self.detail.as_ref() != Some(label));
+        let parts: Vec<String> =
+            [place, label, self.detail.clone()].into_iter().flatten().collect();
+        Diagnostic {
+            detail: (!parts.is_empty()).then(|| parts.join(": ")),
+            help: self.help.clone(),
+            address: self.address.as_deref().and_then(|it| it.parse().ok()),
+            ..diagnostic
         }
     }
 }

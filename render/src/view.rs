@@ -317,10 +317,12 @@ impl<'a> PlanView<'a> {
         self
     }
 
-    /// Takes over from an earlier view what a plan at rest does not hold: what was asked for, the
-    /// places in the spec, and the units. `earlier` is that view's JSON; what does not fit is left
-    /// out.
+    /// Takes over from an earlier view what a plan at rest does not hold: what was asked for, what was
+    /// worth knowing, the places in the spec, and the units. `earlier` is that view's JSON; what does not
+    /// fit is left out.
     pub fn restore(&mut self, earlier: &serde_json::Value) {
+        let told = earlier.get("diagnostics").and_then(serde_json::Value::as_array);
+        self.diagnostics = told.into_iter().flatten().filter_map(DiagnosticView::of_json).collect();
         if let Some(aim) = earlier.get("aim").and_then(|aim| Aim::deserialize(aim).ok()) {
             self.aim = aim;
         }
@@ -353,7 +355,7 @@ impl ChangeView {
 }
 
 impl Place {
-    fn of_json(json: &serde_json::Value) -> Self {
+    pub(crate) fn of_json(json: &serde_json::Value) -> Self {
         let number = |key| {
             json.get(key).and_then(serde_json::Value::as_u64).and_then(|n| usize::try_from(n).ok())
         };

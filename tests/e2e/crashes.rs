@@ -166,3 +166,30 @@ fn stopped_at_once_it_says_that_calls_are_in_doubt() {
     project.run(&["apply", "--yes"]).expect(0);
     expect_exactly(|it| service.names(it), 1, "after two interrupts");
 }
+
+/// A run was killed while it gave an object its name: its id is known, and to call it absent would leave it to nobody.
+#[test]
+fn what_shows_is_not_called_absent() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", "op=mutating,nth=2,kind=hang"]);
+    let project = Project::with(
+        "[resource.network_volume.v]\nname = \"v\"\nsize = 10\ndata_center_id = \"EU-RO-1\"\n",
+        &service,
+    );
+    let stderr = std::fs::File::create(project.path("stderr.txt")).unwrap();
+    let mut command = project.command(&["apply", "--yes"]);
+    let mut child = command.stdout(std::process::Stdio::null()).stderr(stderr).spawn().unwrap();
+    crate::harness::wait_for("the second call", || {
+        std::fs::read_to_string(project.path("stderr.txt")).unwrap().contains("activating")
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    project.run(&["resolve"]).expect(4);
+    let id = service.list("/networkvolumes")[0]["id"].as_str().unwrap().to_owned();
+    let refused = project.run(&["resolve", "network_volume.v", "--absent"]).expect(1).stderr;
+    let way = format!("`plumb resolve network_volume.v --adopt {id}`");
+    assert!(refused.contains("is there") && refused.contains(&way), "{refused}");
+    project.run(&["resolve", "network_volume.v", "--adopt", &id]).expect(0);
+    project.run(&["apply", "--yes"]).expect(0);
+    assert_eq!(service.names("/networkvolumes"), ["v"]);
+}

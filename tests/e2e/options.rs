@@ -29,8 +29,11 @@ fn drift_looks_at_what_was_chosen_and_knows_no_option_of_another_plan() {
     project.run(&["apply", "-y"]).expect(0);
     let nothing = project.run(&["plan", "--refresh-only"]).expect(0);
     assert!(nothing.stdout.contains("Nothing changed outside."), "{}", nothing.said());
+    let nightly = ["plan", "--refresh-only", "--detailed-exitcode"];
+    project.run(&nightly).expect(0);
     let id = service.list("/networkvolumes")[0]["id"].as_str().unwrap().to_owned();
     service.request("PATCH", &format!("/networkvolumes/{id}"), Some(&json!({"size": 150})));
+    project.run(&nightly).expect(2);
     for option in [&["--no-refresh"][..], &["--destroy"], &["--replace", "endpoint.chat"]] {
         project.run(&[&["drift"], option].concat()).expect(1);
     }

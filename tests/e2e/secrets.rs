@@ -81,6 +81,12 @@ fn no_secret_is_printed_or_written() {
         let ran = project.run(command).expect(0);
         hidden(&format!("{command:?}"), ran.said().as_bytes());
     }
+    // A script that asks for it gets nothing, and not a word in its place.
+    for form in [&["output", "password"][..], &["output", "password", "--json"]] {
+        let refused = project.run(form).expect(1);
+        assert!(refused.stdout.is_empty(), "{}", refused.stdout);
+        assert!(refused.stderr.contains("is sensitive"), "{}", refused.stderr);
+    }
     hidden("the state", &project.written());
     hidden("the plan", &std::fs::read(project.path("plan.json")).unwrap());
     // The template did get it.

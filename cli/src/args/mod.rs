@@ -116,7 +116,7 @@ pub(crate) enum Command {
     Show(Show),
     /// Print the outputs of the last apply
     #[command(
-        after_help = "Examples:\n  plumb output\n  plumb output chat_url --raw\n  plumb output --json"
+        after_help = "Examples:\n  plumb output\n  plumb output chat_url --raw\n  plumb output --json\n\nOne that is sensitive cannot be asked for by name: the state has its fingerprint only."
     )]
     Output(OutputArgs),
     /// Look at the state, and edit it

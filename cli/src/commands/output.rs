@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use engine::diagnostics::nearest;
+use render::shown::Shown;
 use render::state::NotRaw;
 
 use crate::args::OutputArgs;
@@ -32,6 +33,9 @@ pub(crate) fn run(base: &Path, args: &OutputArgs, output: &Output) -> Result<Sta
             None => error.help("`plumb output` lists them; an apply computes them"),
         });
     };
+    if matches!(value, Shown::Sensitive(_)) {
+        return Err(not_raw(name, &NotRaw::Sensitive));
+    }
     let text = if args.raw {
         render::state::raw(value).map_err(|why| not_raw(name, &why))?
     } else if args.json {

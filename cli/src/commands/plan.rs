@@ -79,7 +79,7 @@ pub(super) fn status(made: &Made, detailed: bool) -> Status {
     let doubt = if doubt { Status::InDoubt } else { Status::Done };
     // What another run is at is not yet what the spec says.
     let is_running = plan.doubts.iter().any(|doubt| doubt.running);
-    let changes = detailed && (is_running || !plan.is_empty());
+    let changes = detailed && (is_running || !plan.is_empty() || made.accepts_drift());
     let changes = if changes { Status::Changes } else { Status::Done };
     doubt.or(changes)
 }

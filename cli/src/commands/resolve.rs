@@ -9,6 +9,7 @@ use apply::resolve::{Doubt, ResolveError};
 use apply::session::Session;
 use engine::address::Address;
 use engine::journal::{CallId, Pending, Record};
+use engine::shell;
 use engine::state::Snapshot;
 
 use super::state::parse;
@@ -17,6 +18,7 @@ use crate::environment;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
+use crate::providers::Configured;
 use crate::resolved;
 use crate::runtime;
 use crate::stored;
@@ -145,14 +147,45 @@ async fn decision(
     output: &Output,
 ) -> Result<Record, CommandError> {
     let doubt = chosen(snapshot, address, asked.args.call)?;
-    let Some(id) = &asked.args.adopt else { return Ok(doubt.absent(System::now_ms())) };
+    let Some(id) = &asked.args.adopt else {
+        refuse_what_shows(asked, &doubt, output).await?;
+        return Ok(doubt.absent(System::now_ms()));
+    };
     let id = super::import::id(id)?;
     // Before anything is started or called for it.
     doubt.check(&id)?;
+    let configured = connect(asked, &doubt, output).await?;
+    Ok(doubt.adopt(&id, &configured.providers).await?)
+}
+
+async fn connect(
+    asked: &Asked<'_>,
+    doubt: &Doubt<'_>,
+    output: &Output,
+) -> Result<Configured, CommandError> {
     let named = BTreeSet::from([doubt.provider().clone()]);
     let described = resolved::named_providers(&named, asked.folder, asked.given(), output)?;
-    let configured = described.connect(asked.folder, &environment::variable, output).await?;
-    Ok(doubt.adopt(&id, &configured.providers).await?)
+    described.connect(asked.folder, &environment::variable, output).await
+}
+
+/// A call about an object whose id is known: where that can be read, it is not gone, and forgetting it would
+/// leave it to nobody. Where nothing can be looked at, the person's word stands.
+async fn refuse_what_shows(
+    asked: &Asked<'_>,
+    doubt: &Doubt<'_>,
+    output: &Output,
+) -> Result<(), CommandError> {
+    if doubt.pending().started.object.is_none() {
+        return Ok(());
+    }
+    let Ok(configured) = connect(asked, doubt, output).await else { return Ok(()) };
+    let Some(id) = doubt.shows(&configured.providers).await else { return Ok(()) };
+    let address = &doubt.pending().started.address;
+    Err(CommandError::new(format!("{id} is there")).help(format!(
+        "`plumb resolve {} --adopt {}` says so",
+        shell::quoted(&address.to_string()),
+        shell::quoted(&id.0)
+    )))
 }
 
 impl From<ResolveError> for CommandError {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use engine::diagnostics::Sources;
+use render::diagnostics::DiagnosticView;
 use render::state::StateView;
 
 use super::{plan, saved_plan};
@@ -17,6 +18,10 @@ pub(crate) fn run(base: &Path, args: &Show, output: &Output) -> Result<Status, C
         let (saved, sources) = (saved_plan::read(&base.join(file))?, Sources::default());
         let view = saved_plan::view(&saved, &sources);
         let steps = args.form.steps || output.verbose();
+        if args.form.format() != PlanFormat::Json {
+            let told = view.diagnostics.iter().map(DiagnosticView::without_text);
+            output.diagnostics(&told.collect(), &sources);
+        }
         plan::data(&view, args.form.format(), steps, output);
         return Ok(Status::Done);
     }
