@@ -3,6 +3,7 @@
 
 use engine::value::Value;
 
+use crate::cloud::Fault;
 use crate::world::{World, converges};
 
 /// A cloud that derives the image of a unit from its disk where nothing says what it is.
@@ -33,6 +34,19 @@ async fn what_nobody_manages_is_not_known_where_what_it_follows_changes() {
     let old = Value::string("x");
     assert_eq!(planned_image(&world, &unit("disk_id = \"a\"\nworkers = 2")).await, old);
     assert_eq!(planned_image(&world, &unit("disk_id = \"b\"\nimage_id = \"x\"")).await, old);
+}
+
+/// What a delete that stopped has left to give back gives way where it would follow from what the spec says by now.
+#[tokio::test(start_paused = true)]
+async fn what_would_be_given_back_gives_way_to_what_it_follows() {
+    let world = world();
+    world.apply(&unit("image_id = \"x\"\nworkers = 2")).await.unwrap();
+    world.cloud.strike(1, Fault::Refused);
+    world.destroy(&unit("image_id = \"x\"\nworkers = 2")).await.unwrap();
+    assert_eq!(world.cloud.names("unit"), ["u"]);
+    assert!(!planned_image(&world, &unit("disk_id = \"b\"")).await.is_known());
+    // What it follows does not change: it comes back as it was.
+    assert_eq!(planned_image(&world, &unit("workers = 2")).await, Value::string("x"));
 }
 
 /// A cloud that shows a unit without a disk where it was given "" for one.

@@ -33,11 +33,11 @@ async fn two_doubts_of_one_address_are_two() {
     let alone = &SERVED[..SERVED.find("[resource.unit").unwrap()];
     world.apply(alone).await.unwrap();
     // The old one is not deleted.
-    let full = alone.replace("thin", "full");
-    world.cloud.strike(1, Fault::Refused);
+    let full = alone.replace("thin", "full").replace("\"base\"", "\"full\"");
+    world.cloud.strike(2, Fault::Refused);
     assert_eq!(world.apply(&full).await.unwrap().failures.len(), 1);
-    let renamed = full.replace("\"base\"", "\"other\"");
-    // The new one gets its name and the old one is deleted, and nobody knows.
+    let renamed = full.replace("name = \"full\"", "name = \"other\"");
+    // The new one gets another name and the old one is deleted, and nobody knows.
     world.cloud.strike(0, Fault::LostBefore);
     world.cloud.strike(1, Fault::LostBefore);
     world.cloud.fail_reads(2);
@@ -45,7 +45,7 @@ async fn two_doubts_of_one_address_are_two() {
     world.cloud.fail_reads(2);
     let plan = world.plan(&renamed).await.0;
     let doubts: Vec<_> = plan.doubts.iter().map(|doubt| doubt.operation.word()).collect();
-    assert_eq!(doubts, ["activate", "delete"]);
+    assert_eq!(doubts, ["update", "delete"]);
     world.cloud.fail_reads(0);
     converges(&world, &renamed).await;
 }

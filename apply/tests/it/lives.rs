@@ -346,6 +346,66 @@ async fn targets_take_their_dependencies_along() {
     );
 }
 
+/// An instance that is left out takes along the instances that refer to it, and not their neighbours.
+#[tokio::test(start_paused = true)]
+async fn what_is_left_out_takes_along_the_instances_that_refer_to_it() {
+    let spec = r#"
+[local]
+keys = ["a", "b"]
+second = '${disk.d["b"].id}'
+
+[resource.disk.d]
+for_each = "${local.keys}"
+name = "${each.key}"
+size = 1
+zone = "eu"
+
+[resource.unit.each]
+for_each = "${local.keys}"
+name = "${each.key}"
+disk_id = "${disk.d[each.key].id}"
+
+[resource.unit.other]
+name = "other"
+disk_id = '${disk.d["a"].id}'
+
+[resource.unit.same]
+for_each = ["x", "b"]
+name = "${each.key}"
+disk_id = "${local.second}"
+
+[resource.unit.all]
+name = "all"
+secret = '${join(",", [for d in disk.d : d.id])}'
+
+[resource.unit.after]
+name = "after"
+depends_on = ['unit.each["b"]']
+"#;
+    let world = World::new();
+    let left = async |target: Target| {
+        let options = Options { excludes: vec![target], ..Options::default() };
+        let (plan, ..) = world.plan_with(spec, &options).await;
+        let made = plan.changes.iter().filter(|it| it.action == Action::Create);
+        made.map(|it| it.address.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let instance = |text: &str| Target::Instance(text.parse().unwrap());
+    for (target, rest) in [
+        (instance("disk.d[b]"), "disk.d[\"a\"] unit.each[\"a\"] unit.other"),
+        (
+            instance("disk.d[a]"),
+            "disk.d[\"b\"] unit.after unit.each[\"b\"] unit.same[\"b\"] unit.same[\"x\"]",
+        ),
+        (Target::Block("disk.d".parse().unwrap()), ""),
+        (
+            instance("unit.each[b]"),
+            "disk.d[\"a\"] disk.d[\"b\"] unit.all unit.each[\"a\"] unit.other unit.same[\"b\"] unit.same[\"x\"]",
+        ),
+    ] {
+        assert_eq!(left(target.clone()).await, rest, "{target:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn targets_take_along_the_instances_that_they_refer_to_and_nothing_that_goes() {
     let spec = |sizes: &str| {

@@ -1,10 +1,14 @@
 //! What no answer shows.
 
+use std::sync::Arc;
+
 use engine::plan::saved;
+use engine::schema::Sends;
 use engine::state::Snapshot;
 use engine::value::Value;
 
 use crate::cloud::Fault;
+use crate::shapes;
 use crate::world::{DISK, World, converges, show};
 
 pub(crate) const LOGIN: &str = r#"
@@ -20,6 +24,46 @@ password = "${var.pw}"
 fn password(world: &World) -> Value {
     let shared = world.cloud.shared.lock().unwrap();
     shared.objects.values().next().unwrap()["password"].clone()
+}
+
+/// A world whose updates of a login send all of it.
+fn sends_all() -> World {
+    let mut world = World::new();
+    let mut schema = shapes::schema();
+    let login = Arc::make_mut(schema.types.get_mut("login").unwrap());
+    login.update[0].phases[0].sends = Sends::These(["name".into(), "password".into()].into());
+    world.cloud.schema = Arc::new(schema);
+    world.variables.insert("pw".to_owned(), "old".to_owned());
+    world
+}
+
+const IGNORES: &str = "lifecycle = { ignore_changes = [\"password\"] }\n";
+
+/// What the spec ignores and says all the same is there to be sent along.
+#[tokio::test(start_paused = true)]
+async fn an_ignored_password_that_is_the_same_is_sent_along() {
+    let world = sends_all();
+    let ignoring = format!("{LOGIN}{IGNORES}");
+    converges(&world, &ignoring).await;
+    converges(&world, &ignoring.replace("name = \"l\"", "name = \"m\"")).await;
+    assert_eq!(password(&world), Value::string("old"));
+}
+
+/// Nobody has the one that is to stay, and the plan says so.
+#[tokio::test(start_paused = true)]
+async fn an_ignored_password_that_is_another_cannot_be_sent_along() {
+    let mut world = sends_all();
+    let ignoring = format!("{LOGIN}{IGNORES}");
+    converges(&world, &ignoring).await;
+    world.variables.insert("pw".to_owned(), "new".to_owned());
+    assert_eq!(world.plan_text(&ignoring).await, "");
+    let (plan, found, sources) =
+        world.plan(&ignoring.replace("name = \"l\"", "name = \"m\"")).await;
+    insta::assert_snapshot!(show(&plan, &found, &sources), @"
+    update login.l [name]
+    s0 = update login.l (login-1)
+    error:8: the update of login.l sends its `password` along
+    ");
 }
 
 /// No answer shows a password, so none proves that it was changed.

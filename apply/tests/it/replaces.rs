@@ -7,7 +7,8 @@ use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 
 use crate::cloud::Fault;
-use crate::world::{SERVED, World, converges};
+use crate::shapes;
+use crate::world::{DISK, SERVED, World, converges};
 
 const FAULTS: [Fault; 3] = [Fault::Refused, Fault::LostBefore, Fault::LostAfter];
 
@@ -426,4 +427,64 @@ async fn what_is_let_go_in_time_is_deleted_first() {
     world.apply(HELD).await.unwrap();
     let (alone, _) = other.split_once("[resource.unit.u]").unwrap();
     converges(&world, alone).await;
+}
+
+/// Whatever forces a replace, what goes with the old object is said. Of data in it that is also refused.
+#[tokio::test(start_paused = true)]
+async fn a_replace_names_what_is_lost_with_the_old_object() {
+    let mut world = World::new();
+    let mut schema = shapes::schema();
+    let image = Arc::make_mut(schema.types.get_mut("image").unwrap());
+    image.delete_effect = Some("its address changes".to_owned());
+    world.cloud.schema = Arc::new(schema);
+    let spec = "[resource.image.i]\nname = 'i'\nkind = 'thin'\n";
+    world.apply(spec).await.unwrap();
+    let (plan, ..) = world.plan(&spec.replace("thin", "full")).await;
+    assert_eq!(plan.changes[0].loss.as_deref(), Some("its address changes"));
+}
+
+fn made_first(zone: &str) -> String {
+    let disk = DISK.replace("eu", zone);
+    format!(
+        "{disk}lifecycle = {{ create_before_destroy = true, allow_data_loss = true }}\n\
+         [resource.unit.u]\nname = \"u\"\ndisk_id = \"${{disk.d.id}}\"\n"
+    )
+}
+
+/// Where names are not unique, the new object is whole before anything follows it, and the old one goes last.
+#[tokio::test(start_paused = true)]
+async fn what_is_made_first_is_whole_before_the_old_one_goes() {
+    let world = World::new();
+    world.apply(&made_first("eu")).await.unwrap();
+    let text = world.plan_text(&made_first("us")).await;
+    insta::assert_snapshot!(text, @"
+    replace disk.d [zone]
+    update unit.u [disk_id]
+    s0 = create disk.d
+    s1 = activate disk.d after s0
+    s2 = update unit.u (unit-2) after s1
+    s3 = delete disk.d (disk-1) after s1, s2
+    ");
+    // Neither is it half made in the next run, when it could not be made whole in this one.
+    world.cloud.strike(1, Fault::Refused);
+    world.apply(&made_first("us")).await.unwrap();
+    world.cloud.shared.lock().unwrap().faults.clear();
+    assert_eq!(world.cloud.names("disk").len(), 2, "the old one is in service");
+    let unit = world.state().await.entries[&"unit.u".parse().unwrap()].clone();
+    assert!(format!("{unit:?}").contains("disk-1"), "{unit:?}");
+    let text = world.plan_text(&made_first("us")).await;
+    insta::assert_snapshot!(text, @"
+    update disk.d [name]
+    delete disk.d (deposed) []
+    update unit.u [disk_id]
+    s0 = activate disk.d (disk-3)
+    s1 = update unit.u (unit-2) after s0
+    s2 = delete disk.d (disk-1) after s0, s1
+    ");
+    world.cloud.strike(0, Fault::Refused);
+    world.apply(&made_first("us")).await.unwrap();
+    world.cloud.shared.lock().unwrap().faults.clear();
+    assert_eq!(world.cloud.names("disk").len(), 2, "the old one is in service");
+    converges(&world, &made_first("us")).await;
+    assert_eq!(world.cloud.names("disk"), ["d"]);
 }

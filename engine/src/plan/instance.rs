@@ -184,6 +184,7 @@ impl Looked<'_, '_> {
         let Self { planner, resource, address, scope, .. } = self;
         let known = (*scope, &planner.planned.lost);
         found.lacks.extend(lacks::lacks(draft, (resource, wanted), known));
+        found.lacks.extend(lacks::kept(draft, resource, planned));
         let seen = lost::Seen {
             schema: &resource.schema,
             action: draft.change.action,

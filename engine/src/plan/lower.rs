@@ -134,6 +134,8 @@ impl Lowering {
         }
     }
 
+    /// The old object goes once the new one is whole and all that depends on it has followed. Where the new one
+    /// has to wait for a name of the old one, it is made and no more before that.
     fn replace_create_first(
         &mut self,
         index: usize,
@@ -142,18 +144,23 @@ impl Lowering {
     ) -> Role {
         let created = self.create(index, draft, true, found);
         let deleted = self.delete(index, draft, found);
-        let (Some(&first), Some(&gone)) = (created.first(), deleted.last()) else {
+        let (Some(&first), Some(&last)) = (created.first(), created.last()) else {
             return Role::default();
         };
-        self.nodes[deleted[0]].needs.insert(first);
-        if let Some(&activation) = created.get(1) {
-            self.nodes[activation].needs.insert(gone);
-        }
-        Role {
-            first_up: Some(first),
+        let Some(&gone) = deleted.last() else { return Role::default() };
+        let mut ready = last;
+        if uses::may_take_its_name(draft) {
             // Dependants follow the new object before the old one goes, so they cannot wait for
             // the activation, which comes after that.
-            ready: Some(first),
+            ready = first;
+            if let Some(&activation) = created.get(1) {
+                self.nodes[activation].needs.insert(gone);
+            }
+        }
+        self.nodes[deleted[0]].needs.insert(ready);
+        Role {
+            first_up: Some(first),
+            ready: Some(ready),
             created,
             deletes: Some((deleted[0], gone)),
             release: Some(gone),

@@ -107,6 +107,8 @@ pub enum Why {
     Unshown,
     /// The API never shows it.
     Never,
+    /// It stays as it is, and a call sends it along: the state has its fingerprint, and the API never shows it.
+    Kept,
 }
 
 /// What a plan was made from.

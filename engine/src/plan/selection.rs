@@ -50,9 +50,7 @@ impl Selection {
     /// Works out what was asked for.
     pub fn new(config: &Config, graph: &Graph, snapshot: &Snapshot, options: &Options) -> Self {
         let up: Next<'_> = &|target| needs::of(config, target);
-        let down: Next<'_> = &|target| {
-            graph.dependents(target.block()).into_iter().cloned().map(Target::Block).collect()
-        };
+        let down: Next<'_> = &|target| needs::users(config, graph, target);
         let chosen = |named: &[Target], next: Next<'_>| match options.mode {
             Mode::Destroy => with_dependents(named, snapshot),
             Mode::Apply | Mode::RefreshOnly => with_references(named, next),

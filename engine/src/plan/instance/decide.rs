@@ -259,12 +259,17 @@ fn unmanaged(case: &Case<'_>, verdict: &Verdict) -> Vec<Name> {
     live.object.managed.iter().filter(is_unmanaged).cloned().collect()
 }
 
-/// How apply computes the secrets that it sends. What the spec ignores stays as it is live.
+/// How apply computes the secrets that it sends. What the spec ignores stays as it is live, which it may say.
 fn secrets(case: &Case<'_>, verdict: &Verdict) -> BTreeMap<Name, Expr> {
     let mut secrets = case.wanted.secrets.clone();
     if let Some(live) = case.live.filter(|_| verdict.action != Action::Replace) {
         let goal = halfway::goal(case.resource, &case.wanted.attributes, live);
-        secrets.retain(|name, _| goal.contains_key(name));
+        let is_live = |name: &Name| {
+            let live = live.attributes.get(name).unwrap_or(&Value::Null);
+            let wanted = case.wanted.attributes.get(name);
+            wanted.is_some_and(|wanted| compare::agree(wanted, live, case.key))
+        };
+        secrets.retain(|name, _| goal.contains_key(name) || is_live(name));
     }
     secrets
 }
@@ -357,7 +362,7 @@ fn change(
     };
     let retains = retains(case, verdict);
     let is_harmless = retains || case.live.is_some_and(|live| is_half_made(case, live));
-    let loss = (replaces && !is_harmless).then(|| loss(schema, &verdict.replacing)).flatten();
+    let loss = schema.delete_effect.clone().filter(|_| replaces && !is_harmless);
     let effects = match (retains, replaces) {
         (true, _) => vec!["the old object is let go and left alone".to_owned()],
         (false, true) => Vec::new(),
@@ -431,13 +436,6 @@ fn effects(schema: &TypeSchema, changed: &BTreeSet<Name>) -> Vec<String> {
 /// change would lose it say so, and any other replace loses the same.
 pub(in crate::plan) fn holds_data(schema: &TypeSchema) -> bool {
     schema.attributes.values().any(|attribute| attribute.data_loss)
-}
-
-fn loss(schema: &TypeSchema, replacing: &BTreeSet<Name>) -> Option<String> {
-    if replacing.is_empty() || holds_data(schema) {
-        return schema.delete_effect.clone();
-    }
-    None
 }
 
 /// What to write into the spec to keep what changed outside, where the spec gives plain values: TOML,

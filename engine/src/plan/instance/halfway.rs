@@ -147,11 +147,26 @@ pub(in crate::plan) fn goal<'w>(
         // What the state knows is nearer to what was left alone than what the spec says of it.
         let value =
             if matches!(value, Value::Null) { wanted.get(&name).cloned() } else { Some(value) };
-        if let Some(value) = value.filter(|_| !goal.contains_key(&name)) {
+        let is_silent =
+            !goal.contains_key(&name) && !is_derived_anew(&name, resource, (wanted, live));
+        if let Some(value) = value.filter(|_| is_silent) {
             goal.insert(name, value);
         }
     }
     Cow::Owned(goal)
+}
+
+/// Whether an attribute follows one that is to be another now: what it was is of what that was.
+fn is_derived_anew(
+    name: &Name,
+    resource: &ResourceConfig,
+    (wanted, live): (&Attributes, &Live<'_>),
+) -> bool {
+    let follows = resource.schema.attributes.get(name).and_then(|it| it.follows.as_ref());
+    follows.is_some_and(|leader| {
+        let now = live.attributes.get(leader).unwrap_or(&Value::Null);
+        wanted.get(leader).is_some_and(|wanted| !wanted.is_null() && !wanted.same(now))
+    })
 }
 
 /// Whether a phase of the create that was not done yet gives the attribute its value: until then

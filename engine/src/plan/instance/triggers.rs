@@ -162,8 +162,11 @@ pub(in crate::plan) fn fired(
         for (address, source) in changing.named_by(&named) {
             let name = text_of(address, attribute);
             let known = current.and_then(|object| object.made_with.get(&name));
-            let fires = source.changes(attribute, key)
-                || known.is_some_and(|known| source.differs(attribute, known, key));
+            // A change back to what it stood for when it fired is none.
+            let fires = known.map_or_else(
+                || source.changes(attribute, key),
+                |known| source.differs(attribute, known, key),
+            );
             if !fires {
                 continue;
             }

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use super::{Lowering, NodeId, by_address};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
+use crate::journal::ProgramKind;
 use crate::plan::guards::names;
 use crate::plan::planner::Draft;
 use crate::plan::removal::uses::each_text;
@@ -84,13 +85,15 @@ impl Lowering {
         }
     }
 
-    /// What a deposed object uses goes after it, whatever its address depends on by now.
+    /// What a deposed object uses goes after it, whatever its address depends on by now; and it goes after its
+    /// successor is whole, which an earlier run may not have come to: until then it is the one in service.
     fn wait_for_deposed(&self, drafts: &[Draft], snapshot: &Snapshot, waits: &mut Waits) {
         let deposed: Vec<usize> =
             (0..drafts.len()).filter(|&index| drafts[index].change.deposed).collect();
         if deposed.is_empty() {
             return;
         }
+        let indices = by_address(drafts);
         let (mut by_id, mut by_address) = (BTreeMap::new(), BTreeMap::<_, Vec<NodeId>>::new());
         for (draft, role) in drafts.iter().zip(&self.roles) {
             let Some((first, _)) = role.deletes else { continue };
@@ -109,7 +112,19 @@ impl Lowering {
             for &first in known.chain(named).filter(|first| !self.waits_for(release, **first)) {
                 waits.entry((first, release)).or_insert(Ground::Assumed);
             }
+            let whole = indices.get(&change.address).and_then(|&own| self.whole(&drafts[own], own));
+            if let (Some((first, _)), Some(whole)) = (self.roles[index].deletes, whole)
+                && !self.waits_for(whole, first)
+            {
+                waits.entry((first, whole)).or_insert(Ground::Assumed);
+            }
         }
+    }
+
+    /// The node after which an object that an earlier run left half made is whole.
+    fn whole(&self, draft: &Draft, index: usize) -> Option<NodeId> {
+        let is_begun = draft.rest.is_some_and(|rest| rest.kind == ProgramKind::Create);
+        self.roles[index].ready.filter(|_| is_begun)
     }
 
     /// Leaves out waits that keep steps from ever being begun, the least certain first.

@@ -367,6 +367,15 @@ pub(in crate::plan) fn takes_its_name(draft: &Draft) -> bool {
     takes_a_name_of(draft, draft.change.before.as_deref())
 }
 
+/// The same where a name of the new object is known only after apply, and may be that.
+pub(in crate::plan) fn may_take_its_name(draft: &Draft) -> bool {
+    let is_unknown = |name: &Name| {
+        let after = draft.change.after.as_ref().and_then(|after| after.get(name));
+        after.is_some_and(|name| !name.is_known())
+    };
+    takes_its_name(draft) || draft.schema.own_names().any(is_unknown)
+}
+
 fn takes_a_name_of(draft: &Draft, object: Option<&Attributes>) -> bool {
     let mut wanted = names::own(&draft.schema, draft.change.after.as_deref());
     wanted.any(|(attribute, name)| names::named(object, attribute) == Some(name))

@@ -15,9 +15,9 @@ use crate::plan::instance::wanted::Wanted;
 use crate::plan::planner::Draft;
 use crate::plan::scope::SpecScope;
 use crate::plan::{Action, Lack, Missing, Why};
-use crate::schema::{Phase, Sends};
+use crate::schema::{Attribute, Phase, SeenIn, Sends};
 use crate::spec::ResourceConfig;
-use crate::value::Value;
+use crate::value::{Attributes, Value};
 
 /// What a draft would send and nobody has, one for each attribute.
 pub(in crate::plan) fn lacks(
@@ -43,6 +43,39 @@ pub(in crate::plan) fn lacks(
         })
     };
     sent.filter_map(lack).collect()
+}
+
+/// What an update sends along although it stays as it is, where the spec does not say it, or says something else and
+/// ignores that, and no answer ever shows it.
+pub(in crate::plan) fn kept(
+    draft: &Draft,
+    resource: &ResourceConfig,
+    planned: &Attributes,
+) -> Vec<Lack> {
+    let change = &draft.change;
+    if !matches!(change.action, Action::Update | Action::Import) {
+        return Vec::new();
+    }
+    let phases = phases(draft);
+    let is_kept = |(name, attribute): &(&Name, &Attribute)| {
+        attribute.seen_in == SeenIn::Never
+            && planned.get(*name).is_some_and(Value::holds_sealed)
+            && !change.secrets.contains_key(*name)
+            && phases.iter().any(|phase| always_sends(phase, name))
+    };
+    let lack = |(name, _): (&Name, &Attribute)| Lack {
+        address: change.address.clone(),
+        attribute: name.clone(),
+        span: Some(resource.attributes.get(name).map_or(resource.header, |it| it.value.span)),
+        exists: true,
+        missing: vec![Missing {
+            address: change.address.clone(),
+            attribute: name.clone(),
+            why: Why::Kept,
+            may_show: false,
+        }],
+    };
+    resource.schema.attributes.iter().filter(is_kept).map(lack).collect()
 }
 
 /// What nobody has of that from which a value is computed.
@@ -123,6 +156,7 @@ impl Lack {
         let Missing { address, attribute, why, .. } = missing;
         let (source, own) = (format!("`{address}.{attribute}`"), &self.attribute);
         let known = match why {
+            Why::Kept => return self.is_kept(),
             Why::Unshown => "no answer has shown it",
             Why::Never => "the API never shows it",
             Why::Fingerprint => "only its fingerprint is known, and the API does not show it again",
@@ -132,6 +166,18 @@ impl Lack {
             .label(known)
             .about(&self.address)
             .help(self.way_out(missing))
+    }
+
+    fn is_kept(&self) -> Diagnostic {
+        let Self { address, attribute, .. } = self;
+        Diagnostic::error(format!("the update of {address} sends its `{attribute}` along"))
+            .at(self.span)
+            .label("it is to stay as it is, and only its fingerprint is known")
+            .about(address)
+            .help(format!(
+                "give `{attribute}` in the spec, the one that it has or another one, and take it out of \
+                 `ignore_changes` where it stands there"
+            ))
     }
 
     fn way_out(&self, missing: &Missing) -> String {

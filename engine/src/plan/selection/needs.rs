@@ -1,12 +1,12 @@
-//! What a target refers to, as far as the text of the spec says it: one instance where a key is written
-//! down, or is the target's own, and else all instances of the block.
+//! What a target refers to, and what refers to it, as far as the text of the spec says it: one instance where
+//! a key is written down, or is the instance's own, and else all instances of the block.
 
 use std::collections::BTreeSet;
 
-use crate::address::{Block, Name};
+use crate::address::{Address, Block, Name};
 use crate::expression::visit::walk;
 use crate::expression::{Expr, Kind, Root};
-use crate::graph::expressions;
+use crate::graph::{Graph, expressions};
 use crate::plan::input::Target;
 use crate::spec::Config;
 use crate::value::Value;
@@ -26,6 +26,32 @@ pub(super) fn of(config: &Config, target: &Target) -> Vec<Target> {
         search.look_at(&value.expr);
     }
     search.found.into_iter().collect()
+}
+
+/// What refers to a target, or names it in `depends_on`, directly.
+pub(super) fn users(config: &Config, graph: &Graph, target: &Target) -> Vec<Target> {
+    let users = graph.dependents(target.block()).into_iter();
+    match target {
+        Target::Block(_) => users.cloned().map(Target::Block).collect(),
+        Target::Instance(own) => users.filter_map(|user| user_of(config, own, user)).collect(),
+    }
+}
+
+/// Which instances of a block that refers to another one refer to a certain instance of that: all, none, or
+/// the one of the same key.
+fn user_of(config: &Config, own: &Address, user: &Block) -> Option<Target> {
+    let refers = |user: &Address| {
+        let needs = of(config, &Target::Instance(user.clone()));
+        needs.contains(&Target::Block(own.block.clone()))
+            || needs.contains(&Target::Instance(own.clone()))
+    };
+    let key = own.key.as_deref().unwrap_or_default();
+    // Who has another key and refers to it does not do so by a key of his own.
+    if refers(&user.instance(Some(format!("{key}+").into()))) {
+        return Some(Target::Block(user.clone()));
+    }
+    let same = user.instance(Some(key.into()));
+    refers(&same).then_some(Target::Instance(same))
 }
 
 struct Search<'a> {

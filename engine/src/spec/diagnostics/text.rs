@@ -81,10 +81,14 @@ pub fn unknown_table(name: &str, at: Span, known: &[&str]) -> Diagnostic {
 
 /// A part of the language that a later version brings.
 pub fn not_supported_yet(name: &str, at: Span) -> Diagnostic {
+    let help = match name {
+        "moved" => "remove it, and move the state by a command: `plumb state mv OLD NEW`",
+        _ => "remove it, or use a version that supports it",
+    };
     Diagnostic::error("not supported yet")
         .at(at)
         .label(format!("`{name}` is not supported by this version"))
-        .help("remove it, or use a version that supports it")
+        .help(help)
 }
 
 /// A value where a block must stand.

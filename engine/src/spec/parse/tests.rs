@@ -152,7 +152,7 @@ fn tables_that_mean_nothing_or_come_later() {
         "plumb.toml:1:2 error: unknown table [ressource] `ressource` means nothing here | did you mean `resource`?
          plumb.toml:2:1 error: unknown table [[locals]] `locals` means nothing here | did you mean `local`?
          plumb.toml:3:2 error: not supported yet [module] `module` is not supported by this version | remove it, or use a version that supports it
-         plumb.toml:4:3 error: not supported yet [moved] `moved` is not supported by this version | remove it, or use a version that supports it
+         plumb.toml:4:3 error: not supported yet [moved] `moved` is not supported by this version | remove it, and move the state by a command: `plumb state mv OLD NEW`
          plumb.toml:5:1 error: unknown table [[zzz]] `zzz` means nothing here | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`",
     );
 }
