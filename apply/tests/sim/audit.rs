@@ -140,8 +140,9 @@ impl Runner {
         let asked = self.asked.as_deref() == Some(address);
         // Where the successor is made first, what was put aside may be what is wanted by now.
         let order = self.schema.types[self.room.say(&live.ty)].replace;
+        let first = order == ReplaceOrder::CreateFirst || &*live.ty == "disk";
         let aside = change.is_some_and(|change| change.deposed);
-        let twin = order == ReplaceOrder::CreateFirst && aside;
+        let twin = first && aside;
         // Another id is another ticket.
         let other = &*live.ty == tickets::TYPE && live.name() != wanted.name;
         let action = change.map(|change| change.action);

@@ -35,6 +35,8 @@ pub(crate) struct Spec {
     pub(crate) outputs: bool,
     /// Whether a reference to nothing of ours is left out, where it can be given another value.
     pub(crate) leaves_out: bool,
+    /// Whether a disk that is replaced is made before the old one goes: two may bear one name.
+    pub(crate) disks_first: bool,
     /// The largest size so far: a disk that comes back may still be there, and cannot shrink.
     pub(crate) largest: u64,
 }
@@ -234,6 +236,7 @@ impl Spec {
         push(&|spec| spec.secret = None);
         push(&|spec| spec.outputs = false);
         push(&|spec| spec.leaves_out = false);
+        push(&|spec| spec.disks_first = false);
         all.retain(|smaller| smaller != self);
         let mut push = |edit: &dyn Fn(&mut Self)| {
             let mut spec = self.clone();
@@ -255,7 +258,8 @@ impl Spec {
         for (key, Disk { name, size, zone }) in &self.disks {
             writeln!(out, "[resource.{disk}.d{key}]\nname = \"{name}\"\nsize = {size}").unwrap();
             writeln!(out, "{zone_is} = \"{}\"", say(zone)).unwrap();
-            writeln!(out, "lifecycle = {{ allow_data_loss = true }}").unwrap();
+            let first = if self.disks_first { ", create_before_destroy = true" } else { "" };
+            writeln!(out, "lifecycle = {{ allow_data_loss = true{first} }}").unwrap();
         }
         for (key, Image { name, kind }) in &self.images {
             writeln!(out, "[resource.{image}.i{key}]\nname = \"{name}\"").unwrap();
@@ -483,6 +487,7 @@ impl Schedule {
         tickets::draw(seed, &mut runs);
         secrets::draw(seed, &mut runs);
         draw_details(seed, &mut runs);
+        draw_order(seed, &mut runs);
         harsh::draw(seed, &mut runs);
         // Many objects that are gone at once are a question that a person must answer.
         if runs.iter().all(|run| run.withdraws.is_none()) {
@@ -509,6 +514,15 @@ fn draw_details(seed: u64, runs: &mut [RunPlan]) {
     let accepted = if rng.per_mille(200) { rng.between(50, 400) } else { 0 };
     for run in runs.iter_mut().filter(|run| run.rates != Rates::default()) {
         run.rates.accepted = accepted;
+    }
+}
+
+/// In which order disks are replaced, with dice of its own. People say it once, and seldom otherwise later.
+fn draw_order(seed: u64, runs: &mut [RunPlan]) {
+    let mut rng = Rng::new(Rng::new(seed ^ 0xf15).next());
+    let first = rng.per_mille(250);
+    for run in runs {
+        run.spec.disks_first = first != rng.per_mille(50);
     }
 }
 
