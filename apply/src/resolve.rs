@@ -79,14 +79,21 @@ impl<'a> Doubt<'a> {
         self.record(if self.pending.started.makes_its_object() { none } else { Resolution::Gone })
     }
 
-    /// The object that the call was about, where it is known and shows: it is not gone. Where nothing can be
-    /// read, the person knows better.
-    pub async fn shows(&self, providers: &Providers) -> Option<ObjectId> {
+    /// The object that the call was about, where it is known.
+    pub fn object(&self) -> Option<&'a ObjectId> {
+        self.pending.started.object.as_ref()
+    }
+
+    /// Whether an object is there. An error where that cannot be seen.
+    pub async fn shows(&self, id: &ObjectId, providers: &Providers) -> Result<bool, ResolveError> {
         let started = &self.pending.started;
-        let id = started.object.as_ref()?;
-        let provider = providers.get(&started.provider)?;
-        let object = provider.read(&started.address.block.ty, id).await.ok()?;
-        (object.id == *id).then_some(object.id)
+        let missing = || ResolveError::NoProvider(started.provider.clone());
+        let provider = providers.get(&started.provider).ok_or_else(missing)?;
+        match provider.read(&started.address.block.ty, id).await {
+            Ok(object) => Ok(object.id == *id),
+            Err(error) if error.kind == provider_port::Kind::NotFound => Ok(false),
+            Err(error) => Err(ResolveError::Unread(error)),
+        }
     }
 
     /// Refuses an object that cannot be the call's own, whatever it is like.

@@ -189,6 +189,17 @@ fn what_shows_is_not_called_absent() {
     let refused = project.run(&["resolve", "network_volume.v", "--absent"]).expect(1).stderr;
     let way = format!("`plumb resolve network_volume.v --adopt {id}`");
     assert!(refused.contains("is there") && refused.contains(&way), "{refused}");
+    // Where nothing can be looked at, nothing is believed without a word more.
+    let mut away = Project::new("");
+    std::fs::rename(project.path(".plumb"), away.path(".plumb")).unwrap();
+    away.write("plumb.toml", std::fs::read(project.path("plumb.toml")).unwrap());
+    for (name, value) in &service.environment {
+        let nobody = if name.ends_with("URL") { "http://127.0.0.1:9/v1" } else { value };
+        away.set(name, nobody);
+    }
+    let unseen = away.run(&["resolve", "network_volume.v", "--absent"]).expect(1).stderr;
+    assert!(unseen.contains("cannot be seen") && unseen.contains("--force"), "{unseen}");
+    std::fs::rename(away.path(".plumb"), project.path(".plumb")).unwrap();
     project.run(&["resolve", "network_volume.v", "--adopt", &id]).expect(0);
     project.run(&["apply", "--yes"]).expect(0);
     assert_eq!(service.names("/networkvolumes"), ["v"]);

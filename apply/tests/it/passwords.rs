@@ -66,6 +66,18 @@ async fn an_ignored_password_that_is_another_cannot_be_sent_along() {
     ");
 }
 
+/// Nor does anybody have the one of what was taken over.
+#[tokio::test(start_paused = true)]
+async fn a_password_that_nobody_ever_had_cannot_be_sent_along() {
+    let world = sends_all();
+    let found = world.cloud.put("login", &[("name", Value::string("theirs"))]);
+    let import = format!("[[import]]\nto = \"login.l\"\nid = \"{}\"\n", found.0);
+    let ignoring = format!("{LOGIN}{IGNORES}");
+    world.apply(&format!("{import}{}", ignoring.replace("\"l\"", "\"theirs\""))).await.unwrap();
+    let text = world.plan_text(&ignoring).await;
+    assert!(text.contains("error:8: the update of login.l sends its `password` along"), "{text}");
+}
+
 /// No answer shows a password, so none proves that it was changed.
 #[tokio::test(start_paused = true)]
 async fn a_password_whose_change_was_lost_is_sent_again() {

@@ -488,3 +488,34 @@ async fn what_is_made_first_is_whole_before_the_old_one_goes() {
     converges(&world, &made_first("us")).await;
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
+
+/// What a run could not make whole may be replaced itself, be gone, or be taken back: the one in service stays until
+/// there is another.
+#[tokio::test(start_paused = true)]
+async fn what_is_in_service_stays_until_another_one_is_whole() {
+    for (zone, is_gone) in [("asia", false), ("eu", false), ("us", true), ("asia", true)] {
+        let world = World::new();
+        world.apply(&made_first("eu")).await.unwrap();
+        world.cloud.strike(1, Fault::Refused);
+        world.apply(&made_first("us")).await.unwrap();
+        let forget = |world: &World| {
+            let mut shared = world.cloud.shared.lock().unwrap();
+            shared.faults.clear();
+            if is_gone {
+                shared.objects.retain(|(_, id), _| &*id.0 != "disk-3");
+            }
+        };
+        forget(&world);
+        let text = world.plan_text(&made_first(zone)).await;
+        let activation = text.lines().find(|line| line.contains("= activate disk.d")).unwrap();
+        let activation = activation.split(' ').next().unwrap();
+        let last = text.lines().find(|line| line.contains("= delete disk.d (disk-1)")).unwrap();
+        assert!(last.contains(activation), "{zone} {is_gone}:\n{text}");
+        world.cloud.strike(0, Fault::Refused);
+        world.apply(&made_first(zone)).await.unwrap();
+        world.cloud.shared.lock().unwrap().faults.clear();
+        assert!(world.cloud.names("disk").contains(&"d".to_owned()), "{zone} {is_gone}");
+        converges(&world, &made_first(zone)).await;
+        assert_eq!(world.cloud.names("disk"), ["d"]);
+    }
+}

@@ -119,6 +119,9 @@ pub(crate) struct Resolve {
     /// There is no object
     #[arg(long, requires = "address")]
     pub(crate) absent: bool,
+    /// Take that as said, without looking whether an object is there whose id is known
+    #[arg(long, requires = "absent")]
+    pub(crate) force: bool,
     /// Which call, where several are in doubt about the resource
     #[arg(long, value_name = "CALL", requires = "address")]
     pub(crate) call: Option<CallId>,

@@ -168,18 +168,23 @@ async fn connect(
     described.connect(asked.folder, &environment::variable, output).await
 }
 
-/// A call about an object whose id is known: where that can be read, it is not gone, and forgetting it would
-/// leave it to nobody. Where nothing can be looked at, the person's word stands.
+/// A call about an object whose id is known: where that can be read it is not gone, and forgetting it would leave
+/// it to nobody.
 async fn refuse_what_shows(
     asked: &Asked<'_>,
     doubt: &Doubt<'_>,
     output: &Output,
 ) -> Result<(), CommandError> {
-    if doubt.pending().started.object.is_none() {
+    let Some(id) = doubt.object().filter(|_| !asked.args.force) else { return Ok(()) };
+    let unseen = |error: CommandError| {
+        let message = format!("whether {id} is gone cannot be seen: {}", error.message);
+        CommandError::new(message).help("try again later; `--force` takes your word for it")
+    };
+    let configured = connect(asked, doubt, output).await.map_err(unseen)?;
+    let shows = doubt.shows(id, &configured.providers).await;
+    if !shows.map_err(|error| unseen(error.into()))? {
         return Ok(());
     }
-    let Ok(configured) = connect(asked, doubt, output).await else { return Ok(()) };
-    let Some(id) = doubt.shows(&configured.providers).await else { return Ok(()) };
     let address = &doubt.pending().started.address;
     Err(CommandError::new(format!("{id} is there")).help(format!(
         "`plumb resolve {} --adopt {}` says so",

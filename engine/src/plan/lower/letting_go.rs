@@ -14,12 +14,11 @@ use rustc_hash::FxHashMap;
 use super::{Lowering, NodeId, by_address};
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
-use crate::journal::ProgramKind;
 use crate::plan::guards::names;
 use crate::plan::planner::Draft;
-use crate::plan::removal::uses::each_text;
-use crate::plan::{Change, diagnostics};
-use crate::state::Snapshot;
+use crate::plan::removal::uses::{self, each_text};
+use crate::plan::{Action, Change, diagnostics};
+use crate::state::{Progress, Snapshot};
 
 /// How well it is known that an object is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,10 +120,17 @@ impl Lowering {
         }
     }
 
-    /// The node after which an object that an earlier run left half made is whole.
+    /// The node after which an address has a whole object again, where it has none: the one that is there was left
+    /// half made, whether it is finished or replaced, or it is gone. A name that is known only later may be the
+    /// deposed one's, which has to go before it then.
     fn whole(&self, draft: &Draft, index: usize) -> Option<NodeId> {
-        let is_begun = draft.rest.is_some_and(|rest| rest.kind == ProgramKind::Create);
-        self.roles[index].ready.filter(|_| is_begun)
+        let is_half_made = matches!(draft.change.progress, Progress::Created { .. });
+        let is_awaited = match draft.change.action {
+            Action::Create => true,
+            Action::Update | Action::Replace => is_half_made,
+            _ => false,
+        };
+        self.roles[index].ready.filter(|_| is_awaited && !uses::has_an_unknown_name(draft))
     }
 
     /// Leaves out waits that keep steps from ever being begun, the least certain first.

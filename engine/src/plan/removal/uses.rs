@@ -369,11 +369,15 @@ pub(in crate::plan) fn takes_its_name(draft: &Draft) -> bool {
 
 /// The same where a name of the new object is known only after apply, and may be that.
 pub(in crate::plan) fn may_take_its_name(draft: &Draft) -> bool {
-    let is_unknown = |name: &Name| {
-        let after = draft.change.after.as_ref().and_then(|after| after.get(name));
-        after.is_some_and(|name| !name.is_known())
-    };
-    takes_its_name(draft) || draft.schema.own_names().any(is_unknown)
+    takes_its_name(draft) || has_an_unknown_name(draft)
+}
+
+/// Whether a name that there can be only one of is known only after apply.
+pub(in crate::plan) fn has_an_unknown_name(draft: &Draft) -> bool {
+    let after = draft.change.after.as_ref();
+    let is_unknown =
+        |name: &Name| after.and_then(|after| after.get(name)).is_some_and(|name| !name.is_known());
+    draft.schema.own_names().any(is_unknown)
 }
 
 fn takes_a_name_of(draft: &Draft, object: Option<&Attributes>) -> bool {

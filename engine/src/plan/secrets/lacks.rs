@@ -15,7 +15,7 @@ use crate::plan::instance::wanted::Wanted;
 use crate::plan::planner::Draft;
 use crate::plan::scope::SpecScope;
 use crate::plan::{Action, Lack, Missing, Why};
-use crate::schema::{Attribute, Phase, SeenIn, Sends};
+use crate::schema::{Attribute, Phase, Presence, SeenIn, Sends};
 use crate::spec::ResourceConfig;
 use crate::value::{Attributes, Value};
 
@@ -58,8 +58,10 @@ pub(in crate::plan) fn kept(
     }
     let phases = phases(draft);
     let is_kept = |(name, attribute): &(&Name, &Attribute)| {
+        let value = planned.get(*name).unwrap_or(&Value::Null);
+        let is_missing = value.is_null() && attribute.presence == Presence::Required;
         attribute.seen_in == SeenIn::Never
-            && planned.get(*name).is_some_and(Value::holds_sealed)
+            && (value.holds_sealed() || is_missing)
             && !change.secrets.contains_key(*name)
             && phases.iter().any(|phase| always_sends(phase, name))
     };
@@ -172,7 +174,7 @@ impl Lack {
         let Self { address, attribute, .. } = self;
         Diagnostic::error(format!("the update of {address} sends its `{attribute}` along"))
             .at(self.span)
-            .label("it is to stay as it is, and only its fingerprint is known")
+            .label("it is to stay as it is, and nobody has it in clear")
             .about(address)
             .help(format!(
                 "give `{attribute}` in the spec, the one that it has or another one, and take it out of \
