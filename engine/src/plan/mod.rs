@@ -107,7 +107,7 @@ pub enum Why {
     Unshown,
     /// The API never shows it.
     Never,
-    /// It stays as it is, and a call sends it along: the state has its fingerprint, and the API never shows it.
+    /// It stays as it is, and a call sends it along: the state has its fingerprint at most, and the API never shows it.
     Kept,
 }
 
