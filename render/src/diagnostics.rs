@@ -109,7 +109,7 @@ impl DiagnosticView {
         })
     }
 
-    /// The same for who has no text to underline: the place stands above what is said of it.
+    /// The same for who has no text to underline: the place stands before what is said of it.
     pub fn without_text(&self) -> Diagnostic {
         let summary = self.summary.as_str();
         let diagnostic = match self.severity {

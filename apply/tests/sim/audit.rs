@@ -14,6 +14,7 @@ use provider_port::Call;
 
 use crate::dialect::PUBLIC;
 use crate::runner::Runner;
+use crate::schedule::First;
 use crate::sky::{Intent, Live, Sky, lock};
 use crate::tickets;
 
@@ -140,7 +141,8 @@ impl Runner {
         let asked = self.asked.as_deref() == Some(address);
         // Where the successor is made first, what was put aside may be what is wanted by now.
         let order = self.schema.types[self.room.say(&live.ty)].replace;
-        let first = order == ReplaceOrder::CreateFirst || &*live.ty == "disk";
+        let was_first = self.spec.disks_first != First::Never && &*live.ty == "disk";
+        let first = order == ReplaceOrder::CreateFirst || was_first;
         let aside = change.is_some_and(|change| change.deposed);
         let twin = first && aside;
         // Another id is another ticket.

@@ -1,7 +1,7 @@
 //! More of what is rare: plans that are saved, runs about a part of the spec, deaths, second runners, idle days
 //! and lost calls, many at once (`PLUMB_SIM_HARSH=1`).
 //!
-//! Not what the figures are of. What needs four rare things to meet shows sooner here.
+//! Its figures stand apart. What needs four rare things to meet shows sooner here.
 
 use std::sync::LazyLock;
 

@@ -36,9 +36,21 @@ pub(crate) struct Spec {
     /// Whether a reference to nothing of ours is left out, where it can be given another value.
     pub(crate) leaves_out: bool,
     /// Whether a disk that is replaced is made before the old one goes: two may bear one name.
-    pub(crate) disks_first: bool,
+    pub(crate) disks_first: First,
     /// The largest size so far: a disk that comes back may still be there, and cannot shrink.
     pub(crate) largest: u64,
+}
+
+/// Whether a new object is made before the old one goes, where its type says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum First {
+    /// In no run so far.
+    #[default]
+    Never,
+    /// In an earlier run: what was put aside then may be there still.
+    Before,
+    /// In this run.
+    Now,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -236,7 +248,9 @@ impl Spec {
         push(&|spec| spec.secret = None);
         push(&|spec| spec.outputs = false);
         push(&|spec| spec.leaves_out = false);
-        push(&|spec| spec.disks_first = false);
+        if self.disks_first == First::Now {
+            push(&|spec| spec.disks_first = First::Before);
+        }
         all.retain(|smaller| smaller != self);
         let mut push = |edit: &dyn Fn(&mut Self)| {
             let mut spec = self.clone();
@@ -258,7 +272,8 @@ impl Spec {
         for (key, Disk { name, size, zone }) in &self.disks {
             writeln!(out, "[resource.{disk}.d{key}]\nname = \"{name}\"\nsize = {size}").unwrap();
             writeln!(out, "{zone_is} = \"{}\"", say(zone)).unwrap();
-            let first = if self.disks_first { ", create_before_destroy = true" } else { "" };
+            let is_first = self.disks_first == First::Now;
+            let first = if is_first { ", create_before_destroy = true" } else { "" };
             writeln!(out, "lifecycle = {{ allow_data_loss = true{first} }}").unwrap();
         }
         for (key, Image { name, kind }) in &self.images {
@@ -521,8 +536,12 @@ fn draw_details(seed: u64, runs: &mut [RunPlan]) {
 fn draw_order(seed: u64, runs: &mut [RunPlan]) {
     let mut rng = Rng::new(Rng::new(seed ^ 0xf15).next());
     let first = rng.per_mille(250);
+    let mut before = First::Never;
     for run in runs {
-        run.spec.disks_first = first != rng.per_mille(50);
+        run.spec.disks_first = if first == rng.per_mille(50) { before } else { First::Now };
+        if run.spec.disks_first == First::Now {
+            before = First::Before;
+        }
     }
 }
 
