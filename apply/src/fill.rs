@@ -224,7 +224,8 @@ pub(crate) fn fill(value: &Value, scope: &FillScope<'_>) -> Result<Value, String
     match value {
         Value::Unknown(unknown) => {
             let datum = known(&unknown.residual, scope)?;
-            datum.value.convert(&unknown.ty).map_err(|misfit| misfit.to_string())
+            let converted = datum.value.convert(&unknown.ty);
+            converted.map_err(|misfit| misfit.shown(!datum.sensitive.is_empty()))
         }
         Value::List(items) => {
             Ok(Value::list(items.iter().map(|item| fill(item, scope)).collect::<Result<_, _>>()?))

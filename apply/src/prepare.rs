@@ -42,9 +42,10 @@ pub(crate) fn desired(
             }
             Err(why) => return Err(Trouble::new(format!("`{name}` is not known: {why}"))),
         };
-        let filled = filled
-            .convert(&attribute.ty)
-            .map_err(|misfit| Trouble::new(format!("`{name}` has the wrong type {misfit}")))?;
+        let filled = filled.convert(&attribute.ty).map_err(|misfit| {
+            let misfit = misfit.shown(sensitive.touches(&Path::attribute(name.clone())));
+            Trouble::new(format!("`{name}` has the wrong type: {misfit}"))
+        })?;
         let is_found_out = attribute.presence != Presence::Computed && !value.is_known();
         let filled = if is_found_out {
             let given = given((name, attribute), (change, value), filled)?;
@@ -198,8 +199,8 @@ fn check_constraint(
     let mut wrong = violations.into_iter().filter(|it| !(it.outside_list && is_tolerated));
     match wrong.next() {
         // The message of a violation names the value, and its help what is near to it.
-        Some(_) if sensitive.touches(&Path::attribute(name.clone())) => {
-            Err(Trouble::new(format!("`{name}` has a value that is not allowed")))
+        Some(violation) if sensitive.touches(&Path::attribute(name.clone())) => {
+            Err(Trouble::new(violation.without_value(&format!("the value of `{name}`"))))
         }
         Some(violation) => Err(Trouble { message: violation.message, help: violation.help }),
         None => Ok(()),

@@ -86,10 +86,8 @@ impl<'a> Doubt<'a> {
 
     /// Whether an object is there. An error where that cannot be seen.
     pub async fn shows(&self, id: &ObjectId, providers: &Providers) -> Result<bool, ResolveError> {
-        let started = &self.pending.started;
-        let missing = || ResolveError::NoProvider(started.provider.clone());
-        let provider = providers.get(&started.provider).ok_or_else(missing)?;
-        match provider.read(&started.address.block.ty, id).await {
+        let provider = self.provider_in(providers)?;
+        match provider.read(&self.pending.started.address.block.ty, id).await {
             Ok(object) => Ok(object.id == *id),
             Err(error) if error.kind == provider_port::Kind::NotFound => Ok(false),
             Err(error) => Err(ResolveError::Unread(error)),
@@ -116,15 +114,14 @@ impl<'a> Doubt<'a> {
     ) -> Result<Record, ResolveError> {
         self.check(id)?;
         let (snapshot, started) = (self.snapshot, &self.pending.started);
-        let missing = || ResolveError::NoProvider(started.provider.clone());
-        let provider: &dyn Provider = &**providers.get(&started.provider).ok_or_else(missing)?;
+        let provider = self.provider_in(providers)?;
         let ty = &started.address.block.ty;
         let object = provider.read(ty, id).await.map_err(ResolveError::Unread)?;
         if object.id != *id {
             return Err(ResolveError::Mixed { asked: id.clone(), shown: object.id });
         }
         let schema = provider.schema();
-        let schema: &TypeSchema = schema.types.get(ty).ok_or_else(missing)?;
+        let schema: &TypeSchema = schema.types.get(ty).ok_or_else(|| self.nobody())?;
         // What a call changed may bear any name; what it made bears the one that was drawn for it.
         if started.makes_its_object()
             && let Some(other) = named_for(snapshot, started, schema, &object)
@@ -137,6 +134,15 @@ impl<'a> Doubt<'a> {
         let sealer = Sealer::new(&snapshot.seal_key, &secrets);
         let object = seen(&object, &known, None, (schema, started), sealer);
         Ok(self.record(Resolution::Found { object }))
+    }
+
+    /// Who reads objects of the call's type.
+    fn provider_in<'p>(&self, providers: &'p Providers) -> Result<&'p dyn Provider, ResolveError> {
+        providers.get(self.provider()).map(|provider| &**provider).ok_or_else(|| self.nobody())
+    }
+
+    fn nobody(&self) -> ResolveError {
+        ResolveError::NoProvider(self.provider().clone())
     }
 
     fn record(&self, resolution: Resolution) -> Record {

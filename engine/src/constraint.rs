@@ -17,6 +17,8 @@ pub struct Violation {
     pub path: Path,
     /// What is wrong, such as "size is 5000 and may be at most 4000 GB".
     pub message: String,
+    /// What is allowed, such as "may be at most 4000 GB"; none of a list, whose nearest text tells of the value.
+    pub bound: Option<String>,
     /// What to do.
     pub help: Option<String>,
     /// Whether it is a text outside its list, which `lifecycle.allow_unknown` turns into a warning.
@@ -24,14 +26,21 @@ pub struct Violation {
 }
 
 impl Violation {
-    fn new(message: String, help: Option<String>) -> Self {
-        Self { path: Path::root(), message, help, outside_list: false }
+    /// That `what`, as the value is, is not as the bound says.
+    fn of_bound(what: &str, bound: String, help: Option<String>) -> Self {
+        let message = format!("{what} and {bound}");
+        Self { path: Path::root(), message, bound: Some(bound), help, outside_list: false }
+    }
+
+    /// The message for a value that is not to be shown, called `subject` there.
+    pub fn without_value(&self, subject: &str) -> String {
+        format!("{subject} {}", self.bound.as_deref().unwrap_or("is not allowed"))
     }
 }
 
 /// What of a value breaks the constraint. Unknown, sealed and null parts break nothing.
 ///
-/// The messages show what breaks it: a caller says of a sensitive value only that it does.
+/// The messages show what breaks it: of a sensitive value a caller says only what is allowed.
 pub fn violations(
     name: &str,
     unit: Option<&str>,
@@ -59,16 +68,16 @@ fn number(
         _ => return None,
     };
     let unit = unit.map_or(String::new(), |unit| format!(" {unit}"));
-    let shown = shown_number(value);
+    let is = format!("{name} is {}", shown_number(value));
     if let Some(min) = constraint.min.filter(|min| number < *min) {
         let min = shown_number(&Value::Float(min));
-        let message = format!("{name} is {shown} and must be at least {min}{unit}");
-        return Some(Violation::new(message, Some(format!("write {min} or more"))));
+        let bound = format!("must be at least {min}{unit}");
+        return Some(Violation::of_bound(&is, bound, Some(format!("write {min} or more"))));
     }
     let max = constraint.max.filter(|max| number > *max)?;
     let max = shown_number(&Value::Float(max));
-    let message = format!("{name} is {shown} and may be at most {max}{unit}");
-    Some(Violation::new(message, Some(format!("write {max} or less"))))
+    let bound = format!("may be at most {max}{unit}");
+    Some(Violation::of_bound(&is, bound, Some(format!("write {max} or less"))))
 }
 
 /// A number without a fraction where it has none.
@@ -92,16 +101,15 @@ fn length(name: &str, constraint: &Constraint, value: &Value) -> Option<Violatio
     if let Some(min) = constraint.length_min.filter(|min| count < *min) {
         // Unknown items of a set may turn out to be the same, but never more.
         let has = if count == 0 { format!("no {many}") } else { counted(count) };
-        let message = format!("{name} has {has} and must have at least {}", counted(min));
-        return Some(Violation::new(message, None));
+        let bound = format!("must have at least {}", counted(min));
+        return Some(Violation::of_bound(&format!("{name} has {has}"), bound, None));
     }
     let max = constraint.length_max.filter(|max| count > *max)?;
     if matches!(value, Value::Set(_)) && !value.is_known() {
         return None;
     }
-    let has = counted(count);
-    let message = format!("{name} has {has} and may have at most {}", counted(max));
-    Some(Violation::new(message, None))
+    let bound = format!("may have at most {}", counted(max));
+    Some(Violation::of_bound(&format!("{name} has {}", counted(count)), bound, None))
 }
 
 /// Each text of the value must be in the list.
@@ -153,7 +161,7 @@ fn outside(name: &str, one_of: &OneOf, part: &str) -> Option<Violation> {
     let what = if part.is_empty() { "an empty text".to_owned() } else { format!("\"{part}\"") };
     let message =
         format!("{name} is {what}, which is none of the {} known values", one_of.values.len());
-    Some(Violation { outside_list: true, ..Violation::new(message, Some(help)) })
+    Some(Violation { path: Path::root(), message, bound: None, help: Some(help), outside_list: true })
 }
 
 fn listing(one_of: &OneOf) -> String {

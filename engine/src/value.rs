@@ -329,8 +329,8 @@ fn convert_object(
     let mut object = Attributes::new();
     for (name, value) in entries {
         let field = fields.get(name).ok_or_else(|| Misfit {
-            path: Path::root(),
-            message: format!("there is no attribute `{name}` here"),
+            path: Path::attribute(name.clone()),
+            message: "no attribute has this name".to_owned(),
         })?;
         object.insert(
             name.clone(),
@@ -345,7 +345,8 @@ fn convert_object(
     }
 }
 
-/// Where and why a value does not fit a type. Names no values: they may be secret.
+/// Where and why a value does not fit a type. Names no values: they may be secret. So may a key, which
+/// stands in the place alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Misfit {
     /// Where in the value.
@@ -358,6 +359,11 @@ impl Misfit {
     fn new(value: &Value, ty: &Type) -> Self {
         let found = value.type_of().nameless();
         Self { path: Path::root(), message: format!("expected {ty}, found {found}") }
+    }
+
+    /// The words for people, without the place where the value is `secret`.
+    pub fn shown(&self, secret: bool) -> String {
+        if secret { self.message.clone() } else { self.to_string() }
     }
 
     fn inside(mut self, segment: impl Into<Segment>) -> Self {
@@ -443,6 +449,10 @@ mod tests {
         let value = Value::list(vec![Value::Integer(1), Value::string("x")]);
         let misfit = value.convert(&Type::list(Type::Integer)).unwrap_err();
         assert_eq!(misfit.to_string(), "at [1]: expected integer, found string");
+        let one = Value::map([("hunter2".into(), Value::Null)].into_iter().collect());
+        let misfit = one.convert(&Type::Object(Default::default())).unwrap_err();
+        assert_eq!(misfit.to_string(), "at hunter2: no attribute has this name");
+        assert_eq!(misfit.shown(true), "no attribute has this name");
         assert_eq!(Value::Float(3.0).convert(&Type::Integer).unwrap(), Value::Integer(3));
         assert!(Value::Float(3.5).convert(&Type::Integer).is_err());
     }

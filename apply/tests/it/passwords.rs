@@ -244,6 +244,6 @@ async fn a_bound_that_a_secret_breaks_does_not_show_it() {
                 size = \"${var.n * length(image.i.id)}\"\n";
     let report = world.apply(spec).await.unwrap();
     let failure = &report.failures[0];
-    assert_eq!(failure.message, "`size` has a value that is not allowed");
+    assert_eq!(failure.message, "the value of `size` may be at most 4000 GB");
     assert!(!format!("{report:?} {:?}", world.told.lock().unwrap()).contains("4711"));
 }

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use engine::diagnostics::Diagnostics;
+use engine::plan::input::{Mode, Options, Target};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 
@@ -408,6 +410,32 @@ async fn what_is_held_until_there_is_another_is_not_deleted_first() {
     // The way out is one.
     let first = other.replace("lifecycle = { create_before_destroy = false }", "");
     converges(&world, &first).await;
+}
+
+/// Nobody makes it name another one, so the API would refuse the delete in each apply.
+#[tokio::test(start_paused = true)]
+async fn what_an_object_names_that_is_let_go_is_not_deleted() {
+    let retain = "lifecycle = { retain = true }\n";
+    let world = holding();
+    let one = format!("{HELD}{retain}");
+    world.apply(&one).await.unwrap();
+    let destroying = Options { mode: Mode::Destroy, ..Options::default() };
+    let said = |found: &Diagnostics| -> Vec<String> {
+        found.iter().map(|found| found.summary.to_string()).collect()
+    };
+    let summary = "image.base cannot be deleted while an object names it that is let go";
+    assert_eq!(said(&world.plan_with(&one, &destroying).await.1), [summary]);
+    // So does the object that a replace leaves alone.
+    let replaced = one.replace("\"one\"", "\"two\"").replace("name = \"u\"", "name = \"v\"");
+    let forced = Options { replace: vec!["unit.u".parse().unwrap()], ..Options::default() };
+    let found = said(&world.plan_with(&replaced, &forced).await.1);
+    assert!(found.iter().any(|it| it == summary), "{found:?}");
+    // Both ways out are one.
+    let both = one.replace("lifecycle = { create_before_destroy = false }\n", retain);
+    assert_eq!(said(&world.plan_with(&both, &destroying).await.1), [""; 0]);
+    let options = Options { excludes: vec![Target::Block("image.base".parse().unwrap())], ..destroying };
+    let found = world.plan_with(&one, &options).await.1;
+    assert!(!found.has_errors(), "{found:?}");
 }
 
 /// What lets go before that is in nobody's way, nor is what names it elsewhere.

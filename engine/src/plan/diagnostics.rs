@@ -103,10 +103,15 @@ pub(super) fn required_is_null(
         .help(format!("give `{name}` a value that is not null"))
 }
 
-pub(super) fn misfit(span: Span, name: &str, misfit: &Misfit, address: &Address) -> Diagnostic {
+pub(super) fn misfit(
+    span: Span,
+    (name, secret): (&str, bool),
+    misfit: &Misfit,
+    address: &Address,
+) -> Diagnostic {
     Diagnostic::error(format!("`{name}` has the wrong type"))
         .at(span)
-        .label(misfit.to_string())
+        .label(misfit.shown(secret))
         .about(address)
 }
 
@@ -125,8 +130,8 @@ pub(super) fn violation(
     warning: bool,
     address: &Address,
 ) -> Diagnostic {
-    // The message of a violation names the value, so it cannot be shown for a secret.
-    let message = if secret { "the value is not allowed".to_owned() } else { violation.message };
+    // The message of a violation names the value, and its help what is near to it.
+    let message = if secret { violation.without_value("the value") } else { violation.message };
     let summary = format!("`{name}` has a value that is not allowed");
     let diagnostic =
         if warning { Diagnostic::warning(summary) } else { Diagnostic::error(summary) };
@@ -583,6 +588,26 @@ pub(super) fn replace_takes_what_is_used(draft: &Draft, by: &Use) -> Diagnostic 
         .about(address)
         .detail(format!("{}.", user(by)))
         .help(help)
+}
+
+/// What is let go of follows nothing, and the API deletes nothing that is used.
+pub(super) fn named_by_what_is_let_go(
+    change: &Change,
+    (user, attribute): (&Change, &Name),
+) -> Diagnostic {
+    let (address, keeper) = (&change.address, &user.address);
+    Diagnostic::error(format!("{address} cannot be deleted while an object names it that is let go"))
+        .at(change.span)
+        .label("the object that is there now would go")
+        .about(address)
+        .detail(format!(
+            "That of {keeper} is left alone (lifecycle.retain) and names it in `{attribute}`, and the API \
+             deletes nothing that is named there."
+        ))
+        .help(format!(
+            "let go of {address} as well: lifecycle = {{ retain = true }}; or leave it out: \
+             --exclude '{address}'"
+        ))
 }
 
 /// What uses an object follows a new one, and the API deletes nothing that is used.

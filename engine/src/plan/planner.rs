@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::guards::doubted::Doubted;
-use super::guards::{budget, names};
+use super::guards::{budget, let_go, names};
 use super::input::{Mode, Observed, PlanInput};
 use super::instance::halfway::Rest;
 use super::instance::hold::Hold;
@@ -135,6 +135,24 @@ impl Draft {
     pub(super) fn rest(&self) -> Option<(Rest, &[Phase])> {
         let rest = self.rest?;
         Some((rest, &self.schema.programs(rest.kind).get(rest.program)?.phases))
+    }
+
+    /// Whether the object that is there now is deleted.
+    pub(super) fn is_deleted(&self) -> bool {
+        match self.change.action {
+            Action::Delete => true,
+            Action::Replace => !self.retains && !self.keeps_old,
+            _ => false,
+        }
+    }
+
+    /// Whether it is forgotten instead, and left alone.
+    pub(super) fn is_let_go(&self) -> bool {
+        match self.change.action {
+            Action::Forget => true,
+            Action::Replace => self.retains,
+            _ => false,
+        }
     }
 }
 
@@ -361,6 +379,7 @@ impl<'a> Planner<'a> {
         self.lacks.sort_by(|a, b| (&a.address, &a.attribute).cmp(&(&b.address, &b.attribute)));
         unmanaged::warn(&mut self);
         names::check_twice(self.input, &self.drafts, &mut self.diagnostics);
+        let_go::check(&self.drafts, &mut self.diagnostics);
         let steps = lower::lower(&self.drafts, self.input.snapshot, &mut self.diagnostics);
         let outputs = outputs::outputs(&mut self);
         if self.planned.spent.is_over() && !self.diagnostics.has_errors() {

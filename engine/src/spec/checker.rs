@@ -156,7 +156,7 @@ impl<'a> Checker<'a> {
             let part = part_at(&value.expr, &violation.path);
             let at = place(value.span.file, part.range);
             let diagnostic = if attribute.sensitive {
-                say::secret_not_allowed(name, at)
+                say::secret_not_allowed(name, &violation, at)
             } else {
                 say::value_not_allowed(&violation, allow_unknown && violation.outside_list, at)
             };

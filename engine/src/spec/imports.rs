@@ -1,6 +1,6 @@
 //! `[[import]]` blocks: objects that exist and are to be taken over into the state.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::checker::Checker;
 use super::names::Names;
@@ -17,15 +17,18 @@ pub(super) fn imports(
     diagnostics: &mut Diagnostics,
 ) -> BTreeMap<Address, ImportConfig> {
     let mut imports = BTreeMap::new();
-    let mut objects = BTreeSet::new();
+    let (mut addresses, mut objects) = (BTreeMap::new(), BTreeMap::new());
     for raw in &document.imports {
         let mut checker = Checker::new(document, names, diagnostics);
         let Some((to, import)) = import(&mut checker, names, raw) else { continue };
-        let new = objects.insert((to.block.ty.clone(), import.id.clone()));
-        if !new || imports.contains_key(&to) {
-            checker.push(say::imported_twice(raw.header));
+        let object = (to.block.ty.clone(), import.id.clone());
+        let first = [addresses.get(&to), objects.get(&object)].into_iter().flatten().min().copied();
+        if let Some(first) = first {
+            checker.push(say::imported_twice(raw.header, first));
             continue;
         }
+        objects.insert(object, raw.header);
+        addresses.insert(to.clone(), raw.header);
         imports.insert(to, import);
     }
     imports

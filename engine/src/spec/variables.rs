@@ -10,7 +10,7 @@ use super::{Document, Item, RawBlock, Variable, diagnostics as say};
 use crate::address::Name;
 use crate::diagnostics::{Diagnostics, Span};
 use crate::types::Type;
-use crate::value::{Datum, Misfit, Value};
+use crate::value::{Datum, Value};
 
 /// The environment variable that gives a variable its value.
 pub fn environment_name(name: &str) -> String {
@@ -159,7 +159,7 @@ impl Reader<'_> {
             Ok(value) => Some(value),
             Err(misfit) => {
                 let at = self.place(key, sensitive);
-                let reason = format!("`{key}` of `{}`: {}", self.name, shown(&misfit, sensitive));
+                let reason = format!("`{key}` of `{}`: {}", self.name, misfit.shown(sensitive));
                 self.diagnostics.push(say::misfit(&reason, at));
                 None
             }
@@ -179,7 +179,7 @@ impl Reader<'_> {
             Given::Text(text) => from_toml(text),
             Given::Value(value) => Ok(value.clone()),
         };
-        match value.and_then(|value| value.convert(ty).map_err(|misfit| shown(&misfit, sensitive)))
+        match value.and_then(|value| value.convert(ty).map_err(|misfit| misfit.shown(sensitive)))
         {
             Ok(value) => Some(value),
             Err(reason) => {
@@ -200,9 +200,4 @@ impl Reader<'_> {
         let at = if given { self.block.header } else { self.place("default", sensitive) };
         self.diagnostics.push(say::not_allowed(self.name, given, choices, at));
     }
-}
-
-/// Why a value does not fit, without the place in it where the value is sensitive: a key may be the secret.
-fn shown(misfit: &Misfit, sensitive: bool) -> String {
-    if sensitive { misfit.message.clone() } else { misfit.to_string() }
 }

@@ -71,7 +71,10 @@ impl Subject<'_> {
             }
             let part = codec::read(&shape.read, part.clone());
             let value = decode(&part, &model.schema.ty, naming).convert(&model.schema.ty);
-            let value = value.map_err(|misfit| format!("`{name}`: {misfit}"))?;
+            let value = value.map_err(|misfit| {
+                let misfit = misfit.shown(model.schema.sensitive);
+                format!("`{name}`: {misfit}")
+            })?;
             attributes.insert(name.clone(), value);
         }
         Ok(attributes)

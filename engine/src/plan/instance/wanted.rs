@@ -280,10 +280,11 @@ fn given(
     if datum.value.is_null() {
         return Given::Absent;
     }
+    let secret = attribute.sensitive || !datum.sensitive.is_empty();
     let datum = match datum.convert(&attribute.ty) {
         Ok(datum) => datum,
         Err(misfit) => {
-            diagnostics.push(diagnostics::misfit(item.value.span, name, &misfit, address));
+            diagnostics.push(diagnostics::misfit(item.value.span, (name, secret), &misfit, address));
             return Given::Wrong;
         }
     };
@@ -293,7 +294,6 @@ fn given(
     }
     let tolerated = resource.lifecycle.allow_unknown.contains(name);
     let mut wrong = false;
-    let secret = attribute.sensitive || !datum.sensitive.is_empty();
     if secret
         && matches!(&resource.schema.identity, Identity::ClientId { attribute } if attribute == name)
     {

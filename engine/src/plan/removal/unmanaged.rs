@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::uses::each_text;
 use crate::address::{Address, Name};
-use crate::plan::planner::{Draft, Planner};
-use crate::plan::{Action, Change, diagnostics};
+use crate::plan::planner::Planner;
+use crate::plan::{Change, diagnostics};
 use crate::state::ObjectId;
 use crate::stored;
 use crate::value::Value;
@@ -16,7 +16,7 @@ pub(in crate::plan) fn warn(planner: &mut Planner<'_>) {
     if planner.drafts.iter().all(|draft| draft.unmanaged.is_empty()) {
         return;
     }
-    let ends = planner.drafts.iter().filter(|draft| is_deleted(draft)).map(|it| &it.change);
+    let ends = planner.drafts.iter().filter(|draft| draft.is_deleted()).map(|it| &it.change);
     let ends = ends.filter_map(|it| Some((&it.address, it.object.as_ref()?)));
     let mut gone = BTreeMap::<&Address, BTreeSet<&ObjectId>>::new();
     for (address, object) in ends {
@@ -34,14 +34,6 @@ pub(in crate::plan) fn warn(planner: &mut Planner<'_>) {
             let said = diagnostics::no_longer_managed(span, &change.address, name, &stays);
             planner.diagnostics.push(said);
         }
-    }
-}
-
-fn is_deleted(draft: &Draft) -> bool {
-    match draft.change.action {
-        Action::Delete => true,
-        Action::Replace => !draft.retains && !draft.keeps_old,
-        _ => false,
     }
 }
 

@@ -130,10 +130,11 @@ pub fn missing_key(what: &str, key: &str, at: Span) -> Diagnostic {
 }
 
 /// An import of an object, or to an address, that another import names.
-pub fn imported_twice(at: Span) -> Diagnostic {
+pub fn imported_twice(at: Span, first: Span) -> Diagnostic {
     Diagnostic::error("imported twice")
         .at(at)
         .label("another import names the same object or the same address")
+        .related(first, "this one")
         .help("keep one of them")
 }
 

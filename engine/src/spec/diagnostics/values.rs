@@ -156,10 +156,10 @@ pub fn value_not_allowed(violation: &Violation, only_warn: bool, at: Span) -> Di
 }
 
 /// A sensitive value outside its range or list.
-pub fn secret_not_allowed(name: &str, at: Span) -> Diagnostic {
+pub fn secret_not_allowed(name: &str, violation: &Violation, at: Span) -> Diagnostic {
     Diagnostic::error("a value that is not allowed")
         .at(at)
-        .label(format!("the value of `{name}` breaks its limits"))
+        .label(violation.without_value(&format!("the value of `{name}`")))
 }
 
 /// A value of a type as TOML writes it: one that fits.

@@ -186,14 +186,15 @@ fn sensitive_variables() {
 #[test]
 fn a_sensitive_value_is_never_shown() {
     let spec = "[variable.key]\ntype = 'integer'\nsensitive = true\ndefault = 'hunter2'\nallowed = ['hunter3']\n\
-                [variable.word]\ntype = 'string'\nsensitive = true\nallowed = ['hunter4']\n";
+                [variable.word]\ntype = 'string'\nsensitive = true\nallowed = ['hunter4']\n\
+                [variable.both]\ntype = 'object({ a = string })'\nsensitive = true\ndefault = { hunter6 = 'x' }\n";
     let (sources, files) = sources(spec);
     let (document, _) = crate::spec::parse::parse(&sources, &files);
     let variables = ["key", "word"].map(|name| (name.into(), Given::Text("\"hunter5".to_owned())));
     let input = ResolveInput { variables: variables.into(), ..ResolveInput::default() };
     let (config, diagnostics) = resolve(&document, &input);
     let text = lines(&sources, &diagnostics);
-    assert_eq!(text.lines().count(), 4, "{text}");
+    assert_eq!(text.lines().count(), 5, "{text}");
     assert!(!text.contains("hunter"), "{text}");
     assert!(config.variables["word"].value.sensitive.covers(&crate::value::Path::root()));
 }
@@ -271,7 +272,7 @@ fn unknown_types_and_attributes() {
 fn ranges_and_lists() {
     check(
         "[resource.box.a]\nname = 'x'\nsize = 5000\nkind = 'gren'\nkinds = ['red', 'bleu', '${box.a.id}']\nkey = 'secret'\n",
-        "plumb.toml:1:1 error: a value that is not allowed [[resource.box.a]] the value of `key` breaks its limits
+        "plumb.toml:1:1 error: a value that is not allowed [[resource.box.a]] the value of `key` must have at least 8 characters
          plumb.toml:3:8 error: a value that is not allowed [5000] size is 5000 and may be at most 4000 GB | write 4000 or less
          plumb.toml:4:8 error: a value that is not allowed ['gren'] kind is \"gren\", which is none of the 2 known values | did you mean \"green\"?
          plumb.toml:5:17 error: a value that is not allowed ['bleu'] kinds is \"bleu\", which is none of the 2 known values | write one of \"red\", \"green\"",
@@ -604,6 +605,6 @@ fn wrong_imports_are_shown_where_they_stand() {
         plumb.toml:19:14 error: not an id ["../x"] it could lead to another address: `/`, `\`, `?`, `#`, `%` and `..` are refused | write the id as the API shows it
         plumb.toml:20:9 error: missing key [[[import]]] this import has no `id` | add `id = …`
         plumb.toml:22:9 error: unknown key [idd] an import has no `idd` | did you mean `id`?
-        plumb.toml:26:9 error: imported twice [[[import]]] another import names the same object or the same address | keep one of them"#,
+        plumb.toml:26:9 error: imported twice [[[import]]] another import names the same object or the same address (plumb.toml:23:9: this one) | keep one of them"#,
     );
 }

@@ -1,0 +1,40 @@
+//! What an object names that is let go of: nobody makes it name another, and where an API deletes nothing that is
+//! named there, it would refuse each delete.
+
+use std::collections::BTreeMap;
+
+use crate::diagnostics::Diagnostics;
+use crate::plan::diagnostics;
+use crate::plan::planner::Draft;
+use crate::plan::removal::uses::each_text;
+
+/// Refuses to delete it.
+pub(in crate::plan) fn check(drafts: &[Draft], found: &mut Diagnostics) {
+    let mut kept = drafts.iter().filter(|draft| draft.is_let_go()).peekable();
+    if kept.peek().is_none() {
+        return;
+    }
+    let gone: BTreeMap<&str, &Draft> = drafts
+        .iter()
+        .filter(|draft| draft.is_deleted())
+        .filter_map(|draft| Some((&*draft.change.object.as_ref()?.0, draft)))
+        .collect();
+    for user in kept {
+        for (name, attribute) in &user.schema.attributes {
+            let value = user.change.before.as_ref().and_then(|before| before.get(name));
+            let (Some(ty), Some(value)) = (&attribute.holds, value) else { continue };
+            each_text(value, &mut |id| {
+                let used = gone.get(id).filter(|used| {
+                    let change = &used.change;
+                    change.address.block.ty == *ty && change.provider == user.change.provider
+                });
+                if let Some(used) = used {
+                    found.push(diagnostics::named_by_what_is_let_go(
+                        &used.change,
+                        (&user.change, name),
+                    ));
+                }
+            });
+        }
+    }
+}
