@@ -380,10 +380,12 @@ fn find_unowned(
                     && !watched.let_go.contains(&object.id)
             });
             if let Some(watched) = watched {
+                // It was made with the same secrets as the object that it is a twin of.
+                let sensitive = sensitive(&schema, &watched.sensitive);
                 observations.leftovers.push(Leftover {
                     nonce: watched.nonce.clone(),
                     id: object.id.clone(),
-                    attributes: sealer.seal(&object.attributes, &schema.sensitive(), &[]),
+                    attributes: sealer.seal(&object.attributes, &sensitive, &[]),
                 });
             } else {
                 let place = (key.0.clone(), key.1.clone(), name.clone());

@@ -74,24 +74,43 @@ fn given(
     match &attribute.default {
         Some(default) if is_null || is_required && shown.is_null() => Ok(default.clone()),
         None if is_required && shown.is_null() => Err(missing(name, change, planned)),
-        None if is_null && change.action == Action::Update => Ok(kept(name, change)),
+        None if is_null && matches!(change.action, Action::Update | Action::Import) => {
+            kept(name, change, planned)
+        }
         _ => Ok(shown),
     }
 }
 
-/// What an object has of an attribute that an update leaves as it is.
-fn kept(name: &Name, change: &Change) -> Value {
+/// What an object has of an attribute that an update leaves as it is. A secret that it has nobody could send
+/// again, and null would take it away.
+fn kept(name: &Name, change: &Change, planned: &Value) -> Result<Value, Trouble> {
     let live = change.before.as_ref().and_then(|before| before.get(name));
-    let live = live.filter(|live| live.is_known() && !live.holds_sealed());
-    live.cloned().unwrap_or(Value::Null)
+    match live {
+        Some(live) if live.holds_sealed() => Err(Trouble {
+            message: format!(
+                "{} comes to null, and the secret that the object has in `{name}` is not known",
+                source(name, change, planned)
+            ),
+            help: Some(format!(
+                "give `{name}` a value, or leave it alone: lifecycle = {{ ignore_changes = [\"{name}\"] }}"
+            )),
+        }),
+        Some(live) if live.is_known() => Ok(live.clone()),
+        _ => Ok(Value::Null),
+    }
 }
 
-fn missing(name: &Name, change: &Change, planned: &Value) -> Trouble {
-    let source = match (change.secrets.get(name), planned) {
+/// What an attribute is computed from, for people.
+fn source(name: &Name, change: &Change, planned: &Value) -> String {
+    match (change.secrets.get(name), planned) {
         (Some(expr), _) => format!("`{expr}`"),
         (None, Value::Unknown(unknown)) => format!("`{}`", unknown.residual),
         _ => "what it is computed from".to_owned(),
-    };
+    }
+}
+
+fn missing(name: &Name, change: &Change, planned: &Value) -> Trouble {
+    let source = source(name, change, planned);
     Trouble {
         message: format!("`{name}` is required, and {source} comes to null"),
         help: Some(

@@ -153,8 +153,12 @@ async fn recover_one(
     let (address, operation) = (started.address.clone(), started.operation);
     let wait_ms = u64::try_from(settles_in(provider, &wanted).as_millis()).unwrap_or(u64::MAX);
     emit(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });
-    let found = match whose(snapshot, &wanted, look_up(provider, &wanted).await) {
-        Found::Absent if is_elsewhere(started, &**provider, snapshot) => {
+    let found = whose(snapshot, &wanted, look_up(provider, &wanted).await);
+    let found = match found {
+        Found::Absent | Found::There(_)
+            if !is_proof_anywhere(&found, started, schema)
+                && is_elsewhere(started, &**provider, snapshot) =>
+        {
             Found::Unknown(elsewhere())
         }
         Found::Absent if may_still_show(pending, schema, host) => Found::Unknown(promised()),
@@ -201,6 +205,14 @@ fn may_still_land(started: &Started, host: &dyn Host) -> bool {
 fn may_still_show(pending: &Pending, schema: &TypeSchema, host: &dyn Host) -> bool {
     let heals = matches!(schema.identity, Identity::OneTimeName { .. });
     pending.accepted && !heals && may_still_land(&pending.started, host)
+}
+
+/// Whether what was found says in any account what became of a call: what bears the name that was drawn for a
+/// create does. A name of the spec's own, or an id, others may have elsewhere, and what is not there may be.
+fn is_proof_anywhere(found: &Found, started: &Started, schema: &TypeSchema) -> bool {
+    matches!(found, Found::There(_))
+        && started.makes_its_object()
+        && matches!(schema.identity, Identity::OneTimeName { .. })
 }
 
 /// Whether a call went to another account than the one that is looked at. An older journal does not

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use engine::address::Name;
-use engine::digest::{Fingerprint, SealKey};
+use engine::plan::Base;
 use engine::spec::resolve::Given;
-use engine::spec::variables::environment_name;
+use engine::spec::variables::{environment_name, value_of};
+use engine::types::Type;
 use engine::value::{Attributes, Datum, Value};
 
 use crate::args::VariableArgs;
@@ -50,30 +51,15 @@ pub(crate) fn given<'a>(
     Ok(given)
 }
 
-/// The values of the secrets that a saved plan needs again. Their types are not known here, so a
-/// text is taken as it is, unless only its reading as TOML has the right fingerprint.
-pub(crate) fn secrets(
-    given: &BTreeMap<Name, Given>,
-    needed: &BTreeMap<Name, Fingerprint>,
-    key: &SealKey,
-) -> BTreeMap<Name, Datum> {
-    let value = |given: &Given, wanted: &Fingerprint| match given {
-        Given::Value(value) => value.clone(),
-        Given::Text(text) => {
-            let plain = Value::string(text.as_str());
-            let fits = |value: &Value| Fingerprint::of(value, key) == *wanted;
-            if fits(&plain) { plain } else { of_text(text).filter(fits).unwrap_or(plain) }
-        }
-    };
-    let found = needed.iter().filter_map(|(name, wanted)| {
-        Some((name.clone(), Datum::secret(value(given.get(name)?, wanted))))
+/// The values of the secrets that a saved plan needs again, as the types that it has of them read them. What
+/// does not fit its type is none of them, and null stands for it.
+pub(crate) fn secrets(given: &BTreeMap<Name, Given>, base: &Base) -> BTreeMap<Name, Datum> {
+    let found = base.secrets.keys().filter_map(|name| {
+        let ty = base.secret_types.get(name).unwrap_or(&Type::Any);
+        let value = value_of(given.get(name)?, ty, true).unwrap_or(Value::Null);
+        Some((name.clone(), Datum::secret(value)))
     });
     found.collect()
-}
-
-fn of_text(text: &str) -> Option<Value> {
-    let table: toml::Table = format!("value = {text}").parse().ok()?;
-    of_toml(table.into_iter().next()?.1, &"").ok()
 }
 
 /// The text of a variables file; none where it is too large. What is no regular file, such as the
@@ -142,6 +128,8 @@ fn of_toml(value: toml::Value, place: &dyn std::fmt::Display) -> Result<Value, C
 
 #[cfg(test)]
 mod tests {
+    use engine::digest::{Fingerprint, SealKey};
+
     use super::*;
 
     fn environment(name: &str) -> Option<String> {
@@ -209,16 +197,26 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_number_is_known_by_its_fingerprint() {
+    fn a_secret_is_read_as_its_type_says() {
+        let types = [
+            ("pin", "integer", "17.0"),
+            ("word", "string", "17"),
+            ("words", "set(string)", "['b', 'a', 'b']"),
+            ("wrong", "integer", "x"),
+        ];
         let key = SealKey::from_random([1; 32]);
-        let needed = BTreeMap::from([
-            (Name::from("pin"), Fingerprint::of(&Value::Integer(17), &key)),
-            (Name::from("word"), Fingerprint::of(&Value::string("17"), &key)),
-        ]);
-        let text = || Given::Text("17".to_owned());
-        let given = BTreeMap::from([(Name::from("pin"), text()), (Name::from("word"), text())]);
-        let secrets = secrets(&given, &needed, &key);
+        let fingerprint = Fingerprint::of(&Value::Null, &key);
+        let base = Base {
+            secrets: types.map(|(name, ..)| (name.into(), fingerprint.clone())).into(),
+            secret_types: types.map(|(name, ty, _)| (name.into(), ty.parse().unwrap())).into(),
+            ..Base::default()
+        };
+        let given = types.map(|(name, _, text)| (name.into(), Given::Text(text.to_owned())));
+        let secrets = secrets(&given.into(), &base);
         assert_eq!(secrets["pin"].value, Value::Integer(17));
         assert_eq!(secrets["word"].value, Value::string("17"));
+        let words = ["a", "b"].map(Value::string).to_vec();
+        assert_eq!(secrets["words"].value, Value::set(words));
+        assert_eq!(secrets["wrong"].value, Value::Null);
     }
 }

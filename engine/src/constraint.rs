@@ -161,7 +161,13 @@ fn outside(name: &str, one_of: &OneOf, part: &str) -> Option<Violation> {
     let what = if part.is_empty() { "an empty text".to_owned() } else { format!("\"{part}\"") };
     let message =
         format!("{name} is {what}, which is none of the {} known values", one_of.values.len());
-    Some(Violation { path: Path::root(), message, bound: None, help: Some(help), outside_list: true })
+    Some(Violation {
+        path: Path::root(),
+        message,
+        bound: None,
+        help: Some(help),
+        outside_list: true,
+    })
 }
 
 fn listing(one_of: &OneOf) -> String {

@@ -340,6 +340,9 @@ pub struct Watched {
     /// The objects that somebody let go of while they bore it: they are left alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub let_go: Vec<ObjectId>,
+    /// The places in the object whose values the spec calls secret, beside those of the type.
+    #[serde(default, skip_serializing_if = "Paths::is_empty")]
+    pub sensitive: Paths,
 }
 
 impl Watched {
@@ -353,6 +356,7 @@ impl Watched {
             since_ms,
             answered,
             let_go: Vec::new(),
+            sensitive: started.sensitive.clone(),
         }
     }
 

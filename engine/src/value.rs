@@ -450,7 +450,7 @@ mod tests {
         let misfit = value.convert(&Type::list(Type::Integer)).unwrap_err();
         assert_eq!(misfit.to_string(), "at [1]: expected integer, found string");
         let one = Value::map([("hunter2".into(), Value::Null)].into_iter().collect());
-        let misfit = one.convert(&Type::Object(Default::default())).unwrap_err();
+        let misfit = one.convert(&Type::Object(BTreeMap::new())).unwrap_err();
         assert_eq!(misfit.to_string(), "at hunter2: no attribute has this name");
         assert_eq!(misfit.shown(true), "no attribute has this name");
         assert_eq!(Value::Float(3.0).convert(&Type::Integer).unwrap(), Value::Integer(3));

@@ -142,3 +142,10 @@ fn a_plan_file_is_its_owners_only_whatever_was_left_there() {
     let other = std::fs::read_to_string(project.path("other.txt")).expect("it is there");
     assert_eq!(other, "of somebody");
 }
+
+#[test]
+fn an_address_that_is_named_twice_is_forgotten_once() {
+    let project = applied(&[1]);
+    let said = project.run(&["state", "rm", "value.v", "value.v"]).expect(0).said();
+    assert_eq!(said.matches("forgot value.v").count(), 1, "{said}");
+}

@@ -324,9 +324,11 @@ impl<'a> Run<'a> {
         };
         let mut next = first;
         while let Some(answer) = next {
-            // A task that panicked leaves its step in flight: it is in doubt, as after a crash.
-            if let Ok((step, answer)) = answer {
-                self.answer(step, answer)?;
+            match answer {
+                Ok((step, answer)) => self.answer(step, answer)?,
+                // A task that panicked leaves its step in flight: it is in doubt, as after a crash. So is
+                // its place among the calls, and nothing more is begun.
+                Err(_) => self.halted = true,
             }
             next = self.calls.try_join_next();
         }

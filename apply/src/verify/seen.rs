@@ -114,6 +114,13 @@ impl Fit<'_> {
     /// What was seen of a leftover; none when it was not, as where it is gone.
     fn leftover(&self, change: &Change, id: &ObjectId) -> Result<Option<Attributes>, ApplyError> {
         let Observations { leftovers, strangers, .. } = self.observations;
+        let ty = &change.address.block.ty;
+        if let Some(owner) = self.snapshot.owners(&change.provider, ty, id).next() {
+            stale(format!(
+                "{id}, beside {}, was taken over by {owner} since then",
+                change.address
+            ))?;
+        }
         let is_its_type = |provider: &Name, ty: &Name| {
             *provider == change.provider && *ty == change.address.block.ty
         };

@@ -2,6 +2,7 @@
 
 use apply::ApplyError;
 use apply::session::fold;
+use engine::value::Value;
 use state::Store as _;
 
 use crate::cloud::{Cloud, Fault};
@@ -70,4 +71,23 @@ async fn what_was_under_way_is_gone_only_once_somebody_was_asked() {
     world.cloud = right;
     converges(&world, &larger).await;
     assert_eq!(world.cloud.names("disk").len(), 12);
+}
+
+/// A name of the spec's own may be a stranger's in another account.
+#[tokio::test(start_paused = true)]
+async fn a_namesake_in_another_account_is_not_what_a_create_made() {
+    let both = &format!("{DISK}[resource.key.k]\nname = \"k\"\n");
+    let mut world = World::new();
+    world.apply(DISK).await.unwrap();
+    world.store.fail_after(Some(1));
+    world.apply(both).await.unwrap_err();
+    world.store.fail_after(None);
+    let right = std::mem::replace(&mut world.cloud, Cloud::new());
+    world.cloud.shared.lock().unwrap().key = "another".to_owned();
+    world.cloud.put("key", &[("name", Value::string("k"))]);
+    let (plan, ..) = world.plan(both).await;
+    assert_eq!(plan.doubts.len(), 1, "{plan:?}");
+    world.cloud = right;
+    converges(&world, both).await;
+    assert_eq!(world.cloud.names("key"), ["k"]);
 }

@@ -124,3 +124,32 @@ async fn what_is_optional_may_come_to_null() {
         assert_eq!(image, expected, "{zone}");
     }
 }
+
+/// What is taken over keeps what it has, as what is changed does.
+#[tokio::test(start_paused = true)]
+async fn a_null_takes_nothing_from_what_is_taken_over() {
+    let world = world();
+    let has = ["name", "disk_id", "image_id"].map(|name| (name, Value::string(name)));
+    let id = world.cloud.put("unit", &has);
+    let rest = format!(
+        "[resource.unit.u]\nname = \"u\"\ndisk_id = \"x\"\nimage_id = \"${{disk.d.ip}}\"\n\
+         [[import]]\nto = 'unit.u'\nid = '{id}'\n"
+    );
+    world.apply(&spec("dark", &rest)).await.unwrap();
+    assert_eq!(attribute(&world, "unit", "disk_id"), Some(Value::string("x")));
+    assert_eq!(attribute(&world, "unit", "image_id"), Some(Value::string("image_id")));
+}
+
+/// A secret that is there nobody can send again, and null would take it away.
+#[tokio::test(start_paused = true)]
+async fn a_null_takes_no_secret_away() {
+    let unit = "[resource.unit.u]\nname = \"u\"\ndisk_id = \"x\"\nsecret = \"${disk.d.ip}\"\n";
+    let world = world();
+    converges(&world, &spec("eu", unit)).await;
+    let said = refusal(&world, &spec("dark", unit)).await;
+    assert_eq!(
+        said,
+        "`disk.d.ip` comes to null, and the secret that the object has in `secret` is not known"
+    );
+    assert_eq!(attribute(&world, "unit", "secret"), Some(Value::string("10.0.0.1")));
+}

@@ -247,3 +247,37 @@ async fn a_bound_that_a_secret_breaks_does_not_show_it() {
     assert_eq!(failure.message, "the value of `size` may be at most 4000 GB");
     assert!(!format!("{report:?} {:?}", world.told.lock().unwrap()).contains("4711"));
 }
+
+/// The key of an instance may be a secret, and a mistake in it is one all the more.
+#[tokio::test(start_paused = true)]
+async fn a_key_that_is_secret_and_wrong_is_not_shown() {
+    let mut world = World::new();
+    world.variables.insert("key".to_owned(), "hunter2".to_owned());
+    let spec = "[variable.key]\ntype = \"string\"\nsensitive = true\n\
+                [resource.image.i]\nfor_each = [\"a\", \"hunter3\"]\nname = \"${each.key}\"\n\
+                [resource.unit.u]\nname = \"u\"\nsecret = \"${image.i[var.key].id}\"\n";
+    let (_, found, _) = world.plan(spec).await;
+    let text = format!("{found:?}");
+    assert!(text.contains("`image.i` has no such key"), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+/// What is made twice is made with the same secrets.
+#[tokio::test(start_paused = true)]
+async fn a_twin_rests_as_sealed_as_what_it_is_a_twin_of() {
+    let mut world = World::new();
+    world.variables.insert("pw".to_owned(), "hunter2".to_owned());
+    let spec = "[variable.pw]\ntype = \"string\"\nsensitive = true\n\
+                [resource.disk.d]\nname = \"d\"\nsize = 1\nzone = \"${base64encode(var.pw)}\"\n";
+    world.cloud.strike(0, Fault::Doubled);
+    world.apply(spec).await.unwrap();
+    let (plan, ..) = world.plan(spec).await;
+    assert_eq!(plan.steps.len(), 1, "the twin is to go");
+    let text = saved::write(&plan, &serde_json::Value::Null);
+    assert!(!text.contains("aHVudGVy"), "{text}");
+    world.cloud.strike(0, Fault::Refused);
+    world.apply(spec).await.unwrap();
+    let state = serde_json::to_string(&world.state().await).unwrap();
+    assert!(state.contains("\"deposed\"") && !state.contains("aHVudGVy"), "{state}");
+    converges(&world, spec).await;
+}

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use engine::diagnostics::Diagnostics;
+use engine::expression::parse::{Dialect, expression, template};
 use engine::plan::input::{Mode, Options, Target};
+use engine::schema::{Rule, RuleOn};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 
@@ -375,6 +377,35 @@ async fn a_replace_that_stopped_after_its_create_goes_on() {
     assert_eq!(world.cloud.names("image"), ["base"]);
 }
 
+/// A rule of deletes keeps the old object of a replace as well, and one that cannot be evaluated gives no leave.
+#[tokio::test(start_paused = true)]
+async fn a_rule_of_deletes_holds_for_a_replace() {
+    for (assert, said) in [
+        ("old.size < 5", "large disks stay"),
+        ("old.nothing < 5", "a rule of disk cannot be evaluated"),
+    ] {
+        let mut world = World::new();
+        world.apply(DISK).await.unwrap();
+        world.cloud.change_type("disk", |disk| {
+            disk.rules.push(Rule {
+                on: RuleOn::Delete,
+                assert: expression(assert, Dialect::Spec).unwrap(),
+                message: template("large disks stay", Dialect::Spec).unwrap(),
+                help: None,
+                attribute: None,
+            });
+        });
+        let replaced = |flag: &str| {
+            format!("{}lifecycle = {{ allow_data_loss = true{flag} }}\n", DISK.replace("eu", "us"))
+        };
+        let text = world.plan_text(&replaced("")).await;
+        assert!(text.contains(said), "{text}");
+        assert!(!world.plan_text(&replaced(", retain = true")).await.contains("error"));
+        let gone = world.plan_text("[local]\n").await;
+        assert!(gone.contains(said), "{gone}");
+    }
+}
+
 /// An API that deletes no image which a unit names.
 fn holding() -> World {
     let mut world = World::new();
@@ -421,7 +452,7 @@ async fn what_an_object_names_that_is_let_go_is_not_deleted() {
     world.apply(&one).await.unwrap();
     let destroying = Options { mode: Mode::Destroy, ..Options::default() };
     let said = |found: &Diagnostics| -> Vec<String> {
-        found.iter().map(|found| found.summary.to_string()).collect()
+        found.iter().map(|found| found.summary.clone()).collect()
     };
     let summary = "image.base cannot be deleted while an object names it that is let go";
     assert_eq!(said(&world.plan_with(&one, &destroying).await.1), [summary]);
@@ -433,7 +464,8 @@ async fn what_an_object_names_that_is_let_go_is_not_deleted() {
     // Both ways out are one.
     let both = one.replace("lifecycle = { create_before_destroy = false }\n", retain);
     assert_eq!(said(&world.plan_with(&both, &destroying).await.1), [""; 0]);
-    let options = Options { excludes: vec![Target::Block("image.base".parse().unwrap())], ..destroying };
+    let options =
+        Options { excludes: vec![Target::Block("image.base".parse().unwrap())], ..destroying };
     let found = world.plan_with(&one, &options).await.1;
     assert!(!found.has_errors(), "{found:?}");
 }

@@ -14,7 +14,7 @@ use engine::value::Value;
 use crate::busy::Busy;
 use crate::cloud::Fault;
 use crate::passwords::LOGIN;
-use crate::world::{World, converges, holder};
+use crate::world::{SERVED, World, converges, holder};
 
 /// The next mutating call is lost after its effect, and so is the look-up of it.
 fn lose_next(world: &World) {
@@ -111,6 +111,18 @@ async fn what_a_create_made_is_adopted_unless_it_is_anothers() {
     adopt(&world, &providers, "disk.b", "disk-2").await.unwrap();
     world.apply(&disks(&["a", "b"])).await.unwrap();
     assert_eq!(world.cloud.names("disk"), ["a", "b"]);
+}
+
+/// What a replace creates first is not the object that its address has.
+#[tokio::test(start_paused = true)]
+async fn what_its_own_address_has_is_not_what_a_create_made() {
+    let world = World::new();
+    world.apply(SERVED).await.unwrap();
+    world.store.fail_after(Some(1));
+    world.apply(&SERVED.replace("thin", "full")).await.unwrap_err();
+    world.store.fail_after(None);
+    let error = adopt(&world, &world.providers(), "image.base", "image-1").await.unwrap_err();
+    assert_eq!(error.to_string(), "image.base stands for this object already");
 }
 
 /// Two creates whose answers and look-ups were lost: `disk.a` and `disk.b`.

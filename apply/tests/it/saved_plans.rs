@@ -223,6 +223,23 @@ async fn a_saved_plan_deletes_no_leftover_that_somebody_changed() {
     }
 }
 
+/// Nor one that somebody has taken over meanwhile, under whatever name.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_deletes_no_leftover_that_another_address_has() {
+    let world = World::new();
+    world.cloud.strike(0, Fault::Doubled);
+    world.apply(DISK).await.unwrap();
+    let (plan, ..) = world.plan(DISK).await;
+    let twin = plan.steps[0].object.clone().unwrap();
+    set(&world, "disk", &twin.0, "name", Value::string("kept"));
+    let kept = DISK.replace("disk.d", "disk.kept").replace("\"d\"", "\"kept\"");
+    let both = format!("{DISK}{kept}[[import]]\nto = 'disk.kept'\nid = '{twin}'\n");
+    world.apply(&both).await.unwrap();
+    let error = world.apply_saved(&plan).await.unwrap_err();
+    assert!(matches!(error, apply::ApplyError::Stale(_)), "{error}");
+    assert_eq!(world.cloud.names("disk"), ["d", "kept"]);
+}
+
 /// The same for what a replace has put aside.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_deletes_nothing_put_aside_that_somebody_changed() {

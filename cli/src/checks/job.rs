@@ -19,8 +19,8 @@ struct Asked {
     endpoint: String,
     submission: Submission,
     timeout: Duration,
-    /// Whether its input holds a secret, which the answer may repeat.
-    secret: bool,
+    /// What of it is secret, which the answer may repeat.
+    secrets: Vec<Value>,
 }
 
 impl World<'_> {
@@ -43,7 +43,9 @@ impl World<'_> {
         let api = jobs::api(self.configured)?;
         let progress = jobs::teller(self.output);
         let sending = Sending::default();
+        let secret = !asked.secrets.is_empty();
         let endpoint = api.endpoint(&asked.endpoint, &progress).sending(&sending);
+        let endpoint = endpoint.hiding(asked.secrets);
         let call = endpoint.run(&asked.submission);
         let submitted = match sending::within(call, &sending, &bounds, || ()).await {
             Sent::Answered(Ok(job)) => job,
@@ -53,10 +55,10 @@ impl World<'_> {
             Sent::Perhaps(Early::TimeUp) => return Ok(Err(in_doubt(asked.timeout))),
         };
         let label = format!("check {}: ", render::safe::text(name));
-        let mut telling = Telling::new(self.output, label, !asked.secret);
+        let mut telling = Telling::new(self.output, label, !secret);
         let ended = jobs::wait(&endpoint, submitted, &bounds, &mut telling).await;
         match ended {
-            Ok(Ended::Job(job)) => Ok(Ok(self.result(&job, asked.secret))),
+            Ok(Ended::Job(job)) => Ok(Ok(self.result(&job, secret))),
             Ok(Ended::TimedOut(job)) => Ok(Err(late(&endpoint, &job, asked.timeout).await)),
             Ok(Ended::Stopped(job)) => {
                 give_up(&endpoint, &job).await;
@@ -103,8 +105,8 @@ fn asked(datum: &Datum) -> Result<Asked, String> {
     let input = entries.get("input").filter(|input| !input.is_null());
     let input = to_json(input.ok_or("the job has no `input`")?).to_string();
     let submission = Submission::new(&input).map_err(|error| error.to_string())?;
-    let secret = !datum.sensitive.is_empty();
-    Ok(Asked { endpoint: endpoint.to_owned(), submission, timeout: timeout(entries)?, secret })
+    let secrets = datum.sensitive.iter().filter_map(|path| datum.value.at(path).cloned()).collect();
+    Ok(Asked { endpoint: endpoint.to_owned(), submission, timeout: timeout(entries)?, secrets })
 }
 
 /// The bound of a fetch.
@@ -159,7 +161,7 @@ mod tests {
     #[test]
     fn jobs_of_checks() {
         let job = of(&serde_json::json!({"endpoint": "e1", "input": {"a": [1]}})).unwrap();
-        assert_eq!((job.endpoint.as_str(), job.timeout, job.secret), ("e1", TIMEOUT, false));
+        assert_eq!((job.endpoint.as_str(), job.timeout, job.secrets.len()), ("e1", TIMEOUT, 0));
         assert_eq!(job.submission.body(100).unwrap(), r#"{"input":{"a":[1]}}"#);
         let wrong = |json: serde_json::Value| of(&json).err().unwrap();
         assert!(wrong(serde_json::json!("e1")).contains("is a table"));

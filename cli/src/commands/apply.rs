@@ -320,7 +320,7 @@ async fn of_file(
     let asked = (args, &given);
     let checked = stop.unless(open_checked(&folder, &saved, asked, &configured, &teller));
     let (session, holder) = checked.await?;
-    let variables = variables::secrets(&given, &plan.base.secrets, &session.snapshot().seal_key);
+    let variables = variables::secrets(&given, &plan.base);
     if let Err(error) = verify_secrets(plan, &variables, session.snapshot()) {
         session.close().await?;
         return Err(error.into());
@@ -355,8 +355,8 @@ async fn open_checked(
     let wait = args.planning.pace.lock_timeout;
     let mut session = Session::open(&*store, &holder, wait, &System, origin).await?;
     seal_plain(&mut session, folder, teller.output()).await?;
-    let (providers, key) = (&configured.providers, &session.snapshot().seal_key);
-    let secrets = KnownSecrets::of(variables::secrets(given, &base.secrets, key).values());
+    let providers = &configured.providers;
+    let secrets = KnownSecrets::of(variables::secrets(given, base).values());
     recover_open(&mut session, providers, &secrets, teller).await?;
     let snapshot = session.snapshot();
     if let Err(error) = look_and_verify(&saved.plan, snapshot, providers, &secrets).await {

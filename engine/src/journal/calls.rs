@@ -78,6 +78,15 @@ impl Calls {
         true
     }
 
+    /// Renames what calls depend on.
+    pub(super) fn rename(&mut self, from: &Address, to: &Address) {
+        for pending in self.by_number.values_mut() {
+            if pending.started.dependencies.remove(from) {
+                pending.started.dependencies.insert(to.clone());
+            }
+        }
+    }
+
     /// Forgets all of them: what no journal does, for tests of what would become of it.
     pub fn clear(&mut self) {
         *self = Self::default();

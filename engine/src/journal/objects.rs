@@ -141,6 +141,7 @@ impl Snapshot {
                 entry.dependencies.insert(to.clone());
             }
         }
+        self.pending.rename(from, to);
         Ok(())
     }
 }

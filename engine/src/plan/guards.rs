@@ -9,7 +9,7 @@ pub(super) mod names;
 use super::instance::decide::Flags;
 use super::instance::{decide, halfway};
 use super::planner::Draft;
-use super::{Action, Change, diagnostics};
+use super::{Action, Change, diagnostics, rules};
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::spec::ResourceConfig;
@@ -28,6 +28,15 @@ pub(super) fn check(
             found.push(diagnostics::destroy_prevented(span, &change.address, "replace"));
         }
         check_loss(draft, flags, found);
+        check_rules(draft, found);
+    }
+}
+
+/// A replace deletes the old object, so what keeps that from being deleted keeps it from being replaced.
+fn check_rules(draft: &Draft, found: &mut Diagnostics) {
+    let Draft { change, schema, retains, .. } = draft;
+    if let (Some(live), false) = (change.before.as_deref(), retains) {
+        rules::check_delete(&schema.rules, &change.address, live, change.span, found);
     }
 }
 

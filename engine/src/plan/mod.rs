@@ -137,6 +137,8 @@ pub struct Base {
     pub over: BTreeMap<Nonce, Digest>,
     /// The variables whose values the plan needs again and does not hold, with their fingerprints.
     pub secrets: BTreeMap<Name, crate::digest::Fingerprint>,
+    /// The types that these are declared with.
+    pub secret_types: BTreeMap<Name, crate::types::Type>,
 }
 
 /// One address and what will be done about it.

@@ -450,6 +450,7 @@ impl<'a> Planner<'a> {
 
     fn base(&self) -> Base {
         let snapshot = self.input.snapshot;
+        let (secrets, variables) = (outputs::needed_secrets(self), &self.input.config.variables);
         Base {
             lineage: snapshot.lineage.clone(),
             first_key: (snapshot.serial == 0).then(|| snapshot.seal_key.clone()),
@@ -470,7 +471,11 @@ impl<'a> Planner<'a> {
             namesakes: self.namesakes.clone(),
             known: self.known(),
             over: self.over(),
-            secrets: outputs::needed_secrets(self),
+            secret_types: secrets
+                .keys()
+                .filter_map(|name| Some((name.clone(), variables.get(name)?.ty.clone())))
+                .collect(),
+            secrets,
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::sorted::Set;
 use crate::spec::ResourceConfig;
 use crate::state::{Entry, Object, Progress};
 use crate::stored::Stored;
-use crate::value::{Paths, Value};
+use crate::value::Value;
 
 /// Plans the end of everything that the walk did not handle.
 pub(super) fn remove(planner: &mut Planner<'_>) {
@@ -186,7 +186,7 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
             },
             attributes: Stored::of_sealed(&Value::map(leftover.attributes.clone())),
             managed: Set::new(),
-            sensitive: Paths::none(),
+            sensitive: watched.sensitive.clone(),
             delete_sent_ms: None,
             made_with: BTreeMap::new(),
             made_of: BTreeMap::new(),

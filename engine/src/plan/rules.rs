@@ -53,7 +53,7 @@ pub(super) fn check(
     deferred
 }
 
-/// Checks the rules of a delete.
+/// Checks the rules of a delete, or of that of a replace. What one cannot say is no leave to delete.
 pub(super) fn check_delete(
     rules: &[Rule],
     address: &Address,
@@ -65,8 +65,12 @@ pub(super) fn check_delete(
     let new = Datum::plain(Value::Null);
     let scope = RuleScope { old: &old, new: &new, action: Action::Delete.word() };
     for rule in rules.iter().filter(|rule| rule.on == RuleOn::Delete) {
-        if let Verdict::Broken { message, help } = verdict(rule, &scope) {
-            found.push(diagnostics::rule_broken(span, message, help, None, address));
+        match verdict(rule, &scope) {
+            Verdict::Broken { message, help } => {
+                found.push(diagnostics::rule_broken(span, message, help, None, address));
+            }
+            Verdict::Unclear(error) => found.push(diagnostics::rule_unclear(&error, address)),
+            Verdict::Holds | Verdict::Unknown => {}
         }
     }
 }
@@ -85,7 +89,8 @@ pub fn broken_before_call(
     rules.iter().filter(|rule| applies(rule.on, action)).find_map(|rule| {
         match verdict(rule, &scope) {
             Verdict::Broken { message, help } => Some((message, help)),
-            _ => None,
+            Verdict::Unclear(error) => Some((format!("a rule cannot be evaluated: {error}"), None)),
+            Verdict::Holds | Verdict::Unknown => None,
         }
     })
 }

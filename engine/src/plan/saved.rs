@@ -18,6 +18,7 @@ use crate::schema::Operation;
 use crate::sorted::Set;
 use crate::state::{Nonce, ObjectId, Progress};
 use crate::stored::Stored;
+use crate::types::{Type, TypeError};
 use crate::value::{Attributes, Paths, Value};
 
 /// The format's name and number.
@@ -167,6 +168,8 @@ struct BaseFile {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     over: BTreeMap<Nonce, Digest>,
     secrets: BTreeMap<Name, Fingerprint>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    secret_types: BTreeMap<Name, String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -261,6 +264,11 @@ impl From<&Plan> for PlanFile {
                 known: base.known.clone(),
                 over: base.over.clone(),
                 secrets: base.secrets.clone(),
+                secret_types: base
+                    .secret_types
+                    .iter()
+                    .map(|(name, ty)| (name.clone(), ty.to_string()))
+                    .collect(),
             },
             drift: plan.drift.iter().map(DriftFile::from).collect(),
             changes: plan.changes.iter().map(ChangeFile::from).collect(),
@@ -381,6 +389,10 @@ fn value(stored: &Stored) -> Result<Value, Damage> {
     stored.value().map_err(|error| error.to_string())
 }
 
+fn ty((name, text): (Name, String)) -> Result<(Name, Type), Damage> {
+    Ok((name, text.parse().map_err(|error: TypeError| error.to_string())?))
+}
+
 fn expression(text: &str) -> Result<Expr, Damage> {
     parse::residual(text).map_err(|error| error.to_string())
 }
@@ -401,6 +413,7 @@ impl PlanFile {
                 known: base.known,
                 over: base.over,
                 secrets: base.secrets,
+                secret_types: base.secret_types.into_iter().map(ty).collect::<Result<_, _>>()?,
             },
             lacks: Vec::new(),
             drift: self.drift.into_iter().map(DriftFile::drift).collect::<Result<_, _>>()?,

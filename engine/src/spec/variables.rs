@@ -174,13 +174,7 @@ impl Reader<'_> {
     }
 
     fn given(&mut self, given: &Given, ty: &Type, sensitive: bool) -> Option<Value> {
-        let value = match given {
-            Given::Text(text) if *ty == Type::String => Ok(Value::string(&**text)),
-            Given::Text(text) => from_toml(text),
-            Given::Value(value) => Ok(value.clone()),
-        };
-        match value.and_then(|value| value.convert(ty).map_err(|misfit| misfit.shown(sensitive)))
-        {
+        match value_of(given, ty, sensitive) {
             Ok(value) => Some(value),
             Err(reason) => {
                 let at = self.block.header;
@@ -200,4 +194,15 @@ impl Reader<'_> {
         let at = if given { self.block.header } else { self.place("default", sensitive) };
         self.diagnostics.push(say::not_allowed(self.name, given, choices, at));
     }
+}
+
+/// What is given for a variable of type `ty`, as the spec sees it; else why it does not fit, without the place
+/// in it where it is sensitive.
+pub fn value_of(given: &Given, ty: &Type, sensitive: bool) -> Result<Value, String> {
+    let value = match given {
+        Given::Text(text) if *ty == Type::String => Value::string(&**text),
+        Given::Text(text) => from_toml(text)?,
+        Given::Value(value) => value.clone(),
+    };
+    value.convert(ty).map_err(|misfit| misfit.shown(sensitive))
 }

@@ -52,7 +52,8 @@ impl<'a> Subject<'a> {
     /// All objects: the lists side by side, joined by id. What two lists show is the first's word;
     /// an object that only one of them shows is there.
     pub(crate) async fn list(&self) -> Result<Listing, Failure> {
-        let lists = join_all(self.model.list.iter().map(|list| self.items(list))).await;
+        let any = CallScope::default();
+        let lists = join_all(self.model.list.iter().map(|list| self.items(list, &any))).await;
         let mut listing = Listing::default();
         let mut objects: BTreeMap<ObjectId, Look> = BTreeMap::new();
         for (number, (list, items)) in self.model.list.iter().zip(lists).enumerate() {
@@ -264,13 +265,12 @@ impl<'a> Subject<'a> {
             nonce: Some(&lookup.nonce.0),
             ..CallScope::default()
         };
-        let prepared = self.prepare(&find.call, &scope)?;
-        let shown = match self.caller.call(&prepared, &|_| {}).await {
+        let items = match self.items(find, &scope).await {
             Err(failure) if failure.error.kind == Kind::NotFound => return Ok(Vec::new()),
             other => other?,
         };
         let mut found = Vec::new();
-        for item in self.items_of(find, &shown)? {
+        for item in items {
             let object = self.object(&find.call.api, &item, None);
             let mut object = object.map_err(|reason| unreadable(&find.call, &reason))?;
             join(&mut object.attributes, self.absent(&find.call.api, &item));
@@ -429,8 +429,8 @@ impl<'a> Subject<'a> {
     }
 
     /// The items of a list, page by page.
-    async fn items(&self, list: &ListCall) -> Result<Vec<Json>, Failure> {
-        let mut prepared = self.prepare(&list.call, &CallScope::default())?;
+    async fn items(&self, list: &ListCall, scope: &CallScope<'_>) -> Result<Vec<Json>, Failure> {
+        let mut prepared = self.prepare(&list.call, scope)?;
         let first = match &prepared.payload {
             Payload::Rest { path, .. } => path.clone(),
             _ => String::new(),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Client;
+use reqwest::{Client, StatusCode};
 use rusqlite::{Connection, params};
 use tokio::task::JoinSet;
 
@@ -92,7 +92,8 @@ async fn due(app: &App, busy: &[i64]) -> Result<Vec<Due>, Problem> {
 async fn deliver(app: Arc<App>, client: Client, due: Due) -> i64 {
     let request =
         client.post(&due.url).header("content-type", "application/json").body(due.body).send();
-    let accepted = request.await.is_ok_and(|answer| answer.status().is_success());
+    // Of all statuses 200 alone says that it was received.
+    let accepted = request.await.is_ok_and(|answer| answer.status() == StatusCode::OK);
     let tries = due.tries + 1;
     let over = accepted || tries >= TRIES;
     let what = match (accepted, over) {

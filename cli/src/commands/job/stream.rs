@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use provider_port::Error;
 use provider_serverless::jobs::{Endpoint, Job, Part};
@@ -11,6 +12,9 @@ use crate::args::job::One;
 use crate::error::{CommandError, Status};
 use crate::jobs::{self, Bounds};
 use crate::output::Output;
+
+/// Between an answer without parts and the next look: a service holds back such an answer, or does not.
+const PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(
     base: &Path,
@@ -53,6 +57,9 @@ async fn drain(
         found.parts.iter().for_each(&mut *show);
         if !found.parts.is_empty() {
             continue;
+        }
+        if ended.is_none() {
+            tokio::time::sleep(PAUSE).await;
         }
         // Parts may have come between the last answer and the end, so one more look after it.
         match ended {

@@ -1,5 +1,7 @@
 //! `plumb state mv` and `plumb state rm`.
 
+use std::collections::BTreeSet;
+
 use engine::address::Address;
 use engine::journal::Record;
 use engine::state::Snapshot;
@@ -49,7 +51,8 @@ pub(super) fn rm(
     addresses: &[String],
     output: &Output,
 ) -> Result<(), CommandError> {
-    let addresses = addresses.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;
+    // One that is named twice goes once.
+    let addresses = addresses.iter().map(|text| parse(text)).collect::<Result<BTreeSet<_>, _>>()?;
     stored::edit(folder, "state rm", |snapshot| {
         let mut records = Vec::new();
         for address in &addresses {

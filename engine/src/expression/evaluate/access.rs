@@ -73,9 +73,13 @@ impl Evaluator<'_> {
                 return Err(stop(index.range, message, Some(&help)));
             }
         };
-        let found = self.scope.resource(block, Some(&text));
-        let datum = found.map_err(|message| stop(range, message, None))?;
-        if self.secret(&key) {
+        let is_secret = self.secret(&key);
+        let datum = self.scope.resource(block, Some(&text)).map_err(|message| {
+            // The message names the key.
+            let said = if is_secret { format!("`{block}` has no such key") } else { message };
+            stop(range, said, None)
+        })?;
+        if is_secret {
             let key = self.reify(&key, index.range)?;
             let source = Source::built(reference(key));
             return Ok(chosen(datum.value, source));

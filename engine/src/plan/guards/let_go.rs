@@ -3,10 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::address::Name;
 use crate::diagnostics::Diagnostics;
-use crate::plan::diagnostics;
 use crate::plan::planner::Draft;
 use crate::plan::removal::uses::each_text;
+use crate::plan::{Change, diagnostics};
+
+/// An object: the provider instance, the type and the id.
+type Key<'a> = (&'a Name, &'a Name, &'a str);
 
 /// Refuses to delete it.
 pub(in crate::plan) fn check(drafts: &[Draft], found: &mut Diagnostics) {
@@ -14,25 +18,22 @@ pub(in crate::plan) fn check(drafts: &[Draft], found: &mut Diagnostics) {
     if kept.peek().is_none() {
         return;
     }
-    let gone: BTreeMap<&str, &Draft> = drafts
+    let gone: BTreeMap<Key<'_>, &Change> = drafts
         .iter()
         .filter(|draft| draft.is_deleted())
-        .filter_map(|draft| Some((&*draft.change.object.as_ref()?.0, draft)))
+        .filter_map(|Draft { change, .. }| {
+            let id = &*change.object.as_ref()?.0;
+            Some(((&change.provider, &change.address.block.ty, id), change))
+        })
         .collect();
     for user in kept {
         for (name, attribute) in &user.schema.attributes {
             let value = user.change.before.as_ref().and_then(|before| before.get(name));
             let (Some(ty), Some(value)) = (&attribute.holds, value) else { continue };
             each_text(value, &mut |id| {
-                let used = gone.get(id).filter(|used| {
-                    let change = &used.change;
-                    change.address.block.ty == *ty && change.provider == user.change.provider
-                });
-                if let Some(used) = used {
-                    found.push(diagnostics::named_by_what_is_let_go(
-                        &used.change,
-                        (&user.change, name),
-                    ));
+                if let Some(used) = gone.get(&(&user.change.provider, ty, id)) {
+                    let by = (&user.change, name);
+                    found.push(diagnostics::named_by_what_is_let_go(used, by));
                 }
             });
         }

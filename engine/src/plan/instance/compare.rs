@@ -20,11 +20,21 @@ pub fn agree(wanted: &Value, live: &Value, key: &SealKey) -> bool {
         (Value::List(a), Value::List(b)) | (Value::Set(a), Value::Set(b)) => {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| agree(a, b, key))
         }
-        (Value::Map(a), Value::Map(b)) => {
-            a.len() == b.len()
-                && a.iter().zip(b.iter()).all(|((an, av), (bn, bv))| an == bn && agree(av, bv, key))
-        }
+        (Value::Map(a), Value::Map(b)) => maps_agree(a, b, key),
         (wanted, live) => wanted.same(live),
+    }
+}
+
+/// An entry that is null is as one that is not there: some APIs show what an object may have, and has not.
+fn maps_agree(wanted: &Attributes, live: &Attributes, key: &SealKey) -> bool {
+    let mut wanted = wanted.iter().filter(|(_, value)| !value.is_null());
+    let mut live = live.iter().filter(|(_, value)| !value.is_null());
+    loop {
+        match (wanted.next(), live.next()) {
+            (None, None) => return true,
+            (Some((a, av)), Some((b, bv))) if a == b && agree(av, bv, key) => {}
+            _ => return false,
+        }
     }
 }
 
@@ -63,4 +73,33 @@ pub fn is_stable(schema: &TypeSchema, name: &Name) -> bool {
         .attributes
         .get(name)
         .is_some_and(|attribute| !attribute.volatile && attribute.derived.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An entry that is null is as one that is not there, on either side and wherever it stands.
+    #[test]
+    fn maps_agree_but_for_nulls() {
+        let map = |entries: &[(&str, Value)]| {
+            Value::map(
+                entries.iter().map(|(name, value)| ((*name).into(), value.clone())).collect(),
+            )
+        };
+        let key = SealKey::from_random([1; 32]);
+        let (one, two) = (("a", Value::Integer(1)), ("b", Value::Integer(2)));
+        let plain = map(std::slice::from_ref(&one));
+        let both = map(&[one.clone(), two.clone()]);
+        for null in ["A", "a0", "b"] {
+            let with = map(&[one.clone(), (null, Value::Null)]);
+            assert!(agree(&plain, &with, &key) && agree(&with, &plain, &key), "{null}");
+            let outer = |inner: &Value| map(&[("x", inner.clone())]);
+            assert!(agree(&outer(&plain), &outer(&with), &key), "{null}");
+        }
+        let other = map(&[("a", Value::Integer(3))]);
+        for unlike in [&both, &other, &map(&[two]), &map(&[])] {
+            assert!(!agree(&plain, unlike, &key) && !agree(unlike, &plain, &key), "{unlike:?}");
+        }
+    }
 }

@@ -284,7 +284,12 @@ fn given(
     let datum = match datum.convert(&attribute.ty) {
         Ok(datum) => datum,
         Err(misfit) => {
-            diagnostics.push(diagnostics::misfit(item.value.span, (name, secret), &misfit, address));
+            diagnostics.push(diagnostics::misfit(
+                item.value.span,
+                (name, secret),
+                &misfit,
+                address,
+            ));
             return Given::Wrong;
         }
     };

@@ -126,6 +126,17 @@ pub(super) fn lists(reader: &mut Reader, context: &Context, node: Node<'_>) -> V
         .collect()
 }
 
+/// Reads `find`: as `list`, but one call.
+pub(super) fn search(reader: &mut Reader, context: &Context, node: Node<'_>) -> Option<ListCall> {
+    let mut calls = lists(reader, context, node);
+    if calls.len() > 1 {
+        let (span, label) = (reader.span(node.span()), format!("these are {}", calls.len()));
+        let help = "keep the one that shows what a lost create has made";
+        reader.push(diagnostics::misfit(span, "a search is one call", &label, help));
+    }
+    calls.pop()
+}
+
 /// Reads `read`: a call, a table with a call, or a list of them that is joined.
 pub(super) fn reads(reader: &mut Reader, context: &Context, node: Node<'_>) -> Vec<ReadCall> {
     Reader::items(node)

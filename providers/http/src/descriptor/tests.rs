@@ -226,6 +226,14 @@ fn what_looks_for_objects_is_filled_in_with_what_is_known() {
 ");
 }
 
+/// Nobody would see that the others are not asked.
+#[test]
+fn a_search_is_one_call() {
+    let find = "find = [\"rest: GET /a?by=${one_time}\", \"rest: GET /b?by=${one_time}\"]\nread =";
+    let said = said(&GOOD.replace("read =", find));
+    assert!(said.contains("a search is one call [these are 2] -> keep the one"), "{said}");
+}
+
 /// `done` is for what is changed or deleted: what a create meets is somebody else's.
 #[test]
 fn a_create_is_not_done_already() {

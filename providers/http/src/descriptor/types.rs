@@ -23,7 +23,7 @@ pub(super) fn read(
     let mut attributes = attributes(reader, context, &mut keys);
     let list = keys.must(reader, "list").map(|node| call::lists(reader, context, node));
     let read = keys.node("read").map(|node| call::reads(reader, context, node));
-    let find = keys.node("find").and_then(|node| call::lists(reader, context, node).pop());
+    let find = keys.node("find").and_then(|node| call::search(reader, context, node));
     let mut programs = program::variants(reader, context, keys.node("variant"));
     for (key, kind) in [
         ("create", ProgramKind::Create),

@@ -198,6 +198,29 @@ async fn what_a_search_shows_is_believed_where_it_bears_the_name() {
     assert!(texts(&error).contains("its search shows no `name`"), "{error}");
 }
 
+/// What stands on a later page is no more absent than what stands on the first.
+#[tokio::test]
+async fn a_search_goes_through_all_its_pages() {
+    let text = REST.replace(
+        "identity = \"one_time_name\"",
+        "identity = \"one_time_name\"\nfind = { call = \"rest: GET /things?name=${one_time}\", \
+         items = \"data\", paging = { cursor = \"after\", next = \"next\" } }",
+    );
+    let nonce = nonce();
+    let own = json!({"data": [{"id": "t2", "name": nonce.to_string()}]});
+    let server = Server::start(move |_, request| {
+        let first = json!({"data": [{"id": "t1", "name": "a stranger's"}], "next": "t1"});
+        Answer::json(200, if request.path.contains("after=t1") { own.clone() } else { first })
+    })
+    .await;
+    let lookup = Lookup { nonce: &nonce, desired: None };
+    let found = provider(&text, &server.address).find("thing", &lookup).await.unwrap();
+    assert_eq!(found.iter().map(|object| &*object.id.0).collect::<Vec<_>>(), ["t2"]);
+    let lines = server.lines();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines.iter().all(|line| line.contains(&format!("name={nonce}"))), "{lines:?}");
+}
+
 #[tokio::test]
 async fn answers_of_another_shape_are_explained() {
     for (body, reason) in [

@@ -75,6 +75,13 @@ impl<'a> Endpoint<'a> {
         Self { sending: Some(sending), ..self }
     }
 
+    /// The same; what answers and errors repeat of `secrets` is not shown.
+    #[must_use]
+    pub fn hiding(self, secrets: Vec<Value>) -> Self {
+        self.know(secrets);
+        self
+    }
+
     /// `POST /run`: the job waits in the queue; returns its id and status.
     pub async fn run(&self, submission: &Submission) -> Result<Job, Error> {
         let body = submission.body(limits::RUN_BYTES_MAX).map_err(|reason| refused(&reason))?;
