@@ -605,7 +605,7 @@ pub(super) fn named_by_what_is_let_go(
              deletes nothing that is named there."
         ))
         .help(format!(
-            "let go of {address} as well: lifecycle = {{ retain = true }}; or leave it out: \
+            "let go of {address} as well: lifecycle = {{ retain = true }}; or leave both out: \
              --exclude '{address}'"
         ))
 }
