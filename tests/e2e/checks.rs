@@ -177,6 +177,34 @@ message = "it says ${job.error}"
     assert!(said.iter().all(|ran| !ran.said().contains("canary-secret-51c")));
 }
 
+/// A service, or what stands before it, may repeat what it refuses.
+#[test]
+fn a_secret_in_a_job_that_is_refused_is_not_shown() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let relay = Recorder::of(&service);
+    let checks = r#"
+[variable.secret]
+type = "string"
+sensitive = true
+
+[check.secretive]
+job = { endpoint = '${endpoint.chat["eu"].id}', input = { token = "${var.secret}" } }
+assert = 'job.status == "COMPLETED"'
+"#;
+    let mut project = Project::with(&spec(checks), &service);
+    project.set("PLUMB_VAR_secret", "hunter-two-52d");
+    project.set(
+        "PLUMB_SERVERLESS_QUEUE_URL",
+        &relay.by_way(&service.environment["PLUMB_SERVERLESS_QUEUE_URL"]),
+    );
+    relay.mood(Mood::Echo(400, "application/json", r#"{"error": "bad hunter-two-52d"}"#), false);
+    let applied = project.run(&["apply", "--yes"]).expect(1);
+    assert!(applied.said().contains("answered 400"), "{}", applied.said());
+    let said = [applied, project.run(&["check"]), project.run(&["check", "--json"])];
+    assert!(said.iter().all(|ran| !ran.said().contains("hunter-two-52d")));
+}
+
 #[test]
 fn mistakes_in_checks_are_found_before_anything_is_called() {
     let project = Project::new(&spec(
