@@ -2,27 +2,60 @@
 //! An API may give an id again, and a person may name the wrong one.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use engine::address::Address;
 use engine::journal::{Record, Resolution, Started};
 use engine::schema::{Identity, TypeSchema};
 use engine::state::{ObjectId, Snapshot};
-use engine::value::Value;
+use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind, Object};
 
 use crate::lookup::known_in_doubt;
 
-/// Another address than that of a call which stands for an object.
+/// An address which stands for an object that is not what a call is about: of a create that may be its own,
+/// with what it is to replace or has put aside.
 pub(crate) fn other_owner<'a>(
     snapshot: &'a Snapshot,
     started: &Started,
     id: &ObjectId,
 ) -> Option<&'a Address> {
     let ty = &started.address.block.ty;
-    snapshot.owners(&started.provider, ty, id).find(|owner| **owner != started.address)
+    let makes = started.makes_its_object();
+    snapshot.owners(&started.provider, ty, id).find(|owner| makes || **owner != started.address)
 }
 
-/// Another address than that of a call, for whose create the name was drawn that an object bears.
+/// Whether an object bears the name that was drawn for a create, which nothing bore before.
+pub(crate) fn bears_its_nonce(
+    started: &Started,
+    schema: &TypeSchema,
+    attributes: &Attributes,
+) -> bool {
+    let Identity::OneTimeName { attribute } = &schema.identity else { return false };
+    let name = attributes.get(attribute).and_then(Value::as_str);
+    name.is_some_and(|name| started.nonce.as_ref().is_some_and(|nonce| nonce.is(name)))
+}
+
+/// Whether what a create made has the id that an object of its own address had: that one is gone, for no id
+/// is two objects' at once. What is under way of it has to end first.
+pub(crate) fn succeeds_its_own(
+    snapshot: &Snapshot,
+    (schema, started): (&TypeSchema, &Started),
+    id: &ObjectId,
+    attributes: &Attributes,
+) -> bool {
+    let entry = snapshot.entries.get(&started.address);
+    let is_own =
+        entry.is_some_and(|entry| entry.provider == started.provider && entry.object(id).is_some());
+    let is_about =
+        |other: &Started| other.address == started.address && other.object.as_ref() == Some(id);
+    is_own
+        && bears_its_nonce(started, schema, attributes)
+        && !snapshot.pending.values().any(|pending| is_about(&pending.started))
+}
+
+/// For whose create the name was drawn that the object of a delete bears: another address, or the
+/// delete's own for a create that is in doubt.
 pub(crate) fn named_for<'a>(
     snapshot: &'a Snapshot,
     started: &Started,
@@ -35,8 +68,9 @@ pub(crate) fn named_for<'a>(
     let watched = snapshot.watched.iter().filter(|own| {
         own.provider == *provider && own.address.block.ty == *ty && own.nonce.is(name)
     });
-    let drawn_for = snapshot.named_in_doubt(provider, ty, name);
-    drawn_for.chain(watched.map(|own| &own.address)).find(|address| **address != started.address)
+    // What an address has may bear a name that was drawn for the address and is watched.
+    let watched = watched.map(|own| &own.address).filter(|address| **address != started.address);
+    snapshot.named_in_doubt(provider, ty, name).chain(watched).next()
 }
 
 /// Whether the id of what a call deletes is another object's by now: its own is gone then, for no
@@ -79,17 +113,33 @@ pub(crate) fn claimed(owner: &Address, id: &ObjectId) -> Error {
     Error::new(Kind::InDoubt, why)
 }
 
+/// The objects that are gone because what a create of their own address made has their ids.
+pub(crate) fn succeeded(
+    snapshot: &Snapshot,
+    records: &[Record],
+    schema_of: &dyn Fn(&Started) -> Option<Arc<TypeSchema>>,
+) -> Vec<Record> {
+    let gone = records.iter().filter_map(|record| {
+        let Record::Resolved { resolution: Resolution::Found { object }, .. } = record else {
+            return None;
+        };
+        let started = started_of(snapshot, record).filter(|it| it.makes_its_object())?;
+        let Value::Map(attributes) = &object.attributes.json else { return None };
+        let schema = schema_of(started)?;
+        succeeds_its_own(snapshot, (&schema, started), &object.id, attributes).then(|| {
+            Record::Vanished { address: started.address.clone(), object: object.id.clone() }
+        })
+    });
+    gone.collect()
+}
+
 /// Leaves out the creates whose object another address stands for and goes on to: what they made
 /// cannot be told before that address has let go of it.
 pub(crate) fn leave_out_claimed(snapshot: &Snapshot, records: &mut Vec<Record>) {
     // What goes makes room for what is found, so it comes first; else the order does not matter.
     records.sort_by_key(|record| !is_gone(record));
-    let gone: BTreeSet<(&Address, &ObjectId)> = records
-        .iter()
-        .filter(|record| is_gone(record))
-        .filter_map(|record| started_of(snapshot, record))
-        .filter_map(|started| Some((&started.address, started.object.as_ref()?)))
-        .collect();
+    let gone: BTreeSet<(&Address, &ObjectId)> =
+        records.iter().filter_map(|record| gone_by(snapshot, record)).collect();
     let is_free = |record: &Record| {
         let Record::Resolved { resolution: Resolution::Found { object }, .. } = record else {
             return true;
@@ -99,11 +149,28 @@ pub(crate) fn leave_out_claimed(snapshot: &Snapshot, records: &mut Vec<Record>) 
         let mut owners = snapshot.owners(&started.provider, ty, &object.id);
         started.object.is_some() || owners.all(|owner| gone.contains(&(owner, &object.id)))
     };
-    records.retain(is_free);
+    let is_kept: Vec<bool> = records.iter().map(is_free).collect();
+    let mut is_kept = is_kept.into_iter();
+    records.retain(|_| is_kept.next().unwrap_or(true));
+}
+
+/// The object that is gone by a record.
+fn gone_by<'a>(snapshot: &'a Snapshot, record: &'a Record) -> Option<(&'a Address, &'a ObjectId)> {
+    match record {
+        Record::Vanished { address, object } => Some((address, object)),
+        _ if is_gone(record) => {
+            let started = started_of(snapshot, record)?;
+            Some((&started.address, started.object.as_ref()?))
+        }
+        _ => None,
+    }
 }
 
 fn is_gone(record: &Record) -> bool {
-    matches!(record, Record::Resolved { resolution: Resolution::Gone, .. })
+    matches!(
+        record,
+        Record::Resolved { resolution: Resolution::Gone, .. } | Record::Vanished { .. }
+    )
 }
 
 fn started_of<'a>(snapshot: &'a Snapshot, record: &Record) -> Option<&'a Started> {

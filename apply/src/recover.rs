@@ -18,7 +18,9 @@ use engine::stored::{KnownSecrets, Sealer};
 use futures_util::{StreamExt, stream};
 use provider_port::{Error, Kind, Provider};
 
-use crate::claims::{claimed, is_given_again, is_going, leave_out_claimed, other_owner};
+use crate::claims::{
+    claimed, is_given_again, is_going, leave_out_claimed, other_owner, succeeded, succeeds_its_own,
+};
 use crate::lookup::{
     Found, Wanted, account_of, known_in_doubt, look_up, promised, seen, settles_in, taken,
 };
@@ -46,6 +48,7 @@ pub async fn recover(
     if is_questionable(snapshot, providers, &records).await {
         records.retain(|record| !takes_away(record));
     }
+    records.extend(succeeded(snapshot, &records, &|started| schema_of(providers, started)));
     leave_out_claimed(snapshot, &mut records);
     records
 }
@@ -186,7 +189,8 @@ fn whose(snapshot: &Snapshot, wanted: &Wanted<'_>, found: Found) -> Found {
         return Found::Absent;
     }
     let owner = other_owner(snapshot, started, &object.id)
-        .filter(|owner| started.makes_its_object() && !is_going(snapshot, owner, &object.id));
+        .filter(|owner| started.makes_its_object() && !is_going(snapshot, owner, &object.id))
+        .filter(|_| !succeeds_its_own(snapshot, (schema, started), &object.id, &object.attributes));
     match owner {
         Some(owner) => Found::Unknown(claimed(owner, &object.id)),
         None => found,

@@ -59,9 +59,9 @@ impl Run<'_> {
             flight.accepted = true;
             return self.doubt(id, &Error::new(Kind::InDoubt, "the answer shows no object"));
         };
-        let started = flight.started.clone();
+        let (schema, started) = (flight.schema.clone(), flight.started.clone());
         if let Some(owner) = self.claimant(&started, &made.id)
-            && !self.make_room(&owner, &made.id)?
+            && !self.make_room(&owner, (&schema, &started), made)?
         {
             return self.stay_in_doubt(id, &claimed(&owner, &made.id));
         }

@@ -72,6 +72,11 @@ impl Run<'_> {
         tries: usize,
     ) -> Result<bool, ApplyError> {
         let step = self.scheduler.step(id);
+        if self.is_succeeded(step) {
+            self.unwritten.insert(id);
+            self.finish_step(id, None, Instant::now());
+            return Ok(false);
+        }
         let change = &self.input.plan.changes[step.change];
         let only_waits = self.only_waiting.contains(&id);
         let phase = step.phase.map(|it| if only_waits { it.only_waiting() } else { it });

@@ -187,6 +187,9 @@ struct Run<'a> {
     report: Report,
     /// The ids of all objects, once one was made.
     ids: Option<HashSet<(Name, Name, ObjectId)>>,
+    /// The objects that are gone because what their own address made has their ids: nothing is to be done
+    /// to them any more.
+    succeeded: BTreeSet<(Address, ObjectId)>,
     /// Where calls ask whether they may still go out.
     desk: leave::Desk,
     /// No new step begins.
@@ -215,6 +218,7 @@ impl<'a> Run<'a> {
             events: Vec::new(),
             report: Report::default(),
             ids: None,
+            succeeded: BTreeSet::new(),
             desk: leave::Desk::new(),
             halted: false,
             began: input.host.clock().moment(),

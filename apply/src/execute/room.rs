@@ -4,17 +4,17 @@ use std::time::Instant;
 
 use engine::address::Address;
 use engine::journal::{ProgramKind, Record, Resolution, Started};
-use engine::plan::StepId;
-use engine::schema::Identity;
+use engine::plan::{Step, StepId};
+use engine::schema::{Identity, TypeSchema};
 use engine::state::ObjectId;
 
 use super::Run;
 use crate::ApplyError;
-use crate::claims::{claimed, is_given_again, other_owner};
+use crate::claims::{claimed, is_given_again, other_owner, succeeds_its_own};
 use crate::lookup::Found;
 
 impl Run<'_> {
-    /// Another address that stands for the object which a create is said to have made. The ids are
+    /// An address that stands already for the object which a create is said to have made. The ids are
     /// gathered once, because the search is as long as the state.
     pub(super) fn claimant(&mut self, started: &Started, id: &ObjectId) -> Option<Address> {
         let snapshot = self.session.snapshot();
@@ -34,8 +34,10 @@ impl Run<'_> {
     pub(super) fn make_room(
         &mut self,
         owner: &Address,
-        object: &ObjectId,
+        (schema, started): (&TypeSchema, &Started),
+        made: &provider_port::Object,
     ) -> Result<bool, ApplyError> {
+        let object = &made.id;
         let deletes = |started: &Started| started.ends(owner, object);
         let mut flights = self.in_flight.iter();
         if let Some((step, _)) = flights.find(|(_, flight)| deletes(&flight.started)) {
@@ -49,7 +51,24 @@ impl Run<'_> {
             self.session.record(Record::Resolved { call, resolution: Resolution::Gone })?;
             return Ok(true);
         }
-        self.end_before_next_try(owner, object)
+        if self.end_before_next_try(owner, object)? {
+            return Ok(true);
+        }
+        let snapshot = self.session.snapshot();
+        if !succeeds_its_own(snapshot, (schema, started), object, &made.attributes) {
+            return Ok(false);
+        }
+        let gone = (owner.clone(), object.clone());
+        let (address, object) = gone.clone();
+        self.session.record(Record::Vanished { address, object })?;
+        self.succeeded.insert(gone);
+        Ok(true)
+    }
+
+    /// Whether a step is about an object that is gone because what its own address made has its id.
+    pub(super) fn is_succeeded(&self, step: &Step) -> bool {
+        let Some(object) = &step.object else { return false };
+        self.succeeded.contains(&(step.address.clone(), object.clone()))
     }
 
     /// The same of a delete that was looked up and is about to be sent again.
@@ -87,7 +106,8 @@ impl Run<'_> {
             return Ok(Found::Absent);
         }
         let why = claimed(&owner, &object.id);
-        let is_free = self.make_room(&owner, &object.id.clone())?;
+        let (schema, started) = (flight.schema.clone(), started.clone());
+        let is_free = self.make_room(&owner, (&schema, &started), object)?;
         Ok(if is_free { found } else { Found::Unknown(why) })
     }
 }

@@ -163,6 +163,10 @@ impl Snapshot {
             .entries
             .entry(started.address.clone())
             .or_insert_with(|| Entry::without_object(started.provider.clone()));
+        if entry.object(&seen.id).is_some() {
+            let (address, id) = (&started.address, &seen.id);
+            return illegal(format_args!("{address} made {id}, and has that object already"));
+        }
         if let Some(old) = entry.current.take() {
             if !started.deposes {
                 return illegal(format_args!("{} was created twice", started.address));
