@@ -60,3 +60,31 @@ async fn an_object_does_not_go_to_another_provider() {
     assert!(world.cloud.names("disk").is_empty());
     assert_eq!(world.second.as_ref().unwrap().names("disk"), ["d", "theirs"]);
 }
+
+/// What a create made twice surfaces when its address has an object elsewhere: it goes where it is, however
+/// often that fails, and the stranger's with its id stays.
+#[tokio::test(start_paused = true)]
+async fn a_twin_goes_at_the_provider_that_made_it() {
+    for has_object in [true, false] {
+        let mut world = World::counting(DISK).await;
+        world.second = Some(Cloud::new());
+        let nonce = world.state().await.watched[0].nonce.clone();
+        let at = |provider: &str| format!("{DISK}provider = \"{provider}\"\n");
+        world.destroy(&at("cloud")).await.unwrap();
+        let second = world.second.clone().unwrap();
+        second.shared.lock().unwrap().counts_by_type = true;
+        second.put("disk", &[("name", Value::string("theirs"))]);
+        let at_second = at("second");
+        if has_object {
+            world.apply(&at_second).await.unwrap();
+        }
+        let twin = world.cloud.put("disk", &[("name", Value::String(nonce.0.clone()))]);
+        assert_eq!(&*twin.0, "1", "the stranger's at the other one has that id, too");
+        world.cloud.strike(0, Fault::Refused);
+        let report = world.apply(&at_second).await.unwrap();
+        assert_eq!(report.failures.len(), 1);
+        converges(&world, &at_second).await;
+        assert!(world.cloud.names("disk").is_empty());
+        assert_eq!(second.names("disk"), ["d", "theirs"]);
+    }
+}

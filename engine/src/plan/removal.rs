@@ -17,7 +17,7 @@ use crate::journal::Record;
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
 use crate::spec::ResourceConfig;
-use crate::state::{Entry, Object, Progress};
+use crate::state::{Entry, Object, Progress, Watched};
 use crate::stored::Stored;
 use crate::value::Value;
 
@@ -191,8 +191,9 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
             made_with: BTreeMap::new(),
             made_of: BTreeMap::new(),
         };
+        let address = place_of(planner, watched);
         planner.seen.push(Record::Adopted {
-            address: watched.address.clone(),
+            address: address.clone(),
             provider: watched.provider.clone(),
             object: object.clone(),
             dependencies: Set::new(),
@@ -201,7 +202,7 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
         let entry = Entry::without_object(watched.provider.clone());
         let attributes = Arc::new(leftover.attributes.clone());
         let live = Live { object: &object, stored: attributes.clone(), attributes };
-        let mut change = ending(&watched.address, &entry, &object, &live);
+        let mut change = ending(&address, &entry, &object, &live);
         change.deposed = true;
         let reason = Reason::Leftover(leftover.nonce.clone());
         if planner.input.options.mode == Mode::RefreshOnly {
@@ -211,6 +212,20 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
         }
         planner.drafts.push(draft(change, &schema, None));
     }
+}
+
+/// The address under which the state keeps a leftover until it is gone: that of its create, unless what is
+/// there, or will be, is at another provider, where its id may be anybody's.
+fn place_of(planner: &Planner<'_>, watched: &Watched) -> Address {
+    let Watched { address, provider, .. } = watched;
+    let entry = planner.input.snapshot.entries.get(address).map(|entry| &entry.provider);
+    let config = planner.input.config.resources.get(&address.block).map(|it| &it.provider);
+    if entry.into_iter().chain(config).all(|own| own == provider) {
+        return address.clone();
+    }
+    let key = address.key.iter().map(|key| format!("{key}, ")).collect::<String>();
+    let key = format!("{key}left at {provider}").into();
+    Address { block: address.block.clone(), key: Some(key) }
 }
 
 fn ending(address: &Address, entry: &Entry, object: &Object, live: &Live<'_>) -> Change {
