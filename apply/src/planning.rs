@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use engine::address::{Address, Name};
 use engine::diagnostics::Diagnostics;
-use engine::digest::Digest;
+use engine::digest::{Digest, Fingerprint};
 use engine::event::Event;
 use engine::graph::Graph;
 use engine::plan::input::{Leftover, Mode, Observations, Options, PlanInput};
@@ -20,6 +20,7 @@ use engine::stored::KnownSecrets;
 use engine::work::Workers;
 
 use crate::lacking::lacking;
+use crate::lookup::account_of;
 use crate::observe::{observe_chosen, observe_imports};
 use crate::recover::recover;
 use crate::withheld::withheld;
@@ -133,15 +134,25 @@ fn accounts(providers: &Providers) -> BTreeMap<Name, Digest> {
 }
 
 /// The watched nonces that need no more watching: their time is over, and their lists, which were
-/// just looked at, show nothing under them. The lists of a provider that is gone were not.
+/// just looked at, show nothing under them. The lists of a provider that is gone were not, and those of another
+/// account are believed later.
 fn over(snapshot: &Snapshot, request: &Request<'_>, leftovers: &[Leftover]) -> Vec<Nonce> {
+    let accounts: BTreeMap<&Name, Option<Fingerprint>> = request
+        .providers
+        .iter()
+        .map(|(name, provider)| (name, account_of(&**provider, snapshot)))
+        .collect();
     let is_listed = |watched: &Watched| {
         let provider = request.providers.get(&watched.provider);
         provider.is_some_and(|provider| provider.schema().types.contains_key(&watched.ty))
     };
+    let is_over = |watched: &Watched| {
+        let account = accounts.get(&watched.provider).and_then(Option::as_ref);
+        watched.is_over(account, request.now_ms)
+    };
     let surfaced: BTreeSet<&Nonce> = leftovers.iter().map(|leftover| &leftover.nonce).collect();
     let over = snapshot.watched.iter().filter(|watched| {
-        watched.is_over(request.now_ms) && is_listed(watched) && !surfaced.contains(&watched.nonce)
+        is_over(watched) && is_listed(watched) && !surfaced.contains(&watched.nonce)
     });
     over.map(|watched| watched.nonce.clone()).collect()
 }

@@ -330,6 +330,10 @@ pub struct Watched {
     pub ty: Name,
     /// For which address it was drawn.
     pub address: Address,
+    /// The fingerprint of the account that its create went to: what another one lists says little of it. None
+    /// where the provider has no account, and in older states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Fingerprint>,
     /// Since when it is watched, in milliseconds since 1970: when the create was given up, or, if it was
     /// answered, when it was sent.
     pub since_ms: u64,
@@ -353,6 +357,7 @@ impl Watched {
             provider: started.provider.clone(),
             ty: started.address.block.ty.clone(),
             address: started.address.clone(),
+            account: started.account.clone(),
             since_ms,
             answered,
             let_go: Vec::new(),
@@ -366,10 +371,16 @@ impl Watched {
     /// For how long a create that was given up is looked for, in milliseconds: 30 days.
     pub const GIVEN_UP_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
-    /// Says whether what has not surfaced by now will not. Only a look at the lists tells whether it
-    /// has.
-    pub fn is_over(&self, now_ms: u64) -> bool {
-        let for_ms = if self.answered { Self::ANSWERED_MS } else { Self::GIVEN_UP_MS };
+    /// For how much longer it is watched while only another account than its own can be looked at, in
+    /// milliseconds: 30 days. Where keys live for a run each has an account of its own, so there is an end to it.
+    pub const ELSEWHERE_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+
+    /// Says whether what has not surfaced by now, in the account that is looked at, will not. Only a look at
+    /// the lists tells whether it has.
+    pub fn is_over(&self, account: Option<&Fingerprint>, now_ms: u64) -> bool {
+        let is_elsewhere = self.account.is_some() && self.account.as_ref() != account;
+        let own_ms = if self.answered { Self::ANSWERED_MS } else { Self::GIVEN_UP_MS };
+        let for_ms = own_ms + if is_elsewhere { Self::ELSEWHERE_MS } else { 0 };
         now_ms.saturating_sub(self.since_ms) > for_ms
     }
 }

@@ -1,7 +1,10 @@
 //! Looking into another account than the one that was called: by a wrong key or a wrong address.
 
+use std::sync::atomic::Ordering;
+
 use apply::ApplyError;
 use apply::session::fold;
+use engine::state::Watched;
 use engine::value::Value;
 use state::Store as _;
 
@@ -90,4 +93,27 @@ async fn a_namesake_in_another_account_is_not_what_a_create_made() {
     world.cloud = right;
     converges(&world, both).await;
     assert_eq!(world.cloud.names("key"), ["k"]);
+}
+
+/// The lists of another account say little of what may surface in the first: they end its watch a month later.
+#[tokio::test(start_paused = true)]
+async fn a_name_is_watched_on_while_another_account_is_looked_at() {
+    let world = World::new();
+    world.apply(DISK).await.unwrap();
+    let key = |key: &str| key.clone_into(&mut world.cloud.shared.lock().unwrap().key);
+    let later = |ms: u64| world.host.slept.fetch_add(ms, Ordering::Relaxed);
+    key("another");
+    later(Watched::ANSWERED_MS + 1);
+    world.apply(DISK).await.unwrap();
+    assert_eq!(world.state().await.watched.len(), 1);
+    later(Watched::ELSEWHERE_MS);
+    world.apply(DISK).await.unwrap();
+    assert_eq!(world.state().await.watched.len(), 0);
+    let other = "\n[resource.disk.e]\nname = \"e\"\nsize = 10\nzone = \"eu\"\n";
+    let both = format!("{DISK}{other}");
+    world.apply(&both).await.unwrap();
+    assert_eq!(world.state().await.watched.len(), 1);
+    later(Watched::ANSWERED_MS + 1);
+    world.apply(&both).await.unwrap();
+    assert_eq!(world.state().await.watched.len(), 0);
 }
