@@ -54,8 +54,8 @@ pub(crate) fn succeeds_its_own(
         && !snapshot.pending.values().any(|pending| is_about(&pending.started))
 }
 
-/// For whose create the name was drawn that the object of a delete bears: another address, or the
-/// delete's own for a create that is in doubt.
+/// For whose create the name was drawn that an object bears, if that is not the call's own: another address's,
+/// or, of a delete, one of its own address that is in doubt.
 pub(crate) fn named_for<'a>(
     snapshot: &'a Snapshot,
     started: &Started,
@@ -68,9 +68,13 @@ pub(crate) fn named_for<'a>(
     let watched = snapshot.watched.iter().filter(|own| {
         own.provider == *provider && own.address.block.ty == *ty && own.nonce.is(name)
     });
+    let is_other = |address: &&Address| **address != started.address;
     // What an address has may bear a name that was drawn for the address and is watched.
-    let watched = watched.map(|own| &own.address).filter(|address| **address != started.address);
-    snapshot.named_in_doubt(provider, ty, name).chain(watched).next()
+    let watched = watched.map(|own| &own.address).filter(is_other);
+    let in_doubt = snapshot
+        .named_in_doubt(provider, ty, name)
+        .filter(|address| started.ends_its_object() || is_other(address));
+    in_doubt.chain(watched).next()
 }
 
 /// Whether the id of what a call deletes is another object's by now: its own is gone then, for no

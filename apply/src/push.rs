@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use engine::address::Address;
-use engine::journal::{CallId, IllegalRecord, Pending, Record};
+use engine::journal::{CallId, IllegalRecord, Pending, Record, Started};
 use engine::state::{Nonce, Snapshot, Watched, Which};
 use state::{Held, Holder, Loaded, Store, StoreError, Version};
 
@@ -189,7 +189,7 @@ fn carry_over(now: &Snapshot, new: &mut Snapshot) -> Pushed {
         let (address, started) = (&pending.started.address, &pending.started);
         if carry_call(new, pending) {
             pushed.carried.push(format!("call {call} about {address}, whose end nobody knows"));
-        } else if let Some(nonce) = &started.nonce {
+        } else if let Some(nonce) = started.nonce.as_ref().filter(|_| !is_named(started)) {
             new.watched.push(Watched::of(started, nonce.clone(), started.at_ms, false));
             pushed.carried.push(format!("the one-time name of call {call} about {address}"));
         } else {
@@ -202,6 +202,11 @@ fn carry_over(now: &Snapshot, new: &mut Snapshot) -> Pushed {
     let lost = now.objects().filter(|(_, which)| !known.contains(which));
     pushed.lost.extend(lost.map(told));
     pushed
+}
+
+/// Whether a create gives its object the name or id of the spec: its one-time name is borne by nothing.
+fn is_named(started: &Started) -> bool {
+    started.name.is_some() || started.secret_name.is_some()
 }
 
 /// Adds a call as the journal would; false where it cannot be under way in this state.

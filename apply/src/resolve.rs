@@ -100,10 +100,7 @@ impl<'a> Doubt<'a> {
         if started.object.as_ref().is_some_and(|own| own != id) {
             return Err(ResolveError::AnotherObject(started.address.clone()));
         }
-        // What a create made is nobody's yet, not even its own address's.
-        let own = self.snapshot.entries.get(&started.address);
-        let is_own = started.makes_its_object() && own.is_some_and(|own| own.object(id).is_some());
-        match other_owner(self.snapshot, started, id).or(is_own.then_some(&started.address)) {
+        match other_owner(self.snapshot, started, id) {
             Some(owner) => Err(ResolveError::Taken(owner.clone())),
             None => Ok(()),
         }

@@ -223,9 +223,9 @@ fn place_of(planner: &Planner<'_>, watched: &Watched) -> Address {
     if entry.into_iter().chain(config).all(|own| own == provider) {
         return address.clone();
     }
-    let key = address.key.iter().map(|key| format!("{key}, ")).collect::<String>();
-    let key = format!("{key}left at {provider}").into();
-    Address { block: address.block.clone(), key: Some(key) }
+    let key = address.key.as_ref().map_or_else(String::new, |key| format!("{key}, "));
+    let key = format!("{key}left at {provider}");
+    Address { block: address.block.clone(), key: Some(key.into()) }
 }
 
 fn ending(address: &Address, entry: &Entry, object: &Object, live: &Live<'_>) -> Change {

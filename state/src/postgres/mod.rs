@@ -363,10 +363,15 @@ impl Store for PostgresStore {
         }
         let given = [(&names.name as _, Type::TEXT), (&row.epoch as _, Type::INT8)];
         let done = execute(&link.client, &names.sql.drive_out(), &given).await.map_err(failed)?;
-        if done == 1 {
-            self.end_session(&link, pid).await?;
+        if done != 1 {
+            return Ok(false);
         }
-        Ok(done == 1)
+        // Who it was stays said until it holds the lock no more: a session that this user may not end is
+        // asked about again.
+        self.end_session(&link, pid).await?;
+        let given = [(&names.name as _, Type::TEXT), (&(row.epoch + 1) as _, Type::INT8)];
+        execute(&link.client, &names.sql.sign_off(), &given).await.map_err(failed)?;
+        Ok(true)
     }
 
     async fn serials(&self) -> Result<Vec<u64>, StoreError> {

@@ -104,7 +104,7 @@ impl Sql {
     /// One row, or none if somebody else holds the lock by now.
     pub(super) fn drive_out(&self) -> String {
         format!(
-            "UPDATE {}.store SET epoch = epoch + 1, holder = NULL
+            "UPDATE {}.store SET epoch = epoch + 1
              WHERE name = $1 AND epoch = $2 AND holder IS NOT NULL",
             self.schema
         )
