@@ -5,7 +5,7 @@
 //! once they are decoded nothing is shown, because there is no telling which of them it is.
 //! This is for what people see. Nothing of a server's words is kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -60,13 +60,14 @@ impl Hidden {
     }
 }
 
-/// The parts of secrets that are looked for.
+/// How secrets are written, and how long a part of each may not be. The parts are not listed: a secret may be
+/// a file of a megabyte, and what is searched are a server's few words.
 #[derive(Default)]
 struct Parts {
-    /// In small letters.
-    plain: BTreeSet<Vec<char>>,
+    /// In small letters: as they are, and in hexadecimal.
+    plain: Vec<(Vec<char>, usize)>,
     /// As they are; in base64, of the usual alphabet, case tells.
-    encoded: BTreeSet<Vec<char>>,
+    encoded: Vec<(Vec<char>, usize)>,
 }
 
 impl Parts {
@@ -74,15 +75,11 @@ impl Parts {
         let mut parts = Self::default();
         for secret in secrets {
             let small: Vec<char> = secret.chars().map(small).collect();
-            windows(&small, PART, &mut parts.plain);
-            let hex: Vec<char> = secret
-                .bytes()
-                .flat_map(|byte| format!("{byte:02x}").into_bytes())
-                .map(char::from)
-                .collect();
-            windows(&hex, PART_IN_HEX, &mut parts.plain);
+            parts.plain.push((small, PART));
+            let hex = secret.bytes().flat_map(|byte| format!("{byte:02x}").into_bytes());
+            parts.plain.push((hex.map(char::from).collect(), PART_IN_HEX));
             for before in 0..3 {
-                windows(&in_base64(secret.as_bytes(), before), PART_IN_BASE64, &mut parts.encoded);
+                parts.encoded.push((in_base64(secret.as_bytes(), before), PART_IN_BASE64));
             }
         }
         parts
@@ -108,23 +105,28 @@ impl Parts {
     }
 }
 
-/// Marks where one of these parts stands.
-fn cover(text: &[char], parts: &BTreeSet<Vec<char>>, covered: &mut [bool]) {
-    let lengths: BTreeSet<usize> = parts.iter().map(Vec::len).collect();
-    for length in lengths {
-        for (start, window) in text.windows(length).enumerate() {
-            if parts.contains(window) {
+/// Marks where parts of these secrets stand: of their length, or the whole of a shorter one.
+fn cover(text: &[char], secrets: &[(Vec<char>, usize)], covered: &mut [bool]) {
+    let mut places: BTreeMap<usize, HashMap<&[char], Vec<usize>>> = BTreeMap::new();
+    for (secret, length) in secrets.iter().filter(|(secret, _)| !secret.is_empty()) {
+        let length = secret.len().min(*length);
+        let places = places.entry(length).or_insert_with(|| places_of(text, length));
+        for part in secret.windows(length) {
+            // What was marked once need not be found again.
+            for start in places.remove(part).unwrap_or_default() {
                 covered[start..start + length].fill(true);
             }
         }
     }
 }
 
-/// All parts of this length; the whole where it is shorter.
-fn windows(text: &[char], length: usize, parts: &mut BTreeSet<Vec<char>>) {
-    if !text.is_empty() {
-        parts.extend(text.windows(length.min(text.len())).map(<[char]>::to_vec));
+/// Where each part of a text of this length stands.
+fn places_of(text: &[char], length: usize) -> HashMap<&[char], Vec<usize>> {
+    let mut places: HashMap<&[char], Vec<usize>> = HashMap::new();
+    for (start, part) in text.windows(length).enumerate() {
+        places.entry(part).or_default().push(start);
     }
+    places
 }
 
 /// A small letter for a capital, one for one, so that places stay the same.
@@ -295,5 +297,14 @@ mod tests {
     fn short_secrets_are_known_as_a_whole() {
         let hidden = hidden(&[Value::Integer(123), Value::string("ab12")]);
         assert_eq!(hidden.hide("pin 123 or AB12, 12".to_owned()), "pin … or …, 12");
+    }
+
+    /// A file that is a secret, in words as long as an error's may be.
+    #[test]
+    fn a_long_secret_is_found_in_words_that_repeat_a_part_of_it() {
+        let secret: String = (0..20_000).map(|n| (n * 7919).to_string() + ",").collect();
+        let hidden = hidden(&[Value::string(&*secret)]);
+        let words = format!("it begins so: {}, and ends", &secret[100_000..100_040]);
+        assert_eq!(hidden.hide(words), "it begins so: …, and ends");
     }
 }
