@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use engine::address::{Address, Block, Name};
 use engine::expression::evaluate::{self, Scope};
+use engine::expression::visit::without_literals;
 use engine::expression::{Access, Expr, Kind, Root, visit};
 use engine::plan::live::stored_attributes;
 use engine::schema::{Attribute, Presence, TypeSchema};
@@ -184,8 +185,8 @@ pub(crate) fn known(expr: &Expr, scope: &FillScope<'_>) -> Result<Datum, String>
         return Err(format!("of `{}` only the fingerprint is known", scope.written(&part)));
     }
     Err(match unknown {
-        Some(residual) => format!("no answer has shown `{residual}` so far"),
-        None => format!("of `{expr}` only the fingerprint is known"),
+        Some(residual) => format!("no answer has shown `{}` so far", without_literals(residual)),
+        None => format!("of `{}` only the fingerprint is known", without_literals(expr)),
     })
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use engine::address::{Address, Name};
 use engine::constraint;
+use engine::expression::visit::without_literals;
 use engine::expression::{Expr, Kind};
 use engine::journal::{PhaseRef, Started};
 use engine::plan::live::overlay;
@@ -103,7 +104,7 @@ fn kept(name: &Name, change: &Change, planned: &Value) -> Result<Value, Trouble>
 /// What an attribute is computed from, for people.
 fn source(name: &Name, change: &Change, planned: &Value) -> String {
     match (change.secrets.get(name), planned) {
-        (Some(expr), _) => format!("`{expr}`"),
+        (Some(expr), _) => format!("`{}`", without_literals(expr)),
         (None, Value::Unknown(unknown)) => format!("`{}`", unknown.residual),
         _ => "what it is computed from".to_owned(),
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use engine::address::Name;
 use engine::digest::Fingerprint;
+use engine::expression::visit::without_literals;
 use engine::sorted;
 use engine::value::{Attributes, Path, Paths, Segment, Value};
 use serde::{Serialize, Serializer};
@@ -69,6 +70,10 @@ impl Shown {
             Value::List(items) => Self::List(items.iter().enumerate().map(item).collect()),
             Value::Set(items) => Self::Set(items.iter().enumerate().map(item).collect()),
             Value::Map(entries) => Self::Map(object(entries, sensitive)),
+            // The secret may be what is written there beside that which nobody knows yet.
+            Value::Unknown(unknown) if !sensitive.is_empty() => {
+                Self::Unknown(without_literals(&unknown.residual).to_string())
+            }
             Value::Unknown(unknown) => Self::Unknown(unknown.residual.to_string()),
             Value::Sealed(sealed) => Self::Sensitive(Some(sealed.fingerprint.clone())),
         }

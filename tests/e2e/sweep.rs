@@ -546,6 +546,51 @@ fn a_secret_in_the_text_of_a_spec_stays_there() {
     search(&world);
 }
 
+/// Nor does one that stands beside what is known only after apply: its expression is shown without it.
+#[test]
+fn a_secret_beside_something_unknown_is_not_shown() {
+    let world = World::new(false);
+    let literal = "canary-literal-55e";
+    let volume =
+        "[resource.network_volume.v]\nname = \"v\"\nsize = 10\ndata_center_id = \"EU-RO-1\"\n";
+    let auth = "[resource.registry_auth.r]\nname = \"r\"\nusername = \"me\"\n";
+    let output = "[output.o]\nsensitive = true\nvalue";
+    world.project.write("token.txt", literal);
+    for (rest, shown) in [
+        (format!("{auth}password = \"{literal}-${{network_volume.v.id}}\"\n"), "…${network"),
+        (
+            format!("{auth}password = '${{file(\"token.txt\")}}${{network_volume.v.id}}'\n"),
+            "…${network",
+        ),
+        (format!("{output} = \"{literal}@${{network_volume.v.id}}\"\n"), "…${network"),
+        (
+            format!("{output} = {{ a = \"{literal}\", b = \"${{network_volume.v.id}}\" }}\n"),
+            "network_volume.v.id",
+        ),
+    ] {
+        world.project.write("plumb.toml", format!("{volume}{rest}"));
+        for command in [
+            &["plan"][..],
+            &["plan", "--json"],
+            &["plan", "--format", "markdown"],
+            &["plan", "--format", "json"],
+        ] {
+            let said = world.project.run(command).expect(0).said();
+            hidden(&format!("{command:?} of {rest}"), said.as_bytes(), &[literal]);
+            assert!(said.contains(shown), "{command:?} of {rest}: {said}");
+        }
+        let ran = world.project.run(&["plan", "--out", "plan.json"]).expect(1);
+        assert!(ran.said().contains("would hold a secret in clear"), "{rest}: {}", ran.said());
+        hidden("the refusal", ran.said().as_bytes(), &[literal]);
+        let said = world.project.run(&["apply", "-y", "--json"]).expect(0).said();
+        hidden("the apply", said.as_bytes(), &[literal]);
+        for path in files(world.project.path(".plumb").as_path()) {
+            hidden(&path.display().to_string(), &std::fs::read(&path).unwrap(), &[literal]);
+        }
+        world.project.run(&["destroy", "-y"]).expect(0);
+    }
+}
+
 /// What a worker is started with is what its template says: nothing of who started the service.
 #[test]
 fn workers_do_not_inherit_secrets() {

@@ -95,6 +95,37 @@ pub fn references_mut(expr: &mut Expr, visit: &mut dyn FnMut(&mut Expr)) {
     }
 }
 
+/// Calls `visit` for each known value that is written in an expression, but for the keys of references.
+pub fn literals<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Value)) {
+    let mut stack = vec![expr];
+    while let Some(expr) = stack.pop() {
+        match &expr.kind {
+            Kind::Literal(value) => visit(value),
+            _ if is_reference(expr) => {}
+            _ => push_parts(expr, &mut stack),
+        }
+    }
+}
+
+/// An expression as people may see it whose value is a secret: what it refers to, and nothing that is written
+/// in it. It is for reading, and computes something else.
+#[must_use]
+pub fn without_literals(expr: &Expr) -> Expr {
+    let mut shown = expr.clone();
+    let mut stack = vec![&mut shown];
+    while let Some(expr) = stack.pop() {
+        if is_reference(expr) {
+            continue;
+        }
+        match &mut expr.kind {
+            Kind::Literal(Value::Null | Value::Bool(_)) => {}
+            Kind::Literal(value) => *value = Value::string("…"),
+            _ => push_parts_mut(expr, &mut stack),
+        }
+    }
+    shown
+}
+
 fn is_reference(mut expr: &Expr) -> bool {
     while let Kind::Attribute(base, _) | Kind::Index(base, _) = &expr.kind {
         expr = base;

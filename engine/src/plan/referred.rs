@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::Plan;
 use crate::address::{Address, Block, Name};
 use crate::expression::{Expr, visit};
-use crate::value::Value;
+use crate::value::{Segment, Value};
 
 /// A reference to a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,20 @@ impl Plan {
             each(value, &mut |reference| self.add_referred(reference, &mut addresses));
         }
         addresses
+    }
+
+    /// Whether a reference may be to something that is a secret, as far as the plan knows its object.
+    pub(super) fn is_secret(&self, reference: Reference<'_>) -> bool {
+        let mut addresses = BTreeSet::new();
+        self.add_referred(reference, &mut addresses);
+        let mut changes = addresses.iter().filter_map(|address| self.change(address));
+        changes.any(|change| {
+            let mut places = change.sensitive.iter();
+            places.any(|place| match place.0.first() {
+                Some(Segment::Key(name)) => reference.has(&change.address, name),
+                _ => true,
+            })
+        })
     }
 
     fn add_referred(&self, reference: Reference<'_>, addresses: &mut BTreeSet<Address>) {
