@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::address::Address;
+use engine::digest::{Fingerprint, SealKey};
 use engine::journal::{Record, Resolution, Started};
+use engine::plan::agree;
 use engine::schema::{Identity, TypeSchema};
 use engine::state::{ObjectId, Snapshot};
 use engine::value::{Attributes, Value};
@@ -25,15 +27,22 @@ pub(crate) fn other_owner<'a>(
     snapshot.owners(&started.provider, ty, id).find(|owner| makes || **owner != started.address)
 }
 
-/// Whether an object bears the name that was drawn for a create, which nothing bore before.
-pub(crate) fn bears_its_nonce(
-    started: &Started,
-    schema: &TypeSchema,
+/// Whether an object bears the name that was drawn for a create, which nothing bore before. A name that is a
+/// secret may be known by its fingerprint.
+fn bears_its_nonce(
+    (schema, started): (&TypeSchema, &Started),
     attributes: &Attributes,
+    key: &SealKey,
 ) -> bool {
     let Identity::OneTimeName { attribute } = &schema.identity else { return false };
-    let name = attributes.get(attribute).and_then(Value::as_str);
-    name.is_some_and(|name| started.nonce.as_ref().is_some_and(|nonce| nonce.is(name)))
+    let Some(nonce) = &started.nonce else { return false };
+    match attributes.get(attribute) {
+        Some(Value::String(name)) => nonce.is(name),
+        Some(Value::Sealed(name)) => {
+            name.fingerprint == Fingerprint::of(&Value::String(nonce.0.clone()), key)
+        }
+        _ => false,
+    }
 }
 
 /// Whether what a create made has the id that an object of its own address had: that one is gone, for no id
@@ -50,7 +59,7 @@ pub(crate) fn succeeds_its_own(
     let is_about =
         |other: &Started| other.address == started.address && other.object.as_ref() == Some(id);
     is_own
-        && bears_its_nonce(started, schema, attributes)
+        && bears_its_nonce((schema, started), attributes, &snapshot.seal_key)
         && !snapshot.pending.values().any(|pending| is_about(&pending.started))
 }
 
@@ -101,7 +110,11 @@ fn shows_what_is_known(
 ) -> bool {
     let known = known_in_doubt(snapshot, started, schema);
     let name = schema.name_attribute.as_ref();
-    name.is_some_and(|name| known.get(name) == object.attributes.get(name))
+    name.is_some_and(|name| match (known.get(name), object.attributes.get(name)) {
+        // One that is a secret is known by its fingerprint.
+        (Some(known), Some(shown)) => agree(known, shown, &snapshot.seal_key),
+        (known, shown) => known.is_none() && shown.is_none(),
+    })
 }
 
 /// Whether a delete of an address's object is under way, or went out and was not seen to happen.
@@ -128,8 +141,8 @@ pub(crate) fn succeeded(
             return None;
         };
         let started = started_of(snapshot, record).filter(|it| it.makes_its_object())?;
-        let Value::Map(attributes) = &object.attributes.json else { return None };
-        let schema = schema_of(started)?;
+        let (schema, value) = (schema_of(started)?, object.attributes.value().ok()?);
+        let attributes = value.as_map()?;
         succeeds_its_own(snapshot, (&schema, started), &object.id, attributes).then(|| {
             Record::Vanished { address: started.address.clone(), object: object.id.clone() }
         })

@@ -10,6 +10,7 @@ use engine::event::Event;
 use engine::journal::{Outcome, ProgramKind, Record, Resolution, Seen, Wait};
 use engine::plan::live::overlay;
 use engine::plan::{Change, StepId};
+use engine::schema::Identity;
 use engine::sorted::Set;
 use engine::stored::{Sealer, seal_attributes};
 use engine::value::Attributes;
@@ -63,9 +64,21 @@ impl Run<'_> {
         if let Some(owner) = self.claimant(&started, &made.id)
             && !self.make_room(&owner, (&schema, &started), made)?
         {
-            return self.stay_in_doubt(id, &claimed(&owner, &made.id));
+            return self.claimed_twice(id, &claimed(&owner, &made.id));
         }
         self.done(id, reply.object.as_ref())
+    }
+
+    /// An answer to a create shows an object that the state has. A name that was drawn for it may tell that it
+    /// is the create's all the same, where a look shows more than the answer did.
+    fn claimed_twice(&mut self, id: StepId, why: &Error) -> Result<(), ApplyError> {
+        let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
+        if !matches!(flight.schema.identity, Identity::OneTimeName { .. }) {
+            return self.stay_in_doubt(id, why);
+        }
+        // It was an answer: that nothing shows is no proof that nothing was made.
+        flight.accepted = true;
+        self.doubt(id, why)
     }
 
     pub(super) fn done(

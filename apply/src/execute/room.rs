@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use engine::address::Address;
+use engine::address::{Address, Name};
 use engine::journal::{ProgramKind, Record, Resolution, Started};
 use engine::plan::{Step, StepId};
 use engine::schema::{Identity, TypeSchema};
@@ -22,8 +22,7 @@ impl Run<'_> {
             let which = snapshot.objects().map(|(_, which)| which);
             which.map(|own| (own.provider.clone(), own.ty.clone(), own.id.clone())).collect()
         });
-        let key = (started.provider.clone(), started.address.block.ty.clone(), id.clone());
-        if ids.insert(key) {
+        if ids.insert(key_of(started, id)) {
             return None;
         }
         other_owner(snapshot, started, id).cloned()
@@ -100,8 +99,16 @@ impl Run<'_> {
         if is_given_again(snapshot, started, &flight.schema, object) {
             return Ok(Found::Absent);
         }
-        let owner = other_owner(snapshot, started, &object.id).cloned();
-        let Some(owner) = owner.filter(|_| started.makes_its_object()) else { return Ok(found) };
+        if !started.makes_its_object() {
+            return Ok(found);
+        }
+        // What a lost create made is one of all objects, like what an answered one did.
+        if let Some(ids) = &mut self.ids {
+            ids.insert(key_of(started, &object.id));
+        }
+        let Some(owner) = other_owner(snapshot, started, &object.id).cloned() else {
+            return Ok(found);
+        };
         if !matches!(flight.schema.identity, Identity::OneTimeName { .. }) {
             return Ok(Found::Absent);
         }
@@ -110,4 +117,9 @@ impl Run<'_> {
         let is_free = self.make_room(&owner, (&schema, &started), object)?;
         Ok(if is_free { found } else { Found::Unknown(why) })
     }
+}
+
+/// Which object of the world a create made.
+fn key_of(started: &Started, id: &ObjectId) -> (Name, Name, ObjectId) {
+    (started.provider.clone(), started.address.block.ty.clone(), id.clone())
 }

@@ -1,7 +1,7 @@
 //! Whether what a saved plan takes into the state still fits, and what it deletes beside an
 //! address's own object.
 
-use engine::address::Name;
+use engine::address::{Address, Name};
 use engine::journal::Record;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
@@ -24,6 +24,16 @@ fn check_absent(change: &Change, after: &Snapshot) -> Result<(), ApplyError> {
     }
 }
 
+/// What an address has is at the provider that the plan knows it at: an id of another may be anybody's there.
+fn check_provider(address: &Address, planned: &Name, now: &Snapshot) -> Result<(), ApplyError> {
+    match now.entries.get(address) {
+        Some(entry) if entry.provider != *planned => {
+            stale(format!("{address} is at provider `{}` since then", entry.provider))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Fit<'_> {
     /// What the plan takes into the state without a call must still be so, and what it deletes
     /// beside an address's own object must still stand there.
@@ -39,12 +49,18 @@ impl Fit<'_> {
             {
                 return stale(format!("{address} is not what it was, {object}"));
             }
+            if let Record::Adopted { address, provider, .. } = record {
+                check_provider(address, provider, &after)?;
+            }
             if self.plan.steps.is_empty() {
                 self.check_still_so(record)?;
             }
             if let Err(error) = after.fold(record) {
                 return stale(format!("the state changed since then: {error}"));
             }
+        }
+        for change in self.plan.changes.iter().filter(|c| c.action != Action::NoOp) {
+            check_provider(&change.address, &change.provider, &after)?;
         }
         for change in self.plan.changes.iter().filter(|c| c.object.is_none()) {
             check_absent(change, &after)?;

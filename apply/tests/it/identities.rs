@@ -88,3 +88,57 @@ async fn a_twin_goes_at_the_provider_that_made_it() {
         assert_eq!(second.names("disk"), ["d", "theirs"]);
     }
 }
+
+/// Another run has made it anew elsewhere, where ids are counted from one as well.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_deletes_nothing_at_the_provider_that_it_was_at() {
+    let at = |provider: &str| format!("{DISK}provider = \"{provider}\"\n");
+    for leaves_a_twin in [false, true] {
+        let mut world = World::counting(DISK).await;
+        let second = Cloud::new();
+        second.shared.lock().unwrap().counts_by_type = true;
+        world.second = Some(second.clone());
+        let plan = if leaves_a_twin {
+            let nonce = world.state().await.watched[0].nonce.clone();
+            world.destroy(&at("cloud")).await.unwrap();
+            world.cloud.put("disk", &[("name", Value::String(nonce.0.clone()))]);
+            world.plan("[local]\n").await.0
+        } else {
+            let plan = world.plan("[local]\n").await.0;
+            world.apply("[local]\n").await.unwrap();
+            plan
+        };
+        assert_eq!(plan.steps.len(), 1);
+        // The name is not looked for while its lists cannot be seen.
+        let hidden = std::mem::take(&mut world.cloud.shared.lock().unwrap().objects);
+        world.apply(&at("second")).await.unwrap();
+        world.cloud.shared.lock().unwrap().objects = hidden;
+        let error = world.apply_saved(&plan).await.unwrap_err();
+        assert!(error.to_string().contains("is at provider `second` since then"), "{error}");
+        assert_eq!(second.names("disk"), ["d"]);
+        converges(&world, &at("second")).await;
+        assert!(world.cloud.names("disk").is_empty());
+    }
+}
+
+/// What becomes of a create is not known, which goes to another provider than the one where a twin surfaces.
+#[tokio::test(start_paused = true)]
+async fn a_twin_is_not_kept_beside_a_create_in_doubt_at_another_provider() {
+    let at = |provider: &str| format!("{DISK}provider = \"{provider}\"\n");
+    let mut world = World::counting(DISK).await;
+    let second = Cloud::new();
+    second.shared.lock().unwrap().counts_by_type = true;
+    second.put("disk", &[("name", Value::string("theirs"))]);
+    world.second = Some(second.clone());
+    let nonce = world.state().await.watched[0].nonce.clone();
+    world.destroy(&at("cloud")).await.unwrap();
+    second.strike(0, Fault::LostAfter);
+    second.shared.lock().unwrap().finds_fail = 2;
+    assert_eq!(world.apply(&at("second")).await.unwrap().in_doubt.len(), 1);
+    world.cloud.put("disk", &[("name", Value::String(nonce.0.clone()))]);
+    world.cloud.strike(0, Fault::Refused);
+    world.apply(&at("cloud")).await.unwrap();
+    converges(&world, &at("second")).await;
+    assert_eq!(second.names("disk"), ["d", "theirs"]);
+    assert!(world.cloud.names("disk").is_empty());
+}

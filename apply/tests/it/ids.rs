@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use apply::execute::{Execution, execute};
 use engine::state::ObjectId;
+use engine::value::{Datum, Paths, Value};
 
 use crate::cloud::Fault;
 use crate::resolve::open;
@@ -77,9 +78,17 @@ fn moved(zone: &str) -> String {
     format!("{}{lifecycle}", DISK.replace("eu", zone))
 }
 
+/// The same under a name that is a secret.
+fn named_secretly(zone: &str) -> String {
+    let variable = "[variable.name]\ntype = \"string\"\nsensitive = true\n";
+    format!("{variable}{}", moved(zone).replace("\"d\"", "\"${var.name}\""))
+}
+
 /// A run whose plan puts the old disk aside, which somebody deletes before the run begins.
-async fn run_without_the_old_one(world: &World, writes: Option<u64>) {
-    let (plan, ..) = world.plan(&moved("us")).await;
+async fn run_without_the_old_one(world: &World, spec: &str, writes: Option<u64>) {
+    let (plan, ..) = world.plan(spec).await;
+    let secret = Datum { value: Value::string("d"), sensitive: Paths::whole() };
+    let variables = BTreeMap::from([("name".into(), secret)]);
     world.cloud.shared.lock().unwrap().objects.clear();
     world.cloud.take_log();
     world.store.fail_after(writes);
@@ -89,7 +98,7 @@ async fn run_without_the_old_one(world: &World, writes: Option<u64>) {
         plan: &plan,
         providers: &providers,
         host: &world.host,
-        variables: &BTreeMap::new(),
+        variables: &variables,
         parallelism: None,
         emit: Arc::new(|_| {}),
         stop: &world.stop,
@@ -113,7 +122,7 @@ async fn what_an_address_makes_may_get_the_id_of_its_old_object() {
         if let Some(fault) = fault {
             world.cloud.strike(0, fault);
         }
-        run_without_the_old_one(&world, None).await;
+        run_without_the_old_one(&world, &moved("us"), None).await;
         let made: Vec<String> = world.cloud.take_log();
         assert!(!made.iter().any(|call| call == "delete disk"), "{fault:?}: {made:?}");
         converges(&world, &moved("us")).await;
@@ -127,10 +136,16 @@ async fn what_an_address_makes_may_get_the_id_of_its_old_object() {
 /// The same of a run that is killed at each of its writes: the next one knows whose it is, too.
 #[tokio::test(start_paused = true)]
 async fn a_killed_run_may_have_made_what_has_the_id_of_its_old_object() {
-    for writes in 1..8 {
-        let world = World::counting(&moved("eu")).await;
-        run_without_the_old_one(&world, Some(writes)).await;
-        converges(&world, &moved("us")).await;
+    for (writes, is_secret) in (1..8).flat_map(|writes| [(writes, false), (writes, true)]) {
+        let mut world = World::new();
+        if is_secret {
+            world.variables.insert("name".to_owned(), "d".to_owned());
+        }
+        let spec = if is_secret { named_secretly } else { moved };
+        world.cloud.shared.lock().unwrap().counts_by_type = true;
+        world.apply(&spec("eu")).await.unwrap();
+        run_without_the_old_one(&world, &spec("us"), Some(writes)).await;
+        converges(&world, &spec("us")).await;
         assert_eq!(world.cloud.names("disk"), ["d"], "{writes}");
         let calls = world.cloud.take_log();
         let count = |what: &str| calls.iter().filter(|call| *call == what).count();

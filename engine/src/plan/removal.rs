@@ -218,9 +218,12 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
 /// there, or will be, is at another provider, where its id may be anybody's.
 fn place_of(planner: &Planner<'_>, watched: &Watched) -> Address {
     let Watched { address, provider, .. } = watched;
-    let entry = planner.input.snapshot.entries.get(address).map(|entry| &entry.provider);
+    let snapshot = planner.input.snapshot;
+    let entry = snapshot.entries.get(address).map(|entry| &entry.provider);
+    let calls = snapshot.pending.values().map(|pending| &pending.started);
+    let called = calls.filter(|call| call.address == *address).map(|call| &call.provider);
     let config = planner.input.config.resources.get(&address.block).map(|it| &it.provider);
-    if entry.into_iter().chain(config).all(|own| own == provider) {
+    if entry.into_iter().chain(config).chain(called).all(|own| own == provider) {
         return address.clone();
     }
     let key = address.key.as_ref().map_or_else(String::new, |key| format!("{key}, "));
