@@ -13,20 +13,43 @@ pub fn is_loopback(host: &str) -> bool {
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The hosts that a user allows: names separated by commas, in whatever case.
+/// The hosts that a user allows: names separated by commas, in whatever case. One with `http://` before it is
+/// allowed without encryption, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AllowedHosts(Vec<String>);
+pub struct AllowedHosts(Vec<Allowed>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Allowed {
+    host: String,
+    in_clear: bool,
+}
 
 impl AllowedHosts {
     /// Reads a list; what is empty in it allows nothing.
     pub fn parse(text: &str) -> Self {
-        let hosts = text.split(',').map(|host| bare(host.trim()).to_ascii_lowercase());
-        Self(hosts.filter(|host| !host.is_empty()).collect())
+        let hosts = text.split(',').map(|entry| {
+            let entry = entry.trim().to_ascii_lowercase();
+            let in_clear = entry.strip_prefix("http://");
+            let host = bare(in_clear.unwrap_or(&entry)).to_owned();
+            Allowed { host, in_clear: in_clear.is_some() }
+        });
+        Self(hosts.filter(|allowed| !allowed.host.is_empty()).collect())
+    }
+
+    /// Whether an address of this scheme and host may have a secret: one without encryption only where the user
+    /// says so, because a spec that somebody else wrote may choose the scheme.
+    pub fn allows_at(&self, scheme: &str, host: &str) -> bool {
+        let is_safe = scheme.eq_ignore_ascii_case("https");
+        self.named(host).any(|allowed| is_safe || allowed.in_clear)
     }
 
     /// Whether a host is among them, as a whole: none allows those below it.
     pub fn allows(&self, host: &str) -> bool {
-        self.0.iter().any(|allowed| allowed.eq_ignore_ascii_case(bare(host)))
+        self.named(host).next().is_some()
+    }
+
+    fn named(&self, host: &str) -> impl Iterator<Item = &Allowed> {
+        self.0.iter().filter(move |allowed| allowed.host.eq_ignore_ascii_case(bare(host)))
     }
 }
 
@@ -60,5 +83,21 @@ mod tests {
             assert!(!allowed.allows(host), "{host}");
         }
         assert!(!AllowedHosts::parse("").allows(""));
+    }
+
+    #[test]
+    fn a_host_is_allowed_in_clear_where_that_is_said() {
+        let allowed = AllowedHosts::parse("a.example, HTTP://b.example,http://[2001:db8::1]");
+        for (scheme, host, expected) in [
+            ("https", "a.example", true),
+            ("http", "a.example", false),
+            ("HTTPS", "b.example", true),
+            ("http", "B.example", true),
+            ("http", "[2001:db8::1]", true),
+            ("http", "c.example", false),
+        ] {
+            assert_eq!(allowed.allows_at(scheme, host), expected, "{scheme}://{host}");
+        }
+        assert!(allowed.allows("b.example"));
     }
 }

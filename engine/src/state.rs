@@ -72,6 +72,14 @@ impl Nonce {
         Self(text.into())
     }
 
+    /// Another text of the same form, which was drawn for nothing: always the same one.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        let (start, drawn) = self.0.split_at_checked("plumb-".len()).unwrap_or(("", &self.0));
+        let turned = |letter: char| if letter == 'a' { 'b' } else { 'a' };
+        Self(start.chars().chain(drawn.chars().map(turned)).collect::<String>().into())
+    }
+
     /// As much of a nonce as nobody else comes upon: 60 random bits, and what stands before them.
     const TELLING: usize = 18;
 
@@ -409,6 +417,8 @@ mod tests {
         for else_ in ["", "plumb-", &name[..17], &format!("{name}-2"), &other, "plumb-ä", "plum"] {
             assert!(!nonce.is(else_), "{else_}");
         }
+        let drawn_for_none = nonce.another();
+        assert!(!nonce.is(&drawn_for_none.0) && drawn_for_none.0.len() == nonce.0.len());
         assert!(nonce.is_in(&format!("{}-2", name.to_uppercase())));
         assert!(!nonce.is_in(&other));
     }

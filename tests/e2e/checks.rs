@@ -266,7 +266,7 @@ fn a_secret_in_an_address_goes_to_no_host_of_the_spec() {
     }
     assert_eq!(trap.requests().len(), 0, "something was sent");
     trap.mood(Mood::Echo(200, "text/plain", "{}"), false);
-    project.set("PLUMB_ALLOWED_HOSTS", "0.0.0.0");
+    project.set("PLUMB_ALLOWED_HOSTS", "http://0.0.0.0");
     project.run(&["check"]).expect(0);
     assert_eq!(trap.requests().len(), 1);
 }

@@ -38,14 +38,15 @@ pub(super) async fn fetch(datum: &Datum) -> Result<Fetched, String> {
 /// Whether a secret may stand in this address: a spec may come from somebody else, and goes by the
 /// rule that holds for the addresses of providers.
 fn may_have_secret(url: &reqwest::Url, allowed: &AllowedHosts) -> bool {
-    url.host_str().is_some_and(|host| is_loopback(host) || allowed.allows(host))
+    url.host_str().is_some_and(|host| is_loopback(host) || allowed.allows_at(url.scheme(), host))
 }
 
 /// What to say of a request that is not sent. The host may itself be made of the secret, so it is
 /// not named.
 fn kept_back() -> String {
     "nothing is sent: the address holds a secret, and only the spec names its host; if you trust \
-     it, set PLUMB_ALLOWED_HOSTS to that host"
+     it, set PLUMB_ALLOWED_HOSTS to that host, and to http:// and that host for an address without \
+     encryption"
         .to_owned()
 }
 
@@ -90,8 +91,12 @@ mod tests {
         {
             assert!(may(url), "{url}");
         }
-        for url in ["http://0.0.0.0:1/x", "http://b.a.example/", "https://a.example@evil.example/"]
-        {
+        for url in [
+            "http://0.0.0.0:1/x",
+            "http://a.example/",
+            "https://b.a.example/",
+            "https://a.example@evil.example/",
+        ] {
             assert!(!may(url), "{url}");
         }
     }

@@ -144,10 +144,10 @@ impl Caller {
         self.access.addresses.get(name)
     }
 
-    /// The host of an API, where only a spec or what lies beside it names it.
-    pub(crate) fn unproven_host(&self, name: &Name) -> Option<&str> {
+    /// The address of an API, where only a spec or what lies beside it names its host.
+    pub(crate) fn unproven_address(&self, name: &Name) -> Option<&Url> {
         self.access.unproven.get(name)?;
-        Some(self.address(name)?.host_str().unwrap_or_default())
+        self.address(name)
     }
 
     /// Makes a call, again where its failure allows that.

@@ -111,8 +111,8 @@ impl Subject<'_> {
     pub(crate) fn may_carry(&self, phase: PhaseRef, secret: &Name) -> Result<(), Error> {
         let (_, phase) = self.phase(phase)?;
         let Some(model) = &phase.call else { return Ok(()) };
-        match self.caller.unproven_host(&model.api) {
-            Some(host) => Err(trust::kept_back(&self.schema.name, secret, host)),
+        match self.caller.unproven_address(&model.api) {
+            Some(url) => Err(trust::kept_back(&self.schema.name, secret, url)),
             None => Ok(()),
         }
     }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::Name;
-use engine::schema::{Identity, Presence, SeenIn, TypeSchema};
+use engine::digest::SealKey;
+use engine::plan::{agree, is_stable};
+use engine::schema::{Attribute, Identity, Presence, SeenIn, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use futures_util::future::join_all;
@@ -24,7 +26,7 @@ use crate::objects::{id_text, join};
 use crate::paging::Page;
 use crate::secret::Mask;
 use crate::shared::Shared;
-use crate::template::{CallScope, Unfilled};
+use crate::template::{CallScope, ONE_TIME, Unfilled};
 use crate::wire::{at, encode};
 use crate::words::message;
 
@@ -259,6 +261,54 @@ impl<'a> Subject<'a> {
 
     /// What a lost create is looked for by, where the descriptor says it.
     async fn find_by(&self, find: &ListCall, lookup: &Lookup<'_>) -> Result<Vec<Object>, Failure> {
+        let found = self.found_by(find, lookup).await?;
+        if self.model.identity == Identity::IdempotencyKey && !found.is_empty() {
+            self.refuse_anybodys(find, lookup, &found).await?;
+        }
+        Ok(found)
+    }
+
+    /// What was drawn for a create is borne by nothing that shows: the filter is all that tells. One that the
+    /// server does not know shows the same for another drawn text, and then it may be anybody's; and so may be
+    /// what is found by what was asked for, and is otherwise.
+    async fn refuse_anybodys(
+        &self,
+        find: &ListCall,
+        lookup: &Lookup<'_>,
+        found: &[Object],
+    ) -> Result<(), Failure> {
+        if find.call.names().iter().any(|name| &**name == ONE_TIME) {
+            let nonce = lookup.nonce.another();
+            let others = self.found_by(find, &Lookup { nonce: &nonce, ..*lookup }).await?;
+            if found.iter().any(|own| others.iter().any(|other| other.id == own.id)) {
+                let why = "its search shows the same whatever it is asked for";
+                return Err(self.cannot_find(why));
+            }
+            return Ok(());
+        }
+        let sent = lookup.desired.iter().flat_map(|desired| desired.iter());
+        let telling: Vec<_> =
+            sent.filter(|(name, value)| !value.is_null() && self.tells(name)).collect();
+        // Both sides are in clear here, so no fingerprint is made of either: any key does.
+        let key = SealKey::from_random([0; 32]);
+        let is_like = |object: &Object| {
+            let shown = |name: &Name| object.attributes.get(name);
+            telling.iter().all(|(name, sent)| shown(name).is_none_or(|it| agree(sent, it, &key)))
+        };
+        if found.iter().all(is_like) {
+            return Ok(());
+        }
+        Err(self.cannot_find("what its search shows is not what the create sent"))
+    }
+
+    /// Whether a look tells of an attribute what was sent: it is shown, and does not change by itself.
+    fn tells(&self, name: &Name) -> bool {
+        let attribute = self.schema.attributes.get(name);
+        let is_shown = |it: &Attribute| it.seen_in == SeenIn::List;
+        attribute.is_some_and(is_shown) && is_stable(&self.schema, name)
+    }
+
+    async fn found_by(&self, find: &ListCall, lookup: &Lookup<'_>) -> Result<Vec<Object>, Failure> {
         let asked = self.asked_for(find, lookup)?;
         let scope = CallScope {
             desired: lookup.desired,

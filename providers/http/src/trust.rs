@@ -25,7 +25,7 @@ pub(crate) fn is_believed(
         && (origin == Origin::Environment
             || default.is_some_and(|default| default.origin() == url.origin()));
     own || is_loopback(url)
-        || url.host_str().is_some_and(|host| settings.allowed_hosts.allows(host))
+        || url.host_str().is_some_and(|host| settings.allowed_hosts.allows_at(url.scheme(), host))
 }
 
 /// Whether a URL leads to this machine.
@@ -65,7 +65,18 @@ pub(crate) fn untrusted(api: &str, url: &Url, origin: Origin, source: &Source) -
              that are allowed, and, with a descriptor that comes with Plumb, to addresses that the \
              environment gives."
         ))
-        .help(format!("if you trust it, set PLUMB_ALLOWED_HOSTS={host}"))
+        .help(format!("if you trust it, {}", allowing(url)))
+}
+
+/// What a user does who trusts an address.
+fn allowing(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    if url.scheme() == "https" {
+        return format!("set PLUMB_ALLOWED_HOSTS={host}");
+    }
+    format!(
+        "use https, or, for a way that nobody else reads, set PLUMB_ALLOWED_HOSTS=http://{host}"
+    )
 }
 
 /// A key that is not read.
@@ -80,10 +91,11 @@ pub(crate) fn foreign_key(provider: &Name, variable: &str) -> Diagnostic {
 }
 
 /// A secret that goes nowhere.
-pub(crate) fn kept_back(ty: &str, attribute: &str, host: &str) -> Error {
+pub(crate) fn kept_back(ty: &str, attribute: &str, url: &Url) -> Error {
+    let host = url.host_str().unwrap_or_default();
     let message = format!("the secret in `{attribute}` of this {ty} is not sent to {host}");
     Error::new(Kind::Rejected, message).help(format!(
-        "only the spec, or what lies beside it, names this host: if you trust it, set \
-         PLUMB_ALLOWED_HOSTS={host}"
+        "only the spec, or what lies beside it, names this host: if you trust it, {}",
+        allowing(url)
     ))
 }

@@ -535,3 +535,45 @@ async fn what_is_looked_for_shows_what_it_was_to_be() {
     let ids: Vec<&str> = found.iter().map(|object| &*object.id.0).collect();
     assert_eq!(ids, ["2"], "what shows another region is another's");
 }
+
+/// A stranger's object of the same name, and otherwise not what was sent: it is not what a lost create made.
+#[tokio::test]
+async fn what_is_found_by_a_part_of_what_was_sent_may_be_anybodys() {
+    let text = KEYED.replace("list = ", "find = \"rest: GET /things?name=${name}\"\nlist = ")
+        + "region = { type = \"string\" }\nnote = { type = \"string\", seen_in = \"read\" }\n";
+    for (theirs, is_ours) in [("us", false), ("eu", true)] {
+        let answer = json!([{"id": 1, "name": "n", "region": theirs, "note": "other"}]);
+        let server = Server::start(move |_, _| Answer::json(200, answer.clone())).await;
+        let provider = provider(&text, &server.address);
+        let nonce = nonce();
+        let desired = attributes(&json!({"name": "n", "region": "eu", "note": "own"}));
+        let lookup = provider_port::Lookup { nonce: &nonce, desired: Some(&desired) };
+        let found = provider.find("thing", &lookup).await;
+        match found {
+            Ok(found) => assert!(is_ours && found.len() == 1, "{theirs}"),
+            Err(error) => assert!(!is_ours && error.kind == Kind::InDoubt, "{error}"),
+        }
+    }
+}
+
+/// A server that does not know the filter shows its one object for any key.
+#[tokio::test]
+async fn a_filter_by_the_key_that_a_server_does_not_know_finds_nothing() {
+    let text = KEYED.replace("list = ", "find = \"rest: GET /things?key=${one_time}\"\nlist = ");
+    for knows_it in [false, true] {
+        let own = nonce().to_string();
+        let server = Server::start(move |_, request| {
+            let shows = !knows_it || request.path.contains(&own);
+            let all = if shows { json!([{"id": 1, "name": "n"}]) } else { json!([]) };
+            Answer::json(200, all)
+        })
+        .await;
+        let provider = provider(&text, &server.address);
+        let nonce = nonce();
+        let lookup = provider_port::Lookup { nonce: &nonce, desired: None };
+        match provider.find("thing", &lookup).await {
+            Ok(found) => assert!(knows_it && found.len() == 1),
+            Err(error) => assert!(!knows_it && error.kind == Kind::InDoubt, "{error}"),
+        }
+    }
+}

@@ -215,10 +215,11 @@ async fn secrets_do_not_go_to_hosts_that_only_a_spec_names() {
     let error = perform(&elsewhere, "", true).await.unwrap_err();
     assert_eq!(error.kind, Kind::Rejected);
     assert!(error.to_string().contains("the secret in `secret`"), "{error}");
-    assert!(error.help.unwrap().contains("PLUMB_ALLOWED_HOSTS=0.0.0.0"));
+    assert!(error.help.unwrap().contains("PLUMB_ALLOWED_HOSTS=http://0.0.0.0"));
     assert!(server.requests().is_empty(), "nothing was sent");
     perform(&elsewhere, "", false).await.unwrap();
-    perform(&elsewhere, "0.0.0.0", true).await.unwrap();
+    perform(&elsewhere, "0.0.0.0", true).await.unwrap_err();
+    perform(&elsewhere, "http://0.0.0.0", true).await.unwrap();
     perform(&server.address, "", true).await.unwrap();
     assert_eq!(server.requests().len(), 3);
 }
@@ -249,6 +250,9 @@ fn hosts_can_be_allowed_and_the_environment_is_trusted() {
         _ => None,
     };
     assert!(configure(Some("https://evil.example/v1"), &allowed).is_ok());
+    // A spec that somebody else wrote may choose the scheme.
+    let error = configure(Some("http://evil.example/v1"), &allowed).err().unwrap();
+    assert!(format!("{error:?}").contains("PLUMB_ALLOWED_HOSTS=http://evil.example"), "{error:?}");
     let given = |name: &str| match name {
         "ACME_KEY" => Some(KEY.to_owned()),
         "ACME_URL" => Some("https://anywhere.example".to_owned()),
