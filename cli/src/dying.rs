@@ -78,6 +78,10 @@ impl Store for Dying {
         self.store.restore(holder, snapshot).await
     }
 
+    async fn holder(&self) -> Result<Option<Holder>, StoreError> {
+        self.store.holder().await
+    }
+
     async fn drive_out(&self, run: &str) -> Result<bool, StoreError> {
         self.store.drive_out(run).await
     }

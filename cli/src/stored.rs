@@ -8,7 +8,7 @@ use apply::session::{Folded, Session, fold, fold_if_any};
 use engine::journal::Record;
 use engine::state::Snapshot;
 use engine::stored::DamagedValue;
-use state::{Holder, Loaded};
+use state::Loaded;
 
 use crate::error::{CommandError, Status, chain};
 use crate::folder::Folder;
@@ -21,8 +21,6 @@ pub(crate) struct Stored {
     pub(crate) snapshot: Option<Snapshot>,
     /// The records since the last snapshot.
     pub(crate) records: Vec<Record>,
-    /// Who holds the lock.
-    pub(crate) holder: Option<Holder>,
 }
 
 /// Reads the state of a folder, without a lock.
@@ -65,8 +63,8 @@ pub(crate) fn no_state() -> Snapshot {
 /// Folds the journal in.
 pub(crate) fn folded(loaded: Loaded) -> Result<Stored, CommandError> {
     let snapshot = fold_if_any(&loaded).map_err(ApplyError::from)?;
-    let Loaded { records, holder, .. } = loaded;
-    Ok(Stored { snapshot, records, holder })
+    let Loaded { records, .. } = loaded;
+    Ok(Stored { snapshot, records })
 }
 
 fn suspicious(error: &dyn std::error::Error) -> CommandError {

@@ -66,6 +66,12 @@ pub trait Store: Send + Sync {
     /// else may call it. It takes the lock, without waiting.
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError>;
 
+    /// Who holds the lock, if somebody does. Where a holder can be driven out, this is told also of a place whose
+    /// state is away, damaged, or sealed with another key: such a place may be left so by whoever stands still.
+    async fn holder(&self) -> Result<Option<Holder>, StoreError> {
+        Ok(self.load().await?.holder)
+    }
+
     /// Drives out `run` if it holds the lock, alive or not: nothing that it still writes has any
     /// effect, and the lock is free. False where it does not hold the lock (any more).
     ///

@@ -11,6 +11,11 @@ use crate::schedule::{HOUR_MS, Narrow, Other, RunPlan};
 
 static IS_ASKED: LazyLock<bool> = LazyLock::new(|| crate::number("PLUMB_SIM_HARSH").is_some());
 
+/// Whether schedules are harsh.
+pub(crate) fn is_asked() -> bool {
+    *IS_ASKED
+}
+
 /// Makes the runs of a schedule harsher where that is asked for. Calm ones stay calm.
 pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
     if !*IS_ASKED {

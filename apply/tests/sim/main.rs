@@ -170,10 +170,12 @@ fn schedules_hold() {
         let count = total.counts.get(what).copied().unwrap_or(0);
         assert!(count >= schedules / 200, "{what}: {count} in {schedules} schedules");
     }
-    // One schedule of fourteen has a disk, which seldom fails, and a stranger seldom deletes so much.
+    // One schedule of fourteen has a disk, which seldom fails, and a stranger seldom deletes so much; runs that
+    // die more often write less.
+    let seldom = if harsh::is_asked() { 2_000 } else { 1_000 };
     for what in ["disk before", "disk within", "disk after", "vanished"] {
         let count = total.counts.get(what).copied().unwrap_or(0);
-        assert!(count >= schedules / 1_000, "{what}: {count} in {schedules} schedules");
+        assert!(count >= schedules / seldom, "{what}: {count} in {schedules} schedules");
     }
     let counts = &total.counts;
     assert!(number("PLUMB_SIM_COUNTS").is_none(), "counts, as asked for: {counts:#?}");

@@ -7,21 +7,21 @@
 
 use std::path::Path;
 
-use state::Holder;
 use state::open::{LockEnds, lock_ends};
+use state::{Holder, Store};
 
 use crate::args::Unlock;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::runtime;
-use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status, CommandError> {
     let folder = Folder::new(base, None)?;
-    let loaded = stored::read(&folder)?;
     let ends = lock_ends(folder.settings()?);
-    let Some(holder) = loaded.holder else {
+    // Whatever is there, and whether or not it can be read: who stands still may be the reason.
+    let store = folder.any_store()?;
+    let Some(holder) = runtime::wait_for(async { Ok(store.holder().await?) })? else {
         output.talk(&format!("nobody holds the lock: a lock here ends {}\n", when(ends)));
         return Ok(Status::Done);
     };
@@ -34,13 +34,12 @@ pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status,
     }
     match held(&holder, ends) {
         Some((found, help)) => Err(CommandError::new(found).status(Status::Locked).help(help)),
-        None => drive_out(&folder, &holder, output),
+        None => drive_out(&*store, &holder, output),
     }
 }
 
-fn drive_out(folder: &Folder, holder: &Holder, output: &Output) -> Result<Status, CommandError> {
+fn drive_out(store: &dyn Store, holder: &Holder, output: &Output) -> Result<Status, CommandError> {
     let Holder { run, pid, host, .. } = holder;
-    let store = folder.store()?;
     if !runtime::wait_for(async { Ok(store.drive_out(run).await?) })? {
         output.talk(&format!("run {run} holds the lock no more\n"));
         return Ok(Status::Done);

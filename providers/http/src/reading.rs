@@ -305,7 +305,7 @@ impl<'a> Subject<'a> {
     fn tells(&self, name: &Name) -> bool {
         let attribute = self.schema.attributes.get(name);
         let is_shown = |it: &Attribute| it.seen_in == SeenIn::List;
-        attribute.is_some_and(is_shown) && is_stable(&self.schema, name)
+        attribute.is_some_and(is_shown) && is_stable(self.schema, name)
     }
 
     async fn found_by(&self, find: &ListCall, lookup: &Lookup<'_>) -> Result<Vec<Object>, Failure> {

@@ -125,7 +125,7 @@ impl PostgresStore {
             match link.try_lock(key).await.map_err(|trouble| self.failed(trouble))? {
                 true => break,
                 false if Instant::now() >= until => {
-                    return Err(StoreError::Locked(Box::new(self.holder(&link).await)));
+                    return Err(StoreError::Locked(Box::new(self.said_holder(&link).await)));
                 }
                 false => tokio::time::sleep(POLL).await,
             }
@@ -134,7 +134,26 @@ impl PostgresStore {
         Ok(link)
     }
 
-    async fn holder(&self, link: &Link) -> Holder {
+    /// Who the row says holds the lock, if somebody does.
+    async fn living_holder(
+        &self,
+        link: &Link,
+        row: Option<&read::Row>,
+    ) -> Result<Option<Holder>, StoreError> {
+        let key = self.shared.names.key;
+        let is_held = async || {
+            let pid = link.holder(key).await.map_err(|trouble| self.failed(trouble))?;
+            Ok::<_, StoreError>(pid.is_some())
+        };
+        if row.is_none_or(|row| row.holder.is_none()) || !is_held().await? {
+            return Ok(None);
+        }
+        // The server may not have seen yet that a holder has ended.
+        tokio::time::sleep(GRACE / 4).await;
+        Ok(is_held().await?.then(|| read::holder(row)))
+    }
+
+    async fn said_holder(&self, link: &Link) -> Holder {
         let rows = read::row(&link.client, &self.shared.names).await.ok().flatten();
         read::holder(rows.as_ref())
     }
@@ -314,18 +333,18 @@ impl Store for PostgresStore {
         let link = self.connect().await?;
         let failed = |trouble| self.failed(trouble);
         let rows = read::rows(&link.client, names).await.map_err(failed)?;
-        let named = rows.row.as_ref().is_some_and(|row| row.holder.is_some());
-        let name = read::holder(rows.row.as_ref());
         refuse_left(rows.mark(), place)?;
         let found = read::judge(&rows, place, cipher)?;
-        let mut held = named && link.holder(names.key).await.map_err(failed)?.is_some();
-        if held {
-            // The server may not have seen yet that a holder has ended.
-            tokio::time::sleep(GRACE / 4).await;
-            held = link.holder(names.key).await.map_err(failed)?.is_some();
-        }
+        let holder = self.living_holder(&link, rows.row.as_ref()).await?;
         let loaded = found.map_or_else(Loaded::nothing, |found| found.loaded);
-        marked(Loaded { holder: held.then_some(name), ..loaded }, rows.mark().cloned(), place)
+        marked(Loaded { holder, ..loaded }, rows.mark().cloned(), place)
+    }
+
+    async fn holder(&self) -> Result<Option<Holder>, StoreError> {
+        let link = self.connect().await?;
+        let rows = read::rows(&link.client, &self.shared.names).await;
+        let rows = rows.map_err(|trouble| self.failed(trouble))?;
+        self.living_holder(&link, rows.row.as_ref()).await
     }
 
     async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {

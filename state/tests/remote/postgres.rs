@@ -135,6 +135,24 @@ async fn a_living_holder_is_driven_out_by_name_only() {
     assert_eq!(store.load().await.unwrap().snapshot, Some(snapshot(4)));
 }
 
+/// What it left cannot be read, which may be its own doing: who holds the lock is told all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_is_driven_out_of_what_cannot_be_read() {
+    let Some((server, url, name)) = place() else { return };
+    let store = store_at(&url, &name);
+    initialised(&store).await;
+    let zombie = store.lock(&holder("zombie"), Duration::ZERO).await.unwrap();
+    let set = |what: &str| {
+        server.sql("postgres", &format!("UPDATE plumb.store SET {what} WHERE name = '{name}'"))
+    };
+    set("digest = 'another'");
+    assert!(store.load().await.is_err());
+    assert_eq!(store.holder().await.unwrap().unwrap().run, "zombie");
+    assert!(store.drive_out("zombie").await.unwrap());
+    assert_eq!(store.holder().await.unwrap(), None);
+    drop(zombie);
+}
+
 /// Driven out, and nobody took the lock yet: it must not get it back, and write.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_was_driven_out_does_not_come_back() {
