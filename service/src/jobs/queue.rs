@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
 use super::projection::{Move, Projection};
-use super::record::{COLUMN_COUNT, COLUMNS, Job, Request, State};
+use super::record::{BRIEF, COLUMN_COUNT, COLUMNS, Job, Request, State};
 use super::submission::Submission;
 use crate::clock::now_ms;
 use crate::ids;
@@ -242,7 +242,7 @@ impl Queue {
     /// Removes every queued job of an endpoint; returns how many.
     pub(crate) fn purge(&self, tx: &Tx<'_>, endpoint: &str) -> Result<usize, Problem> {
         check_endpoint(tx.conn, endpoint)?;
-        let sql = format!("select {COLUMNS} from jobs where endpoint = ?1 and state = 'IN_QUEUE'");
+        let sql = format!("select {BRIEF} from jobs where endpoint = ?1 and state = 'IN_QUEUE'");
         let queued = many(tx.conn, &sql, [endpoint])?;
         self.remove(tx, &queued)?;
         Ok(queued.len())
@@ -342,6 +342,12 @@ impl Queue {
 pub(crate) fn get(conn: &Connection, endpoint: &str, id: &str) -> Result<Job, Problem> {
     let sql = format!("select {COLUMNS} from jobs where id = ?1 and endpoint = ?2");
     one(conn, &sql, [id, endpoint])?.ok_or_else(|| Problem::not_found("job"))
+}
+
+/// The jobs that were submitted last to an endpoint, the newest first, without what they said.
+pub(crate) fn latest(conn: &Connection, endpoint: &str, count: i64) -> Result<Vec<Job>, Problem> {
+    let sql = format!("select {BRIEF} from jobs where endpoint = ?1 order by seq desc limit ?2");
+    many(conn, &sql, params![endpoint, count])
 }
 
 /// How long the jobs at the head of a queue have waited: those that may scale workers up.
