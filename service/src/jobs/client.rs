@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::named::Named;
-use super::queue::{self, Queue};
+use super::queue::{self, Drained, Queue};
 use super::rates::{self, Limit, Permit};
 use super::record::Job;
 use super::submission::{self, RUN_MAX, RUNSYNC_MAX, Submission};
@@ -121,7 +121,7 @@ pub(super) async fn stream(
         bell.as_mut().enable();
         let (of, job) = (endpoint.clone(), id.clone());
         let drain = move |tx: &crate::store::Tx<'_>| Queue::drain(tx, &of, &job, STREAM_ANSWER_MAX);
-        let (state, chunks) = app.store.write(drain).await?;
+        let Drained { state, chunks, .. } = app.store.write(drain).await?;
         let patient = Instant::now() < deadline && !app.draining.is_cancelled();
         if chunks.is_empty() && !state.is_final() && patient {
             tokio::select! {

@@ -30,6 +30,22 @@ pub(crate) struct Outcome {
     pub(crate) error: Option<String>,
 }
 
+/// What tells one run of a job from the next: how often a worker was lost, and when it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) retries: i64,
+    pub(crate) started_at: Option<i64>,
+}
+
+/// What was taken out of a stream, and how its job is.
+#[derive(Debug)]
+pub(crate) struct Drained {
+    pub(crate) state: State,
+    /// The run that the chunks are of: those of a run that was cut off are gone with it.
+    pub(crate) run: Run,
+    pub(crate) chunks: Vec<String>,
+}
+
 /// A worker that takes jobs.
 pub(crate) struct Taker {
     pub(crate) endpoint: String,
@@ -181,8 +197,9 @@ impl Queue {
         endpoint: &str,
         id: &str,
         size: usize,
-    ) -> Result<(State, Vec<String>), Problem> {
-        let job = get(tx.conn, endpoint, id)?;
+    ) -> Result<Drained, Problem> {
+        let sql = format!("select {BRIEF} from jobs where id = ?1 and endpoint = ?2");
+        let job = one(tx.conn, &sql, [id, endpoint])?.ok_or_else(|| Problem::not_found("job"))?;
         let sql = "select seq, body from chunks where job = ?1 order by seq";
         let mut statement = tx.conn.prepare_cached(sql)?;
         let mut rows = statement.query([id])?;
@@ -200,7 +217,8 @@ impl Queue {
             let sql = "delete from chunks where job = ?1 and seq <= ?2";
             tx.conn.prepare_cached(sql)?.execute(params![id, last])?;
         }
-        Ok((job.state, chunks))
+        let run = Run { retries: job.retries, started_at: job.started_at };
+        Ok(Drained { state: job.state, run, chunks })
     }
 
     /// Cancels a job that has not ended.
