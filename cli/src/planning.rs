@@ -72,7 +72,8 @@ impl Made {
         }
     }
 
-    fn without_plan(sources: Sources, diagnostics: Diagnostics) -> Self {
+    /// Where there is none, and why.
+    pub(crate) fn without_plan(sources: Sources, diagnostics: Diagnostics) -> Self {
         let (units, aim) = (Units::new(), Aim::default());
         Self { plan: None, sources, diagnostics, units, aim, digest: None }
     }

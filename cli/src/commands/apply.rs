@@ -310,8 +310,8 @@ async fn of_file(
     let connecting = described.connect(&folder, &environment::variable, output);
     let configured = stop.unless(connecting).await?;
     if configured.missing.has_errors() {
-        output.diagnostics(&configured.missing, &Sources::default());
-        return Ok(Status::Failed);
+        let (missing, sources) = (configured.missing, Sources::default());
+        return Ok(refuse(&Made::without_plan(sources, missing), &teller, output));
     }
     let sources = Sources::default();
     let view = saved_plan::view(&saved, &sources);
