@@ -72,7 +72,8 @@ impl Made {
         }
     }
 
-    fn without_plan(sources: Sources, diagnostics: Diagnostics) -> Self {
+    /// Where there is none, and why.
+    pub(crate) fn without_plan(sources: Sources, diagnostics: Diagnostics) -> Self {
         let (units, aim) = (Units::new(), Aim::default());
         Self { plan: None, sources, diagnostics, units, aim, digest: None }
     }
@@ -134,6 +135,7 @@ pub(crate) async fn plan_anyway(
 /// What is shown is what arrived until now, and an apply here is refused.
 fn warn_of_arrival(mark: Option<&Mark>, output: &Output) {
     let Some(Mark::Arriving { from, .. }) = mark else { return };
+    let from = render::safe::text(from);
     output.talk(&format!(
         "warning: the state is on its way here from {from}, and may be older than there; `plumb state \
          migrate` with the same `--from` finishes that\n"

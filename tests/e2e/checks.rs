@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::harness::{Project, Service, data, ran, wait_for};
-use crate::recorder::{Mood, Recorder};
+use crate::recorder::{Mood, Recorder, read_message};
 
 const RESOURCES: &str = r#"
 [variable.word]
@@ -314,6 +314,63 @@ assert = "true"
         let checked = project.run(&["check"]).expect(1);
         assert!(checked.stdout.contains(said), "{}{}", checked.stdout, checked.stderr);
         assert!(begin.elapsed() < Duration::from_secs(8), "{said}");
+    }
+}
+
+/// The address of a job API with one job, `j1`, that never ends. Looks at it, and its cancel, are
+/// answered with these statuses.
+fn job_api(look: u16, cancel: u16) -> String {
+    use std::io::Write as _;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v2", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let Ok(request) = read_message(&mut socket) else { continue };
+            let line = String::from_utf8_lossy(&request);
+            let (code, state) = match line.split_whitespace().nth(1).unwrap_or_default() {
+                path if path.ends_with("/run") => (200, "IN_PROGRESS"),
+                path if path.contains("/cancel/") => (cancel, "CANCELLED"),
+                _ => (look, "IN_PROGRESS"),
+            };
+            std::thread::sleep(Duration::from_millis(50));
+            let body = format!(r#"{{"id": "j1", "status": "{state}"}}"#);
+            let head = format!("HTTP/1.1 {code} So\r\nContent-Type: application/json");
+            let length = body.len();
+            let whole =
+                format!("{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
+            drop(socket.write_all(whole.as_bytes()));
+        }
+    });
+    url
+}
+
+/// What is said of a job that a check cannot wait for any more is so.
+#[test]
+fn a_job_that_a_check_gives_up_is_cancelled_or_named() {
+    let checks = r#"
+[provider.serverless]
+
+[check.c]
+job = { endpoint = "e1", input = {}, timeout = "1s" }
+assert = "true"
+"#;
+    let by_hand = "could not be cancelled: if it still runs, `plumb job cancel e1 j1` ends it";
+    for (look, cancel, said) in [
+        (200, 200, ["job j1 did not end within 1.0 s: it was IN_PROGRESS", "is cancelled"]),
+        (200, 401, ["job j1 did not end within 1.0 s: it was IN_PROGRESS", by_hand]),
+        (401, 200, ["job j1 could not be looked at, and is cancelled", "answered 401"]),
+        (401, 401, ["answered 401", by_hand]),
+    ] {
+        let mut project = Project::new(checks);
+        let url = job_api(look, cancel);
+        for api in ["QUEUE", "REST", "GRAPHQL"] {
+            project.set(&format!("PLUMB_SERVERLESS_{api}_URL"), &url);
+        }
+        project.set("PLUMB_SERVERLESS_API_KEY", "some-key");
+        let checked = project.run(&["check"]).expect(1);
+        for words in said {
+            assert!(checked.stdout.contains(words), "{look} {cancel}: {}", checked.said());
+        }
     }
 }
 

@@ -141,7 +141,7 @@ fn forward(request: &[u8], shared: &Shared) -> std::io::Result<Vec<u8>> {
 }
 
 /// Reads one request: its head, and as much body as the head says.
-fn read_message(socket: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_message(socket: &mut TcpStream) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 16 * 1024];
     loop {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Project, Service, data};
+use crate::harness::{Project, Service, data, ran};
 use crate::lifecycle::SPEC;
 
 #[test]
@@ -19,6 +19,20 @@ fn a_saved_plan_runs_without_its_spec_and_makes_one_call_a_step() {
     let before = service.mutations().len();
     project.run(&["apply", "plan.json", "--yes"]).expect(3);
     assert_eq!(service.mutations().len(), before, "a plan runs once");
+}
+
+#[test]
+fn a_saved_plan_that_lacks_the_key_says_so_as_json_too() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let project = Project::with(SPEC, &service);
+    project.run(&["plan", "--out", "plan.json"]).expect(0);
+    let mut command = project.command(&["apply", "plan.json", "--yes", "--json"]);
+    let output = command.env_remove("PLUMB_SERVERLESS_API_KEY").output().unwrap();
+    let said = ran(&output).expect(1).json();
+    assert_eq!((&said["event"], &said["plan"]["complete"]), (&json!("planned"), &json!(false)));
+    let why = said["plan"]["diagnostics"].to_string();
+    assert!(why.contains("PLUMB_SERVERLESS_API_KEY"), "{said}");
 }
 
 #[test]

@@ -78,6 +78,20 @@ fn what_would_be_lost_by_a_push_takes_force_and_is_named() {
 }
 
 #[test]
+fn what_a_push_forgets_does_nothing_to_a_terminal() {
+    let project = applied(&[1]);
+    project.write("state.json", project.run(&["state", "pull"]).expect(0).stdout);
+    project.write(
+        "plumb.toml",
+        "[resource.value.v]\ninput = 1\n[resource.value.w]\nfor_each = [\"\\u202e\\u009b2J\"]\ninput = 1\n",
+    );
+    project.run(&["apply", "--yes"]).expect(0);
+    let said = project.run(&["state", "push", "--force", "state.json"]).expect(0).said();
+    assert!(said.contains("\\u{202e}\\u{9b}2J"), "{said:?}");
+    assert!(!said.contains(['\u{202e}', '\u{9b}']), "{said:?}");
+}
+
+#[test]
 fn what_a_push_replaces_is_the_newest_backup() {
     let project = applied(&[1, 2]);
     let pulled = project.run(&["state", "pull"]).expect(0);

@@ -1,11 +1,12 @@
 //! Asked to stop: while nothing was begun a command ends soon, whatever it is at; what was begun
 //! comes to its end.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::crashes::{expect_exactly, spec};
-use crate::harness::{Project, Service, data, wait_for};
+use crate::harness::{Project, Service, data, ran, wait_for};
 
 /// So much text that no pipe takes it.
 fn long() -> String {
@@ -127,4 +128,34 @@ fn who_is_to_outlive_the_terminal_does() {
     signal(&child, "-HUP");
     assert_eq!(ends(child), Some(0));
     expect_exactly(|it| service.names(it), 10, "without a terminal");
+}
+
+#[test]
+fn what_is_stopped_before_its_checks_was_applied() {
+    let text = "x".repeat(300_000);
+    let spec = format!(
+        "[resource.value.v]\ninput = 1\n[output.long]\nvalue = \"{text}\"\n[check.c]\nassert = 'true'\n"
+    );
+    let project = Project::new(&spec);
+    let mut child = project
+        .command(&["apply", "--yes", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("\"run_finished\"") {
+        line.clear();
+        assert!(stdout.read_line(&mut line).unwrap() > 0, "it ended");
+    }
+    // Nobody reads the outputs: all is made, and it has not come to its checks.
+    signal(&child, "-INT");
+    std::thread::sleep(Duration::from_millis(300));
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("\"outputs\"") && !rest.contains("\"check\""));
+    let ended = ran(&child.wait_with_output().unwrap()).expect(130);
+    assert!(ended.stderr.contains("stopped before all checks were made"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("The apply itself is done"), "{}", ended.stderr);
 }

@@ -1,11 +1,13 @@
 //! The job of a check: submitted, waited for with a bound, and turned into what `job` stands for.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use engine::address::Name;
+use engine::shell;
 use engine::stored::{from_json, to_json};
 use engine::value::{Attributes, Datum, Value};
-use provider_serverless::jobs::{Endpoint, Job, Sending, Submission};
+use provider_serverless::jobs::{Endpoint, Job, Sending, Status, Submission};
 use serde_json::value::RawValue;
 
 use super::{Fetched, TIMEOUT, World, fetched, stopped};
@@ -56,15 +58,13 @@ impl World<'_> {
         };
         let label = format!("check {}: ", render::safe::text(name));
         let mut telling = Telling::new(self.output, label, !secret);
+        let begun = Begun { endpoint: &endpoint, of: &asked.endpoint, id: submitted.id.clone() };
         let ended = jobs::wait(&endpoint, submitted, &bounds, &mut telling).await;
         match ended {
             Ok(Ended::Job(job)) => Ok(Ok(self.result(&job, secret))),
-            Ok(Ended::TimedOut(job)) => Ok(Err(late(&endpoint, &job, asked.timeout).await)),
-            Ok(Ended::Stopped(job)) => {
-                give_up(&endpoint, &job).await;
-                Err(stopped())
-            }
-            Err(error) => Ok(Err(said(&error))),
+            Ok(Ended::TimedOut(job)) => Ok(Err(begun.late(&job, asked.timeout).await)),
+            Ok(Ended::Stopped(_)) => Err(begun.stopped().await),
+            Err(error) => Ok(Err(begun.out_of_sight(&error).await)),
         }
     }
 
@@ -138,16 +138,59 @@ fn in_doubt(timeout: Duration) -> String {
     format!("the service did not say within {time} that it took the job; it may have done so")
 }
 
-/// What to say of a job that did not end in time; it is not left behind.
-async fn late(endpoint: &Endpoint<'_>, job: &Job, timeout: Duration) -> String {
-    give_up(endpoint, job).await;
-    let (id, time) = (render::safe::text(&job.id), jobs::seconds(timeout));
-    format!("job {id} did not end within {time}: it was {}, and is cancelled", job.status)
+/// A job that the service has taken. It costs as long as it runs, so none is left behind, and where
+/// one cannot be cancelled whoever pays for it is told how to.
+struct Begun<'a> {
+    endpoint: &'a Endpoint<'a>,
+    /// The endpoint's id.
+    of: &'a str,
+    id: String,
 }
 
-async fn give_up(endpoint: &Endpoint<'_>, job: &Job) {
-    // Whatever this answers, the check is over.
-    drop(tokio::time::timeout(Duration::from_secs(5), endpoint.cancel(&job.id)).await);
+impl Begun<'_> {
+    /// What to say where it did not end in time.
+    async fn late(&self, job: &Job, timeout: Duration) -> String {
+        let (status, time, left) = (&job.status, jobs::seconds(timeout), self.left().await);
+        format!("{self} did not end within {time}: it was {status}, and {left}")
+    }
+
+    /// What to say where nobody can see how it is.
+    async fn out_of_sight(&self, error: &provider_port::Error) -> String {
+        let (left, why) = (self.left().await, said(error));
+        format!("{self} could not be looked at, and {left}; {why}")
+    }
+
+    /// The error where somebody asked to stop.
+    async fn stopped(&self) -> CommandError {
+        if self.give_up().await {
+            return stopped();
+        }
+        stopped().help(format!("{self} {}", self.by_hand()))
+    }
+
+    /// Gives it up, and says what became of it.
+    async fn left(&self) -> String {
+        if self.give_up().await { "is cancelled".to_owned() } else { self.by_hand() }
+    }
+
+    fn by_hand(&self) -> String {
+        let (of, id) = (shell::quoted(self.of), shell::quoted(&self.id));
+        let command = render::safe::capped(&format!("plumb job cancel {of} {id}"), 500);
+        format!("could not be cancelled: if it still runs, `{command}` ends it")
+    }
+
+    /// Cancels it; whether the service says that it is.
+    async fn give_up(&self) -> bool {
+        let cancelling = self.endpoint.cancel(&self.id);
+        let answer = tokio::time::timeout(Duration::from_secs(5), cancelling).await;
+        matches!(answer, Ok(Ok(Job { status: Status::Cancelled, .. })))
+    }
+}
+
+impl fmt::Display for Begun<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "job {}", render::safe::text(&self.id))
+    }
 }
 
 #[cfg(test)]

@@ -248,7 +248,8 @@ impl World<'_> {
     }
 }
 
-fn stopped() -> CommandError {
+/// The error where somebody asked to stop before all of them were made.
+pub(crate) fn stopped() -> CommandError {
     CommandError::new("stopped before all checks were made").status(Status::Cancelled)
 }
 

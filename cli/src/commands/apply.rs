@@ -170,10 +170,8 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
         Some(config) if ended == Status::Done => {
             let (config, sources, configured) = (&config, &made.sources, &configured);
             let turns = Turns::default();
-            stop.begin()?;
-            let stop = stop.token();
-            let world = World { config, sources, configured, output, stop, turns };
-            check(&world, folder, &teller).await
+            let world = World { config, sources, configured, output, stop: stop.token(), turns };
+            check(&world, folder, &teller, &stop).await
         }
         _ => Ok(ended),
     }
@@ -197,21 +195,33 @@ fn refuse_unasked(running: &Running) -> Result<(), CommandError> {
         .help("give `--yes`, or save a plan with `plumb plan --out FILE` and apply that file"))
 }
 
-/// Runs the checks after an apply that ended well.
+/// Runs the checks after an apply that ended well. Whatever becomes of them, it is done.
 async fn check(
     world: &World<'_>,
     folder: &Folder,
     teller: &Teller,
+    stop: &Stopping,
 ) -> Result<Status, CommandError> {
+    let status = check_all(world, folder, teller, stop).await;
+    if !matches!(status, Ok(Status::Done)) {
+        world.output.talk("The apply itself is done; `plumb check` runs the checks again.\n");
+    }
+    status
+}
+
+async fn check_all(
+    world: &World<'_>,
+    folder: &Folder,
+    teller: &Teller,
+    stop: &Stopping,
+) -> Result<Status, CommandError> {
+    // By itself it says that nothing was begun.
+    stop.begin().map_err(|_| checks::stopped())?;
     let snapshot = stored::load(folder).await?.snapshot;
     let mut told = |outcome: &Outcome| teller.check(outcome);
     let outcomes = world.run(snapshot, &mut told).await?;
     world.output.talk(&checks::summary(&outcomes));
-    let status = checks::status(&outcomes);
-    if status != Status::Done {
-        world.output.talk("The apply itself is done; `plumb check` runs the checks again.\n");
-    }
-    Ok(status)
+    Ok(checks::status(&outcomes))
 }
 
 /// A plan that is shown before it runs.
@@ -300,8 +310,8 @@ async fn of_file(
     let connecting = described.connect(&folder, &environment::variable, output);
     let configured = stop.unless(connecting).await?;
     if configured.missing.has_errors() {
-        output.diagnostics(&configured.missing, &Sources::default());
-        return Ok(Status::Failed);
+        let (missing, sources) = (configured.missing, Sources::default());
+        return Ok(refuse(&Made::without_plan(sources, missing), &teller, output));
     }
     let sources = Sources::default();
     let view = saved_plan::view(&saved, &sources);

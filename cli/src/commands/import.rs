@@ -73,7 +73,9 @@ async fn import(
     let Some(next) = next else {
         return Ok(refuse(&Made::refused_for(resolved, taken?), output));
     };
-    output.talk(&format!("{address} stands for {id} now\n"));
+    let (shown, id) =
+        (render::safe::text(&address.to_string()), render::safe::text(&id.to_string()));
+    output.talk(&format!("{shown} stands for {id} now\n"));
     let (plan, found) = next?;
     let made = planning::finish(resolved, &configured, plan, found);
     plan::print(&made, PlanFormat::Text, output.verbose(), output);

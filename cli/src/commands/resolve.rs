@@ -101,6 +101,7 @@ async fn decide(
         Ok(record) => {
             session.record(record)?;
             session.close().await?;
+            let address = render::safe::text(&address.to_string());
             output.talk(&format!(
                 "decided; the next `plumb plan` shows what follows for {address}\n"
             ));

@@ -39,15 +39,18 @@ pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status,
 }
 
 fn drive_out(store: &dyn Store, holder: &Holder, output: &Output) -> Result<Status, CommandError> {
-    let Holder { run, pid, host, .. } = holder;
-    if !runtime::wait_for(async { Ok(store.drive_out(run).await?) })? {
+    let driven_out = runtime::wait_for(async { Ok(store.drive_out(&holder.run).await?) })?;
+    // What a holder says of itself stands in the store, where others may write.
+    let (run, host) = (render::safe::text(&holder.run), render::safe::text(&holder.host));
+    if !driven_out {
         output.talk(&format!("run {run} holds the lock no more\n"));
         return Ok(Status::Done);
     }
     output.talk(&format!(
-        "run {run} (process {pid} on {host}) was driven out: the lock is free\n\
+        "run {run} (process {} on {host}) was driven out: the lock is free\n\
          If that run is alive, it can write nothing any more, calls nothing more and ends with exit \
-         status 6.\nThe next apply looks up what it had under way.\n"
+         status 6.\nThe next apply looks up what it had under way.\n",
+        holder.pid
     ));
     Ok(Status::Done)
 }

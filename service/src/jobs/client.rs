@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::named::Named;
-use super::queue::{self, Queue};
+use super::queue::{self, Drained, Queue};
 use super::rates::{self, Limit, Permit};
-use super::record::{COLUMNS, Job};
+use super::record::Job;
 use super::submission::{self, RUN_MAX, RUNSYNC_MAX, Submission};
 use crate::access_log::Entry;
 use crate::app::App;
@@ -29,6 +29,9 @@ use crate::store::objects;
 
 /// The most bytes of chunks that one answer of `/stream` holds.
 const STREAM_ANSWER_MAX: usize = 16 << 20;
+
+/// The most jobs that `/requests` names.
+const REQUESTS_MAX: i64 = 100;
 
 /// The longest that results of `/runsync` are kept, by way of a larger `wait`.
 const SYNC_RETENTION_MAX_MS: i64 = 300_000;
@@ -118,7 +121,7 @@ pub(super) async fn stream(
         bell.as_mut().enable();
         let (of, job) = (endpoint.clone(), id.clone());
         let drain = move |tx: &crate::store::Tx<'_>| Queue::drain(tx, &of, &job, STREAM_ANSWER_MAX);
-        let (state, chunks) = app.store.write(drain).await?;
+        let Drained { state, chunks, .. } = app.store.write(drain).await?;
         let patient = Instant::now() < deadline && !app.draining.is_cancelled();
         if chunks.is_empty() && !state.is_final() && patient {
             tokio::select! {
@@ -210,14 +213,7 @@ pub(super) async fn health(State(app): Running, Named(endpoint): Named<String>) 
 pub(super) async fn requests(State(app): Running, Named(endpoint): Named<String>) -> Answer {
     let _permit = enter(&app, &endpoint, rates::REQUESTS)?;
     check_endpoint(&app, &endpoint).await?;
-    let read = move |conn: &rusqlite::Connection| {
-        let sql =
-            format!("select {COLUMNS} from jobs where endpoint = ?1 order by seq desc limit 100");
-        let mut statement = conn.prepare_cached(&sql)?;
-        let rows = statement.query_map([endpoint], Job::from_row)?;
-        Ok(rows.collect::<Result<Vec<_>, _>>()?)
-    };
-    let jobs = app.store.read(read).await?;
+    let jobs = app.store.read(move |conn| queue::latest(conn, &endpoint, REQUESTS_MAX)).await?;
     let shown: Vec<Value> = jobs.iter().map(Job::reference).collect();
     Ok(json_response(StatusCode::OK, &json!({ "requests": shown })))
 }

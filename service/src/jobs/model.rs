@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::projection::{Projection, Tally};
-use super::queue::{self, Outcome, Queue, Taker};
+use super::queue::{self, Drained, Outcome, Queue, Taker};
 use super::record::State;
 use super::submission::Submission;
 use crate::options::LogLine;
@@ -220,8 +220,9 @@ impl World {
             self.write(move |_, tx, endpoint| Queue::drain(tx, endpoint, &id, 1000)).await;
         match self.job(number) {
             Some(job) => {
-                let (state, chunks) = drained.unwrap();
+                let Drained { state, run, chunks } = drained.unwrap();
                 assert_eq!((state, chunks.len()), (job.state, std::mem::take(&mut job.chunks)));
+                assert_eq!(run.retries, job.retries);
             }
             None => assert_eq!(drained.unwrap_err().kind, Kind::NotFound),
         }

@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::client::{self, Running};
 use super::named::Named;
-use super::queue::Queue;
+use super::queue::{Drained, Queue, Run};
 use super::rates;
 use super::record::{Job, State as JobState};
 use super::submission::{RUNSYNC_MAX, Submission};
@@ -37,6 +37,9 @@ const DRAIN_MAX: usize = 4 << 20;
 /// The most bytes of an answer that is not streamed, as of any other result.
 const WHOLE_MAX: usize = 20 << 20;
 
+/// What ends a stream of events whose beginning is of no use any more.
+const CUT_OFF: &str = "the run whose answer this is was cut off; the job began anew, so ask again";
+
 /// A chunk of a stream, as the store holds it.
 #[derive(Deserialize)]
 struct Chunk {
@@ -46,6 +49,8 @@ struct Chunk {
 /// What came since the last look.
 struct News {
     state: JobState,
+    /// Whether it is of another run than what came before: that one was cut off.
+    anew: bool,
     outputs: Vec<Value>,
     /// How long they were as text.
     bytes: usize,
@@ -65,6 +70,8 @@ struct Reading {
     id: String,
     until: Instant,
     ended: bool,
+    /// The run that was last heard of.
+    run: Option<Run>,
     /// Whether the worker has streamed anything.
     streamed: bool,
     /// What was read and not yet passed on.
@@ -95,6 +102,7 @@ pub(super) async fn pass(
         id: job.id,
         until: Instant::now() + WAIT,
         ended: false,
+        run: None,
         streamed: false,
         ready: VecDeque::new(),
     };
@@ -119,7 +127,7 @@ fn call(body: &[u8]) -> Result<Box<RawValue>, Problem> {
 
 impl Reading {
     /// What came since the last time, and how the job is; waits until there is something.
-    async fn next(&self) -> Result<News, Problem> {
+    async fn next(&mut self) -> Result<News, Problem> {
         let subscription = self.app.queue.projection.subscribe(&self.id);
         loop {
             let mut bell = std::pin::pin!(subscription.notify().notified());
@@ -127,11 +135,14 @@ impl Reading {
             let (endpoint, id) = (self.endpoint.clone(), self.id.clone());
             let drain =
                 move |tx: &crate::store::Tx<'_>| Queue::drain(tx, &endpoint, &id, DRAIN_MAX);
-            let (state, chunks) = self.app.store.write(drain).await?;
-            if !chunks.is_empty() || state.is_final() {
+            let Drained { state, run, chunks } = self.app.store.write(drain).await?;
+            let anew = self.run.is_some_and(|known| known != run);
+            if anew || !chunks.is_empty() || state.is_final() {
+                self.run = Some(run);
                 let parsed = chunks.iter().filter_map(|chunk| serde_json::from_str(chunk).ok());
                 let outputs = parsed.map(|chunk: Chunk| chunk.output).collect();
-                return Ok(News { state, outputs, bytes: chunks.iter().map(String::len).sum() });
+                let bytes = chunks.iter().map(String::len).sum();
+                return Ok(News { state, anew, outputs, bytes });
             }
             if Instant::now() >= self.until || self.app.draining.is_cancelled() {
                 let message = "the worker has not answered in time; the job goes on";
@@ -146,7 +157,7 @@ impl Reading {
     }
 
     /// The whole answer, once the job has ended.
-    async fn whole(self) -> Result<Response, Problem> {
+    async fn whole(mut self) -> Result<Response, Problem> {
         let mut whole = Whole::default();
         loop {
             let news = self.next().await?;
@@ -176,6 +187,11 @@ impl Reading {
                 return None;
             }
             match self.next().await {
+                // What was sent cannot be taken back.
+                Ok(News { anew: true, .. }) if self.streamed => {
+                    self.ended = true;
+                    self.ready.push_back(Bytes::from(error_event(CUT_OFF)));
+                }
                 Ok(News { state, outputs, .. }) => {
                     self.ended = state.is_final() && outputs.is_empty();
                     self.streamed |= !outputs.is_empty();
@@ -210,8 +226,11 @@ impl Reading {
 }
 
 impl Whole {
-    /// Takes what came, up to what an answer may have.
+    /// Takes what came, up to what an answer may have. A run that was cut off gives none of it.
     fn take(&mut self, news: News) -> Result<(), String> {
+        if news.anew {
+            *self = Whole::default();
+        }
         self.bytes += news.bytes;
         if self.bytes > WHOLE_MAX {
             let megabytes = WHOLE_MAX >> 20;
@@ -302,10 +321,16 @@ mod tests {
     #[test]
     fn whole_answers_are_bounded() {
         let mut whole = Whole::default();
-        let news = |bytes| News { state: JobState::InProgress, outputs: vec![json!("x")], bytes };
+        let of = |bytes, anew| {
+            let outputs = vec![json!("x")];
+            News { state: JobState::InProgress, anew, outputs, bytes }
+        };
+        let news = |bytes| of(bytes, false);
         assert_eq!(whole.take(news(WHOLE_MAX)), Ok(()));
         assert!(whole.take(news(1)).is_err_and(|message| message.contains("20 MB")));
         assert_eq!(whole.parts.len(), 1);
+        assert_eq!(whole.take(of(1, true)), Ok(()));
+        assert_eq!((whole.parts.len(), whole.bytes), (1, 1));
     }
 
     #[test]

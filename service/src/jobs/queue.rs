@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
 use super::projection::{Move, Projection};
-use super::record::{COLUMN_COUNT, COLUMNS, Job, Request, State};
+use super::record::{BRIEF, COLUMN_COUNT, COLUMNS, Job, Request, State};
 use super::submission::Submission;
 use crate::clock::now_ms;
 use crate::ids;
@@ -28,6 +28,22 @@ pub(crate) struct Outcome {
     /// JSON text.
     pub(crate) output: Option<String>,
     pub(crate) error: Option<String>,
+}
+
+/// What tells one run of a job from the next: how often a worker was lost, and when it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) retries: i64,
+    pub(crate) started_at: Option<i64>,
+}
+
+/// What was taken out of a stream, and how its job is.
+#[derive(Debug)]
+pub(crate) struct Drained {
+    pub(crate) state: State,
+    /// The run that the chunks are of: those of a run that was cut off are gone with it.
+    pub(crate) run: Run,
+    pub(crate) chunks: Vec<String>,
 }
 
 /// A worker that takes jobs.
@@ -181,8 +197,9 @@ impl Queue {
         endpoint: &str,
         id: &str,
         size: usize,
-    ) -> Result<(State, Vec<String>), Problem> {
-        let job = get(tx.conn, endpoint, id)?;
+    ) -> Result<Drained, Problem> {
+        let sql = format!("select {BRIEF} from jobs where id = ?1 and endpoint = ?2");
+        let job = one(tx.conn, &sql, [id, endpoint])?.ok_or_else(|| Problem::not_found("job"))?;
         let sql = "select seq, body from chunks where job = ?1 order by seq";
         let mut statement = tx.conn.prepare_cached(sql)?;
         let mut rows = statement.query([id])?;
@@ -200,7 +217,8 @@ impl Queue {
             let sql = "delete from chunks where job = ?1 and seq <= ?2";
             tx.conn.prepare_cached(sql)?.execute(params![id, last])?;
         }
-        Ok((job.state, chunks))
+        let run = Run { retries: job.retries, started_at: job.started_at };
+        Ok(Drained { state: job.state, run, chunks })
     }
 
     /// Cancels a job that has not ended.
@@ -242,7 +260,7 @@ impl Queue {
     /// Removes every queued job of an endpoint; returns how many.
     pub(crate) fn purge(&self, tx: &Tx<'_>, endpoint: &str) -> Result<usize, Problem> {
         check_endpoint(tx.conn, endpoint)?;
-        let sql = format!("select {COLUMNS} from jobs where endpoint = ?1 and state = 'IN_QUEUE'");
+        let sql = format!("select {BRIEF} from jobs where endpoint = ?1 and state = 'IN_QUEUE'");
         let queued = many(tx.conn, &sql, [endpoint])?;
         self.remove(tx, &queued)?;
         Ok(queued.len())
@@ -342,6 +360,12 @@ impl Queue {
 pub(crate) fn get(conn: &Connection, endpoint: &str, id: &str) -> Result<Job, Problem> {
     let sql = format!("select {COLUMNS} from jobs where id = ?1 and endpoint = ?2");
     one(conn, &sql, [id, endpoint])?.ok_or_else(|| Problem::not_found("job"))
+}
+
+/// The jobs that were submitted last to an endpoint, the newest first, without what they said.
+pub(crate) fn latest(conn: &Connection, endpoint: &str, count: i64) -> Result<Vec<Job>, Problem> {
+    let sql = format!("select {BRIEF} from jobs where endpoint = ?1 order by seq desc limit ?2");
+    many(conn, &sql, params![endpoint, count])
 }
 
 /// How long the jobs at the head of a queue have waited: those that may scale workers up.

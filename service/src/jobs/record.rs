@@ -76,6 +76,11 @@ pub(crate) struct Job {
 pub(crate) const COLUMNS: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
      started_at, finished_at, worker, retries, output, error";
 
+/// The same without what a worker answered: that may have 20 MB, which whoever removes, counts or
+/// queues thousands of jobs has no use for.
+pub(crate) const BRIEF: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
+     started_at, finished_at, worker, retries, null, null";
+
 /// The number of those columns: the next one has this index.
 pub(crate) const COLUMN_COUNT: usize = 12;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use super::queue::{Queue, many, one, tally};
-use super::record::{COLUMNS, Job, State};
+use super::record::{BRIEF, Job, State};
 use crate::clock::now_ms;
 use crate::problem::Problem;
 use crate::store::Tx;
@@ -15,9 +15,10 @@ use crate::store::Tx;
 const SWEEP: usize = 5000;
 
 impl Queue {
-    /// Puts the jobs of a lost worker back where they were in the queue.
+    /// Puts the jobs of a lost worker back where they were in the queue; returns them without what
+    /// they said.
     pub(crate) fn requeue(&self, tx: &Tx<'_>, worker: &str) -> Result<Vec<Job>, Problem> {
-        let sql = format!("select {COLUMNS} from jobs where worker = ?1 and state = 'IN_PROGRESS'");
+        let sql = format!("select {BRIEF} from jobs where worker = ?1 and state = 'IN_PROGRESS'");
         let jobs = many(tx.conn, &sql, [worker])?;
         for job in &jobs {
             self.put_back(tx, job)?;
@@ -28,7 +29,7 @@ impl Queue {
     /// Puts one job back that a worker does not know of.
     pub(crate) fn requeue_one(&self, tx: &Tx<'_>, worker: &str, id: &str) -> Result<bool, Problem> {
         let sql = format!(
-            "select {COLUMNS} from jobs where id = ?2 and worker = ?1 and state = 'IN_PROGRESS'"
+            "select {BRIEF} from jobs where id = ?2 and worker = ?1 and state = 'IN_PROGRESS'"
         );
         let job = one(tx.conn, &sql, [worker, id])?;
         if let Some(job) = &job {
@@ -39,7 +40,7 @@ impl Queue {
 
     /// After a start no worker lives: everything in progress goes back into the queue.
     pub(crate) fn recover(&self, tx: &Tx<'_>) -> Result<usize, Problem> {
-        let sql = format!("select {COLUMNS} from jobs where state = 'IN_PROGRESS'");
+        let sql = format!("select {BRIEF} from jobs where state = 'IN_PROGRESS'");
         let jobs = many(tx.conn, &sql, [])?;
         for job in &jobs {
             self.put_back(tx, job)?;
@@ -47,18 +48,19 @@ impl Queue {
         Ok(jobs.len())
     }
 
-    /// Ends the jobs whose time is up; returns those that a worker still runs.
+    /// Ends the jobs whose time is up; returns those that a worker still runs, without what they
+    /// said.
     pub(crate) fn sweep(&self, tx: &Tx<'_>) -> Result<Vec<Job>, Problem> {
         let now = now_ms();
         let sql =
-            format!("select {COLUMNS} from jobs where state = 'IN_PROGRESS' and deadline_at <= ?1");
+            format!("select {BRIEF} from jobs where state = 'IN_PROGRESS' and deadline_at <= ?1");
         let mut running = many(tx.conn, &sql, [now])?;
         for job in &running {
             self.close(tx, job, State::TimedOut, Some("job timed out"))?;
         }
         let sql = format!(
-            "select {COLUMNS} from jobs where expires_at <= ?1 \
-             union all select {COLUMNS} from jobs where keep_until <= ?1 and expires_at > ?1 \
+            "select {BRIEF} from jobs where expires_at <= ?1 \
+             union all select {BRIEF} from jobs where keep_until <= ?1 and expires_at > ?1 \
              limit {SWEEP}"
         );
         let over = many(tx.conn, &sql, [now])?;
@@ -112,4 +114,62 @@ pub(crate) fn is_due(conn: &Connection) -> Result<bool, Problem> {
                or exists(select 1 from jobs where expires_at <= ?1) \
                or exists(select 1 from jobs where keep_until <= ?1)";
     Ok(conn.prepare_cached(sql)?.query_row([now_ms()], |row| row.get(0))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::projection::Projection;
+    use crate::jobs::queue::latest;
+    use crate::jobs::submission::Submission;
+    use crate::resources::endpoint::{self, Endpoint};
+    use crate::store::{Store, objects};
+
+    /// A service with three jobs in this state. Nobody can read what their workers answered.
+    async fn unreadable(state: State) -> (tempfile::TempDir, Store, Queue, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), &(Arc::new(|_: &str| {}) as _)).unwrap();
+        let queue = Queue { projection: Arc::new(Projection::default()) };
+        let endpoint = endpoint::blank();
+        let id = endpoint.id.clone();
+        let (of, submitting) = (id.clone(), queue.clone());
+        let begin = move |tx: &Tx<'_>| {
+            objects::insert::<Endpoint>(tx, &endpoint)?;
+            let submission = Submission::parse(br#"{"input": {}}"#)?;
+            for _ in 0..3 {
+                submitting.submit(tx, &of, &submission, None, 1_000_000)?;
+            }
+            let sql = "update jobs set state = ?1, worker = 'w', output = cast(x'ff' as text), \
+                       error = cast(x'ff' as text)";
+            tx.conn.execute(sql, [state.name()])?;
+            Ok(())
+        };
+        store.write(begin).await.unwrap();
+        (folder, store, queue, id)
+    }
+
+    /// An output may have 20 MB, and there may be thousands of them.
+    #[tokio::test]
+    async fn what_is_removed_counted_or_queued_again_is_not_read() {
+        let (_folder, store, queue, _) = unreadable(State::InProgress).await;
+        assert_eq!(store.write(move |tx| queue.recover(tx)).await, Ok(3));
+
+        let (_folder, store, queue, _) = unreadable(State::InProgress).await;
+        let lose = move |tx: &Tx<'_>| Ok(queue.requeue(tx, "w")?.len());
+        assert_eq!(store.write(lose).await, Ok(3));
+
+        let (_folder, store, queue, _) = unreadable(State::Completed).await;
+        let expire = move |tx: &Tx<'_>| {
+            tx.conn.execute("update jobs set keep_until = 1", [])?;
+            queue.sweep(tx)?;
+            Ok(tx.conn.query_row("select count(*) from jobs", [], |row| row.get::<_, i64>(0))?)
+        };
+        assert_eq!(store.write(expire).await, Ok(0));
+
+        let (_folder, store, queue, endpoint) = unreadable(State::InQueue).await;
+        let id = endpoint.clone();
+        let listed = store.read(move |conn| Ok(latest(conn, &id, 2)?.len())).await;
+        assert_eq!(listed, Ok(2));
+        assert_eq!(store.write(move |tx| queue.purge(tx, &endpoint)).await, Ok(3));
+    }
 }

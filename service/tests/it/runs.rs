@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::Harness;
+use crate::harness::{Harness, KEY};
 
 /// A worker that speaks for itself: the service started a process for it, which only sleeps.
 struct ByHand {
@@ -55,6 +55,21 @@ impl ByHand {
         got.json::<Value>().await.unwrap()["id"].as_str().unwrap().to_owned()
     }
 
+    /// Streams a part of the output.
+    async fn part(&self, service: &Harness, job: &str, output: Value) {
+        let url = self.url("job-stream", &format!("/{job}"));
+        let sent = service.client.post(url).json(&json!({ "output": output })).send().await;
+        assert_eq!(sent.unwrap().status(), 200);
+    }
+
+    /// Lives, and names no job, until what it had is in the queue again.
+    async fn lose(&self, service: &Harness, endpoint: &str, retried: i64) {
+        while service.health(endpoint).await["jobs"]["retried"] != retried {
+            service.client.get(self.url("ping", "")).send().await.unwrap();
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     async fn done(&self, service: &Harness, job: &str, output: Value) {
         let url = self.url("job-done", &format!("/{job}"));
         let sent = service.client.post(url).json(&json!({ "output": output })).send().await;
@@ -88,4 +103,33 @@ async fn a_late_result_of_a_run_that_timed_out_is_not_that_of_the_next_one() {
     worker.done(&service, &job, json!({ "run": 2 })).await;
     let shown = service.until(&endpoint, &job, "COMPLETED").await;
     assert_eq!(shown["output"], json!({ "run": 2 }));
+}
+
+#[tokio::test]
+async fn an_answer_has_no_part_of_a_run_that_was_cut_off() {
+    let service = Harness::with(|options| options.timing.silence = Duration::from_secs(1)).await;
+    let (endpoint, worker) = ByHand::start(&service).await;
+    let url = format!("{}/{endpoint}/openai/v1/completions", service.addresses.queue);
+    let (mut said, mut retried) = (Vec::new(), 0);
+    for stream in [false, true] {
+        retried += 1;
+        let call = service.client.post(&url).bearer_auth(KEY).json(&json!({ "stream": stream }));
+        let asking = async { call.send().await.unwrap().text().await.unwrap() };
+        let working = async {
+            let job = worker.take(&service).await;
+            worker.part(&service, &job, json!({ "a": 1 })).await;
+            // What waits for the answer has this part by then.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            worker.lose(&service, &endpoint, retried).await;
+            assert_eq!(worker.take(&service).await, job);
+            worker.part(&service, &job, json!({ "a": 1 })).await;
+            worker.done(&service, &job, json!([])).await;
+        };
+        said.push(tokio::join!(asking, working).0);
+    }
+    assert_eq!(said[0], r#"{"a":1}"#);
+    let (sent, rest) = said[1].split_once("\n\n").unwrap();
+    assert_eq!(sent, r#"data: {"a":1}"#);
+    // What was sent cannot be taken back.
+    assert!(rest.contains("cut off") && rest.matches("data:").count() == 1, "{rest}");
 }

@@ -28,7 +28,7 @@ pub(super) fn run(folder: &Folder, output: &Output) -> Result<(), CommandError> 
         held.release().await?;
         Ok(is_first)
     })?;
-    let place = store.place();
+    let place = render::safe::text(&store.place());
     output.talk(&if made {
         format!("made a state in {place}\n")
     } else {

@@ -20,7 +20,8 @@ pub(super) fn mv(
 ) -> Result<(), CommandError> {
     let (from, to) = (parse(from)?, parse(to)?);
     stored::edit(folder, "state mv", |snapshot| move_records(snapshot, &from, &to))?;
-    output.talk(&format!("moved {from} to {to}\n"));
+    let shown = |address: &Address| render::safe::text(&address.to_string());
+    output.talk(&format!("moved {} to {}\n", shown(&from), shown(&to)));
     Ok(())
 }
 
@@ -61,6 +62,7 @@ pub(super) fn rm(
         Ok(records)
     })?;
     for address in &addresses {
+        let address = render::safe::text(&address.to_string());
         output.talk(&format!("forgot {address}; what it stood for stays where it is\n"));
     }
     Ok(())

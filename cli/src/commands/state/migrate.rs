@@ -31,6 +31,7 @@ pub(super) fn run(
     }
     let holder = System::holder("state migrate");
     let moved = runtime::wait_for(async { Ok(migrate(&*old, &*new, &holder).await?) })?;
+    let (from, to) = (render::safe::text(&from), render::safe::text(&to));
     output.talk(&match moved {
         Migrated::Moved(count) => format!(
             "moved the state from {from} to {to}: {count} addresses\n\

@@ -19,6 +19,9 @@ use crate::system::System;
 /// The largest state that is read, in bytes.
 const BYTES_MAX: u64 = 4 << 30;
 
+/// The most characters of a line about an object.
+const LINE_MAX: usize = 2_000;
+
 pub(super) fn pull(
     folder: &Folder,
     serial: Option<u64>,
@@ -61,8 +64,11 @@ pub(super) fn push(
     Ok(())
 }
 
+/// Ids are what an API made of them, and keys what a spec did. They are cut late: what nobody knows
+/// any more is found by nothing else.
 fn tell(output: &Output, title: &str, lines: &[String]) {
     if !lines.is_empty() {
+        let lines: Vec<_> = lines.iter().map(|line| render::safe::capped(line, LINE_MAX)).collect();
         output.talk(&format!("{title}\n  {}\n", lines.join("\n  ")));
     }
 }
