@@ -7,6 +7,7 @@ mod aside;
 mod behind;
 mod bounds;
 mod busy;
+mod chained;
 mod chains;
 mod chosen;
 mod circles;

@@ -43,6 +43,18 @@ pub trait Scope {
     /// map of all instances' objects. A disabled resource is null.
     fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String>;
 
+    /// Notes that any instance of a resource may be meant: its key is known only later.
+    fn touch_all(&self, block: &Block) {
+        let _ = block;
+    }
+
+    /// Whether a resource has instances by key, as far as that is known: what is below it is one of them then,
+    /// and no attribute.
+    fn is_keyed(&self, block: &Block) -> bool {
+        let _ = block;
+        false
+    }
+
     /// The expression that stands for a sensitive root in a residual, where the root itself would
     /// mean nothing at apply: what a local or `each.value` was computed from.
     fn source(&self, root: &Root) -> Result<Option<Expr>, String> {

@@ -13,7 +13,7 @@ mod letting_go;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::guards::names;
 use super::instance::halfway::Rest;
@@ -413,16 +413,26 @@ impl Lowering {
 
     /// Whether a node comes after another one, or is it.
     fn waits_for(&self, node: NodeId, other: NodeId) -> bool {
-        let (mut open, mut seen) = (vec![node], BTreeSet::new());
+        self.before(node, Some(other)).contains(&other)
+    }
+
+    /// A node and all that comes before it.
+    fn all_before(&self, node: NodeId) -> FxHashSet<NodeId> {
+        self.before(node, None)
+    }
+
+    /// A node and what comes before it, until another one is found.
+    fn before(&self, node: NodeId, until: Option<NodeId>) -> FxHashSet<NodeId> {
+        let (mut open, mut seen) = (vec![node], FxHashSet::default());
         while let Some(next) = open.pop() {
-            if next == other {
-                return true;
-            }
             if seen.insert(next) {
+                if until == Some(next) {
+                    break;
+                }
                 open.extend(&self.nodes[next].needs);
             }
         }
-        false
+        seen
     }
 
     /// Sorts the nodes so that each comes after what it needs, by address where there is a choice; or

@@ -163,18 +163,16 @@ fn leaks(name: &Name, output: &OutputConfig) -> Diagnostic {
 }
 
 /// The fingerprints of the sensitive variables that apply needs again.
-pub(super) fn needed_secrets(planner: &Planner<'_>) -> BTreeMap<Name, Fingerprint> {
+pub(super) fn needed_secrets(
+    planner: &Planner<'_>,
+    outputs: &BTreeMap<Name, OutputChange>,
+) -> BTreeMap<Name, Fingerprint> {
     let mut names = std::collections::BTreeSet::new();
     let residuals = planner.drafts.iter().flat_map(|draft| draft.change.secrets.values());
-    for expr in residuals {
+    // With the locals filled in, that an output is made of.
+    let of_outputs = outputs.values().filter_map(|output| output.secret.as_ref());
+    for expr in residuals.chain(of_outputs) {
         crate::expression::visit::walk(expr, &mut |part| {
-            if let Kind::Root(Root::Var(name)) = &part.kind {
-                names.insert(name.clone());
-            }
-        });
-    }
-    for output in planner.input.config.outputs.values().filter(|output| output.sensitive) {
-        crate::expression::visit::walk(&output.value.expr, &mut |part| {
             if let Kind::Root(Root::Var(name)) = &part.kind {
                 names.insert(name.clone());
             }

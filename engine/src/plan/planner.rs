@@ -386,7 +386,7 @@ impl<'a> Planner<'a> {
             let exceeded = budget::exceeded(&mut self, &[]);
             self.diagnostics.push(exceeded);
         }
-        let base = self.base();
+        let base = self.base(&outputs);
         let plan = Plan {
             complete: self.input.options.targets.is_empty()
                 && self.input.options.excludes.is_empty(),
@@ -448,9 +448,10 @@ impl<'a> Planner<'a> {
         self.input.observations.over.iter().filter_map(over).collect()
     }
 
-    fn base(&self) -> Base {
+    fn base(&self, outputs: &BTreeMap<Name, super::OutputChange>) -> Base {
         let snapshot = self.input.snapshot;
-        let (secrets, variables) = (outputs::needed_secrets(self), &self.input.config.variables);
+        let (secrets, variables) =
+            (outputs::needed_secrets(self, outputs), &self.input.config.variables);
         Base {
             lineage: snapshot.lineage.clone(),
             first_key: (snapshot.serial == 0).then(|| snapshot.seal_key.clone()),

@@ -171,6 +171,10 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
         planner.input.snapshot.watched.iter().map(|watched| (&watched.nonce, watched)).collect();
     for leftover in &planner.input.observations.leftovers {
         let Some(watched) = watched.get(&leftover.nonce) else { continue };
+        // It is watched on, and goes in a plan that its address is a part of.
+        if !planner.is_chosen(&watched.address) {
+            continue;
+        }
         let provider = planner.input.providers.get(&watched.provider);
         let Some(schema) = provider.and_then(|p| p.types.get(&watched.ty)).cloned() else {
             continue;

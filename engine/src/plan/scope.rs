@@ -14,7 +14,7 @@ use super::secrets::lost::AllLost;
 use crate::address::{Address, Block, Name};
 use crate::expression::evaluate::{self, Scope};
 use crate::expression::visit::roots;
-use crate::expression::{Expr, Root};
+use crate::expression::{Expr, For, Kind, Root};
 use crate::sorted::Set;
 use crate::spec::Config;
 use crate::value::{Attributes, Datum, Path, Paths, Value};
@@ -96,6 +96,8 @@ pub(super) struct Each {
     pub(super) value: Datum,
     /// The expression of `for_each`, for residuals of sensitive values.
     pub(super) source: Expr,
+    /// The resources that `each.value` may come from.
+    pub(super) touched: Arc<Set<Address>>,
 }
 
 /// What came of the locals that were computed. Who computes one that another is computing meanwhile
@@ -142,6 +144,20 @@ impl<'a> SpecScope<'a> {
     /// The resources that were looked at so far, to be told once.
     pub(super) fn touched(&self) -> Set<Address> {
         self.touched.take().into_iter().collect()
+    }
+
+    /// The block whose instances an expression has one entry for, each under the same key and made of nothing
+    /// else: the block itself, or a walk over it that keeps the keys.
+    pub(super) fn mirrored<'e>(&'e self, mut expr: &'e Expr) -> Option<&'e Block> {
+        loop {
+            match &expr.kind {
+                Kind::Root(Root::Resource(block)) => return Some(block),
+                // Locals are acyclic: the spec's resolution proved it.
+                Kind::Root(Root::Local(name)) => expr = &self.config.locals.get(name)?.expr,
+                Kind::For(walk) if keeps_its_keys(walk) => expr = &walk.collection,
+                _ => return None,
+            }
+        }
     }
 
     /// Accounts for values that were evaluated.
@@ -243,11 +259,11 @@ impl Scope for SpecScope<'_> {
             Root::Local(name) => self.local(name),
             Root::EachKey | Root::EachValue => {
                 let each = self.each.as_ref().ok_or("`each` stands only below for_each")?;
-                Ok(if *root == Root::EachKey {
-                    Datum::plain(Value::String(each.key.clone()))
-                } else {
-                    each.value.clone()
-                })
+                if *root == Root::EachKey {
+                    return Ok(Datum::plain(Value::String(each.key.clone())));
+                }
+                self.touched.borrow_mut().extend(each.touched.iter().cloned());
+                Ok(each.value.clone())
             }
             Root::Resource(block) => self.resource(block, None),
             Root::Named(name) => Err(format!("there is no `{name}` here")),
@@ -281,8 +297,17 @@ impl Scope for SpecScope<'_> {
         }
     }
 
+    fn touch_all(&self, block: &Block) {
+        if let Some(Instances::Many(objects)) = self.planned.blocks.get(block) {
+            objects.keys().for_each(|key| self.touch(block.instance(Some(key.clone()))));
+        }
+    }
+
+    fn is_keyed(&self, block: &Block) -> bool {
+        matches!(self.planned.blocks.get(block), Some(Instances::Many(_)))
+    }
+
     fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
-        use crate::expression::Kind;
         match (root, self.each) {
             (Root::Local(name), _) => self.local_source(name).map(|source| Some((*source).clone())),
             (Root::EachValue, Some(each)) => {
@@ -299,6 +324,21 @@ impl Scope for SpecScope<'_> {
     fn file(&self, path: &str) -> Result<Arc<str>, String> {
         self.config.files.get(path).cloned().ok_or_else(|| format!("`{path}` was not read"))
     }
+}
+
+/// Whether a walk gives each entry the key that it has, and makes it of that entry alone.
+fn keeps_its_keys(walk: &For) -> bool {
+    let is_key = |key: &Expr| match &key.kind {
+        Kind::Root(Root::Named(name)) => walk.key_variable.as_ref() == Some(name),
+        _ => false,
+    };
+    let mut looks_around = walk.grouped || !walk.key.as_ref().is_some_and(is_key);
+    for part in std::iter::once(&walk.value).chain(&walk.condition) {
+        roots(part, &mut |root, _| {
+            looks_around |= matches!(root, Root::Resource(_) | Root::Local(_));
+        });
+    }
+    !looks_around
 }
 
 fn no_key(block: &Block, key: &str, objects: &BTreeMap<Name, Datum>) -> String {

@@ -4,6 +4,7 @@
 //! by its key, so that no map of all instances is made for it.
 
 use super::operators::chosen;
+use super::part::entry_below;
 use super::{Eval, Evaluator, Part, Source, Stop, stop, word};
 use crate::address::Name;
 use crate::diagnostics::nearest;
@@ -64,6 +65,7 @@ impl Evaluator<'_> {
         let text = match &key.value {
             Value::String(text) => text.clone(),
             Value::Unknown(_) | Value::Sealed(_) => {
+                self.scope.touch_all(block);
                 let residual = reference(self.reify(&key, index.range)?);
                 return Ok(Part::unknown(Type::Any, residual, self.secret(&key)));
             }
@@ -96,7 +98,8 @@ impl Evaluator<'_> {
         range: Range,
         object: bool,
     ) -> Eval {
-        let step = |base| Kind::Attribute(base, name.clone());
+        let scope = self.scope;
+        let step = |base| entry_below(scope, base, name);
         let entries = match &part.value {
             Value::Map(entries) => entries,
             Value::Unknown(_) | Value::Sealed(_) => {

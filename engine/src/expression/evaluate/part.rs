@@ -1,8 +1,9 @@
 //! A value under way: what it is, what in it is sensitive, and what stands for it in a residual.
 
-use super::{Evaluator, Stop, stop};
+use super::{Evaluator, Scope, Stop, stop};
+use crate::address::Name;
 use crate::expression::visit::walk;
-use crate::expression::{Call, Expr, Kind, Range};
+use crate::expression::{Call, Expr, Kind, Range, Root};
 use crate::types::Type;
 use crate::value::{Datum, Path, Paths, Value};
 
@@ -160,7 +161,7 @@ impl Evaluator<'_> {
                 let mut exprs = Vec::with_capacity(entries.len());
                 for (name, item) in entries.iter() {
                     let inside = sensitive.inside(&name.clone().into());
-                    let source = source.step(range, |base| Kind::Attribute(base, name.clone()));
+                    let source = source.step(range, |base| entry_below(self.scope, base, name));
                     let key = Expr::literal(Value::String(name.clone()));
                     exprs.push((key, self.reify_value(item, &inside, &source, range)?));
                 }
@@ -213,6 +214,17 @@ impl Evaluator<'_> {
             other => other,
         };
         Ok(Expr { kind, range })
+    }
+}
+
+/// The entry of this name below an expression: an instance of a resource is written by its key, which an attribute
+/// of the same name is not.
+pub(super) fn entry_below(scope: &dyn Scope, base: Box<Expr>, name: &Name) -> Kind {
+    match &base.kind {
+        Kind::Root(Root::Resource(block)) if scope.is_keyed(block) => {
+            Kind::Index(base, Box::new(Expr::literal(Value::String(name.clone()))))
+        }
+        _ => Kind::Attribute(base, name.clone()),
     }
 }
 

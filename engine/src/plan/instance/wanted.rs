@@ -1,6 +1,7 @@
 //! An instance as the spec wants it: its attributes evaluated, converted and checked.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::triggers;
 use crate::address::{Address, Name};
@@ -62,9 +63,16 @@ pub(in crate::plan) fn expand(
             return None;
         }
     };
-    let instance = |(key, value): (Name, Datum)| Instance {
-        address: resource.block.instance(Some(key.clone())),
-        each: Some(Each { key, value, source: for_each.expr.clone() }),
+    let all = Arc::new(scope.touched());
+    let mirrored = scope.mirrored(&for_each.expr);
+    let instance = |(key, value): (Name, Datum)| {
+        let own = mirrored.map(|block| block.instance(Some(key.clone())));
+        let own = own.filter(|own| all.contains(own));
+        let touched = own.map_or_else(|| all.clone(), |own| Arc::new(Set::from_iter([own])));
+        Instance {
+            address: resource.block.instance(Some(key.clone())),
+            each: Some(Each { key, value, source: for_each.expr.clone(), touched }),
+        }
     };
     Some(keys.into_iter().map(instance).collect())
 }

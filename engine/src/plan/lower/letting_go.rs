@@ -65,19 +65,33 @@ impl Lowering {
     ) {
         let indices = by_address(drafts);
         let dependents = dependents(drafts, snapshot);
-        for (draft, role) in drafts.iter().zip(&self.roles) {
+        // The deletes of replaces that delete first, by who is to let go: what comes before one of those is
+        // looked for once, however much it uses.
+        let mut first_to_go: BTreeMap<NodeId, Vec<(NodeId, usize, usize, Ground)>> =
+            BTreeMap::new();
+        for (used, (draft, role)) in drafts.iter().zip(&self.roles).enumerate() {
             let Some((first, _)) = role.deletes else { continue };
             for (dependent, ground) in dependents.get(&draft.change.address).into_iter().flatten() {
-                let Some(&index) = indices.get(*dependent) else { continue };
-                let Some(release) = self.roles[index].release else { continue };
-                // A replace that deletes first cannot wait for those that wait for what it
-                // creates; they let go only of a copy that is gone already.
-                if !(role.delete_first && self.waits_for(release, first)) {
+                let Some(&user) = indices.get(*dependent) else { continue };
+                let Some(release) = self.roles[user].release else { continue };
+                if role.delete_first {
+                    first_to_go.entry(release).or_default().push((first, used, user, *ground));
+                } else {
                     waits.insert((first, release), *ground);
-                } else if let Some(attribute) = holding(&drafts[index], &draft.change) {
-                    let user = (&drafts[index].change.address, attribute);
-                    let key = &snapshot.seal_key;
-                    let name = names::in_the_way(&draft.change, &draft.schema, key);
+                }
+            }
+        }
+        for (release, deletes) in first_to_go {
+            let before = self.all_before(release);
+            for (first, used, user, ground) in deletes {
+                // It cannot wait for those that wait for what it creates; they let go only of a copy that
+                // is gone already.
+                if !before.contains(&first) {
+                    waits.insert((first, release), ground);
+                } else if let Some(attribute) = holding(&drafts[user], &drafts[used].change) {
+                    let (draft, user) = (&drafts[used], &drafts[user].change.address);
+                    let name = names::in_the_way(&draft.change, &draft.schema, &snapshot.seal_key);
+                    let user = (user, attribute);
                     found.push(diagnostics::held_until_there_is_another(draft, user, name));
                 }
             }

@@ -4,6 +4,7 @@
 //! and refuses the plan: nothing is deleted because a protection could not be understood.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::address::{Address, Block, Name};
 use crate::diagnostics::Diagnostics;
@@ -143,7 +144,8 @@ fn each(
     let value = value.unwrap_or_else(|| {
         Datum::plain(Value::unknown(Type::Any, Expr::nowhere(Kind::Root(Root::EachValue))))
     });
-    Ok(Some(Each { key, value, source: for_each.expr.clone() }))
+    let (source, touched) = (for_each.expr.clone(), Arc::default());
+    Ok(Some(Each { key, value, source, touched }))
 }
 
 /// Whether an expression reads `each`, or `each.value` in particular.
