@@ -299,7 +299,9 @@ impl Scope for SpecScope<'_> {
 
     fn touch_all(&self, block: &Block) {
         if let Some(Instances::Many(objects)) = self.planned.blocks.get(block) {
-            objects.keys().for_each(|key| self.touch(block.instance(Some(key.clone()))));
+            for key in objects.keys() {
+                self.touch(block.instance(Some(key.clone())));
+            }
         }
     }
 
