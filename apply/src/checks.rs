@@ -103,6 +103,10 @@ impl Scope for CheckScope<'_> {
         self.objects.resource(block, key)
     }
 
+    fn fails_over_a_secret(&self, root: &Root) -> bool {
+        self.locals.fails_over_a_secret(root)
+    }
+
     fn file(&self, path: &str) -> Result<Arc<str>, String> {
         let file = self.config.files.get(path).cloned();
         file.ok_or_else(|| format!("the file `{path}` was not read"))

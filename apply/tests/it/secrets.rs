@@ -219,3 +219,30 @@ async fn what_the_spec_says_in_clear_is_no_secret() {
     assert!(format!("{:?}", world.state().await).contains("fresh-word"));
     assert_eq!(world.plan_text(&without).await, "");
 }
+
+/// What an attempt chose because of a secret is a secret, through locals, too; and a local that fails over
+/// one fails for who tries around it.
+#[tokio::test(start_paused = true)]
+async fn nothing_that_a_secret_decided_is_shown() {
+    let spec = |local: &str, value: &str| {
+        format!(
+            "[variable.tok]\ntype = \"string\"\nsensitive = true\n\
+             [local]\na = '${{{local}}}'\n\
+             [output.o]\nvalue = '${{{value}}}'\n"
+        )
+    };
+    let world = world(|_| {});
+    let stolen = "join(\"\", [for i in range(0, 4) : coalesce(one([for c in split(\"\", \"Huntxyz\") : c \
+                  if try([true, [0][substr(var.tok, i, 1) == c ? 0 : 9]][0], false)]), \"-\")])";
+    for (local, value, expected) in [
+        (stolen, "local.a", "output `o` shows something sensitive"),
+        ("range(length(var.tok))", "length(local.a[*])", "output `o` shows something sensitive"),
+        ("[0][length(var.tok)]", "try([true, local.a][0], false)", "none here"),
+    ] {
+        let (_, diagnostics, _) = world.plan(&spec(local, value)).await;
+        let found = format!("{diagnostics:?}");
+        assert!(found.contains(expected), "{local}: {found}");
+    }
+    let (plan, diagnostics, _) = world.plan(&spec("1", "try([0][local.a], local.a)")).await;
+    assert!(plan.outputs["o"].after == Some(Value::Integer(1)), "{diagnostics:?}");
+}

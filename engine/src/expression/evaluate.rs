@@ -14,6 +14,7 @@ mod attempts;
 mod budget;
 mod calls;
 mod choice;
+mod kept;
 mod operators;
 mod part;
 mod templates;
@@ -62,6 +63,13 @@ pub trait Scope {
         Ok(None)
     }
 
+    /// Says whether a root that cannot be computed may fail because of a secret
+    /// ([`evaluate_telling`]).
+    fn fails_over_a_secret(&self, root: &Root) -> bool {
+        let _ = root;
+        false
+    }
+
     /// The content of a file that the spec names.
     fn file(&self, path: &str) -> Result<Arc<str>, String> {
         Err(format!("files cannot be read here, so not `{path}`"))
@@ -70,13 +78,31 @@ pub trait Scope {
 
 /// Computes an expression. What is not known yet gives an unknown with its residual.
 pub fn evaluate(expr: &Expr, scope: &dyn Scope) -> Result<Datum, ExprError> {
+    evaluate_telling(expr, scope).map_err(|failure| failure.error)
+}
+
+/// The same for what others refer to: tells whether a failure may come from a secret.
+pub fn evaluate_telling(expr: &Expr, scope: &dyn Scope) -> Result<Datum, Failure> {
     // Most expressions are one literal.
     if let Kind::Literal(value) = &expr.kind {
         return Ok(Datum::plain(value.clone()));
     }
-    let part = Evaluator::new(scope).eval(expr).map_err(|stop| stop.error)?;
-    budget::check_result(&part.value, expr.range)?;
+    let mut evaluator = Evaluator::new(scope);
+    let part = evaluator.eval(expr).map_err(|stop| stop.error).and_then(|part| {
+        budget::check_result(&part.value, expr.range)?;
+        Ok(part)
+    });
+    let part = part.map_err(|error| Failure { error, over_secret: evaluator.watch.looked })?;
     Ok(Datum { value: part.value, sensitive: part.sensitive })
+}
+
+/// Why something cannot be computed that others refer to.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What is wrong.
+    pub error: ExprError,
+    /// Whether a secret was looked at before.
+    pub over_secret: bool,
 }
 
 /// Folds an expression: what is known and not sensitive becomes literals, what is not known becomes
@@ -167,8 +193,16 @@ impl<'s> Evaluator<'s> {
             Root::Resource(block) => self.scope.resource(block, None),
             other => self.scope.root(other),
         };
-        let datum = found.map_err(|message| stop(range, message, None))?;
+        let datum = found.map_err(|message| self.unfound(root, message, range))?;
         Ok(Part::referred(datum, || Expr { kind: Kind::Root(root.clone()), range }))
+    }
+
+    /// A local that fails because of a secret fails for all who use it: who could try around it would
+    /// learn of it.
+    fn unfound(&mut self, root: &Root, message: String, range: Range) -> Stop {
+        let over_secret = self.scope.fails_over_a_secret(root);
+        self.watch.looked |= over_secret;
+        Stop { fatal: over_secret, ..stop(range, message, None) }
     }
 
     fn list(&mut self, items: &[Expr], range: Range) -> Eval {
@@ -197,10 +231,11 @@ impl<'s> Evaluator<'s> {
             parts.push(self.eval(value)?);
         }
         let mut names = Vec::with_capacity(keys.len());
+        let mut secret_key = false;
         for (part, (key, _)) in keys.iter().zip(entries) {
+            secret_key |= self.looks_into(part);
             names.push(key_text(part, key.range)?);
         }
-        let secret_key = self.any_secret(&keys);
         let rebuild = |evaluator: &mut Self| {
             let mut rebuilt = Vec::with_capacity(parts.len());
             for (key, value) in keys.iter().zip(&parts) {

@@ -184,7 +184,7 @@ fn each_part<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
     }
 }
 
-fn push_parts_mut<'e>(expr: &'e mut Expr, parts: &mut Vec<&'e mut Expr>) {
+pub(super) fn push_parts_mut<'e>(expr: &'e mut Expr, parts: &mut Vec<&'e mut Expr>) {
     match &mut expr.kind {
         Kind::Literal(_) | Kind::Root(_) => {}
         Kind::Template(items) | Kind::List(items) => parts.extend(items),

@@ -109,7 +109,14 @@ pub(super) struct LocalCache {
 }
 
 /// A local with the resources it looked at, or why it cannot be computed.
-type Local = Result<(Datum, Set<Address>), String>;
+type Local = Result<(Datum, Set<Address>), Broken>;
+
+/// Why a local cannot be computed, and whether a secret may be why.
+#[derive(Clone)]
+pub(super) struct Broken {
+    message: String,
+    over_secret: bool,
+}
 
 /// What stands for a local in a residual, or why nothing can.
 type LocalSource = Result<Arc<Expr>, String>;
@@ -170,10 +177,11 @@ impl<'a> SpecScope<'a> {
             return Err(format!("there is no local `{name}`"));
         }
         let known = self.locals.values().get(name).cloned();
-        let (datum, touched) = match known {
-            Some(local) => local?,
-            None => self.computed_local(name)?,
+        let found = match known {
+            Some(local) => local,
+            None => self.computed_local(name),
         };
+        let (datum, touched) = found.map_err(|broken| broken.message)?;
         self.touched.borrow_mut().extend(touched);
         Ok(datum)
     }
@@ -181,15 +189,19 @@ impl<'a> SpecScope<'a> {
     /// Computes what a local refers to before the local, so that a long chain of locals needs no deep
     /// stack. Locals are acyclic: the spec's resolution proved it.
     fn computed_local(&self, name: &Name) -> Local {
-        let mut last = Err(format!("there is no local `{name}`"));
+        let broken = |message| Broken { message, over_secret: false };
+        let mut last = Err(broken(format!("there is no local `{name}`")));
         let is_known = |name: &Name| self.locals.values().contains_key(name);
         for (name, expr) in self.locals_before(name, &is_known) {
             // A scope of its own, so that what the local looks at is known by itself.
             let own = SpecScope::new(self.config, self.planned, self.locals);
             if self.planned.spent.is_over() {
-                return Err("the plan would hold too many values".to_owned());
+                return Err(broken("the plan would hold too many values".to_owned()));
             }
-            let datum = evaluate::evaluate(expr, &own).map_err(|error| error.message);
+            let datum = evaluate::evaluate_telling(expr, &own).map_err(|failure| Broken {
+                message: failure.error.message,
+                over_secret: failure.over_secret,
+            });
             last = datum.map(|datum| (datum, own.touched()));
             if let Ok((datum, _)) = &last {
                 self.spend(budget::weight(&datum.value));
@@ -321,6 +333,12 @@ impl Scope for SpecScope<'_> {
             }
             _ => Ok(None),
         }
+    }
+
+    fn fails_over_a_secret(&self, root: &Root) -> bool {
+        let Root::Local(name) = root else { return false };
+        let values = self.locals.values();
+        matches!(values.get(name), Some(Err(broken)) if broken.over_secret)
     }
 
     fn file(&self, path: &str) -> Result<Arc<str>, String> {

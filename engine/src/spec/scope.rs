@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{SpecExpr, Variable};
 use crate::address::{Block, Name};
-use crate::expression::evaluate::{Scope, evaluate};
+use crate::expression::evaluate::{Scope, evaluate_telling};
 use crate::expression::visit::roots;
 use crate::expression::{Expr, Root};
 use crate::value::Datum;
@@ -21,13 +21,16 @@ use crate::value::Datum;
 pub struct Locals<'a> {
     exprs: &'a BTreeMap<Name, SpecExpr>,
     values: RefCell<BTreeMap<Name, Result<Datum, String>>>,
+    /// Those that cannot be computed, and may be so because of a secret.
+    over_secret: RefCell<BTreeSet<Name>>,
     busy: RefCell<BTreeSet<Name>>,
 }
 
 impl<'a> Locals<'a> {
     /// The locals of a config.
     pub fn new(exprs: &'a BTreeMap<Name, SpecExpr>) -> Self {
-        Self { exprs, values: RefCell::default(), busy: RefCell::default() }
+        let (values, busy) = (RefCell::default(), RefCell::default());
+        Self { exprs, values, over_secret: RefCell::default(), busy }
     }
 
     /// The value of a local; `scope` answers for what it refers to, other locals included.
@@ -44,8 +47,11 @@ impl<'a> Locals<'a> {
         // What it refers to is computed first, so a long chain of locals needs no deep stack.
         for name in self.order(name) {
             self.busy.borrow_mut().insert(name.clone());
-            let value = evaluate(&self.exprs[&name].expr, scope)
-                .map_err(|error| format!("in `local.{name}`: {error}"));
+            let value = evaluate_telling(&self.exprs[&name].expr, scope);
+            if value.as_ref().is_err_and(|failure| failure.over_secret) {
+                self.over_secret.borrow_mut().insert(name.clone());
+            }
+            let value = value.map_err(|failure| format!("in `local.{name}`: {}", failure.error));
             self.busy.borrow_mut().remove(&name);
             self.values.borrow_mut().insert(name, value);
         }
@@ -54,6 +60,11 @@ impl<'a> Locals<'a> {
             .get(name)
             .cloned()
             .unwrap_or_else(|| Err(format!("`local.{name}` refers to itself")))
+    }
+
+    /// Says whether a local cannot be computed, and that may be so because of a secret.
+    pub fn fails_over_a_secret(&self, root: &Root) -> bool {
+        matches!(root, Root::Local(name) if self.over_secret.borrow().contains(name))
     }
 
     /// The expression that a local was computed from.
@@ -117,6 +128,10 @@ impl Scope for PlainScope<'_> {
 
     fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
         Ok(if let Root::Local(name) = root { self.locals.source(name) } else { None })
+    }
+
+    fn fails_over_a_secret(&self, root: &Root) -> bool {
+        self.locals.fails_over_a_secret(root)
     }
 
     fn file(&self, path: &str) -> Result<Arc<str>, String> {

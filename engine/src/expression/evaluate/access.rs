@@ -60,6 +60,7 @@ impl Evaluator<'_> {
     fn instance(&mut self, root: &Root, base: &Expr, index: &Expr, range: Range) -> Eval {
         let Root::Resource(block) = root else { return self.eval(base) };
         let key = self.eval(index)?;
+        self.looks_into(&key);
         let reference =
             |key: Expr| Expr { kind: Kind::Index(Box::new(base.clone()), Box::new(key)), range };
         let text = match &key.value {
@@ -100,6 +101,7 @@ impl Evaluator<'_> {
     ) -> Eval {
         let scope = self.scope;
         let step = |base| entry_below(scope, base, name);
+        self.looks_at(part);
         let entries = match &part.value {
             Value::Map(entries) => entries,
             Value::Unknown(_) | Value::Sealed(_) => {
@@ -130,6 +132,8 @@ impl Evaluator<'_> {
     }
 
     fn index_by(&mut self, part: &Part, key: &Part, place: Range, range: Range) -> Eval {
+        self.looks_at(part);
+        self.looks_into(key);
         let known = !matches!(part.value, Value::Unknown(_) | Value::Sealed(_));
         if known && !matches!(key.value, Value::Unknown(_) | Value::Sealed(_)) {
             return self.index_known(part, key, place, range);
@@ -216,8 +220,9 @@ impl Evaluator<'_> {
 
     pub(super) fn splat(&mut self, base: &Expr, rest: &[Access], range: Range) -> Eval {
         let part = self.eval(base)?;
+        self.looks_at_items(&part);
         let items = match &part.value {
-            Value::Null => return Ok(Part::plain(Value::list(Vec::new()))),
+            Value::Null => Vec::new(),
             Value::Unknown(_) | Value::Sealed(_) => {
                 return self.splat_unknown(&part, rest, range);
             }
@@ -228,8 +233,8 @@ impl Evaluator<'_> {
             _ => vec![part.clone()],
         };
         let mut list = self.splat_items(items, rest, range, is_object(base))?;
-        // The items of a set have no place of their own: what is secret in one is in all.
-        if matches!(part.value, Value::Set(_)) && self.secret(&part) {
+        // How many items there are is as secret as what they are taken from.
+        if self.hides_items(&part) {
             list.sensitive = Paths::whole();
             list.source = self.splat_source(&part, rest, range);
         }

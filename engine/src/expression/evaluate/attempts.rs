@@ -5,7 +5,12 @@
 //! is caught. So inside an attempt each expression is watched: what it passes over and is not known
 //! stays beside its result, as `[1, value.a.ports[7]][0]`, which makes the result unknown.
 //! Outside of an attempt nothing is watched: such a failure is an error then, and is seen.
+//!
+//! Whether something fails may tell of a secret. What an attempt gives after something in it looked
+//! at a secret is secret itself, whether it is what was tried first or what stands for it.
 
+use super::operators::chosen;
+use super::part::{barred, declares};
 use super::{Eval, Evaluator, Part, Source, Stop, stop};
 use crate::expression::visit::{roots, walk};
 use crate::expression::{Call, Expr, Kind, Range, Root};
@@ -19,10 +24,17 @@ pub(super) struct Watch {
     attempts: usize,
     /// The residuals that may fail, of what is being computed.
     met: Vec<Expr>,
+    /// Whether something looked at a secret, so that what comes of it tells of it.
+    pub(super) looked: bool,
 }
 
 impl Evaluator<'_> {
     pub(super) fn first_that_works(&mut self, arguments: &[Expr], range: Range) -> Eval {
+        let (part, looked) = self.looking(|evaluator| evaluator.tried(arguments, range));
+        if looked { self.decided("try", arguments, part?, range) } else { part }
+    }
+
+    fn tried(&mut self, arguments: &[Expr], range: Range) -> Eval {
         let mut last = None;
         for (index, argument) in arguments.iter().enumerate() {
             let part = match self.attempt(argument) {
@@ -67,6 +79,35 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn works(&mut self, argument: &Expr, range: Range) -> Eval {
+        let (part, looked) = self.looking(|evaluator| evaluator.whether_it_works(argument, range));
+        let arguments = std::slice::from_ref(argument);
+        if looked { self.decided("can", arguments, part?, range) } else { part }
+    }
+
+    /// Computes something, and says whether it looked at a secret.
+    pub(super) fn looking(&mut self, compute: impl FnOnce(&mut Self) -> Eval) -> (Eval, bool) {
+        let outside = std::mem::take(&mut self.watch.looked);
+        let part = compute(self);
+        let looked = self.watch.looked;
+        self.watch.looked |= outside;
+        (part, looked)
+    }
+
+    /// What an attempt gives that looked at a secret. What stands for it is the whole attempt.
+    fn decided(&mut self, name: &str, arguments: &[Expr], part: Part, range: Range) -> Eval {
+        let kept = self.kept_call(name, arguments, range)?;
+        let source = match kept {
+            Some(kept) if self.discloses || !declares(&kept) => Source::built(kept),
+            // What stands in its residual would tell.
+            _ if matches!(part.value, Value::Unknown(_)) => {
+                return Err(Stop { fatal: true, ..barred(range) });
+            }
+            _ => Source::Barred,
+        };
+        Ok(chosen(part.value, source))
+    }
+
+    fn whether_it_works(&mut self, argument: &Expr, range: Range) -> Eval {
         let part = match self.attempt(argument) {
             Ok(part) => part,
             Err(stop) if stop.fatal => return Err(stop),
@@ -170,10 +211,16 @@ impl Evaluator<'_> {
 
     /// Says whether it names a variable that means nothing here any more.
     fn is_of_a_walk_that_ended(&self, residual: &Expr) -> bool {
+        let mut own = Vec::new();
+        walk(residual, &mut |part| {
+            if let Kind::For(walk) = &part.kind {
+                own.extend(walk.key_variable.iter().chain([&walk.value_variable]));
+            }
+        });
         let mut ended = false;
         roots(residual, &mut |root, _| {
             if let Root::Named(name) = root {
-                ended |= !self.residual_names.contains(name);
+                ended |= !self.residual_names.contains(name) && !own.contains(&name);
             }
         });
         ended

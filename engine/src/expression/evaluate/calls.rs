@@ -4,7 +4,7 @@
 use super::access::item_at;
 use super::operators::chosen;
 use super::{Eval, Evaluator, Part, Source, Stop, stop, word};
-use crate::expression::functions::{self, Answer, Body, Fault, Function, Special};
+use crate::expression::functions::{self, Answer, Body, Fault, Function, Special, Wants};
 use crate::expression::{Call, Expr, Kind, Range};
 use crate::types::Type;
 use crate::value::{Datum, Path, Paths, Value};
@@ -17,6 +17,7 @@ impl Evaluator<'_> {
             return self.special(special, call, range);
         }
         let mut parts = self.eval_all(&call.arguments)?;
+        let spread = self.spread_secret(function, call, &parts, range);
         let mut places: Vec<Range> = call.arguments.iter().map(|expr| expr.range).collect();
         if call.spread && !self.spread(&mut parts, &mut places)? {
             let secret = self.any_secret(&parts);
@@ -27,6 +28,7 @@ impl Evaluator<'_> {
         }
         function.check_count(parts.len(), range).map_err(|error| Stop { error, fatal: false })?;
         for (index, part) in parts.iter().enumerate() {
+            self.looks_at_argument(function, index, part);
             check_argument(function, index, &part.value, places[index])?;
         }
         let fault = |fault: Fault| {
@@ -43,7 +45,29 @@ impl Evaluator<'_> {
             Body::Special(_) => unreachable_special(range)?,
         };
         self.budget.made(&part.value, range)?;
-        Ok(part)
+        match spread {
+            Some(source) => Ok(chosen(part.value, source)),
+            None => Ok(part),
+        }
+    }
+
+    /// What stands for a call whose arguments are the items of a secret: how many there are tells of it,
+    /// also where there is none.
+    fn spread_secret(
+        &mut self,
+        function: &Function,
+        call: &Call,
+        parts: &[Part],
+        range: Range,
+    ) -> Option<Source> {
+        let last = parts.last().filter(|_| call.spread)?;
+        if !self.looks_at_items(last) {
+            return None;
+        }
+        Some(match self.reify_all(parts, range) {
+            Ok(exprs) => Source::built(Expr { kind: kind_of(function, exprs, true), range }),
+            Err(_) => Source::Barred,
+        })
     }
 
     fn whole(
@@ -134,6 +158,17 @@ impl Evaluator<'_> {
         Ok(true)
     }
 
+    /// Functions that move items look into none of them, but into the names of a map.
+    fn looks_at_argument(&mut self, function: &Function, index: usize, part: &Part) {
+        let is_moved = matches!(function.body, Body::Parts(_));
+        let wants = function.parameter(index).map(|parameter| parameter.wants);
+        if is_moved && wants != Some(Wants::Texts) {
+            self.looks_at(part);
+        } else {
+            self.looks_into(part);
+        }
+    }
+
     fn special(&mut self, special: Special, call: &Call, range: Range) -> Eval {
         let function = functions::find(&call.name);
         if let Some(function) = function {
@@ -180,6 +215,7 @@ impl Evaluator<'_> {
 
     fn file(&mut self, argument: &Expr) -> Eval {
         let part = self.eval(argument)?;
+        self.looks_into(&part);
         let Value::String(path) = &part.value else {
             let message = "the path of a file is text that stands in the spec";
             return Err(stop(argument.range, message, None));

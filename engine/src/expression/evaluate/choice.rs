@@ -9,6 +9,7 @@ use crate::value::Value;
 impl Evaluator<'_> {
     pub(super) fn conditional(&mut self, conditional: &Conditional, range: Range) -> Eval {
         let condition = self.eval(&conditional.condition)?;
+        self.looks_into(&condition);
         expect(&condition.value, &Type::Boolean, conditional.condition.range)?;
         let Value::Bool(holds) = condition.value else {
             return self.both_arms(conditional, &condition, range);

@@ -12,6 +12,7 @@ use crate::value::{Paths, Value};
 impl Evaluator<'_> {
     pub(super) fn unary(&mut self, op: UnaryOp, operand: &Expr, range: Range) -> Eval {
         let part = self.eval(operand)?;
+        self.looks_into(&part);
         let want = match op {
             UnaryOp::Negate => Type::Number,
             UnaryOp::Not => Type::Boolean,
@@ -61,11 +62,13 @@ impl Evaluator<'_> {
         range: Range,
     ) -> Eval {
         let a = self.eval(left)?;
+        self.looks_into(&a);
         expect(&a.value, &Type::Boolean, left.range)?;
         if a.value == Value::Bool(decides) {
-            return Ok(a);
+            return Ok(self.settled(decides, op, a, right, range));
         }
         let b = self.eval(right)?;
+        self.looks_into(&b);
         expect(&b.value, &Type::Boolean, right.range)?;
         // What settles it settles it wherever it stands; when the left is secret, so is the result.
         if b.value == Value::Bool(decides) && !self.secret(&a) {
@@ -87,8 +90,40 @@ impl Evaluator<'_> {
         )
     }
 
+    /// The left side that settles it. Where it is secret what stands for it names the right side, too,
+    /// so that it does not tell whether that was looked at.
+    fn settled(
+        &mut self,
+        decides: bool,
+        op: BinaryOp,
+        a: Part,
+        right: &Expr,
+        range: Range,
+    ) -> Part {
+        if !self.secret(&a) {
+            return a;
+        }
+        let b = self.aside(right);
+        if let Ok(b) = &b
+            && b.value == Value::Bool(!decides)
+            && !self.secret(b)
+        {
+            return a;
+        }
+        let b = b.and_then(|b| self.reify(&b, range));
+        let b = b.unwrap_or_else(|_| Expr::literal(Value::Null));
+        let source = match self.reify(&a, range) {
+            Ok(a) => Source::built(Expr { kind: binary_kind(op, vec![a, b]), range }),
+            Err(_) => Source::Barred,
+        };
+        Part { source, ..a }
+    }
+
     fn equality(&mut self, op: BinaryOp, left: &Expr, right: &Expr, range: Range) -> Eval {
         let parts = [self.eval(left)?, self.eval(right)?];
+        for part in &parts {
+            self.looks_into(part);
+        }
         let answer = |same: bool| Value::Bool(same == (op == BinaryOp::Equal));
         // Whether something is null shows without knowing all of it; a sealed value never is.
         if let [Value::Null, other] | [other, Value::Null] = [&parts[0].value, &parts[1].value]
@@ -113,6 +148,9 @@ impl Evaluator<'_> {
 
     fn numeric(&mut self, op: BinaryOp, left: &Expr, right: &Expr, range: Range) -> Eval {
         let parts = [self.eval(left)?, self.eval(right)?];
+        for part in &parts {
+            self.looks_into(part);
+        }
         for (part, place) in parts.iter().zip([left.range, right.range]) {
             expect(&part.value, &Type::Number, place).map_err(|mut stop| {
                 if op == BinaryOp::Add && matches!(part.value, Value::String(_)) {

@@ -89,6 +89,11 @@ fn is_plain(value: &Value, seen: &mut usize) -> bool {
     }
 }
 
+/// Says whether a part is secret itself, and not only something in it.
+fn is_secret(part: &Part) -> bool {
+    matches!(part.value, Value::Sealed(_)) || part.sensitive.covers(&Path::root())
+}
+
 /// Walks over values. Each is paid for at the next step, so that looking into large values again
 /// and again does not run long.
 impl Evaluator<'_> {
@@ -96,6 +101,32 @@ impl Evaluator<'_> {
     /// and the part cannot stand in a residual itself.
     pub(super) fn secret(&self, part: &Part) -> bool {
         !part.sensitive.is_empty() || self.holds_sealed(&part.value)
+    }
+
+    /// Notes that what comes next follows from a part, wherever something in it is secret, which it
+    /// says.
+    pub(super) fn looks_into(&mut self, part: &Part) -> bool {
+        let secret = self.secret(part);
+        self.watch.looked |= secret;
+        secret
+    }
+
+    /// The same of what follows from the part itself, and not from what is in it.
+    pub(super) fn looks_at(&mut self, part: &Part) {
+        self.watch.looked |= is_secret(part);
+    }
+
+    /// The same of what takes the items out of it.
+    pub(super) fn looks_at_items(&mut self, part: &Part) -> bool {
+        let hidden = self.hides_items(part);
+        self.watch.looked |= hidden;
+        hidden
+    }
+
+    /// Says whether it is a secret which items there are: those of a set have no place of their own, so
+    /// what is secret in one is in all.
+    pub(super) fn hides_items(&self, part: &Part) -> bool {
+        is_secret(part) || (matches!(part.value, Value::Set(_)) && self.secret(part))
     }
 
     pub(super) fn any_secret(&self, parts: &[Part]) -> bool {
@@ -228,7 +259,7 @@ pub(super) fn entry_below(scope: &dyn Scope, base: Box<Expr>, name: &Name) -> Ki
     }
 }
 
-fn barred(range: Range) -> Stop {
+pub(super) fn barred(range: Range) -> Stop {
     stop(
         range,
         "what is declared sensitive here cannot be combined with what is known only after apply",
@@ -239,7 +270,7 @@ fn barred(range: Range) -> Stop {
 }
 
 /// Says whether a secret stands in a residual as it is: only `sensitive(…)` leaves one there.
-fn declares(expr: &Expr) -> bool {
+pub(super) fn declares(expr: &Expr) -> bool {
     let mut found = false;
     walk(expr, &mut |part| {
         found |= matches!(&part.kind, Kind::Call(call) if &*call.name == "sensitive");

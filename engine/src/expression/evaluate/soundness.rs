@@ -1,5 +1,6 @@
 //! What an evaluation before apply promises, tried on random expressions: what it calls known stays
-//! so, its residual computes at apply what the expression would have, and no secret shows.
+//! so, its residual computes at apply what the expression would have, and no secret shows, nor does
+//! anything that is another with another secret.
 
 use proptest::prelude::*;
 
@@ -13,7 +14,26 @@ const SECRET: &str = "hunter2";
 /// The same spec before and during apply.
 struct World {
     applied: bool,
+    secrets: Secrets,
 }
+
+/// What the sensitive variables are.
+#[derive(Clone, Copy)]
+struct Secrets {
+    text: &'static str,
+    flag: bool,
+    number: i64,
+    items: &'static [i64],
+}
+
+const SECRETS: Secrets = Secrets { text: SECRET, flag: true, number: 1, items: &[1, 7] };
+
+/// Others, which make other expressions fail.
+const OTHERS: [Secrets; 3] = [
+    Secrets { text: "", flag: false, number: 0, items: &[] },
+    Secrets { text: "7", flag: false, number: 99, items: &[3] },
+    Secrets { text: "hunter3", flag: true, number: -4, items: &[0, 0, 0] },
+];
 
 impl World {
     /// What only an apply knows.
@@ -25,7 +45,7 @@ impl World {
     }
 
     fn password(&self) -> Value {
-        let clear = Value::string(SECRET);
+        let clear = Value::string(self.secrets.text);
         if self.applied {
             return clear;
         }
@@ -34,7 +54,6 @@ impl World {
     }
 
     fn object(&self, place: &str) -> Value {
-        let list = |items: &[i64]| Value::list(items.iter().copied().map(Value::Integer).collect());
         Value::map(Attributes::from([
             ("id".into(), self.slot(&format!("{place}.id"), Value::string("id-1"))),
             ("ports".into(), self.slot(&format!("{place}.ports"), list(&[1, 2]))),
@@ -45,9 +64,13 @@ impl World {
     }
 }
 
+fn list(items: &[i64]) -> Value {
+    Value::list(items.iter().copied().map(Value::Integer).collect())
+}
+
 impl Scope for World {
     fn root(&self, root: &Root) -> Result<Datum, String> {
-        let secret = || Value::string(SECRET);
+        let secret = || Value::string(self.secrets.text);
         Ok(match root {
             Root::Var(name) => match &**name {
                 "n" => Value::Integer(2).into(),
@@ -55,8 +78,9 @@ impl Scope for World {
                 "b" => Value::Bool(false).into(),
                 "list" => Value::list(vec![Value::Integer(5), Value::Integer(2)]).into(),
                 "secret" => Datum::secret(secret()),
-                "flag" => Datum::secret(Value::Bool(true)),
-                "number" => Datum::secret(Value::Integer(1)),
+                "flag" => Datum::secret(Value::Bool(self.secrets.flag)),
+                "number" => Datum::secret(Value::Integer(self.secrets.number)),
+                "items" => Datum::secret(list(self.secrets.items)),
                 "account" => Datum {
                     value: Value::map(Attributes::from([
                         ("key".into(), secret()),
@@ -98,7 +122,7 @@ fn text(depth: u32) -> BoxedStrategy<String> {
         return leaf;
     }
     let (t, n, b) = (text(depth - 1), number(depth - 1), boolean(depth - 1));
-    let l = list(depth - 1);
+    let l = list_text(depth - 1);
     prop_oneof![
         2 => leaf,
         3 => (t.clone(), t.clone()).prop_map(|(a, b)| format!("\"a${{{a}}}-${{{b}}}\"")),
@@ -122,7 +146,7 @@ fn number(depth: u32) -> BoxedStrategy<String> {
         return leaf;
     }
     let (t, n, b) = (text(depth - 1), number(depth - 1), boolean(depth - 1));
-    let l = list(depth - 1);
+    let l = list_text(depth - 1);
     let op = prop::sample::select(vec!["+", "-", "*", "/", "%"]);
     prop_oneof![
         2 => leaf,
@@ -151,7 +175,7 @@ fn boolean(depth: u32) -> BoxedStrategy<String> {
         return leaf;
     }
     let (t, n, b) = (text(depth - 1), number(depth - 1), boolean(depth - 1));
-    let l = list(depth - 1);
+    let l = list_text(depth - 1);
     let op = prop::sample::select(vec!["&&", "||", "==", "!="]);
     prop_oneof![
         2 => leaf,
@@ -165,19 +189,21 @@ fn boolean(depth: u32) -> BoxedStrategy<String> {
     .boxed()
 }
 
-fn list(depth: u32) -> BoxedStrategy<String> {
+fn list_text(depth: u32) -> BoxedStrategy<String> {
     let leaf = leaf(&[
         "[]",
         "var.list",
         "value.a.ports",
         "[value.a][*].password",
+        "var.items",
+        "var.items[*]",
         "[var.account, value.a][*]",
     ]);
     if depth == 0 {
         return leaf;
     }
     let (t, n, b) = (text(depth - 1), number(depth - 1), boolean(depth - 1));
-    let l = list(depth - 1);
+    let l = list_text(depth - 1);
     prop_oneof![
         2 => leaf,
         2 => (t.clone(), n.clone()).prop_map(|(a, b)| format!("[{a}, {b}]")),
@@ -192,6 +218,38 @@ fn list(depth: u32) -> BoxedStrategy<String> {
         1 => l.clone().prop_map(|a| format!("flatten([{a}, [{a}]])")),
         1 => l.clone().prop_map(|a| format!("[for k, v in {{ p = {a} }} : v]")),
         1 => l.prop_map(|a| format!("chunklist({a}, 1)")),
+    ]
+    .boxed()
+}
+
+/// What tells how something went, and with a depth of what such things decided.
+fn outcome(depth: u32) -> BoxedStrategy<String> {
+    let (t, n, b, l) = (text(2), number(2), boolean(2), list_text(2));
+    let leaf = prop_oneof![
+        (t.clone(), t.clone(), t.clone()).prop_map(|(a, b, c)| format!("try([{a}, {b}][0], {c})")),
+        (n.clone(), t.clone()).prop_map(|(a, b)| format!("try([\"p\", \"q\"][{a}], {b})")),
+        (t.clone(), n.clone()).prop_map(|(a, b)| format!("try(tonumber({a}), {b})")),
+        (t.clone(), n.clone()).prop_map(|(a, b)| format!("try([{b}, tonumber({a})][0], 5)")),
+        (l.clone(), n.clone()).prop_map(|(a, b)| format!("max({b}, {a}...)")),
+        (t, n.clone()).prop_map(|(a, b)| format!("can([tonumber({a}), {b}][1])")),
+        (n.clone(), b.clone()).prop_map(|(a, b)| format!("try([{b}, [1, 2][{a}]][0], false)")),
+        l.clone().prop_map(|a| format!("{a}[*]")),
+        l.clone().prop_map(|a| format!("[for i, x in flatten({a}) : i]")),
+        (l.clone(), n).prop_map(|(a, b)| format!("[try(({a})[{b}], 4)]")),
+        (l, b.clone()).prop_map(|(a, b)| format!("({b} ? {a} : null)[*]")),
+    ];
+    if depth == 0 {
+        return leaf.boxed();
+    }
+    let deep = outcome(depth - 1);
+    prop_oneof![
+        2 => leaf,
+        1 => (deep.clone(), deep.clone()).prop_map(|(a, b)| format!("try([{a}, {b}][0], 3)")),
+        1 => deep.clone().prop_map(|a| format!("length({a})")),
+        1 => deep.clone().prop_map(|a| format!("can({a} ? 1 : 2)")),
+        1 => (deep.clone(), deep.clone()).prop_map(|(a, b)| format!("({a} == {b})")),
+        1 => (b, deep.clone(), deep.clone()).prop_map(|(a, b, c)| format!("({a} ? {b} : {c})")),
+        1 => (deep.clone(), deep).prop_map(|(a, b)| format!("[for x in [{a}, 1] : x if {b} == x]")),
     ]
     .boxed()
 }
@@ -235,9 +293,58 @@ fn covered(planned: &Datum, path: &Path) -> bool {
     false
 }
 
+const fn world(applied: bool, secrets: Secrets) -> World {
+    World { applied, secrets }
+}
+
+/// What anybody may see of a value.
+fn seen(value: &Value, sensitive: &Paths) -> String {
+    let part = |segment: Segment, item: &Value| seen(item, &sensitive.inside(&segment));
+    match value {
+        _ if sensitive.covers(&Path::root()) => "secret".to_owned(),
+        Value::Sealed(_) => "secret".to_owned(),
+        Value::Set(_) if !sensitive.is_empty() || value.holds_sealed() => "secret".to_owned(),
+        Value::List(items) => {
+            let items = items.iter().enumerate().map(|(at, item)| part(at.into(), item));
+            format!("[{}]", items.collect::<Vec<_>>().join(", "))
+        }
+        Value::Map(entries) => {
+            let entry = |(name, item): (&Name, &Value)| {
+                format!("{name} = {}", part(Segment::Key(name.clone()), item))
+            };
+            format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        plain => format!("{plain:?}"),
+    }
+}
+
+/// What can be seen of a result, and of its residual, is the same whatever the secrets are. That an
+/// expression over a secret is an error is told.
+fn tells_nothing(text: &str, in_residual: bool) -> Result<(), TestCaseError> {
+    let expr = parse::expression(text, Dialect::Spec).unwrap();
+    for applied in [false, true] {
+        let look = |secrets: Secrets| {
+            let world = world(applied, secrets);
+            let datum = evaluate(&expr, &world).ok()?;
+            let residual = residual(&expr, &world).ok().map(|expr| expr.to_string());
+            Some((seen(&datum.value, &datum.sensitive), residual))
+        };
+        let all = [SECRETS, OTHERS[0], OTHERS[1], OTHERS[2]].map(look);
+        let mut known = all.iter().flatten();
+        let Some(first) = known.next() else { continue };
+        for other in known {
+            prop_assert_eq!(&first.0, &other.0, "{}", text);
+            if let (Some(first), Some(other), true) = (&first.1, &other.1, in_residual) {
+                prop_assert_eq!(first, other, "{}", text);
+            }
+        }
+    }
+    Ok(())
+}
+
 fn agree(text: &str) -> Result<(), TestCaseError> {
     let expr = parse::expression(text, Dialect::Spec).unwrap();
-    let (before, during) = (World { applied: false }, World { applied: true });
+    let (before, during) = (world(false, SECRETS), world(true, SECRETS));
     let Ok(planned) = evaluate(&expr, &before) else { return Ok(()) };
     let applied = evaluate(&expr, &during);
     if let Ok(folded) = residual(&expr, &before) {
@@ -272,16 +379,75 @@ proptest! {
     #[test]
     fn texts(expr in text(3)) {
         agree(&expr)?;
+        tells_nothing(&expr, false)?;
     }
 
     #[test]
     fn numbers_and_booleans(number in number(3), boolean in boolean(3)) {
         agree(&number)?;
         agree(&boolean)?;
+        tells_nothing(&number, false)?;
+        tells_nothing(&boolean, false)?;
     }
 
     #[test]
-    fn lists(expr in list(3)) {
+    fn outcomes(expr in outcome(2)) {
+        tells_nothing(&expr, false)?;
+    }
+
+    #[test]
+    fn lists(expr in list_text(3)) {
         agree(&expr)?;
+        tells_nothing(&expr, false)?;
+    }
+}
+
+/// The ways out that were found, and what is near them.
+#[test]
+fn no_way_out() {
+    for text in [
+        "try([true, [0][var.flag ? 9 : 0]][0], false)",
+        "try([0][var.flag ? 0 : 9], 7)",
+        "can([1, [0][var.flag ? 9 : 0]][0])",
+        "join(\"\", [for i in range(0, 8) : coalesce(one([for c in split(\"\", \"hunter27\") : c \
+         if try([true, [0][substr(var.secret, i, 1) == c ? 0 : 9]][0], false)]), \"-\")])",
+        "[for x in [1, 2] : x if can([0][var.number - x])]",
+        "try({ (var.secret) = 1, hunter2 = 2 }.hunter2, 3)",
+        "try({ a = value.a.id, b = [0][var.number] }.a, 3)",
+        "try(value.a.ports[var.number], 3)",
+        "try([1, value.a.ports[var.number]][0], 3)",
+        "try([1, lookup({ hunter2 = 1 }, var.secret)][0], 3)",
+        "try([1, value.m[var.secret].size][0], 3)",
+        "try([1, one(var.items)][0], 3)",
+        "try([1, coalesce(var.secret)][0], 3)",
+        "try([1, max(var.items...)][0], 3)",
+        "try([1, var.items[*][9]][0], 3)",
+        "try([1, var.items[*].zzz][0], 3)",
+        "try([1, [for x in var.items : [0][x]]][0], 3)",
+        "try([1, zipmap([\"a\"], var.items)][0], 3)",
+        "try([1, sum([var.number, 9223372036854775800])][0], 3)",
+        "try([1, format(\"%${var.secret}\", 1)][0], 3)",
+        "try([1, try([0][var.number])][0], 3)",
+        "try([\"a\", var.flag ? \"b\" : tonumber(\"x\")][0], \"c\")",
+        "try([1, var.flag || tonumber(\"x\") == 1][0], 3)",
+        "try(var.items[length(var.account.user)], 4)",
+        "try([for x in [1, 2] : [for y in [x] : var.items[y]]][0], var.list[0])",
+        "try([for k, v in { a = [1] } : upper(var.secret) == k ? v[0] : [][0]], value.a.id)",
+        "length(var.items[*])",
+        "length(flatten([var.items]))",
+        "length(flatten([[var.items], [1]]))",
+        "length(flatten([var.flag ? [1] : 1]))",
+        "length((var.flag ? [1] : null)[*])",
+        "[for i, x in var.items[*] : i]",
+        "max(0, var.items...)",
+        "merge({ a = 1 }, (var.flag ? [{ a = 2 }] : [])...)",
+        "concat([1], (var.flag ? [] : [])...)",
+        "length(concat((var.flag ? [[1]] : [])...))",
+        "coalesce((var.flag ? [\"a\"] : [])..., \"b\")",
+        "setunion([1], (var.flag ? [[2]] : [])...)",
+    ] {
+        if parse::expression(text, Dialect::Spec).is_ok() {
+            tells_nothing(text, true).unwrap_or_else(|error| panic!("{error}"));
+        }
     }
 }

@@ -21,7 +21,7 @@ impl Evaluator<'_> {
                 Kind::Literal(value) => Part::plain(value.clone()),
                 _ => self.eval(expr)?,
             };
-            secret |= self.secret(&part);
+            secret |= self.looks_into(&part);
             match &part.value {
                 Value::Unknown(unknown) => {
                     refuse_collection(&unknown.ty, &part.value, expr.range)?;

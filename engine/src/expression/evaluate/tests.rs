@@ -47,6 +47,9 @@ impl Scope for World {
                     Ok(Value::list(vec![Value::Integer(1), slot("value.a.id", Type::String)])
                         .into())
                 }
+                Root::Local(name) if &**name == "broken" => {
+                    Err("it fails over a secret".to_owned())
+                }
                 Root::Named(name) if &**name == "old" => Ok(json(r#"{"size": 5}"#).into()),
                 _ => Err("there is no such name".to_owned()),
             };
@@ -90,6 +93,10 @@ impl Scope for World {
     fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
         Ok((*root == Root::Local("derived".into()))
             .then(|| parse::residual(r#""${var.secret}!""#).unwrap()))
+    }
+
+    fn fails_over_a_secret(&self, root: &Root) -> bool {
+        *root == Root::Local("broken".into())
     }
 
     fn file(&self, path: &str) -> Result<Arc<str>, String> {
@@ -373,6 +380,18 @@ fn sensitivity_flows() {
     check("{ (var.secret) = 1 }", "{\"hunter2\": 1} secret()");
     check("var.list[length(var.secret) - 7]", "\"a\" secret()");
     check("[var.secret][*]", "[\"hunter2\"] secret([0])");
+    check("length(range(length(var.secret))[*])", "7 secret()");
+    check("length(flatten([range(length(var.secret))]))", "7 secret()");
+    check("length(flatten([var.flag ? [] : [1]]))", "0 secret()");
+    check("length((var.flag ? null : 1)[*])", "0 secret()");
+    check("length(var.account[*])", "1");
+    check("flatten([[var.account], [1]])[1]", "1");
+    // It might have been a list.
+    check("length(flatten([var.flag ? 1 : []]))", "1 secret()");
+    check("max(0, (var.flag ? [] : [1])...)", "0 secret()");
+    check("coalesce(\"a\", (var.flag ? [] : [1])...)", "\"a\" secret()");
+    check("max(1, [length(var.secret)]...)", "7 secret()");
+    check("concat([1], [[var.secret]]...)", "[1, \"hunter2\"] secret([1])");
     check("{ (var.name) = var.secret }.dev", "\"hunter2\" secret()");
     check("try(var.secret, 1)", "\"hunter2\" secret()");
     check(
@@ -410,6 +429,9 @@ fn residuals_hold_no_secret() {
     check_residual("var.n + 1", "4");
     check_residual("local.mixed", "[1, value.a.id]");
     check_residual("sensitive(var.secret)", "var.secret");
+    check_residual("length(split(\"\", var.secret)[*])", "length(split(\"\", var.secret)[*])");
+    check_residual("max(0, (var.flag ? [] : [1])...)", "max(0, (var.flag ? [] : [1])...)");
+    check_residual("var.flag || value.a.id == \"x\"", "var.flag || value.a.id == \"x\"");
     // What the text itself declares is its own residual, and is in none that is shown.
     check_residual("sensitive(\"x\")", "sensitive(\"x\")");
     check_residual("\"${sensitive(\"x\")}${value.a.id}\"", "\"${sensitive(\"x\")}${value.a.id}\"");
@@ -461,6 +483,10 @@ fn try_and_can_look_at_failures() {
         "try(([1, value.a.ports[7]][0] + 1), 2)",
         "unknown(try([1, value.a.ports[7]][0] + 1, 2): integer)",
     );
+    check(
+        "try([1, [for x in value.a.ports : x][7]][0], 2)",
+        "unknown(try([1, [for x in value.a.ports : x][7]][0], 2): integer)",
+    );
     check("try([1, value.a.id][0], 2)", "1");
     check("try(var.map.x, value.a.ports[7])", "1");
     check("can(length([value.a.ports[7]]))", "unknown(can([1, value.a.ports[7]][0]): boolean)");
@@ -474,6 +500,64 @@ fn try_and_can_look_at_failures() {
         "unknown(try([1, try(value.a.ports[7], 3)][0], 2): integer)",
     );
     check("[1, value.a.ports[7]][0]", "1");
+}
+
+/// What an attempt gives because of a secret tells of it, the fallback as well as the success.
+#[test]
+fn what_a_secret_decides_in_an_attempt_is_secret() {
+    check("try([true, [0][var.flag ? 9 : 0]][0], false)", "false secret()");
+    check("try([true, [0][var.flag ? 0 : 9]][0], false)", "true secret()");
+    check("try([0][var.flag ? 9 : 0], 7)", "7 secret()");
+    check("can([1, [0][var.flag ? 9 : 0]][0])", "false secret()");
+    check("can([1, [0][var.flag ? 0 : 9]][0])", "true secret()");
+    check("can(tonumber(var.secret))", "false secret()");
+    check("try(tonumber(var.secret), var.map.zzz, 1)", "1 secret()");
+    check("try(try(tonumber(var.secret)), 1)", "1 secret()");
+    check("try({ a = try(tonumber(var.secret), 1), b = 2 }.b, 3)", "2 secret()");
+    check("try(var.account.key.zzz, 1)", "1 secret()");
+    check("try(var.list[length(var.secret)], \"none\")", "\"none\" secret()");
+    check("try({ (var.secret) = 1 }.x, 2)", "2 secret()");
+    check("try([for x in range(length(var.secret)) : [0][x]], 2)", "2 secret()");
+    check("try([for x in [1] : [0][x] if var.flag], 2)", "2 secret()");
+    check("try(local.broken, 3)", "`local.broken`: it fails over a secret");
+    check(
+        "try([value.a.id, [0][var.flag ? 0 : 9]][0], 2)",
+        "unknown(try([value.a.id, [0][var.flag ? 0 : 9]][0], 2): any) secret()",
+    );
+}
+
+/// A secret that nothing in an attempt looks at makes nothing secret.
+#[test]
+fn what_an_attempt_only_hands_on_stays_as_it_is() {
+    check("try(var.secret, \"x\")", "\"hunter2\" secret()");
+    check("try(var.account.user, \"x\")", "\"me\"");
+    check("try(var.account.zzz, \"x\")", "\"x\"");
+    check("try(var.account[\"zzz\"], \"x\")", "\"x\"");
+    check("try(lookup(var.account, \"user\"), \"x\")", "\"me\"");
+    check("try({ a = var.secret, b = 1 }, {})", "{\"a\": \"hunter2\", \"b\": 1} secret(a)");
+    check("try({ a = var.secret, b = 1 }.c, 2)", "2");
+    check("try([var.secret, 1][1], 2)", "1");
+    check("try([for k, v in var.account : k], [])", "[\"key\", \"ports\", \"user\"]");
+    check("try(merge(var.account, { user = \"you\" }).user, 2)", "\"you\"");
+    check("can(var.account.user)", "true");
+    check("can(var.account.zzz)", "false");
+    check("[try(tonumber(\"x\"), 1), tonumber(\"${length(var.secret)}\")]", "[1, 7] secret([1])");
+    check("[try(tonumber(var.secret), 1), try(var.map.z, 2)]", "[1, 2] secret([0])");
+}
+
+/// What stands for such a value is the attempt, so it tells nothing of what it chose.
+#[test]
+fn residuals_of_attempts_do_not_tell_what_a_secret_chose() {
+    check_residual("try([0][var.flag ? 9 : 0], var.n)", "try([0][var.flag ? 9 : 0], 3)");
+    check_residual(
+        "[for x in var.list : try([x, [0][var.flag ? 9 : 0]][0], file(\"a.txt\"))]",
+        "[try([\"a\", [0][var.flag ? 9 : 0]][0], \"content\"), try([\"b\", [0][var.flag ? 9 : 0]][0], \"content\"), try([\"c\", [0][var.flag ? 9 : 0]][0], \"content\")]",
+    );
+    check_residual(
+        "try([for x in var.list : [0][x == var.secret ? 0 : 9]], local.derived)",
+        "try([for x in [\"a\", \"b\", \"c\"] : [0][x == var.secret ? 0 : 9]], \"${var.secret}!\")",
+    );
+    check_residual("can(tonumber(var.secret))", "can(tonumber(var.secret))");
 }
 
 #[test]

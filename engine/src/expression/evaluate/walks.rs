@@ -33,6 +33,7 @@ struct Walked {
 impl Evaluator<'_> {
     pub(super) fn walk(&mut self, walk: &For, range: Range) -> Eval {
         let collection = self.eval(&walk.collection)?;
+        let hidden = self.looks_at_items(&collection);
         let items = match &collection.value {
             Value::Unknown(_) | Value::Sealed(_) => {
                 refuse_scalar(&collection.value.type_of(), &collection.value, walk)?;
@@ -46,11 +47,8 @@ impl Evaluator<'_> {
             let residual = self.kept_as_is(walk, &collection, range)?;
             return Ok(Part::unknown(walk_type(walk), residual.0, residual.1));
         }
-        // A collection that is secret as a whole shows in which items there are, and the items of
-        // a set have no place of their own.
-        let whole = found.secret
-            || collection.sensitive.covers(&Path::root())
-            || (matches!(collection.value, Value::Set(_)) && self.secret(&collection));
+        // A collection that is secret as a whole shows in which items there are.
+        let whole = found.secret || hidden;
         let kept = found.kept;
         let mut part = match &walk.key {
             None => self.list_of(kept.into_iter().map(|kept| kept.value).collect(), range),
@@ -83,7 +81,7 @@ impl Evaluator<'_> {
         if let Some(condition) = &walk.condition {
             let part = self.eval(condition)?;
             expect(&part.value, &Type::Boolean, condition.range)?;
-            found.secret |= self.secret(&part);
+            found.secret |= self.looks_into(&part);
             match part.value {
                 Value::Bool(true) => {}
                 Value::Bool(false) => return Ok(()),
@@ -95,7 +93,7 @@ impl Evaluator<'_> {
         }
         let key = walk.key.as_ref().map(|key| self.eval(key)).transpose()?;
         if let (Some(part), Some(key)) = (&key, &walk.key) {
-            found.secret |= self.secret(part);
+            found.secret |= self.looks_into(part);
             if key_text(part, key.range)?.is_none() {
                 found.undecided = true;
                 return Ok(());
@@ -244,7 +242,7 @@ impl Evaluator<'_> {
 }
 
 /// Says whether a resource that a residual refers to would be read as one of the variables.
-fn captured(expr: &Expr, names: &[&Name]) -> bool {
+pub(super) fn captured(expr: &Expr, names: &[&Name]) -> bool {
     let mut found = false;
     roots(expr, &mut |root, _| {
         if let Root::Resource(block) = root {

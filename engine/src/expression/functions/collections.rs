@@ -154,23 +154,27 @@ pub(super) fn concat(a: &[Datum]) -> Parted {
 }
 
 pub(super) fn flatten(a: &[Datum]) -> Parted {
-    fn walk(datum: &Datum, flat: &mut Vec<Datum>) -> bool {
+    // How many items there are in the end tells of each part that is secret as a whole: whether it is a
+    // list, and of how many.
+    fn walk(datum: &Datum, flat: &mut Vec<Datum>, secret: &mut bool) -> bool {
+        *secret |= whole_secret(datum);
         items(datum).into_iter().all(|item| match &item.value {
-            Value::List(_) | Value::Set(_) => walk(&item, flat),
+            Value::List(_) | Value::Set(_) => walk(&item, flat, secret),
             // Whether it is a list, and how long, is not known.
             Value::Unknown(unknown) if may_be_list(&unknown.ty) => false,
             Value::Sealed(sealed) if may_be_list(&sealed.ty) => false,
             _ => {
+                *secret |= whole_secret(&item);
                 flat.push(item);
                 true
             }
         })
     }
-    let mut flat = Vec::new();
-    if hidden(&a[0].value) || !walk(&a[0], &mut flat) {
+    let (mut flat, mut secret) = (Vec::new(), false);
+    if hidden(&a[0].value) || !walk(&a[0], &mut flat, &mut secret) {
         return Ok(Answer::Unknown);
     }
-    list(flat, whole_secret(&a[0]))
+    list(flat, secret)
 }
 
 fn may_be_list(ty: &crate::types::Type) -> bool {

@@ -218,6 +218,10 @@ impl Scope for LostScope<'_, '_> {
         self.scope.source(root)
     }
 
+    fn fails_over_a_secret(&self, root: &Root) -> bool {
+        self.scope.fails_over_a_secret(root)
+    }
+
     fn file(&self, path: &str) -> Result<Arc<str>, String> {
         self.scope.file(path)
     }

@@ -1,0 +1,150 @@
+//! Attempts that a secret decided, as residuals: with all their arguments, so that they do not tell which
+//! one was taken, or whether one failed.
+//!
+//! An argument that fails has no value to fold. So what is folded here is the text: each reference
+//! becomes what stands for it, and the rest stays as it was written.
+
+use super::walks::captured;
+use super::{Evaluator, Stop, stop, text_of};
+use crate::address::Name;
+use crate::expression::visit::{push_parts_mut, roots};
+use crate::expression::{Call, Expr, For, Kind, Range, Root};
+use crate::value::{Attributes, Value};
+
+impl Evaluator<'_> {
+    /// The call as a residual; none where nothing can stand for a part of it.
+    pub(super) fn kept_call(
+        &mut self,
+        name: &str,
+        arguments: &[Expr],
+        range: Range,
+    ) -> Result<Option<Expr>, Stop> {
+        let mut kept = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            match self.kept(argument, &mut Vec::new()) {
+                Ok(argument) => kept.push(argument),
+                Err(stop) if stop.fatal => return Err(stop),
+                Err(_) => return Ok(None),
+            }
+        }
+        let call = Call { name: name.into(), arguments: kept, spread: false };
+        Ok(Some(Expr { kind: Kind::Call(Box::new(call)), range }))
+    }
+
+    /// The expression with what stands for its references; `own` are the variables of walks in it.
+    fn kept(&mut self, expr: &Expr, own: &mut Vec<Name>) -> Result<Expr, Stop> {
+        self.budget.step(expr.range)?;
+        if is_folded(expr) && !refers_to(expr, own) {
+            let (part, looked) = self.looking(|evaluator| evaluator.aside(expr));
+            match part {
+                Err(stop) if stop.fatal => return Err(stop),
+                // Whether this works tells of a secret, and so would its form.
+                Ok(part) if !looked => return unshadowed(self.reify(&part, expr.range)?, own),
+                _ => {}
+            }
+        }
+        match &expr.kind {
+            Kind::Root(Root::Named(name)) if own.contains(name) => Ok(expr.clone()),
+            Kind::Root(Root::Var(_) | Root::Resource(_)) => unshadowed(expr.clone(), own),
+            Kind::Root(_) => Err(stop(expr.range, "nothing stands for this at apply", None)),
+            Kind::For(walk) => self.kept_walk(walk, expr.range, own),
+            _ => {
+                let mut kept = expr.clone();
+                let mut parts = Vec::new();
+                push_parts_mut(&mut kept, &mut parts);
+                for part in parts {
+                    *part = self.kept(part, own)?;
+                }
+                Ok(Expr { kind: as_printed(kept.kind), ..kept })
+            }
+        }
+    }
+
+    fn kept_walk(&mut self, walk: &For, range: Range, own: &mut Vec<Name>) -> Result<Expr, Stop> {
+        let mut kept = walk.clone();
+        kept.collection = self.kept(&walk.collection, own)?;
+        let outside = own.len();
+        own.extend(walk.key_variable.iter().chain([&walk.value_variable]).cloned());
+        let inside = kept.key.iter_mut().chain([&mut kept.value]).chain(&mut kept.condition);
+        for part in inside {
+            *part = self.kept(part, own)?;
+        }
+        own.truncate(outside);
+        Ok(Expr { kind: Kind::For(Box::new(kept)), range })
+    }
+}
+
+/// Says whether something else stands for an expression at apply: for a reference, and for a file.
+fn is_folded(expr: &Expr) -> bool {
+    let mut base = expr;
+    while let Kind::Attribute(inner, _) | Kind::Index(inner, _) = &base.kind {
+        base = inner;
+    }
+    match &base.kind {
+        Kind::Root(_) => true,
+        Kind::Call(call) => std::ptr::eq(base, expr) && &*call.name == "file",
+        _ => false,
+    }
+}
+
+/// What is filled in as it would be read back: texts are joined, and collections of literals are literals.
+fn as_printed(kind: Kind) -> Kind {
+    match kind {
+        Kind::Template(parts) => {
+            let text = |part: Expr| match &part.kind {
+                Kind::Literal(value) => {
+                    text_of(value).map_or(part.clone(), |text| Expr::literal(Value::string(text)))
+                }
+                _ => part,
+            };
+            let flat = parts.into_iter().flat_map(|part| match part.kind {
+                Kind::Template(inner) => inner,
+                _ => vec![part],
+            });
+            Kind::template(flat.map(text).collect())
+        }
+        Kind::List(items) => match items.iter().map(literal).collect() {
+            Some(values) => Kind::Literal(Value::list(values)),
+            None => Kind::List(items),
+        },
+        Kind::Map(entries) => {
+            let entry = |(key, value): &(Expr, Expr)| match literal(key)? {
+                Value::String(key) => Some((key, literal(value)?)),
+                _ => None,
+            };
+            match entries.iter().map(entry).collect::<Option<Attributes>>() {
+                // A key that stands there twice is a mistake, and stays one.
+                Some(values) if values.len() == entries.len() => Kind::Literal(Value::map(values)),
+                _ => Kind::Map(entries),
+            }
+        }
+        Kind::Call(call) => match (&*call.name, call.arguments.as_slice()) {
+            ("toset", [Expr { kind: Kind::Literal(Value::List(items)), .. }]) if !call.spread => {
+                Kind::Literal(Value::set(items.to_vec()))
+            }
+            _ => Kind::Call(call),
+        },
+        other => other,
+    }
+}
+
+fn literal(expr: &Expr) -> Option<Value> {
+    if let Kind::Literal(value) = &expr.kind { Some(value.clone()) } else { None }
+}
+
+fn refers_to(expr: &Expr, names: &[Name]) -> bool {
+    let mut found = false;
+    roots(expr, &mut |root, _| {
+        found |= matches!(root, Root::Named(name) if names.contains(name));
+    });
+    found
+}
+
+/// What means something else among the variables of the walks around it cannot stand there.
+fn unshadowed(expr: Expr, own: &[Name]) -> Result<Expr, Stop> {
+    let names: Vec<&Name> = own.iter().collect();
+    if refers_to(&expr, own) || captured(&expr, &names) {
+        return Err(stop(expr.range, "this name means something else here", None));
+    }
+    Ok(expr)
+}
