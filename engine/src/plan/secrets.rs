@@ -1,6 +1,7 @@
 //! Secrets in a plan: those that stand where it would show them, and those that nobody has any more. How a secret is
 //! sealed is not here but in [`crate::stored`].
 
+mod alternatives;
 pub(super) mod exposed;
 pub(super) mod lacks;
 pub(super) mod lost;

@@ -6,6 +6,7 @@
 //! one that waits for something else. In memory that is as it must be; in a plan file it would be a secret
 //! at rest.
 
+use super::alternatives::alternatives;
 use crate::expression::visit::{literals, walk};
 use crate::expression::{Expr, Kind, Root};
 use crate::plan::referred::{Reference, each_in};
@@ -57,8 +58,21 @@ fn is_exposed(expr: &Expr, sensitive: &Paths, is_secret: IsSecret<'_>) -> bool {
         }),
         Kind::Literal(value) => holds_text(value, sensitive),
         _ if !refers(expr) || declares(expr, is_secret) => true,
-        // What is secret about it may be a secret that it refers to; else it is what is written there.
-        _ => has_words(expr) && !refers_to_a_secret(expr, is_secret),
+        _ => match alternatives(expr, sensitive) {
+            Some(parts) => {
+                parts.iter().any(|(part, inside)| is_exposed_choice(part, inside, is_secret))
+            }
+            // What is secret about it may be a secret that it refers to; else it is what is written there.
+            None => has_words(expr) && !refers_to_a_secret(expr, is_secret),
+        },
+    }
+}
+
+/// The same of what may be chosen: an empty text in the place of a secret is none.
+fn is_exposed_choice(expr: &Expr, sensitive: &Paths, is_secret: IsSecret<'_>) -> bool {
+    match &expr.kind {
+        Kind::Literal(value) => sensitive.iter().any(|path| value.at(path).is_some_and(is_word)),
+        _ => is_exposed(expr, sensitive, is_secret),
     }
 }
 
@@ -129,10 +143,19 @@ mod tests {
     use crate::address::Name;
     use crate::expression::parse::residual;
 
+    fn check(cases: &[(&str, &Paths, bool)]) {
+        let secret: Name = "secret".into();
+        let is_secret = |it: Reference<'_>| it.names.contains(&Some(&secret));
+        for (text, sensitive, expected) in cases {
+            let expr = residual(text).unwrap();
+            assert_eq!(is_exposed(&expr, sensitive, &is_secret), *expected, "{text}");
+        }
+    }
+
     #[test]
     fn what_refers_to_nothing_is_exposed() {
         let password = Paths::from_iter([Path::attribute("password")]);
-        for (text, sensitive, expected) in [
+        check(&[
             ("\"hunter2\"", &Paths::whole(), true),
             ("null", &Paths::whole(), false),
             ("[]", &Paths::whole(), false),
@@ -154,11 +177,67 @@ mod tests {
             ("{ a = var.password, b = \"hunter2\" }", &Paths::whole(), true),
             ("[var.password, \"hunter2\"]", &Paths::whole(), true),
             ("\"hunter2\"", &Paths::none(), false),
-        ] {
-            let expr = residual(text).unwrap();
-            let secret: Name = "secret".into();
-            let is_secret = |it: Reference<'_>| it.names.contains(&Some(&secret));
-            assert_eq!(is_exposed(&expr, sensitive, &is_secret), expected, "{text}");
-        }
+        ]);
+    }
+
+    /// A literal is what is secret, whatever the choice follows from.
+    #[test]
+    fn what_is_written_in_one_alternative_is_exposed() {
+        let password = Paths::from_iter([Path::attribute("password")]);
+        check(&[
+            ("coalesce(var.password, \"hunter2\")", &Paths::whole(), true),
+            ("coalesce(var.password, \"\")", &Paths::whole(), false),
+            ("coalesce(var.password, value.a.secret)", &Paths::whole(), false),
+            ("var.password != \"\" ? var.password : \"hunter2\"", &Paths::whole(), true),
+            ("var.a == \"a\" ? var.password : \"\"", &Paths::whole(), false),
+            ("var.a == \"a\" ? var.password : null", &Paths::whole(), false),
+            ("value.a.id == \"x\" ? var.password : \"hunter2\"", &Paths::whole(), true),
+            (
+                "var.a ? { a = \"b\", password = var.b } : { a = \"c\", password = \"hunter2\" }",
+                &password,
+                true,
+            ),
+            (
+                "var.a ? { a = \"b\", password = var.b } : { a = \"c\", password = \"\" }",
+                &password,
+                false,
+            ),
+            ("var.a ? (var.b ? var.c : \"hunter2\") : var.d", &Paths::whole(), true),
+            ("try(var.password.x, \"hunter2\")", &Paths::whole(), true),
+            ("try(var.password.x, value.a.token)", &Paths::whole(), false),
+            ("lookup(var.passwords, \"a\", \"hunter2\")", &Paths::whole(), true),
+            ("lookup(var.passwords, \"a\", var.b)", &Paths::whole(), false),
+            ("lookup({ a = var.b }, \"a\", \"hunter2\")", &Paths::whole(), false),
+            ("lookup({ a = \"hunter2\", c = var.d }, var.a)", &Paths::whole(), true),
+            ("one([for x in var.list : x if x == \"a\"])", &Paths::whole(), false),
+            ("one(var.flag ? [\"hunter2\"] : [var.password])", &Paths::whole(), true),
+            ("element([\"hunter2\", var.password], var.n)", &Paths::whole(), true),
+            ("element([\"a\", var.password], 1)", &Paths::whole(), false),
+            ("[\"hunter2\", \"swordfish\"][var.n]", &Paths::whole(), true),
+            ("[var.a, var.b][var.n]", &Paths::whole(), false),
+            ("{ a = \"hunter2\", b = var.b }[var.n]", &Paths::whole(), true),
+            (
+                "merge({ key = var.account.key, user = \"me\" }, { b = value.a.id }).key",
+                &Paths::whole(),
+                false,
+            ),
+            (
+                "merge({ key = var.account.key, user = \"me\" }, { key = \"hunter2\" }).key",
+                &Paths::whole(),
+                true,
+            ),
+            (
+                "merge({ key = \"old\" }, { key = var.account.key })[\"key\"]",
+                &Paths::whole(),
+                false,
+            ),
+            ("merge(var.account, { password = \"hunter2\" })", &password, true),
+            ("merge({ a = \"b\" }, { password = var.password })", &password, false),
+            ("concat([\"--key\"], [var.password])[1]", &Paths::whole(), false),
+            ("concat([\"--key\"], [var.password])[0]", &Paths::whole(), true),
+            ("concat(var.list, [\"hunter2\"])[7]", &Paths::whole(), true),
+            ("concat(var.list, [\"hunter2\"])", &Paths::whole(), true),
+            ("\"postgres://${var.user}:${var.flag ? var.a : var.b}@host\"", &Paths::whole(), false),
+        ]);
     }
 }
