@@ -17,6 +17,23 @@ fn chained(way: usize, keys: &str) -> String {
             "each.value",
         ),
         ("", "${{ for k, v in image.base : \"${k}-x\" => v }}", "each.value.id"),
+        // What the walk looks at beside its entry.
+        (
+            "[local]\nend = \"x\"\n",
+            "${{ for k in keys(image.base) : \"${k}-${local.end}\" => image.base[k].id }}",
+            "each.value",
+        ),
+        (
+            "",
+            "${merge({ for k, v in { for k, v in image.base : upper(k) => v } : \"${lower(k)}-x\" => v }, {})}",
+            "each.value.id",
+        ),
+        // Entries that cannot be told apart.
+        (
+            "",
+            "${{ for i, k in keys(image.base) : \"${k}-x\" => values(image.base)[i].id }}",
+            "each.value",
+        ),
     ][way];
     format!(
         "{local}[resource.image.base]\nfor_each = {keys}\nname = \"base-${{each.key}}\"\nkind = \"thin\"\n\
@@ -25,7 +42,7 @@ fn chained(way: usize, keys: &str) -> String {
     )
 }
 
-const WAYS: std::ops::Range<usize> = 0..4;
+const WAYS: std::ops::Range<usize> = 0..7;
 
 fn dependencies(state: &Snapshot, address: &str) -> Vec<String> {
     let address: Address = address.parse().unwrap();
@@ -40,11 +57,10 @@ async fn what_an_instance_gets_by_each_is_made_before_it() {
         converges(&world, &spec).await;
         let own = dependencies(
             &world.state().await,
-            &format!("unit.chat[\"{}\"]", if way == 3 { "a-x" } else { "a" }),
+            &format!("unit.chat[\"{}\"]", if way < 3 { "a" } else { "a-x" }),
         );
         let all = ["image.base[\"a\"]", "image.base[\"b\"]"];
-        // Where a key may be made of anything, an instance may be made of all.
-        assert_eq!(own, if way == 3 { &all[..] } else { &all[..1] }, "{way}");
+        assert_eq!(own, if way == 6 { &all[..] } else { &all[..1] }, "{way}");
     }
 }
 

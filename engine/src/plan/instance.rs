@@ -8,6 +8,7 @@ pub(super) mod decide;
 pub(super) mod halfway;
 pub(super) mod hold;
 pub(super) mod imports;
+mod origins;
 pub(super) mod programs;
 pub(super) mod triggers;
 pub(super) mod wanted;

@@ -14,7 +14,7 @@ use super::secrets::lost::AllLost;
 use crate::address::{Address, Block, Name};
 use crate::expression::evaluate::{self, Scope};
 use crate::expression::visit::roots;
-use crate::expression::{Expr, For, Kind, Root};
+use crate::expression::{Expr, Kind, Root};
 use crate::sorted::Set;
 use crate::spec::Config;
 use crate::value::{Attributes, Datum, Path, Paths, Value};
@@ -153,17 +153,21 @@ impl<'a> SpecScope<'a> {
         self.touched.take().into_iter().collect()
     }
 
-    /// The block whose instances an expression has one entry for, each under the same key and made of nothing
-    /// else: the block itself, or a walk over it that keeps the keys.
-    pub(super) fn mirrored<'e>(&'e self, mut expr: &'e Expr) -> Option<&'e Block> {
-        loop {
-            match &expr.kind {
-                Kind::Root(Root::Resource(block)) => return Some(block),
-                // Locals are acyclic: the spec's resolution proved it.
-                Kind::Root(Root::Local(name)) => expr = &self.config.locals.get(name)?.expr,
-                Kind::For(walk) if keeps_its_keys(walk) => expr = &walk.collection,
-                _ => return None,
-            }
+    /// The same outside any instance, where nothing was looked at yet.
+    pub(super) fn apart(&self) -> SpecScope<'a> {
+        SpecScope::new(self.config, self.planned, self.locals)
+    }
+
+    /// What a local is computed from.
+    pub(super) fn local_expression(&self, name: &Name) -> Option<&'a Expr> {
+        self.config.locals.get(name).map(|local| &local.expr)
+    }
+
+    /// The keys of a block with `for_each`.
+    pub(super) fn keys(&self, block: &Block) -> Option<impl Iterator<Item = &'a Name>> {
+        match self.planned.blocks.get(block)? {
+            Instances::Many(objects) => Some(objects.keys()),
+            Instances::One(_) => None,
         }
     }
 
@@ -194,7 +198,7 @@ impl<'a> SpecScope<'a> {
         let is_known = |name: &Name| self.locals.values().contains_key(name);
         for (name, expr) in self.locals_before(name, &is_known) {
             // A scope of its own, so that what the local looks at is known by itself.
-            let own = SpecScope::new(self.config, self.planned, self.locals);
+            let own = self.apart();
             if self.planned.spent.is_over() {
                 return Err(broken("the plan would hold too many values".to_owned()));
             }
@@ -220,7 +224,7 @@ impl<'a> SpecScope<'a> {
         let mut last = Err(format!("there is no local `{name}`"));
         let is_known = |name: &Name| self.locals.sources().contains_key(name);
         for (name, expr) in self.locals_before(name, &is_known) {
-            let own = SpecScope::new(self.config, self.planned, self.locals);
+            let own = self.apart();
             last = evaluate::residual(expr, &own).map(Arc::new).map_err(|error| error.message);
             self.locals.sources().insert(name.clone(), last.clone());
         }
@@ -326,7 +330,7 @@ impl Scope for SpecScope<'_> {
             (Root::Local(name), _) => self.local_source(name).map(|source| Some((*source).clone())),
             (Root::EachValue, Some(each)) => {
                 let key = Expr::literal(Value::String(each.key.clone()));
-                let own = SpecScope::new(self.config, self.planned, self.locals);
+                let own = self.apart();
                 let source =
                     evaluate::residual(&each.source, &own).map_err(|error| error.message)?;
                 Ok(Some(Expr::nowhere(Kind::Index(Box::new(source), Box::new(key)))))
@@ -344,21 +348,6 @@ impl Scope for SpecScope<'_> {
     fn file(&self, path: &str) -> Result<Arc<str>, String> {
         self.config.files.get(path).cloned().ok_or_else(|| format!("`{path}` was not read"))
     }
-}
-
-/// Whether a walk gives each entry the key that it has, and makes it of that entry alone.
-fn keeps_its_keys(walk: &For) -> bool {
-    let is_key = |key: &Expr| match &key.kind {
-        Kind::Root(Root::Named(name)) => walk.key_variable.as_ref() == Some(name),
-        _ => false,
-    };
-    let mut looks_around = walk.grouped || !walk.key.as_ref().is_some_and(is_key);
-    for part in std::iter::once(&walk.value).chain(&walk.condition) {
-        roots(part, &mut |root, _| {
-            looks_around |= matches!(root, Root::Resource(_) | Root::Local(_));
-        });
-    }
-    !looks_around
 }
 
 fn no_key(block: &Block, key: &str, objects: &BTreeMap<Name, Datum>) -> String {

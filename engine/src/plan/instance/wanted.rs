@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::origins::Origins;
 use super::triggers;
 use crate::address::{Address, Name};
 use crate::constraint;
@@ -64,11 +65,10 @@ pub(in crate::plan) fn expand(
         }
     };
     let all = Arc::new(scope.touched());
-    let mirrored = scope.mirrored(&for_each.expr);
+    let mut origins = if all.len() > 1 { Origins::of(&for_each.expr, scope) } else { None };
     let instance = |(key, value): (Name, Datum)| {
-        let own = mirrored.map(|block| block.instance(Some(key.clone())));
-        let own = own.filter(|own| all.contains(own));
-        let touched = own.map_or_else(|| all.clone(), |own| Arc::new(Set::from_iter([own])));
+        let own = origins.as_mut().and_then(|origins| origins.take(&key));
+        let touched = own.map_or_else(|| all.clone(), Arc::new);
         Instance {
             address: resource.block.instance(Some(key.clone())),
             each: Some(Each { key, value, source: for_each.expr.clone(), touched }),
