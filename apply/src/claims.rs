@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::address::Address;
-use engine::digest::{Fingerprint, SealKey};
+use engine::digest::SealKey;
 use engine::journal::{Record, Resolution, Started};
 use engine::plan::agree;
 use engine::schema::{Identity, TypeSchema};
@@ -38,9 +38,7 @@ fn bears_its_nonce(
     let Some(nonce) = &started.nonce else { return false };
     match attributes.get(attribute) {
         Some(Value::String(name)) => nonce.is(name),
-        Some(Value::Sealed(name)) => {
-            name.fingerprint == Fingerprint::of(&Value::String(nonce.0.clone()), key)
-        }
+        Some(Value::Sealed(name)) => nonce.is_behind(name, key),
         _ => false,
     }
 }

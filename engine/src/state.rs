@@ -14,7 +14,7 @@ use crate::digest::{Fingerprint, SealKey};
 use crate::journal::{Calls, Started};
 use crate::sorted::Set;
 use crate::stored::Stored;
-use crate::value::Paths;
+use crate::value::{Paths, Sealed, Value};
 
 /// An id that an API chose for an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -94,6 +94,11 @@ impl Nonce {
     pub fn is(&self, name: &str) -> bool {
         let start = self.0.get(..name.len().max(Self::TELLING));
         start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+    }
+
+    /// Says whether a name that is a secret, and known by its fingerprint, is this nonce.
+    pub fn is_behind(&self, name: &Sealed, key: &SealKey) -> bool {
+        name.fingerprint == Fingerprint::of(&Value::String(self.0.clone()), key)
     }
 
     /// Says whether a name was made from this nonce. That is no proof of whose an object is; it

@@ -51,6 +51,40 @@ async fn what_is_used_again_is_let_go_of_before_it_goes() {
     assert!(place("update unit") < place("delete image"), "{log:?}");
 }
 
+/// A world in which a unit has the id of an image, in a way of which the state knows no dependency: the spec
+/// has left the attribute and the API kept it, or the spec says the id itself.
+async fn used_without_a_reference(left: bool) -> World {
+    let world = World::new();
+    world.apply(SERVED).await.unwrap();
+    let id =
+        world.state().await.entries[&"image.base".parse().unwrap()].current.clone().unwrap().id.0;
+    let (reference, other) = ("\"${image.base.id}\"", format!("\"{id}\""));
+    let spec = match left {
+        true => SERVED.replace(&format!("image_id = {reference}\n"), ""),
+        false => SERVED.replace(reference, &other),
+    };
+    world.apply(&spec).await.unwrap();
+    let entry = &world.state().await.entries[&"unit.chat".parse().unwrap()];
+    assert!(entry.dependencies.is_empty());
+    world.cloud.take_log();
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_names_an_object_lets_go_of_it_before_it_goes() {
+    let other = SERVED.replace("image.base", "image.other").replace("\"base\"", "\"other\"");
+    for (left, spec) in [(true, "[local]\n"), (false, "[local]\n"), (true, &other), (false, &other)]
+    {
+        let world = used_without_a_reference(left).await;
+        let report = world.apply(spec).await.unwrap();
+        assert_eq!(report.failures, [], "{left} {spec}");
+        let log = world.cloud.take_log();
+        let place = |what: &str| log.iter().position(|line| line.starts_with(what)).unwrap();
+        let gone = place("delete image");
+        assert!(log.iter().position(|line| line.contains("unit")).unwrap() < gone, "{log:?}");
+    }
+}
+
 /// Five disks, of which four go together.
 fn disks(count: usize) -> String {
     let disk = |n| format!("[resource.disk.d{n}]\nname = \"d{n}\"\nsize = 10\nzone = \"eu\"\n");

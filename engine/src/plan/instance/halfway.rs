@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::compare;
 use super::programs::choose;
 use crate::address::Name;
-use crate::digest::{Fingerprint, SealKey};
+use crate::digest::SealKey;
 use crate::journal::ProgramKind;
 use crate::plan::live::stored_attributes;
 use crate::plan::planner::Live;
@@ -34,9 +34,7 @@ pub(in crate::plan) fn is_half_made(
     let name = schema.name_attribute.as_ref();
     match name.and_then(|name| live.get(name)) {
         Some(Value::String(text)) => nonce.is_in(text),
-        Some(Value::Sealed(name)) => {
-            name.fingerprint == Fingerprint::of(&Value::String(nonce.0.clone()), key)
-        }
+        Some(Value::Sealed(name)) => nonce.is_behind(name, key),
         _ => true,
     }
 }

@@ -116,7 +116,7 @@ impl Origins {
 /// The keys that a map, or a list of strings, has as a `for_each`.
 fn keys(value: &Value) -> Option<Vec<&Name>> {
     let text = |item| match item {
-        &Value::String(ref text) => Some(text),
+        Value::String(text) => Some(text),
         _ => None,
     };
     match value {

@@ -246,7 +246,7 @@ fn holding<'d>(user: &'d Draft, used: &Change) -> Option<&'d Name> {
     holding.find(|(name, _)| names_it(name)).map(|(name, _)| name)
 }
 
-/// Who depended on whom when the last run ended, and who will: what is used again may never have
+/// Who depended on whom when the last run ended, who will, and who names whom: what is used again may never have
 /// been let go of.
 fn dependents<'a>(
     drafts: &'a [Draft],
@@ -262,5 +262,34 @@ fn dependents<'a>(
             dependents.entry(dependency).or_default().entry(user).or_insert(ground);
         }
     }
+    for (used, user) in named(drafts) {
+        dependents.entry(used).or_default().entry(user).or_insert(Ground::Assumed);
+    }
     dependents
+}
+
+/// What is deleted and live attributes of others hold the id of, each with who does: the spec may have left the
+/// attribute, which the API keeps then, or say the id itself, and no dependency tells of either.
+fn named(drafts: &[Draft]) -> Vec<(&Address, &Address)> {
+    let mut by_id: FxHashMap<(&str, &str), Vec<&Address>> = FxHashMap::default();
+    for Draft { change, .. } in drafts {
+        if let (Action::Delete | Action::Replace, Some(id)) = (change.action, &change.object) {
+            by_id.entry((&change.provider, &id.0)).or_default().push(&change.address);
+        }
+    }
+    let mut named = Vec::new();
+    if by_id.is_empty() {
+        return named;
+    }
+    for user in drafts.iter().map(|draft| &draft.change).filter(|user| !user.deposed) {
+        for value in user.before.iter().flat_map(|before| before.values()) {
+            each_text(value, &mut |text| {
+                let used = by_id.get(&(&*user.provider, text)).into_iter().flatten();
+                named.extend(
+                    used.filter(|used| **used != &user.address).map(|used| (*used, &user.address)),
+                );
+            });
+        }
+    }
+    named
 }
