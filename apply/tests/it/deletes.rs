@@ -59,9 +59,10 @@ async fn used_without_a_reference(left: bool) -> World {
     let id =
         world.state().await.entries[&"image.base".parse().unwrap()].current.clone().unwrap().id.0;
     let (reference, other) = ("\"${image.base.id}\"", format!("\"{id}\""));
-    let spec = match left {
-        true => SERVED.replace(&format!("image_id = {reference}\n"), ""),
-        false => SERVED.replace(reference, &other),
+    let spec = if left {
+        SERVED.replace(&format!("image_id = {reference}\n"), "")
+    } else {
+        SERVED.replace(reference, &other)
     };
     world.apply(&spec).await.unwrap();
     let entry = &world.state().await.entries[&"unit.chat".parse().unwrap()];

@@ -115,10 +115,6 @@ impl Origins {
 
 /// The keys that a map, or a list of strings, has as a `for_each`.
 fn keys(value: &Value) -> Option<Vec<&Name>> {
-    let text = |item| match item {
-        Value::String(text) => Some(text),
-        _ => None,
-    };
     match value {
         Value::Map(entries) => Some(entries.keys().collect()),
         Value::List(items) | Value::Set(items) => items.iter().map(text).collect(),
@@ -126,51 +122,40 @@ fn keys(value: &Value) -> Option<Vec<&Name>> {
     }
 }
 
+fn text(item: &Value) -> Option<&Name> {
+    match item {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
 /// The items of a collection, each as a collection of its own, and the key that it has in a `for_each`.
 fn items(collection: &Datum, walk: &For) -> Option<Vec<(Option<Name>, Datum)>> {
-    let inside = |segment| collection.sensitive.inside(&segment);
-    let text = |item: &Value| item.as_str().map(Name::from);
+    let alone = |value, path, inside| {
+        let mut sensitive = Paths::none();
+        sensitive.extend_below(&path, &collection.sensitive.inside(&inside));
+        Datum { value, sensitive }
+    };
+    let entry = |(key, item): (&Name, &Value)| {
+        let value = Value::map(Attributes::from_iter([(key.clone(), item.clone())]));
+        let path = Path::attribute(key.clone());
+        (Some(key.clone()), alone(value, path, Segment::Key(key.clone())))
+    };
+    let item = |(at, item): (usize, &Value)| {
+        let value = Value::list(vec![item.clone()]);
+        (text(item).cloned(), alone(value, Path::root().join(0), Segment::Index(at)))
+    };
+    let member = |item: &Value| {
+        let value = Value::Set(vec![item.clone()].into());
+        (text(item).cloned(), Datum { value, sensitive: collection.sensitive.clone() })
+    };
     match &collection.value {
-        Value::Map(entries) => Some(
-            entries
-                .iter()
-                .map(|(key, value)| {
-                    let mut sensitive = Paths::none();
-                    sensitive.extend_below(
-                        &Path::attribute(key.clone()),
-                        &inside(Segment::Key(key.clone())),
-                    );
-                    let alone = Attributes::from_iter([(key.clone(), value.clone())]);
-                    (Some(key.clone()), Datum { value: Value::map(alone), sensitive })
-                })
-                .collect(),
-        ),
+        Value::Map(entries) => Some(entries.iter().map(entry).collect()),
         // By itself an item would have another index.
-        Value::List(items) if walk.key_variable.is_none() => Some(
-            items
-                .iter()
-                .enumerate()
-                .map(|(at, item)| {
-                    let mut sensitive = Paths::none();
-                    sensitive.extend_below(&Path::root().join(0), &inside(Segment::Index(at)));
-                    (text(item), Datum { value: Value::list(vec![item.clone()]), sensitive })
-                })
-                .collect(),
-        ),
-        Value::Set(items) => Some(
-            items
-                .iter()
-                .map(|item| {
-                    (
-                        text(item),
-                        Datum {
-                            value: Value::Set(vec![item.clone()].into()),
-                            sensitive: collection.sensitive.clone(),
-                        },
-                    )
-                })
-                .collect(),
-        ),
+        Value::List(items) if walk.key_variable.is_none() => {
+            Some(items.iter().enumerate().map(item).collect())
+        }
+        Value::Set(items) => Some(items.iter().map(member).collect()),
         _ => None,
     }
 }
