@@ -58,7 +58,7 @@ pub(super) struct Refused;
 pub(super) fn decide<'a>(
     planner: &Planner<'a>,
     resource: &'a ResourceConfig,
-    instance: &Instance,
+    instance: &Instance<'_>,
 ) -> Outcome {
     let Instance { address, each } = instance;
     let input = planner.input;

@@ -260,7 +260,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The instances of a block.
-    fn expand(&mut self, resource: &'a ResourceConfig) -> Vec<Instance> {
+    fn expand(&mut self, resource: &'a ResourceConfig) -> Vec<Instance<'a>> {
         let scope = SpecScope::new(self.input.config, &self.planned, &self.locals);
         let instances = wanted::expand(resource, &scope, &mut self.diagnostics);
         if resource.for_each.is_some() {
@@ -272,7 +272,7 @@ impl<'a> Planner<'a> {
     /// Decides instances that need nothing of one another; false where the plan would hold too much.
     fn decide(
         &mut self,
-        open: &mut Vec<(&'a ResourceConfig, Instance)>,
+        open: &mut Vec<(&'a ResourceConfig, Instance<'a>)>,
         workers: &dyn Workers,
     ) -> bool {
         let outcomes = self.outcomes(open, workers);
@@ -290,7 +290,7 @@ impl<'a> Planner<'a> {
     /// What comes of instances, in parts.
     fn outcomes(
         &self,
-        open: &[(&'a ResourceConfig, Instance)],
+        open: &[(&'a ResourceConfig, Instance<'a>)],
         workers: &dyn Workers,
     ) -> Vec<Vec<Outcome>> {
         let workers = if open.len() < PART * 2 { &InTurn } else { workers };

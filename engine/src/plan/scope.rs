@@ -84,18 +84,18 @@ pub(super) struct SpecScope<'a> {
     config: &'a Config,
     planned: &'a Planned<'a>,
     locals: &'a LocalCache,
-    each: Option<&'a Each>,
+    each: Option<&'a Each<'a>>,
     touched: RefCell<Vec<Address>>,
 }
 
 /// `each` of one instance.
-pub(super) struct Each {
+pub(super) struct Each<'a> {
     /// `each.key`.
     pub(super) key: Name,
     /// `each.value`.
     pub(super) value: Datum,
     /// The expression of `for_each`, for residuals of sensitive values.
-    pub(super) source: Expr,
+    pub(super) source: &'a Expr,
     /// The resources that `each.value` may come from.
     pub(super) touched: Arc<Set<Address>>,
 }
@@ -143,7 +143,7 @@ impl<'a> SpecScope<'a> {
 
     /// With `each` of an instance.
     #[must_use]
-    pub(super) fn with_each(mut self, each: Option<&'a Each>) -> Self {
+    pub(super) fn with_each(mut self, each: Option<&'a Each<'a>>) -> Self {
         self.each = each;
         self
     }
@@ -332,7 +332,7 @@ impl Scope for SpecScope<'_> {
                 let key = Expr::literal(Value::String(each.key.clone()));
                 let own = self.apart();
                 let source =
-                    evaluate::residual(&each.source, &own).map_err(|error| error.message)?;
+                    evaluate::residual(each.source, &own).map_err(|error| error.message)?;
                 Ok(Some(Expr::nowhere(Kind::Index(Box::new(source), Box::new(key)))))
             }
             _ => Ok(None),

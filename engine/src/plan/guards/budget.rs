@@ -73,7 +73,7 @@ pub(in crate::plan) fn weight_of(attributes: &Attributes) -> usize {
 /// the answer does not depend on who looked at which first.
 pub(in crate::plan) fn exceeded<'a>(
     planner: &mut Planner<'a>,
-    open: &[(&'a ResourceConfig, Instance)],
+    open: &[(&'a ResourceConfig, Instance<'a>)],
 ) -> Diagnostic {
     let mut blocks: BTreeMap<&Block, usize> = BTreeMap::new();
     for draft in &planner.drafts {

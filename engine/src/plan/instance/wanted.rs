@@ -36,19 +36,19 @@ pub(in crate::plan) struct Wanted {
 }
 
 /// One instance of a block before its attributes are looked at.
-pub(in crate::plan) struct Instance {
+pub(in crate::plan) struct Instance<'a> {
     /// Its address.
     pub(in crate::plan) address: Address,
     /// Its `each`.
-    pub(in crate::plan) each: Option<Each>,
+    pub(in crate::plan) each: Option<Each<'a>>,
 }
 
 /// The instances of a block, by key; none when `for_each` is wrong, which is then said.
-pub(in crate::plan) fn expand(
-    resource: &ResourceConfig,
+pub(in crate::plan) fn expand<'a>(
+    resource: &'a ResourceConfig,
     scope: &SpecScope<'_>,
     diagnostics: &mut Diagnostics,
-) -> Option<Vec<Instance>> {
+) -> Option<Vec<Instance<'a>>> {
     let Some(for_each) = &resource.for_each else {
         return Some(vec![Instance { address: resource.block.instance(None), each: None }]);
     };
@@ -71,7 +71,7 @@ pub(in crate::plan) fn expand(
         let touched = own.map_or_else(|| all.clone(), Arc::new);
         Instance {
             address: resource.block.instance(Some(key.clone())),
-            each: Some(Each { key, value, source: for_each.expr.clone(), touched }),
+            each: Some(Each { key, value, source: &for_each.expr, touched }),
         }
     };
     Some(keys.into_iter().map(instance).collect())

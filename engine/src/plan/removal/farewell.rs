@@ -51,7 +51,7 @@ fn flags(resource: &ResourceConfig) -> impl Iterator<Item = &SpecExpr> {
 fn as_it_is(
     planner: &Planner<'_>,
     resource: &ResourceConfig,
-    instance: &wanted::Instance,
+    instance: &wanted::Instance<'_>,
 ) -> Datum {
     let address = &instance.address;
     let entry = planner.input.snapshot.entries.get(address);
@@ -129,12 +129,12 @@ struct NoEach;
 
 /// `each` of an instance as the spec has it now; with an unknown value where the key is gone,
 /// because the flag may follow without it.
-fn each(
+fn each<'a>(
     planner: &mut Planner<'_>,
     address: &Address,
-    config: &ResourceConfig,
+    config: &'a ResourceConfig,
     item: &SpecExpr,
-) -> Result<Option<Each>, NoEach> {
+) -> Result<Option<Each<'a>>, NoEach> {
     let Some(for_each) = config.for_each.as_ref().filter(|_| reads(&item.expr, false)) else {
         return Ok(None);
     };
@@ -144,8 +144,7 @@ fn each(
     let value = value.unwrap_or_else(|| {
         Datum::plain(Value::unknown(Type::Any, Expr::nowhere(Kind::Root(Root::EachValue))))
     });
-    let (source, touched) = (for_each.expr.clone(), Arc::default());
-    Ok(Some(Each { key, value, source, touched }))
+    Ok(Some(Each { key, value, source: &for_each.expr, touched: Arc::default() }))
 }
 
 /// Whether an expression reads `each`, or `each.value` in particular.
