@@ -11,6 +11,7 @@
 
 mod access;
 mod attempts;
+mod below;
 mod budget;
 mod calls;
 mod choice;
@@ -23,6 +24,7 @@ mod walks;
 use std::sync::Arc;
 
 use self::attempts::Watch;
+use self::below::Below;
 use self::budget::Budget;
 use self::part::{Part, Source};
 use super::typing::type_word;
@@ -58,7 +60,7 @@ pub trait Scope {
 
     /// The expression that stands for a sensitive root in a residual, where the root itself would
     /// mean nothing at apply: what a local or `each.value` was computed from.
-    fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
+    fn source(&self, root: &Root) -> Result<Option<Arc<Expr>>, String> {
         let _ = root;
         Ok(None)
     }
@@ -115,6 +117,14 @@ pub fn residual(expr: &Expr, scope: &dyn Scope) -> Result<Expr, ExprError> {
     let residual = evaluator.reify(&part, expr.range).map_err(|stop| stop.error)?;
     budget::check_residual(&residual, expr.range)?;
     Ok(residual)
+}
+
+/// What a residual has for an entry: the entry itself, where it is written out.
+pub fn residual_of_entry(residual: &Expr, name: &Name) -> Expr {
+    let key = Value::String(name.clone());
+    let step = Below::Index(&key);
+    let kind = || step.kind(Box::new(residual.clone()));
+    step.written(residual).cloned().unwrap_or_else(|| Expr::nowhere(kind()))
 }
 
 /// Why an evaluation ended early.

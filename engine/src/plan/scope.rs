@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ use super::secrets::lost::AllLost;
 use crate::address::{Address, Block, Name};
 use crate::expression::evaluate::{self, Scope};
 use crate::expression::visit::roots;
-use crate::expression::{Expr, Kind, Root};
+use crate::expression::{Expr, Root};
 use crate::sorted::Set;
 use crate::spec::Config;
 use crate::value::{Attributes, Datum, Path, Paths, Value};
@@ -94,10 +94,29 @@ pub(super) struct Each<'a> {
     pub(super) key: Name,
     /// `each.value`.
     pub(super) value: Datum,
-    /// The expression of `for_each`, for residuals of sensitive values.
-    pub(super) source: &'a Expr,
+    /// What its block's instances are made for.
+    pub(super) source: Arc<EachSource<'a>>,
     /// The resources that `each.value` may come from.
     pub(super) touched: Arc<Set<Address>>,
+}
+
+/// The expression of a `for_each`, for residuals of sensitive values.
+pub(super) struct EachSource<'a> {
+    expr: &'a Expr,
+    /// What stands for it in a residual: it is found when it is first asked for, once for all instances.
+    residual: OnceLock<LocalSource>,
+}
+
+impl<'a> EachSource<'a> {
+    pub(super) fn new(expr: &'a Expr) -> Arc<Self> {
+        Arc::new(Self { expr, residual: OnceLock::new() })
+    }
+
+    fn residual(&self, scope: &SpecScope<'_>) -> LocalSource {
+        let find = || evaluate::residual(self.expr, &scope.apart());
+        let find = || find().map(Arc::new).map_err(|error| error.message);
+        self.residual.get_or_init(find).clone()
+    }
 }
 
 /// What came of the locals that were computed. Who computes one that another is computing meanwhile
@@ -118,7 +137,7 @@ pub(super) struct Broken {
     over_secret: bool,
 }
 
-/// What stands for a local in a residual, or why nothing can.
+/// What stands for a local, or a `for_each`, in a residual, or why nothing can.
 type LocalSource = Result<Arc<Expr>, String>;
 
 impl LocalCache {
@@ -325,15 +344,12 @@ impl Scope for SpecScope<'_> {
         matches!(self.planned.blocks.get(block), Some(Instances::Many(_)))
     }
 
-    fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
+    fn source(&self, root: &Root) -> Result<Option<Arc<Expr>>, String> {
         match (root, self.each) {
-            (Root::Local(name), _) => self.local_source(name).map(|source| Some((*source).clone())),
+            (Root::Local(name), _) => self.local_source(name).map(Some),
             (Root::EachValue, Some(each)) => {
-                let key = Expr::literal(Value::String(each.key.clone()));
-                let own = self.apart();
-                let source =
-                    evaluate::residual(each.source, &own).map_err(|error| error.message)?;
-                Ok(Some(Expr::nowhere(Kind::Index(Box::new(source), Box::new(key)))))
+                let source = each.source.residual(self)?;
+                Ok(Some(evaluate::residual_of_entry(&source, &each.key).into()))
             }
             _ => Ok(None),
         }

@@ -68,8 +68,8 @@ impl<'a> Locals<'a> {
     }
 
     /// The expression that a local was computed from.
-    pub fn source(&self, name: &Name) -> Option<Expr> {
-        self.exprs.get(name).map(|value| value.expr.clone())
+    pub fn source(&self, name: &Name) -> Option<Arc<Expr>> {
+        self.exprs.get(name).map(|value| Arc::new(value.expr.clone()))
     }
 
     /// The locals that one needs and that are not known yet, those first that others need.
@@ -126,7 +126,7 @@ impl Scope for PlainScope<'_> {
         Err(format!("only `var` and `local` are known here, not the resource `{block}`"))
     }
 
-    fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
+    fn source(&self, root: &Root) -> Result<Option<Arc<Expr>>, String> {
         Ok(if let Root::Local(name) = root { self.locals.source(name) } else { None })
     }
 

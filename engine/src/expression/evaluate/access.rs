@@ -3,8 +3,9 @@
 //! A chain is walked from its root, not by recursion, and one instance of a resource is asked for
 //! by its key, so that no map of all instances is made for it.
 
+use super::below::Below;
 use super::operators::chosen;
-use super::part::entry_below;
+use super::part::index_of;
 use super::{Eval, Evaluator, Part, Source, Stop, stop, word};
 use crate::address::Name;
 use crate::diagnostics::nearest;
@@ -99,8 +100,7 @@ impl Evaluator<'_> {
         range: Range,
         object: bool,
     ) -> Eval {
-        let scope = self.scope;
-        let step = |base| entry_below(scope, base, name);
+        let step = Below::Name(self.scope, name);
         self.looks_at(part);
         let entries = match &part.value {
             Value::Map(entries) => entries,
@@ -144,9 +144,7 @@ impl Evaluator<'_> {
         };
         let segment = segment_of(&key.value);
         if segment.is_some() && !self.secret(key) {
-            let key = Expr::literal(key.value.clone());
-            return self
-                .deferred(part, ty, segment, range, |base| Kind::Index(base, Box::new(key)));
+            return self.deferred(part, ty, segment, range, Below::Index(&key.value));
         }
         let secret = self.secret(part) || self.secret(key);
         let base = Box::new(self.reify(part, range)?);
@@ -197,9 +195,7 @@ impl Evaluator<'_> {
             return Ok(chosen(value.clone(), source));
         }
         let inside = part.sensitive.inside(&segment);
-        Ok(picked(part, value, &inside, range, |base| {
-            Kind::Index(base, Box::new(Expr::literal(key.value.clone())))
-        }))
+        Ok(picked(part, value, &inside, range, Below::Index(&key.value)))
     }
 
     /// A step into what is not known, or sealed.
@@ -209,13 +205,13 @@ impl Evaluator<'_> {
         ty: Type,
         segment: Option<Segment>,
         range: Range,
-        step: impl FnOnce(Box<Expr>) -> Kind,
+        step: Below<'_>,
     ) -> Eval {
         let sealed = matches!(part.value, Value::Sealed(_));
         let secret =
             sealed || segment.is_some_and(|segment| !part.sensitive.inside(&segment).is_empty());
         let base = self.reify(part, range)?;
-        Ok(Part::unknown(ty, Expr { kind: step(Box::new(base)), range }, secret))
+        Ok(Part::unknown(ty, Expr { kind: step.kind(Box::new(base)), range }, secret))
     }
 
     pub(super) fn splat(&mut self, base: &Expr, rest: &[Access], range: Range) -> Eval {
@@ -305,13 +301,7 @@ impl Evaluator<'_> {
 }
 
 /// A part of a part, with its own sensitive places and its own source.
-fn picked(
-    part: &Part,
-    value: &Value,
-    sensitive: &Paths,
-    range: Range,
-    step: impl FnOnce(Box<Expr>) -> Kind,
-) -> Part {
+fn picked(part: &Part, value: &Value, sensitive: &Paths, range: Range, step: Below<'_>) -> Part {
     let collection =
         matches!(value, Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Sealed(_));
     let source = if collection || !sensitive.is_empty() {
@@ -325,18 +315,13 @@ fn picked(
 /// An item of a list.
 pub(super) fn item_at(part: &Part, at: usize, item: &Value, range: Range) -> Part {
     let inside = part.sensitive.inside(&Segment::Index(at));
-    picked(part, item, &inside, range, |base| {
-        let at = Value::Integer(i64::try_from(at).unwrap_or(i64::MAX));
-        Kind::Index(base, Box::new(Expr::literal(at)))
-    })
+    picked(part, item, &inside, range, Below::Index(&index_of(at)))
 }
 
 /// An entry of a map.
 pub(super) fn entry_of(part: &Part, name: &Name, value: &Value, range: Range) -> Part {
     let inside = part.sensitive.inside(&Segment::Key(name.clone()));
-    picked(part, value, &inside, range, |base| {
-        Kind::Index(base, Box::new(Expr::literal(Value::String(name.clone()))))
-    })
+    picked(part, value, &inside, range, Below::Index(&Value::String(name.clone())))
 }
 
 /// Says whether a reference to `base` is to an object whose attributes the schema fixes.

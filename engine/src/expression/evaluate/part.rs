@@ -1,9 +1,11 @@
 //! A value under way: what it is, what in it is sensitive, and what stands for it in a residual.
 
-use super::{Evaluator, Scope, Stop, stop};
-use crate::address::Name;
+use std::sync::Arc;
+
+use super::below::{self, Below};
+use super::{Evaluator, Stop, stop};
 use crate::expression::visit::walk;
-use crate::expression::{Call, Expr, Kind, Range, Root};
+use crate::expression::{Call, Expr, Kind, Range};
 use crate::types::Type;
 use crate::value::{Datum, Path, Paths, Value};
 
@@ -21,28 +23,29 @@ pub(super) enum Source {
     /// Nothing needs to.
     None,
     /// A reference whose root the scope may replace ([`super::Scope::source`]).
-    Reference(Box<Expr>),
+    Reference(Arc<Expr>),
     /// An expression of parts that were folded already.
-    Built(Box<Expr>),
+    Built(Arc<Expr>),
     /// Nothing can: the value was declared sensitive where it stands.
     Barred,
 }
 
 impl Source {
     pub(super) fn built(expr: Expr) -> Self {
-        Self::Built(Box::new(expr))
+        Self::Built(Arc::new(expr))
     }
 
-    /// The source of a part of the value.
-    pub(super) fn step(&self, range: Range, kind: impl FnOnce(Box<Expr>) -> Kind) -> Self {
+    /// The source of what a step leads to.
+    pub(super) fn step(&self, range: Range, step: Below<'_>) -> Self {
+        let around =
+            |base: &Expr| Arc::new(Expr { kind: step.kind(Box::new(base.clone())), range });
         match self {
             Self::None => Self::None,
-            Self::Reference(base) => {
-                Self::Reference(Box::new(Expr { kind: kind(base.clone()), range }))
-            }
-            Self::Built(base) => {
-                Self::Built(Box::new(simplified(Expr { kind: kind(base.clone()), range })))
-            }
+            Self::Reference(base) => Self::Reference(around(base)),
+            Self::Built(base) => match step.written(base) {
+                Some(part) => Self::built(part.clone()),
+                None => Self::Built(around(base)),
+            },
             Self::Barred => Self::Barred,
         }
     }
@@ -66,7 +69,7 @@ impl Part {
             Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Sealed(_)
         );
         let source = if collection || !datum.sensitive.is_empty() {
-            Source::Reference(Box::new(reference()))
+            Source::Reference(Arc::new(reference()))
         } else {
             Source::None
         };
@@ -183,7 +186,7 @@ impl Evaluator<'_> {
                 let mut exprs = Vec::with_capacity(items.len());
                 for (index, item) in items.iter().enumerate() {
                     let inside = sensitive.inside(&index.into());
-                    let source = source.step(range, |base| index_of(base, index));
+                    let source = source.step(range, Below::Index(&index_of(index)));
                     exprs.push(self.reify_value(item, &inside, &source, range)?);
                 }
                 Ok(Expr::nowhere(Kind::List(exprs)))
@@ -192,7 +195,7 @@ impl Evaluator<'_> {
                 let mut exprs = Vec::with_capacity(entries.len());
                 for (name, item) in entries.iter() {
                     let inside = sensitive.inside(&name.clone().into());
-                    let source = source.step(range, |base| entry_below(self.scope, base, name));
+                    let source = source.step(range, Below::Name(self.scope, name));
                     let key = Expr::literal(Value::String(name.clone()));
                     exprs.push((key, self.reify_value(item, &inside, &source, range)?));
                 }
@@ -217,7 +220,7 @@ impl Evaluator<'_> {
         match source {
             Source::Built(expr) => Ok((**expr).clone()),
             Source::Reference(expr) => {
-                let expr = self.replace_root((**expr).clone())?;
+                let expr = self.replace_root(expr)?;
                 // What stands for the root may be large, and wherever it is used it is copied.
                 self.budget.steps(size_of(&expr), range)?;
                 // What a local declares sensitive would stand in the residual of an unknown, which
@@ -228,34 +231,27 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A chain with the expression that the scope gives for its root.
-    fn replace_root(&self, expr: Expr) -> Result<Expr, Stop> {
-        let range = expr.range;
-        let kind = match expr.kind {
-            Kind::Attribute(base, name) => {
-                Kind::Attribute(Box::new(self.replace_root(*base)?), name)
-            }
-            Kind::Index(base, index) => Kind::Index(Box::new(self.replace_root(*base)?), index),
-            Kind::Root(root) => {
-                match self.scope.source(&root).map_err(|message| stop(range, message, None))? {
-                    Some(replacement) => return Ok(replacement),
-                    None => Kind::Root(root),
-                }
-            }
-            other => other,
-        };
-        Ok(Expr { kind, range })
-    }
-}
-
-/// The entry of this name below an expression: an instance of a resource is written by its key, which an attribute
-/// of the same name is not.
-pub(super) fn entry_below(scope: &dyn Scope, base: Box<Expr>, name: &Name) -> Kind {
-    match &base.kind {
-        Kind::Root(Root::Resource(block)) if scope.is_keyed(block) => {
-            Kind::Index(base, Box::new(Expr::literal(Value::String(name.clone()))))
+    /// A chain with the expression that the scope gives for its root, as far in as that is written out.
+    fn replace_root(&self, expr: &Expr) -> Result<Expr, Stop> {
+        let (mut steps, mut base) = (Vec::new(), expr);
+        while let Some((inner, step)) = below::last(base, self.scope) {
+            steps.push((base.range, step));
+            base = inner;
         }
-        _ => Kind::Attribute(base, name.clone()),
+        let Kind::Root(root) = &base.kind else { return Ok(expr.clone()) };
+        let range = base.range;
+        let source = self.scope.source(root).map_err(|message| stop(range, message, None))?;
+        let Some(source) = source else { return Ok(expr.clone()) };
+        let mut written = &*source;
+        while let Some(part) = steps.last().and_then(|(_, step)| step.written(written)) {
+            written = part;
+            steps.pop();
+        }
+        let around = |base, (range, step): (Range, Below<'_>)| Expr {
+            kind: step.kind(Box::new(base)),
+            range,
+        };
+        Ok(steps.into_iter().rev().fold(written.clone(), around))
     }
 }
 
@@ -278,29 +274,6 @@ pub(super) fn declares(expr: &Expr) -> bool {
     found
 }
 
-/// The part itself, where a part is taken of a list or map that is written out.
-fn simplified(expr: Expr) -> Expr {
-    let (base, key) = match &expr.kind {
-        Kind::Attribute(base, name) => (base, Value::String(name.clone())),
-        Kind::Index(base, index) => match &index.kind {
-            Kind::Literal(key) => (base, key.clone()),
-            _ => return expr,
-        },
-        _ => return expr,
-    };
-    let found = match (&base.kind, &key) {
-        (Kind::List(items), Value::Integer(at)) => {
-            usize::try_from(*at).ok().and_then(|at| items.get(at))
-        }
-        (Kind::Map(entries), Value::String(_)) => entries
-            .iter()
-            .find(|(name, _)| matches!(&name.kind, Kind::Literal(name) if *name == key))
-            .map(|(_, value)| value),
-        _ => None,
-    };
-    found.cloned().unwrap_or(expr)
-}
-
 /// How many expressions an expression is made of.
 fn size_of(expr: &Expr) -> usize {
     let mut size = 0;
@@ -317,7 +290,7 @@ fn size_of(expr: &Expr) -> usize {
     size
 }
 
-fn index_of(base: Box<Expr>, index: usize) -> Kind {
-    let index = i64::try_from(index).unwrap_or(i64::MAX);
-    Kind::Index(base, Box::new(Expr::literal(Value::Integer(index))))
+/// An index as a value.
+pub(super) fn index_of(at: usize) -> Value {
+    Value::Integer(i64::try_from(at).unwrap_or(i64::MAX))
 }

@@ -90,9 +90,9 @@ impl Scope for World {
         }
     }
 
-    fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
+    fn source(&self, root: &Root) -> Result<Option<Arc<Expr>>, String> {
         Ok((*root == Root::Local("derived".into()))
-            .then(|| parse::residual(r#""${var.secret}!""#).unwrap()))
+            .then(|| parse::residual(r#""${var.secret}!""#).unwrap().into()))
     }
 
     fn fails_over_a_secret(&self, root: &Root) -> bool {

@@ -189,7 +189,7 @@ impl Scope for ItemScope<'_> {
         self.around.is_keyed(block)
     }
 
-    fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
+    fn source(&self, root: &Root) -> Result<Option<Arc<Expr>>, String> {
         self.around.source(root)
     }
 

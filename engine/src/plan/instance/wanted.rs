@@ -10,7 +10,7 @@ use crate::constraint;
 use crate::diagnostics::Diagnostics;
 use crate::expression::{Expr, ExprError, evaluate};
 use crate::plan::guards::budget;
-use crate::plan::scope::{Each, SpecScope};
+use crate::plan::scope::{Each, EachSource, SpecScope};
 use crate::plan::{Recipe, diagnostics};
 use crate::schema::{Attribute, Identity, Presence};
 use crate::sorted::Set;
@@ -66,12 +66,13 @@ pub(in crate::plan) fn expand<'a>(
     };
     let all = Arc::new(scope.touched());
     let mut origins = if all.len() > 1 { Origins::of(&for_each.expr, scope) } else { None };
+    let source = EachSource::new(&for_each.expr);
     let instance = |(key, value): (Name, Datum)| {
         let own = origins.as_mut().and_then(|origins| origins.take(&key));
         let touched = own.map_or_else(|| all.clone(), Arc::new);
         Instance {
             address: resource.block.instance(Some(key.clone())),
-            each: Some(Each { key, value, source: &for_each.expr, touched }),
+            each: Some(Each { key, value, source: source.clone(), touched }),
         }
     };
     Some(keys.into_iter().map(instance).collect())

@@ -12,7 +12,7 @@ use crate::expression::visit::roots;
 use crate::expression::{Expr, Kind, Root};
 use crate::plan::instance::{decide, wanted};
 use crate::plan::planner::Planner;
-use crate::plan::scope::{Each, SpecScope, object};
+use crate::plan::scope::{Each, EachSource, SpecScope, object};
 use crate::plan::{diagnostics, live};
 use crate::spec::{ResourceConfig, SpecExpr};
 use crate::types::Type;
@@ -144,7 +144,8 @@ fn each<'a>(
     let value = value.unwrap_or_else(|| {
         Datum::plain(Value::unknown(Type::Any, Expr::nowhere(Kind::Root(Root::EachValue))))
     });
-    Ok(Some(Each { key, value, source: &for_each.expr, touched: Arc::default() }))
+    let source = EachSource::new(&for_each.expr);
+    Ok(Some(Each { key, value, source, touched: Arc::default() }))
 }
 
 /// Whether an expression reads `each`, or `each.value` in particular.

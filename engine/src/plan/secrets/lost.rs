@@ -214,7 +214,7 @@ impl Scope for LostScope<'_, '_> {
         Ok(datum)
     }
 
-    fn source(&self, root: &Root) -> Result<Option<Expr>, String> {
+    fn source(&self, root: &Root) -> Result<Option<Arc<Expr>>, String> {
         self.scope.source(root)
     }
 
