@@ -69,11 +69,11 @@ pub(crate) fn is_told_by_api(attribute: &Attribute) -> bool {
 impl Asking<'_> {
     fn object(&self, address: &Address, entry: &Entry, object: &Object) -> Result<Datum, String> {
         let (mut attributes, schema) = self.scope.attributes(address, entry, object)?;
-        for name in &self.named {
-            let attribute = schema.attributes.get(*name).filter(|it| is_told_by_api(it));
-            if let Some(attribute) = attribute.filter(|_| !attributes.contains_key(*name)) {
+        for (name, attribute) in &schema.attributes {
+            let is_named = self.named.contains(name) && is_told_by_api(attribute);
+            if is_named && !attributes.contains_key(name) {
                 let unknown = Value::unknown(attribute.ty.clone(), Expr::slot(address, name));
-                attributes.insert((*name).clone(), unknown);
+                attributes.insert(name.clone(), unknown);
             }
         }
         let sensitive = sensitive(&schema, &object.sensitive);
@@ -156,10 +156,10 @@ impl Scope for Asking<'_> {
             return Err(format!("{address} is not there"));
         }
         let (mut objects, mut paths) = (Attributes::new(), Paths::none());
-        for (address, entry) in entries {
-            let Some(key) = address.key.as_ref().filter(|_| address.block == *block) else {
-                continue;
-            };
+        // The instances of a block stand side by side.
+        let own = entries.range(address..).take_while(|(address, _)| address.block == *block);
+        for (address, entry) in own {
+            let Some(key) = address.key.as_ref() else { continue };
             let Some(object) = &entry.current else { continue };
             let datum = self.object(address, entry, object)?;
             paths.extend_below(&Path::attribute(key.clone()), &datum.sensitive);

@@ -101,10 +101,11 @@ impl Run<'_> {
     ) -> BTreeSet<Name> {
         let Some((stored, schema)) = self.stored(address) else { return BTreeSet::new() };
         let sealed = stored.iter().filter(|(_, value)| value.holds_sealed()).map(|(name, _)| name);
-        let unshown = names.iter().filter(|name| {
-            let told = schema.attributes.get(*name).is_some_and(is_told_by_api);
-            told && !stored.contains_key(*name)
+        // An expression may name more instances than an object has attributes.
+        let unshown = schema.attributes.iter().filter(|(name, attribute)| {
+            names.contains(*name) && is_told_by_api(attribute) && !stored.contains_key(*name)
         });
+        let unshown = unshown.map(|(name, _)| name);
         sealed.chain(unshown).filter(|name| !has.contains_key(*name)).cloned().collect()
     }
 

@@ -95,8 +95,11 @@ impl fmt::Display for Path {
 }
 
 /// The sensitive places of a value, none inside another.
+///
+/// In their order a place comes right before what is inside it. So the last place up to some other one is around
+/// that, if any is, and those inside it come right after: nothing here looks at all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "BTreeSet<Path>", into = "BTreeSet<Path>")]
 pub struct Paths(BTreeSet<Path>);
 
 impl Paths {
@@ -117,18 +120,21 @@ impl Paths {
 
     /// Says whether the place, or one around it, is among them.
     pub fn covers(&self, path: &Path) -> bool {
-        self.0.iter().any(|own| own.covers(path))
+        self.0.range(..=path).next_back().is_some_and(|own| own.covers(path))
     }
 
     /// Says whether the place, one around it or one inside it is among them.
     pub fn touches(&self, path: &Path) -> bool {
-        self.0.iter().any(|own| own.covers(path) || path.covers(own))
+        self.covers(path) || self.0.range(path..).next().is_some_and(|own| path.covers(own))
     }
 
     /// Adds a place.
     pub fn insert(&mut self, path: Path) {
         if !self.covers(&path) {
-            self.0.retain(|own| !path.covers(own));
+            while let Some(inside) = self.0.range(&path..).next().filter(|own| path.covers(own)) {
+                let inside = inside.clone();
+                self.0.remove(&inside);
+            }
             self.0.insert(path);
         }
     }
@@ -145,15 +151,15 @@ impl Paths {
     /// The places inside the part at `segment`, seen from there.
     #[must_use]
     pub fn inside(&self, segment: &Segment) -> Paths {
-        let mut paths = Paths::none();
-        for path in &self.0 {
-            match path.0.split_first() {
-                None => return Paths::whole(),
-                Some((first, rest)) if first == segment => paths.insert(Path(rest.to_vec())),
-                Some(_) => {}
-            }
+        if self.0.first().is_some_and(|first| first.0.is_empty()) {
+            return Paths::whole();
         }
-        paths
+        if self.0.is_empty() {
+            return Paths::none();
+        }
+        let part = Path(vec![segment.clone()]);
+        let inside = self.0.range(&part..).take_while(|own| part.covers(own));
+        Paths(inside.map(|own| Path(own.0[1..].to_vec())).collect())
     }
 
     /// The same places in `value`, where those in a set are all of the set.
@@ -165,6 +171,18 @@ impl Paths {
     /// The places, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Path> {
         self.0.iter()
+    }
+}
+
+impl From<BTreeSet<Path>> for Paths {
+    fn from(paths: BTreeSet<Path>) -> Self {
+        paths.into_iter().collect()
+    }
+}
+
+impl From<Paths> for BTreeSet<Path> {
+    fn from(paths: Paths) -> Self {
+        paths.0
     }
 }
 
@@ -191,5 +209,40 @@ mod tests {
         assert!(paths.covers(&Path::attribute("a").join(7)));
         assert!(!paths.covers(&Path::root()));
         assert!(paths.touches(&Path::root()));
+    }
+
+    /// All places of up to two steps, among keys and indices that sort before and after one another.
+    fn places() -> Vec<Path> {
+        let steps = || [0.into(), 1.into(), Name::from("a").into(), Name::from("ab").into()];
+        let one = steps().into_iter().map(|step: Segment| Path(vec![step]));
+        let two = one.clone().flat_map(|path| steps().map(|step| path.join(step)));
+        std::iter::once(Path::root()).chain(one.clone()).chain(two).collect()
+    }
+
+    #[test]
+    fn what_is_found_by_order_is_what_all_of_them_say() {
+        let places = places();
+        for first in &places {
+            for second in &places {
+                for third in &places {
+                    let given = [first, second, third];
+                    let paths: Paths = given.into_iter().cloned().collect();
+                    for place in &places {
+                        let around = given.iter().any(|own| own.covers(place));
+                        let inside = given.iter().any(|own| place.covers(own));
+                        assert_eq!(paths.covers(place), around, "{given:?} {place}");
+                        assert_eq!(paths.touches(place), around || inside, "{given:?} {place}");
+                        if let [segment] = &place.0[..] {
+                            let part = paths.inside(segment);
+                            for below in &places {
+                                let full = Path([&place.0[..], &below.0[..]].concat());
+                                assert_eq!(part.covers(below), paths.covers(&full));
+                                assert_eq!(part.touches(below), paths.touches(&full));
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
