@@ -4,8 +4,9 @@
     cargo build --release && python3 benches/scale.py [--sizes 10000,100000] [--terraform-sizes 1000]
                                                       [--runs 5] [--markdown docs/performance.md]
 
-Three shapes: `separate` (each resource has two references to two plain ones), `chains` (ten
-resources in a row, each refers to the one before it), `for_each` (one block for each 50,000). Each figure is the
+Four shapes: `separate` (each resource has two references to two plain ones), `chains` (ten
+resources in a row, each refers to the one before it), `for_each` (one block for each 50,000), `entries` (a block for
+the entries of a map, each with a secret, and a block for the instances of that one). Each figure is the
 median of the runs, with the peak memory of the largest. Every run works on a fresh folder.
 """
 
@@ -38,6 +39,12 @@ def plumb_spec(shape, n):
         for i in range(n):
             before = f'"${{value.r{i - 1}.output.n}}"' if i % 10 else '"start"'
             lines += [f"[resource.value.r{i}]", f"input = {{ n = {i}, before = {before} }}", ""]
+    elif shape == "entries":
+        lines += ["[variable.secret]", 'type = "string"', "sensitive = true", 'default = "hunter-two"', "", "[local.entries]"]
+        lines += [f'k{i} = {{ name = "n{i}", size = {i} }}' for i in range(n // 2)]
+        lines += ["", "[local]", "secret = '${{ for k, v in local.entries : k => { name = v.name, word = \"${var.secret}-${k}\" } }}'"]
+        lines += ["", "[resource.value.r]", 'for_each = "${local.secret}"', 'input = { name = "${each.value.name}", word = "${each.value.word}" }']
+        lines += ["", "[resource.value.s]", "for_each = '${{ for k, v in value.r : \"${k}-s\" => v.id }}'", 'input = "${each.value}"']
     else:
         for start in range(0, n, BLOCK_MAX):
             name, end = f"r{start // BLOCK_MAX}", min(start + BLOCK_MAX, n)
@@ -59,6 +66,13 @@ def terraform_spec(shape, n):
         for i in range(n):
             before = f"terraform_data.r{i - 1}.output.n" if i % 10 else '"start"'
             lines.append(f'resource "terraform_data" "r{i}" {{\n  input = {{ n = {i}, before = {before} }}\n}}')
+    elif shape == "entries":
+        lines.append('variable "secret" {\n  sensitive = true\n  default   = "hunter-two"\n}')
+        lines.append("locals {\n  entries = {")
+        lines += [f'    k{i} = {{ name = "n{i}", size = {i} }}' for i in range(n // 2)]
+        lines.append('  }\n  secret = { for k, v in local.entries : k => { name = v.name, word = "${var.secret}-${k}" } }\n}')
+        lines.append('resource "terraform_data" "r" {\n  for_each = local.secret\n  input    = { name = each.value.name, word = each.value.word }\n}')
+        lines.append('resource "terraform_data" "s" {\n  for_each = { for k, v in terraform_data.r : "${k}-s" => v.id }\n  input    = each.value\n}')
     else:
         # range() of terraform ends at 1024 elements.
         lines.append(
@@ -148,7 +162,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="10000")
     parser.add_argument("--terraform-sizes", default="1000")
-    parser.add_argument("--shapes", default="separate,chains,for_each")
+    parser.add_argument("--shapes", default="separate,chains,for_each,entries")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--markdown", help="write the table into this file too, after its first `<!-- figures -->` line")
     options = parser.parse_args()

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use engine::work::Workers;
 
@@ -72,4 +73,48 @@ async fn a_long_chain_of_locals_needs_no_deep_stack() {
     text.push_str("[resource.value.a]\ninput = '${local.l19999}'\n");
     let plan = World::new().plan_text(&text).await;
     assert!(plan.contains("create value.a"), "{plan}");
+}
+
+/// Instances whose keys and values are written out, in the shapes in which one of them may come to hold, or to
+/// look at, what all of them do.
+fn instances(shape: &str) -> String {
+    let mut text = String::from(
+        "[variable.pw]\ntype = \"string\"\nsensitive = true\ndefault = \"hunter-two\"\n[local.services]\n",
+    );
+    for i in 0..INSTANCES {
+        writeln!(text, "k{i} = {{ name = \"n{i}\", size = {i} }}").unwrap();
+    }
+    text + shape
+}
+
+const INSTANCES: usize = 1_500;
+
+#[tokio::test(start_paused = true)]
+async fn what_an_instance_takes_does_not_grow_with_how_many_there_are() {
+    let secret = "[local]\nwith = '${{ for k, v in local.services : k => { name = v.name, pw = \"${var.pw}-${k}\" } }}'\n";
+    let shapes = [
+        // Something of each entry is secret, and the rest is not.
+        format!(
+            "{secret}[resource.value.v]\nfor_each = \"${{local.with}}\"\ninput = '${{each.value.pw}}'\n"
+        ),
+        format!(
+            "{secret}[resource.value.v]\nfor_each = \"${{local.services}}\"\ninput = '${{local.with[each.key].pw}}'\n"
+        ),
+        // All of a block, by name.
+        "[resource.value.v]\nfor_each = \"${local.services}\"\n\
+         [resource.value.sum]\ninput = '${join(\",\", values(value.v)[*].id)}'\n"
+            .to_owned(),
+        // From one block to the next, under other keys.
+        "[resource.value.v]\nfor_each = \"${local.services}\"\n[resource.value.w]\n\
+         for_each = '${{ for k, v in value.v : \"${k}-x\" => v.id }}'\ninput = \"${each.value}\"\n"
+            .to_owned(),
+    ];
+    for shape in shapes {
+        let (world, spec, since) = (World::new(), instances(&shape), Instant::now());
+        let report = world.apply(&spec).await.unwrap();
+        assert_eq!(report.failures, [], "{shape}");
+        assert_eq!(world.plan_text(&spec).await, "", "{shape}");
+        // It takes a second or two, and took minutes where each instance held all.
+        assert!(since.elapsed() < Duration::from_secs(60), "{:?} {shape}", since.elapsed());
+    }
 }
