@@ -18,6 +18,7 @@ mod lacking;
 mod lookup;
 pub mod migrate;
 pub mod observe;
+mod opened;
 pub mod planning;
 mod prepare;
 pub mod push;

@@ -15,6 +15,7 @@ use engine::value::{Attributes, Datum, Path, Paths, Value};
 
 use crate::fill::{FillScope, fill, known};
 use crate::observe::sensitive;
+use crate::opened::Opened;
 use crate::trouble::Trouble;
 
 /// The object that a change wants, in clear and fully known. What the API itself fills in is not
@@ -28,12 +29,13 @@ pub(crate) fn desired(
     let (mut desired, mut left_out) = (Attributes::new(), Attributes::new());
     let Some(after) = &change.after else { return Ok(desired) };
     let sensitive = sensitive(schema, &change.sensitive);
+    let opened = Opened::of(change, scope.snapshot, schema);
     for (name, value) in after.iter() {
         let Some(attribute) = schema.attributes.get(name) else { continue };
         let filled = match change.secrets.get(name) {
             Some(expr) => known(expr, scope).map(|datum| datum.value),
             None if filled_by_api(value, change, name) => continue,
-            None => fill(value, scope),
+            None => fill(&opened.attribute(name, value), scope),
         };
         let filled = match filled {
             Ok(filled) => filled,
@@ -49,7 +51,8 @@ pub(crate) fn desired(
         })?;
         let is_found_out = attribute.presence != Presence::Computed && !value.is_known();
         let filled = if is_found_out {
-            let given = given((name, attribute), (change, value), filled)?;
+            let before = opened.before(change, name);
+            let given = given((name, attribute), (change, value, before), filled)?;
             check_constraint((name, attribute), (change, &sensitive), &given)?;
             given
         } else {
@@ -57,7 +60,7 @@ pub(crate) fn desired(
         };
         desired.insert(name.clone(), filled);
     }
-    check_rules(change, schema, (&desired, &left_out))?;
+    check_rules(change, (schema, &opened), (&desired, &left_out))?;
     check_id(change, schema, &desired, scope.snapshot)?;
     Ok(desired)
 }
@@ -66,7 +69,7 @@ pub(crate) fn desired(
 /// gives nothing, so there is the default, or what must be given is missing, or what there was stays.
 fn given(
     (name, attribute): (&Name, &Attribute),
-    (change, planned): (&Change, &Value),
+    (change, planned, before): (&Change, &Value, Option<Value>),
     found: Value,
 ) -> Result<Value, Trouble> {
     let is_required = attribute.presence == Presence::Required;
@@ -76,7 +79,7 @@ fn given(
         Some(default) if is_null || is_required && shown.is_null() => Ok(default.clone()),
         None if is_required && shown.is_null() => Err(missing(name, change, planned)),
         None if is_null && matches!(change.action, Action::Update | Action::Import) => {
-            kept(name, change, planned)
+            kept(name, (change, before), planned)
         }
         _ => Ok(shown),
     }
@@ -84,8 +87,11 @@ fn given(
 
 /// What an object has of an attribute that an update leaves as it is. A secret that it has nobody could send
 /// again, and null would take it away.
-fn kept(name: &Name, change: &Change, planned: &Value) -> Result<Value, Trouble> {
-    let live = change.before.as_ref().and_then(|before| before.get(name));
+fn kept(
+    name: &Name,
+    (change, live): (&Change, Option<Value>),
+    planned: &Value,
+) -> Result<Value, Trouble> {
     match live {
         Some(live) if live.holds_sealed() => Err(Trouble {
             message: format!(
@@ -96,7 +102,7 @@ fn kept(name: &Name, change: &Change, planned: &Value) -> Result<Value, Trouble>
                 "give `{name}` a value, or leave it alone: lifecycle = {{ ignore_changes = [\"{name}\"] }}"
             )),
         }),
-        Some(live) if live.is_known() => Ok(live.clone()),
+        Some(live) if live.is_known() => Ok(live),
         _ => Ok(Value::Null),
     }
 }
@@ -229,7 +235,7 @@ fn check_constraint(
 
 fn check_rules(
     change: &Change,
-    schema: &TypeSchema,
+    (schema, opened): (&TypeSchema, &Opened),
     (desired, left_out): (&Attributes, &Attributes),
 ) -> Result<(), Trouble> {
     if change.deferred_rules == 0 {
@@ -237,7 +243,9 @@ fn check_rules(
     }
     let sensitive = sensitive(schema, &change.sensitive);
     let old = match &change.before {
-        Some(before) => Datum { value: Value::Map(before.clone()), sensitive: sensitive.clone() },
+        Some(before) => {
+            Datum { value: Value::map(opened.object(before)), sensitive: sensitive.clone() }
+        }
         None => Datum::plain(Value::Null),
     };
     let new = Datum { value: Value::map(overlay(left_out, desired)), sensitive };

@@ -16,7 +16,7 @@ use engine::schema::TypeSchema;
 use engine::spec::variables::environment_name;
 use engine::state::{ObjectId, Snapshot};
 use engine::stored::{KnownSecrets, seal_attributes, seal_like};
-use engine::value::{Attributes, Datum, Value};
+use engine::value::{Attributes, Datum, Path, Paths, Value};
 
 use crate::lookup::account_of;
 use crate::observe::{observe_chosen, observe_imports, sensitive};
@@ -286,12 +286,17 @@ fn as_planned(
 }
 
 fn changed(change: &Change, live: &Attributes, schema: &TypeSchema) -> String {
-    let moved = moved(change.before.as_deref(), live, schema);
+    let moved = moved((change.before.as_deref(), live), schema, &change.sensitive);
     format!("{} changed since then: {moved}", change.address)
 }
 
 /// The attributes that moved, with their values where they may be shown.
-fn moved(before: Option<&Attributes>, live: &Attributes, schema: &TypeSchema) -> String {
+fn moved(
+    (before, live): (Option<&Attributes>, &Attributes),
+    schema: &TypeSchema,
+    places: &Paths,
+) -> String {
+    let places = sensitive(schema, places);
     let empty = Attributes::new();
     let before = before.unwrap_or(&empty);
     let names = before.keys().chain(live.keys()).filter(|name| is_stable(schema, name));
@@ -304,7 +309,8 @@ fn moved(before: Option<&Attributes>, live: &Attributes, schema: &TypeSchema) ->
         if was.same(is) {
             continue;
         }
-        texts.push(if was.holds_sealed() || is.holds_sealed() {
+        let is_secret = places.touches(&Path::attribute(name.clone()));
+        texts.push(if is_secret || was.holds_sealed() || is.holds_sealed() {
             format!("`{name}`")
         } else {
             format!("`{name}` was {} and is {}", shown(was), shown(is))

@@ -21,6 +21,7 @@ use provider_port::{Error, Kind, Provider};
 use super::shown::is_hidden;
 use super::{InFlight, Run};
 use crate::fill::known;
+use crate::opened::Opened;
 
 impl Run<'_> {
     /// The sensitive places of what a call sends and shows. A delete is of the object that is there,
@@ -113,7 +114,8 @@ impl Run<'_> {
     ) -> Option<Attributes> {
         let mut live = self.live(started, schema)?;
         if let Some(seen) = change.before.as_ref().filter(|_| self.is_first_call(step, change)) {
-            live = overlay(&live, seen);
+            let known = Opened::with(live.clone(), self.session.snapshot());
+            live = overlay(&live, &known.object(seen));
         }
         if started.phase.kind == ProgramKind::Delete {
             live.retain(|_, value| !value.holds_sealed());

@@ -90,7 +90,9 @@ impl Fit<'_> {
     /// What a plan that does nothing but look takes into the state is what is live: that is all it is for.
     /// What the answer leaves out is as it was seen.
     fn check_still_so(&self, record: &Record) -> Result<(), ApplyError> {
-        let Record::Seen { address, object, attributes, .. } = record else { return Ok(()) };
+        let Record::Seen { address, object, attributes, sensitive, .. } = record else {
+            return Ok(());
+        };
         let schema = self.plan.change(address).and_then(|change| self.schema(change));
         let Some(schema) = schema else { return Ok(()) };
         let planned = stored_attributes(attributes, &schema).unwrap_or_default();
@@ -100,7 +102,7 @@ impl Fit<'_> {
             None => return Ok(()),
         };
         let live = sealed_like(live, &planned, &self.snapshot.seal_key);
-        let moved = moved(Some(&planned), &live, &schema);
+        let moved = moved((Some(&planned), &live), &schema, sensitive);
         if moved.is_empty() {
             return Ok(());
         }
@@ -123,7 +125,7 @@ impl Fit<'_> {
             },
         };
         let live = self.sealed_as_planned(change, live);
-        let moved = moved(change.before.as_deref(), &live, &schema);
+        let moved = moved((change.before.as_deref(), &live), &schema, &change.sensitive);
         if moved.is_empty() { Ok(()) } else { stale(changed(change, &live, &schema)) }
     }
 

@@ -45,6 +45,7 @@ mod secrets;
 #[path = "../support/shapes.rs"]
 mod shapes;
 mod triggers;
+mod turned;
 mod versions;
 mod wholes;
 mod world;

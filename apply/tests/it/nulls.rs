@@ -8,7 +8,7 @@ use crate::once::attribute;
 use crate::world::{World, converges};
 
 /// A cloud whose disks have an address and a number of ports, but in the dark: there they are null.
-fn world() -> World {
+pub(crate) fn world() -> World {
     let mut world = World::new();
     world.cloud.change_type("disk", |disk| {
         for (name, ty) in [("ip", "string"), ("ports", "integer")] {
@@ -35,7 +35,7 @@ fn world() -> World {
     world
 }
 
-fn spec(zone: &str, rest: &str) -> String {
+pub(crate) fn spec(zone: &str, rest: &str) -> String {
     format!("[resource.disk.d]\nname = \"d\"\nsize = 1\nzone = \"{zone}\"\n{rest}")
 }
 

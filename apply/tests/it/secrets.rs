@@ -40,7 +40,7 @@ fn map(entries: &[(&str, &str)]) -> Value {
 }
 
 /// Images have arguments, tags, an environment and a note, and are shown as `makes` makes them.
-fn world(makes: fn(&mut Attributes)) -> World {
+pub(crate) fn world(makes: fn(&mut Attributes)) -> World {
     let mut world = World::new();
     let mut schema = shapes::schema();
     let image = Arc::make_mut(schema.types.get_mut("image").unwrap());

@@ -78,7 +78,7 @@ pub(crate) struct World {
     pub(crate) variables: BTreeMap<String, String>,
     /// Cancelled when the user stops a run.
     pub(crate) stop: CancellationToken,
-    /// Whether runs look at what is live before they plan.
+    /// Whether plans and runs look at what is live.
     pub(crate) looks: bool,
     /// Who looks at the instances of a large spec.
     pub(crate) workers: &'static dyn Workers,
@@ -185,7 +185,7 @@ impl World {
             graph: &prepared.graph,
             providers,
             options,
-            refresh: true,
+            refresh: self.looks,
             running: false,
             now_ms: self.host.now_ms(),
             workers: self.workers,

@@ -9,6 +9,7 @@ pub(super) mod names;
 use super::instance::decide::Flags;
 use super::instance::{decide, halfway};
 use super::planner::Draft;
+use super::secrets::turned;
 use super::{Action, Change, diagnostics, rules};
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
@@ -34,9 +35,10 @@ pub(super) fn check(
 
 /// A replace deletes the old object, so what keeps that from being deleted keeps it from being replaced.
 fn check_rules(draft: &Draft, found: &mut Diagnostics) {
-    let Draft { change, schema, retains, .. } = draft;
-    if let (Some(live), false) = (change.before.as_deref(), retains) {
-        rules::check_delete(&schema.rules, &change.address, live, change.span, found);
+    let Draft { change, schema, retains, turned, .. } = draft;
+    if let (Some(live), false) = (&change.before, retains) {
+        let old = turned::in_clear(change, live, turned.as_deref());
+        rules::check_delete(&schema.rules, &change.address, &old, change.span, found);
     }
 }
 

@@ -25,6 +25,7 @@ use super::planner::{Draft, Live, Notes, Planner};
 use super::removal::uses;
 use super::scope::{SpecScope, object};
 use super::secrets::lost::Lost;
+use super::secrets::turned::Now;
 use super::secrets::{lacks, lost};
 use super::{Action, Change, Drift, diagnostics, guards};
 use crate::address::{Address, Name};
@@ -35,7 +36,7 @@ use crate::schema::TypeSchema;
 use crate::sorted::Set;
 use crate::spec::ResourceConfig;
 use crate::state::{Entry, Object, Progress};
-use crate::stored::{Stored, seal_attributes};
+use crate::stored::Stored;
 use crate::value::{Attributes, Datum, Paths, Value};
 
 /// What came of an instance.
@@ -155,10 +156,17 @@ impl Looked<'_, '_> {
         }
         let mut draft = decision.draft;
         uses::remember_ignored(input, resource, wanted, &mut draft.change);
-        if let Some(drift) = drift {
-            mark_drifted_causes(&drift, &input.snapshot.seal_key, &mut draft.change);
+        if let Some(drift) = &drift {
+            mark_drifted_causes(drift, &input.snapshot.seal_key, &mut draft.change);
+        }
+        let now = secret_now(wanted, &decision.planned, &draft);
+        let turned = live.as_ref().map(|live| planner.turned.seal(&live.attributes, &now));
+        if let Some(mut drift) = drift {
+            planner.turned.seal_drift(&mut drift, &now);
+            drift.proposal = proposal(resource, &drift);
             found.drift.push(drift);
         }
+        draft.turned = turned;
         self.note_seen(&draft, live.as_ref(), found);
         self.check(&draft, imported.is_some(), found);
         let observed = match &imported {
@@ -258,8 +266,8 @@ impl Looked<'_, '_> {
             address: Address::clone(address),
             before: (*live.stored).clone(),
             after: Some((*live.attributes).clone()),
-            proposal: decide::proposal(resource, &attributes, &live.attributes),
             attributes,
+            proposal: None,
         })
     }
 
@@ -301,8 +309,11 @@ impl Looked<'_, '_> {
             return;
         }
         let key = &self.planner.input.snapshot.seal_key;
+        let shown = without_turned(live, draft);
         let record = if draft.held.is_some() {
-            accepted(self.address, live, entry)
+            // Nothing is looked at anew for what nobody has touched.
+            let moved = live.attributes != live.stored;
+            accepted(self.address, if moved { &shown } else { live }, entry)
         } else {
             let next = Next {
                 progress: &Progress::Ready,
@@ -310,20 +321,25 @@ impl Looked<'_, '_> {
                 sensitive: &change.sensitive,
                 dependencies: &change.dependencies,
             };
-            next.record(self.address, &as_written(live, change, key), entry)
+            next.record(self.address, &as_written(&shown, change, key), entry)
         };
         found.seen.extend(record);
     }
 }
 
-/// A live object as the spec has it, where nothing is to be done: without what has become a secret since
-/// it was written down. What was sealed wherever it stands, and what the spec says in clear, is none.
+/// A live object without what has become a secret since it was written down.
+fn without_turned<'a>(live: &Live<'a>, draft: &Draft) -> Live<'a> {
+    let attributes = draft.turned.as_ref().unwrap_or(&live.attributes).clone();
+    Live { object: live.object, attributes, stored: live.stored.clone() }
+}
+
+/// A live object as the spec has it, where nothing is to be done. What was sealed wherever it stands, and
+/// what the spec says in clear, is no secret.
 fn as_written<'a>(live: &Live<'a>, change: &Change, key: &SealKey) -> Live<'a> {
-    let (object, stored) = (live.object, live.stored.clone());
-    let mut attributes = if change.sensitive == object.sensitive {
-        live.attributes.clone()
-    } else {
-        Arc::new(seal_attributes(&live.attributes, &change.sensitive, key))
+    let Live { object, mut attributes, stored } = Live {
+        object: live.object,
+        attributes: live.attributes.clone(),
+        stored: live.stored.clone(),
     };
     for name in &change.managed {
         let Some(seen) = attributes.get(name).filter(|seen| seen.holds_sealed()) else { continue };
@@ -334,6 +350,23 @@ fn as_written<'a>(live: &Live<'a>, change: &Change, key: &SealKey) -> Live<'a> {
         }
     }
     Live { object, attributes, stored }
+}
+
+/// What is secret of an instance now. What is held back is not as the spec says, so nothing of it is no secret
+/// for being written there.
+fn secret_now<'n>(wanted: &'n Wanted, planned: &'n Attributes, draft: &'n Draft) -> Now<'n> {
+    let Draft { change, held, .. } = draft;
+    Now {
+        wanted: &wanted.attributes,
+        planned: Some(planned),
+        sensitive: &change.sensitive,
+        shown: change.after.as_deref().filter(|_| held.is_none()),
+    }
+}
+
+/// What to write into the spec to keep what changed outside, and may be shown.
+fn proposal(resource: &ResourceConfig, drift: &Drift) -> Option<String> {
+    decide::proposal(resource, &drift.attributes, drift.after.as_ref()?)
 }
 
 fn mark_drifted_causes(drift: &Drift, key: &SealKey, change: &mut Change) {

@@ -14,6 +14,7 @@ use crate::digest::{Fingerprint, SealKey};
 use crate::expression::evaluate;
 use crate::expression::{Kind, Root};
 use crate::spec::OutputConfig;
+use crate::state::OutputValue;
 use crate::stored;
 use crate::value::{Datum, Paths, Sealed, Value};
 
@@ -36,17 +37,24 @@ pub(super) fn outputs(planner: &mut Planner<'_>) -> BTreeMap<Name, OutputChange>
             && (planner.input.options.mode == Mode::Destroy
                 || !planner.input.config.outputs.contains_key(name));
         if gone {
-            let change = OutputChange {
-                action: Action::Delete,
-                before: last.value.value().ok(),
-                after: None,
-                sensitive: last.sensitive,
-                secret: None,
-            };
-            changes.insert(name.clone(), change);
+            changes.insert(name.clone(), gone_output(planner, name, last));
         }
     }
     changes
+}
+
+/// One that goes. What the spec says of it counts where it still has it, in a destroy.
+fn gone_output(planner: &Planner<'_>, name: &Name, last: &OutputValue) -> OutputChange {
+    let declared = planner.input.config.outputs.get(name).is_some_and(|output| output.sensitive);
+    let sensitive = last.sensitive || declared;
+    let before = last.value.value().ok();
+    OutputChange {
+        action: Action::Delete,
+        before: before.map(|before| planner.turned.seal_value(&before, sensitive)),
+        after: None,
+        sensitive,
+        secret: None,
+    }
 }
 
 fn output_change(
@@ -85,6 +93,11 @@ fn output_change(
         Some(before) if same(&after, before) => Action::NoOp,
         Some(_) => Action::Update,
     };
+    let before = before.map(|before| match &before {
+        // What it shows on is not hidden in what it was.
+        before if *before == after => before.clone(),
+        before => planner.turned.seal_value(before, sensitive),
+    });
     Some(OutputChange { action, before, after: Some(after), sensitive, secret })
 }
 

@@ -18,6 +18,7 @@ use super::instance::{Outcome, compare, imports, triggers, wanted};
 use super::live::{overlay, stored_attributes};
 use super::removal::{farewell, unmanaged, uses};
 use super::scope::{LocalCache, Planned, SpecScope};
+use super::secrets::turned::{self, Turned};
 use super::{
     Action, Base, Change, Doubt, Drift, Lack, Plan, Use, diagnostics, instance, lint, lower, news,
     outputs, removal, selection,
@@ -108,11 +109,15 @@ pub(super) struct Planner<'a> {
     pub(super) each: farewell::EachCache,
     /// What changes of objects that exist, for `replace_triggered_by`.
     pub(super) changing: triggers::Changing,
+    /// Seals what has become a secret.
+    pub(super) turned: Turned<'a>,
 }
 
 /// A change with what lowering needs beside it.
 pub(super) struct Draft {
     pub(super) change: Change,
+    /// The object that is there, without what has become a secret: what a plan shows of it.
+    pub(super) turned: Option<Arc<Attributes>>,
     pub(super) schema: Arc<TypeSchema>,
     /// Whether a replace creates before it deletes.
     pub(super) create_first: bool,
@@ -210,6 +215,7 @@ impl<'a> Planner<'a> {
             uses: uses::Uses::default(),
             each: farewell::EachCache::default(),
             changing: triggers::Changing::new(input.config),
+            turned: Turned::new(input),
         }
     }
 
@@ -382,6 +388,7 @@ impl<'a> Planner<'a> {
         let_go::check(&self.drafts, &mut self.diagnostics);
         let steps = lower::lower(&self.drafts, self.input.snapshot, &mut self.diagnostics);
         let outputs = outputs::outputs(&mut self);
+        self.drafts.iter_mut().for_each(turned::hide);
         if self.planned.spent.is_over() && !self.diagnostics.has_errors() {
             let exceeded = budget::exceeded(&mut self, &[]);
             self.diagnostics.push(exceeded);

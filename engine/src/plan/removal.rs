@@ -7,10 +7,11 @@ pub(super) mod uses;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::input::Mode;
+use super::input::{Leftover, Mode};
 use super::instance::hold::Hold;
 use super::instance::{accepted, halfway};
 use super::planner::{Draft, Live, Notes, Planner};
+use super::secrets::{parting, turned};
 use super::{Action, Change, Reason, Staying, Use, diagnostics, rules};
 use crate::address::Address;
 use crate::journal::Record;
@@ -19,7 +20,7 @@ use crate::sorted::Set;
 use crate::spec::ResourceConfig;
 use crate::state::{Entry, Object, Progress, Watched};
 use crate::stored::Stored;
-use crate::value::Value;
+use crate::value::{Attributes, Path, Value};
 
 /// Plans the end of everything that the walk did not handle.
 pub(super) fn remove(planner: &mut Planner<'_>) {
@@ -73,21 +74,22 @@ fn remove_current<'a>(
     let config = planner.input.config.resources.get(&address.block);
     let held = held(planner, address, current);
     let reason = reason(planner, address, config);
-    let mut change = ending(address, entry, current, &live);
+    let mut draft = ending(planner, (address, schema), entry, &live);
+    let Draft { change, turned, .. } = &mut draft;
     if let Some(held) = &held {
         change.after.clone_from(&change.before);
         change.reason = held.reason();
         if *held != Hold::InDoubt {
-            planner.seen.extend(accepted(address, &live, entry));
+            planner.seen.extend(accepted(address, &shown(&live, turned.as_ref()), entry));
         }
     } else {
-        end(planner, &mut change, &live, (schema, reason));
+        end(planner, (change, turned.as_deref()), &live, (schema, reason));
         // What a drain changes can be given back only as the state knows it.
         if schema.delete.iter().any(|program| program.phases.len() > 1) {
-            planner.seen.extend(accepted(address, &live, entry));
+            planner.seen.extend(accepted(address, &shown(&live, turned.as_ref()), entry));
         }
     }
-    planner.drafts.push(draft(change, schema, held));
+    planner.drafts.push(Draft { held, ..draft });
 }
 
 fn remove_deposed<'a>(
@@ -97,22 +99,23 @@ fn remove_deposed<'a>(
     schema: &Arc<TypeSchema>,
 ) {
     let Some(live) = live(planner, address, object, schema) else { return };
-    let mut change = ending(address, entry, object, &live);
+    let mut draft = ending(planner, (address, schema), entry, &live);
+    let Draft { change, turned, .. } = &mut draft;
     change.deposed = true;
     let held = held(planner, address, object);
     if let Some(held) = &held {
         change.reason = held.reason();
     } else {
-        end(planner, &mut change, &live, (schema, Reason::Deposed));
+        end(planner, (change, turned.as_deref()), &live, (schema, Reason::Deposed));
     }
-    planner.drafts.push(draft(change, schema, held));
+    planner.drafts.push(Draft { held, ..draft });
 }
 
 /// Decides how an object ends that nothing holds: an address's own, one that was put aside, or a
 /// leftover. What was not made whole is nobody's data, so nothing protects it.
 fn end(
     planner: &mut Planner<'_>,
-    change: &mut Change,
+    (change, turned): (&mut Change, Option<&Attributes>),
     live: &Live<'_>,
     (schema, reason): (&TypeSchema, Reason),
 ) {
@@ -138,7 +141,8 @@ fn end(
     }
     let span = config.map(|config| config.header);
     let (rules, found) = (&schema.rules, &mut planner.diagnostics);
-    rules::check_delete(rules, &change.address, &live.attributes, span, found);
+    let old = turned::in_clear(change, &live.attributes, turned);
+    rules::check_delete(rules, &change.address, &old, span, found);
 }
 
 fn live<'a>(
@@ -188,7 +192,7 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
                 called: false,
                 nonce: leftover.nonce.clone(),
             },
-            attributes: Stored::of_sealed(&Value::map(leftover.attributes.clone())),
+            attributes: Stored::default(),
             managed: Set::new(),
             sensitive: watched.sensitive.clone(),
             delete_sent_ms: None,
@@ -196,6 +200,7 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
             made_of: BTreeMap::new(),
         };
         let address = place_of(planner, watched);
+        let object = sealed_leftover(planner, (&address, &schema), object, leftover);
         planner.seen.push(Record::Adopted {
             address: address.clone(),
             provider: watched.provider.clone(),
@@ -206,15 +211,16 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
         let entry = Entry::without_object(watched.provider.clone());
         let attributes = Arc::new(leftover.attributes.clone());
         let live = Live { object: &object, stored: attributes.clone(), attributes };
-        let mut change = ending(&address, &entry, &object, &live);
+        let mut draft = ending(planner, (&address, &schema), &entry, &live);
+        let Draft { change, turned, .. } = &mut draft;
         change.deposed = true;
         let reason = Reason::Leftover(leftover.nonce.clone());
         if planner.input.options.mode == Mode::RefreshOnly {
             change.reason = reason;
         } else {
-            end(planner, &mut change, &live, (&schema, reason));
+            end(planner, (change, turned.as_deref()), &live, (&schema, reason));
         }
-        planner.drafts.push(draft(change, &schema, None));
+        planner.drafts.push(draft);
     }
 }
 
@@ -235,7 +241,33 @@ fn place_of(planner: &Planner<'_>, watched: &Watched) -> Address {
     Address { block: address.block.clone(), key: Some(key.into()) }
 }
 
-fn ending(address: &Address, entry: &Entry, object: &Object, live: &Live<'_>) -> Change {
+/// An object that is to go, and that nothing is decided about yet.
+fn ending(
+    planner: &mut Planner<'_>,
+    (address, schema): (&Address, &Arc<TypeSchema>),
+    entry: &Entry,
+    live: &Live<'_>,
+) -> Draft {
+    let said = parting::said(planner, address, schema);
+    let turned = planner.turned.seal(&live.attributes, &said.now());
+    let mut change = nothing_done(address, entry, live);
+    change.sensitive.extend_below(&Path::root(), &said.sensitive);
+    Draft {
+        change,
+        turned: Some(turned),
+        schema: schema.clone(),
+        create_first: false,
+        retains: false,
+        keeps_old: false,
+        changed: BTreeSet::new(),
+        unmanaged: Vec::new(),
+        rest: None,
+        held: None,
+    }
+}
+
+fn nothing_done(address: &Address, entry: &Entry, live: &Live<'_>) -> Change {
+    let object = live.object;
     Change {
         address: address.clone(),
         deposed: false,
@@ -260,18 +292,23 @@ fn ending(address: &Address, entry: &Entry, object: &Object, live: &Live<'_>) ->
     }
 }
 
-fn draft(change: Change, schema: &Arc<TypeSchema>, held: Option<Hold>) -> Draft {
-    Draft {
-        change,
-        schema: schema.clone(),
-        create_first: false,
-        retains: false,
-        keeps_old: false,
-        changed: BTreeSet::new(),
-        unmanaged: Vec::new(),
-        rest: None,
-        held,
-    }
+/// What the state takes over of an object that stays for now, or gets something back before its end.
+fn shown<'a>(live: &Live<'a>, turned: Option<&Arc<Attributes>>) -> Live<'a> {
+    let moved = live.attributes != live.stored;
+    let attributes = turned.filter(|_| moved).unwrap_or(&live.attributes).clone();
+    Live { object: live.object, attributes, stored: live.stored.clone() }
+}
+
+/// A leftover as the state is to have it: what it was made with may have become a secret.
+fn sealed_leftover(
+    planner: &mut Planner<'_>,
+    (address, schema): (&Address, &TypeSchema),
+    object: Object,
+    leftover: &Leftover,
+) -> Object {
+    let said = parting::said(planner, address, schema);
+    let sealed = planner.turned.seal(&Arc::new(leftover.attributes.clone()), &said.now());
+    Object { attributes: Stored::of_sealed(&Value::Map(sealed)), ..object }
 }
 
 fn reason(planner: &Planner<'_>, address: &Address, config: Option<&ResourceConfig>) -> Reason {

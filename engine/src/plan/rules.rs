@@ -11,7 +11,7 @@ use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::evaluate::evaluate;
 use crate::expression::{Expr, Kind, Root};
 use crate::schema::{Rule, RuleOn};
-use crate::value::{Attributes, Datum, Value};
+use crate::value::{Attributes, Datum, Path, Value};
 
 /// Checks the rules of a create, an update or a replace. Returns how many are not known yet: they
 /// are checked again before the call.
@@ -57,13 +57,12 @@ pub(super) fn check(
 pub(super) fn check_delete(
     rules: &[Rule],
     address: &Address,
-    live: &Attributes,
+    old: &Datum,
     span: Option<Span>,
     found: &mut Diagnostics,
 ) {
-    let old = Datum::plain(Value::map(live.clone()));
     let new = Datum::plain(Value::Null);
-    let scope = RuleScope { old: &old, new: &new, action: Action::Delete.word() };
+    let scope = RuleScope { old, new: &new, action: Action::Delete.word() };
     for rule in rules.iter().filter(|rule| rule.on == RuleOn::Delete) {
         match verdict(rule, &scope) {
             Verdict::Broken { message, help } => {
@@ -156,7 +155,8 @@ fn grew_outside(case: &Case<'_>, rule: &Rule) -> Option<String> {
         stored.zip(now).is_some_and(|(stored, now)| !stored.same(now))
     })?;
     let (was, is) = (live.stored.get(moved)?, live.attributes.get(moved)?);
-    if was.holds_sealed() || is.holds_sealed() {
+    let is_secret = case.wanted.sensitive.touches(&Path::attribute(Name::clone(moved)));
+    if is_secret || was.holds_sealed() || is.holds_sealed() {
         return None;
     }
     let (was, is) = (crate::stored::to_json(was), crate::stored::to_json(is));

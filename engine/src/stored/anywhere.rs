@@ -70,6 +70,11 @@ impl KnownSecrets {
         }
     }
 
+    /// Says whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Says whether a text is or holds one of them.
     fn are_in(&self, text: &str) -> bool {
         let holds = |secret: &Arc<str>| secret.len() >= INSIDE_MIN && text.contains(&**secret);
@@ -109,7 +114,7 @@ impl<'a> Sealer<'a> {
 
     /// Says whether there is nothing to look for beyond the places of an object.
     fn knows_none(&self) -> bool {
-        self.secrets.0.is_empty()
+        self.secrets.is_empty()
     }
 
     /// The attributes that were seen of an object, sealed at its sensitive places and wherever else

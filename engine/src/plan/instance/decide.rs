@@ -100,9 +100,19 @@ pub(in crate::plan) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decis
     let create_first = create_first(case, (&change, retains), found);
     let Verdict { changed, rest, .. } = verdict;
     let held = case.held.cloned();
-    let keeps_old = false;
-    let draft =
-        Draft { change, schema, create_first, retains, keeps_old, changed, unmanaged, rest, held };
+    let (keeps_old, turned) = (false, None);
+    let draft = Draft {
+        change,
+        turned,
+        schema,
+        create_first,
+        retains,
+        keeps_old,
+        changed,
+        unmanaged,
+        rest,
+        held,
+    };
     let planned = seen_by_others(case, planned);
     Decision { draft, planned }
 }

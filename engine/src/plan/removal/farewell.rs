@@ -13,6 +13,7 @@ use crate::expression::{Expr, Kind, Root};
 use crate::plan::instance::{decide, wanted};
 use crate::plan::planner::Planner;
 use crate::plan::scope::{Each, EachSource, SpecScope, object};
+use crate::plan::secrets::parting;
 use crate::plan::{diagnostics, live};
 use crate::spec::{ResourceConfig, SpecExpr};
 use crate::types::Type;
@@ -24,10 +25,12 @@ use crate::value::{Datum, Path, Value};
 pub(in crate::plan) struct EachCache(Option<(Block, Option<BTreeMap<Name, Datum>>)>);
 
 /// Plans every resource as the state has it, so that in a destroy, which decides nothing from the
-/// spec, the flags still see what they refer to.
+/// spec, the flags still see what they refer to, and what is secret by now is known.
 pub(in crate::plan) fn look_around(planner: &mut Planner<'_>) {
     let resources = &planner.input.config.resources;
-    if !resources.values().flat_map(flags).any(|item| !matches!(item.expr.kind, Kind::Literal(_))) {
+    let is_computed = |item: &SpecExpr| !matches!(item.expr.kind, Kind::Literal(_));
+    let has_flags = resources.values().flat_map(flags).any(is_computed);
+    if !has_flags && !parting::are_secrets_in(planner.input.config) {
         return;
     }
     for resource in planner.input.graph.walk(planner.input.config).flatten() {
@@ -59,7 +62,7 @@ fn as_it_is(
     if let Some(current) = current
         && let Ok(stored) = live::stored_attributes(&current.attributes, &resource.schema)
     {
-        let mut sensitive = resource.schema.sensitive();
+        let mut sensitive = parting::of_spec(planner, resource, instance.each.as_ref()).sensitive;
         sensitive.extend_below(&Path::root(), &current.sensitive);
         let seen = planner.seen_of(address, current);
         return object(seen.map_or(stored.clone(), |seen| live::overlay(&stored, seen)), sensitive);
@@ -125,11 +128,11 @@ fn flag(
 }
 
 /// The flag reads `each`, and the instance has none in the spec as it is.
-struct NoEach;
+pub(in crate::plan) struct NoEach;
 
 /// `each` of an instance as the spec has it now; with an unknown value where the key is gone,
 /// because the flag may follow without it.
-fn each<'a>(
+pub(in crate::plan) fn each<'a>(
     planner: &mut Planner<'_>,
     address: &Address,
     config: &'a ResourceConfig,
@@ -149,7 +152,7 @@ fn each<'a>(
 }
 
 /// Whether an expression reads `each`, or `each.value` in particular.
-fn reads(expr: &Expr, value_only: bool) -> bool {
+pub(in crate::plan) fn reads(expr: &Expr, value_only: bool) -> bool {
     let mut found = false;
     roots(expr, &mut |root, _| {
         found |= *root == Root::EachValue || (!value_only && *root == Root::EachKey);

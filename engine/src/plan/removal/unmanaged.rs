@@ -30,7 +30,8 @@ pub(in crate::plan) fn warn(planner: &mut Planner<'_>) {
             dependencies.filter_map(|on| gone.get(on)).flatten().copied().collect();
         for name in &draft.unmanaged {
             let Some((span, value)) = change.span.zip(live(change, name)) else { continue };
-            let stays = stays(value, &gone);
+            let shown = draft.turned.as_ref().and_then(|turned| turned.get(name));
+            let stays = stays((value, shown.unwrap_or(value)), &gone);
             let said = diagnostics::no_longer_managed(span, &change.address, name, &stays);
             planner.diagnostics.push(said);
         }
@@ -41,13 +42,13 @@ fn live<'c>(change: &'c Change, name: &Name) -> Option<&'c Value> {
     change.before.as_ref()?.get(name).filter(|value| !value.is_null())
 }
 
-/// What becomes of a value that nobody changes.
-fn stays(value: &Value, gone: &BTreeSet<&ObjectId>) -> String {
+/// What becomes of a value that nobody changes, and what is shown of it.
+fn stays((value, shown): (&Value, &Value), gone: &BTreeSet<&ObjectId>) -> String {
     let mut names_it = false;
     each_text(value, &mut |text| names_it |= gone.iter().any(|id| *id.0 == *text));
-    match value {
+    match shown {
         _ if names_it => "and what it names is deleted by this plan".to_owned(),
-        value if value.holds_sealed() => "stays as it is".to_owned(),
-        value => format!("stays {}", stored::to_json(value)),
+        shown if shown.holds_sealed() => "stays as it is".to_owned(),
+        shown => format!("stays {}", stored::to_json(shown)),
     }
 }

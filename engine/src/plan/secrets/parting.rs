@@ -1,0 +1,152 @@
+//! What is secret now of an object that goes, or that is left as it is without being decided about: a plan shows
+//! what it was.
+//!
+//! What the state says of it was said by an earlier spec. The schema may say more by now, and so may the spec,
+//! where it still has the object: in a destroy, where it is disabled, where its key is gone, and where another
+//! took its place.
+
+use std::collections::BTreeSet;
+
+use crate::address::{Address, Name};
+use crate::expression::evaluate::evaluate;
+use crate::expression::visit::walk;
+use crate::expression::{Expr, Kind, Root};
+use crate::plan::planner::Planner;
+use crate::plan::removal::farewell;
+use crate::plan::scope::{Each, SpecScope};
+use crate::plan::secrets::turned::Now;
+use crate::schema::TypeSchema;
+use crate::spec::{Config, ResourceConfig, SpecExpr};
+use crate::value::{Attributes, Datum, Path, Paths, Value};
+
+/// What the spec gives that may be secret, and what is secret of an object.
+pub(in crate::plan) struct Said {
+    pub(in crate::plan) wanted: Attributes,
+    pub(in crate::plan) sensitive: Paths,
+}
+
+/// What is secret now of an object that goes.
+pub(in crate::plan) fn said(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    schema: &TypeSchema,
+) -> Said {
+    let config = planner.input.config;
+    let resource = config.resources.get(&address.block).filter(|it| it.schema.name == schema.name);
+    let Some(resource) = resource else { return Said::by_schema(schema) };
+    let each = each(planner, address, resource);
+    of_spec(planner, resource, each.as_ref())
+}
+
+/// What is secret of an instance by the schema and by the spec, without deciding about it.
+pub(in crate::plan) fn of_spec(
+    planner: &Planner<'_>,
+    resource: &ResourceConfig,
+    each: Option<&Each>,
+) -> Said {
+    let mut said = Said::by_schema(&resource.schema);
+    let config = planner.input.config;
+    for (name, item) in resource.attributes.iter() {
+        let source = Source::of(&item.value, resource, config);
+        if source != Source::Plain {
+            said.add(name, value(planner, &item.value, each), source, resource);
+        }
+    }
+    said
+}
+
+/// Whether anything in the spec may be a secret that the state does not know as one.
+pub(in crate::plan) fn are_secrets_in(config: &Config) -> bool {
+    let has_secrets = |resource: &ResourceConfig| {
+        let is_secret = |item: &SpecExpr| Source::of(item, resource, config) == Source::Secret;
+        !resource.schema.sensitive().is_empty()
+            || resource.attributes.values().any(|item| is_secret(&item.value))
+    };
+    config.resources.values().any(has_secrets)
+}
+
+impl Said {
+    fn by_schema(schema: &TypeSchema) -> Self {
+        Self { wanted: Attributes::new(), sensitive: schema.sensitive() }
+    }
+
+    /// What is to be sealed of an object that nothing comes after.
+    pub(in crate::plan) fn now(&self) -> Now<'_> {
+        Now { wanted: &self.wanted, planned: None, sensitive: &self.sensitive, shown: None }
+    }
+
+    /// Adds an attribute. One that is made of a secret and cannot be computed any more is secret as a whole.
+    fn add(&mut self, name: &Name, datum: Option<Datum>, source: Source, of: &ResourceConfig) {
+        let path = Path::attribute(name.clone());
+        match datum {
+            Some(datum) => {
+                let ty = of.schema.attributes.get(name).map(|attribute| &attribute.ty);
+                let datum = ty.and_then(|ty| datum.convert(ty).ok()).unwrap_or(datum);
+                self.sensitive.extend_below(&path, &datum.sensitive);
+                self.wanted.insert(name.clone(), datum.value);
+            }
+            None if source == Source::Secret => self.sensitive.insert(path),
+            None => {}
+        }
+    }
+}
+
+fn value(planner: &Planner<'_>, item: &SpecExpr, each: Option<&Each>) -> Option<Datum> {
+    let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals);
+    evaluate(&item.expr, &scope.with_each(each)).ok()
+}
+
+/// `each` of an instance that goes. Where its key is gone nobody knows what its value was, only whether it was
+/// made of a secret.
+fn each<'a>(
+    planner: &mut Planner<'_>,
+    address: &Address,
+    resource: &'a ResourceConfig,
+) -> Option<Each<'a>> {
+    let for_each = resource.for_each.as_ref()?;
+    let mut items = resource.attributes.values();
+    let item = items.find(|item| farewell::reads(&item.value.expr, true))?;
+    let mut each = farewell::each(planner, address, resource, &item.value).ok()??;
+    let is_gone = matches!(each.value.value, Value::Unknown(_));
+    if is_gone && Source::of(for_each, resource, planner.input.config) == Source::Secret {
+        each.value.sensitive = Paths::whole();
+    }
+    Some(each)
+}
+
+/// What an expression is made of, as far as its text tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    /// Nothing that is secret.
+    Plain,
+    /// Another object, which may have something secret.
+    Object,
+    /// A secret.
+    Secret,
+}
+
+impl Source {
+    fn of(item: &SpecExpr, resource: &ResourceConfig, config: &Config) -> Self {
+        let (mut source, mut seen) = (Self::Plain, BTreeSet::new());
+        let mut open: Vec<&Expr> = vec![&item.expr];
+        let mut each = resource.for_each.as_ref().map(|for_each| &for_each.expr);
+        while let Some(expr) = open.pop() {
+            walk(expr, &mut |part| match &part.kind {
+                Kind::Call(call) if &*call.name == "sensitive" => source = Self::Secret,
+                Kind::Root(Root::Var(name)) => {
+                    let variable = config.variables.get(name);
+                    if variable.is_some_and(|variable| !variable.value.sensitive.is_empty()) {
+                        source = Self::Secret;
+                    }
+                }
+                Kind::Root(Root::Resource(_)) => source = source.max(Self::Object),
+                Kind::Root(Root::Local(name)) if seen.insert(name) => {
+                    open.extend(config.locals.get(name).map(|local| &local.expr));
+                }
+                Kind::Root(Root::EachValue) => open.extend(each.take()),
+                _ => {}
+            });
+        }
+        source
+    }
+}
