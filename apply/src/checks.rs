@@ -3,6 +3,8 @@
 //!
 //! Only evaluates. Fetching and telling are the caller's.
 
+mod unwanted;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ use engine::state::Snapshot;
 use engine::stored::KnownSecrets;
 use engine::value::{Attributes, Datum};
 
+use self::unwanted::{Depth, Each};
 use crate::fill::FillScope;
 use crate::observe::observe;
 use crate::{ApplyError, Providers};
@@ -63,7 +66,15 @@ impl Live {
             clear: &self.seen,
             takes_unshown_for_null: true,
         };
-        let scope = CheckScope { config, objects, locals: Locals::new(&config.locals), bound };
+        let (locals, depth) = (Locals::new(&config.locals), Depth::default());
+        let scope = CheckScope {
+            config,
+            objects: &objects,
+            locals: &locals,
+            bound,
+            each: None,
+            depth: &depth,
+        };
         let datum = evaluate::evaluate(expr, &scope)?;
         if !datum.value.is_known() || datum.value.holds_sealed() {
             return Err(ExprError {
@@ -79,9 +90,22 @@ impl Live {
 /// What an expression of a check may refer to.
 struct CheckScope<'a> {
     config: &'a Config,
-    objects: FillScope<'a>,
-    locals: Locals<'a>,
+    objects: &'a FillScope<'a>,
+    locals: &'a Locals<'a>,
     bound: &'a BTreeMap<Name, Datum>,
+    /// Where it is computed whether an instance is wanted at all.
+    each: Option<Each<'a>>,
+    depth: &'a Depth,
+}
+
+impl<'a> CheckScope<'a> {
+    /// The same below `for_each`, or outside of it.
+    fn with_each<'e>(&self, each: Option<Each<'e>>) -> CheckScope<'e>
+    where
+        'a: 'e,
+    {
+        CheckScope { each, ..*self }
+    }
 }
 
 impl Scope for CheckScope<'_> {
@@ -94,13 +118,16 @@ impl Scope for CheckScope<'_> {
                 .get(name)
                 .cloned()
                 .ok_or_else(|| format!("this check fetches no `{name}`")),
-            Root::EachKey | Root::EachValue => Err("`each` means nothing in a check".to_owned()),
+            Root::EachKey | Root::EachValue => match &self.each {
+                Some(each) => Ok(each.root(root)),
+                None => Err("`each` means nothing in a check".to_owned()),
+            },
             Root::Resource(block) => self.resource(block, None),
         }
     }
 
     fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
-        self.objects.resource(block, key)
+        self.or_unwanted(block, key, self.objects.resource(block, key))
     }
 
     fn fails_over_a_secret(&self, root: &Root) -> bool {

@@ -155,6 +155,54 @@ fn checks_see_what_is_live() {
     assert!(gone.stdout.contains("is not there"), "{}", gone.stdout);
 }
 
+/// After an apply and on their own, as the plan sees it.
+#[test]
+fn checks_see_what_is_disabled_as_null() {
+    let spec = r#"
+[variable.on]
+default = false
+
+[resource.value.off]
+input = "x"
+lifecycle = { enabled = "${var.on}" }
+
+[resource.value.follows]
+input = "x"
+lifecycle = { enabled = "${value.off != null}" }
+
+[resource.value.some]
+for_each = { a = true, b = false }
+input = "${each.key}"
+lifecycle = { enabled = "${each.value}" }
+
+[resource.value.none]
+for_each = {}
+input = "x"
+
+[resource.value.there]
+input = "x"
+
+[output.seen]
+value = '${jsonencode([value.off, value.follows, value.some["b"], keys(value.some), value.none])}'
+
+[check.seen]
+assert = 'jsonencode([value.off, value.follows, value.some["b"], keys(value.some), value.none]) == "[null,null,null,[\"a\",\"b\"],{}]"'
+message = 'it is ${jsonencode([value.off, value.follows, value.some["b"], keys(value.some), value.none])}'
+
+[check.there]
+assert = 'value.there.output == "x" && value.some["a"].output == "a"'
+"#;
+    let project = Project::new(spec);
+    let applied = project.run(&["apply", "--yes"]).expect(0);
+    assert!(applied.stderr.contains("2 checks passed."), "{}", applied.stderr);
+    let seen = project.run(&["output", "seen", "--raw"]).expect(0);
+    assert_eq!(seen.stdout.trim_end(), r#"[null,null,null,["a","b"],{}]"#);
+    project.run(&["check"]).expect(0);
+    // What is wanted and not there is not null.
+    let wanted = project.run(&["check", "--var", "on=true"]).expect(1);
+    assert!(wanted.stdout.contains("value.off is not there"), "{}", wanted.stdout);
+}
+
 #[test]
 fn a_secret_in_a_job_does_not_come_back_out() {
     let data = data();

@@ -470,6 +470,46 @@ async fn what_an_object_names_that_is_let_go_is_not_deleted() {
     assert!(!found.has_errors(), "{found:?}");
 }
 
+/// A reference that left the spec together with what it named: nobody takes it away, so the API would refuse the
+/// delete in each apply.
+#[tokio::test(start_paused = true)]
+async fn what_an_object_names_that_stays_is_not_deleted() {
+    let world = holding();
+    world.apply(HELD).await.unwrap();
+    let alone = "[resource.unit.u]\nname = \"u\"\n";
+    let summary = "image.base cannot be deleted while unit.u names it";
+    for spec in [alone.to_owned(), format!("{alone}image_id = \"image-1\"\n")] {
+        let (_, said, _) = world.plan(&spec).await;
+        let errors: Vec<_> = said.iter().map(|it| &*it.summary).collect();
+        assert_eq!(errors, [summary], "{said:?}");
+    }
+    // The ways out are some.
+    let options = Options {
+        excludes: vec![Target::Block("image.base".parse().unwrap())],
+        ..Options::default()
+    };
+    assert!(!world.plan_with(alone, &options).await.1.has_errors());
+    converges(&world, &format!("{alone}image_id = \"\"\n")).await;
+    assert_eq!(world.cloud.names("image"), [""; 0]);
+}
+
+/// Where the reference left the spec in an earlier run, it still keeps what it names.
+#[tokio::test(start_paused = true)]
+async fn what_an_object_named_before_is_not_deleted_either() {
+    let world = holding();
+    world.apply(HELD).await.unwrap();
+    let image = "[resource.image.base]\nname = \"base\"\nkind = \"one\"\n";
+    let unit = "[resource.unit.u]\nname = \"u\"\n";
+    world.apply(&format!("{image}{unit}")).await.unwrap();
+    let (_, said, _) = world.plan(unit).await;
+    let said: Vec<_> = said.iter().map(|it| it.detail.as_deref()).collect();
+    let silent = "The spec is silent about `image_id`, so it stays as it is. \
+                  The API deletes nothing that is named there.";
+    assert_eq!(said, [Some(silent)]);
+    // What goes with it names nothing any more, and neither does what is made anew.
+    world.apply("[local]\n").await.unwrap();
+}
+
 /// What lets go before that is in nobody's way, nor is what names it elsewhere.
 #[tokio::test(start_paused = true)]
 async fn what_is_let_go_in_time_is_deleted_first() {

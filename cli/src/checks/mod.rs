@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use apply::checks::Live;
-use engine::address::Name;
+use engine::address::{Block, Name};
 use engine::diagnostics::{Sources, Span};
-use engine::spec::{CheckConfig, Config, SpecExpr};
+use engine::spec::{CheckConfig, Config, ResourceConfig, SpecExpr, Table};
 use engine::state::Snapshot;
 use engine::value::{Datum, Paths, Value};
 use futures_util::stream::{self, StreamExt as _};
@@ -93,8 +93,22 @@ pub(crate) fn of(config: &Config) -> Option<Config> {
         locals: config.locals.clone(),
         files: config.files.clone(),
         checks: config.checks.clone(),
+        resources: wanted_by_conditions(config),
         ..Config::default()
     })
+}
+
+/// The resources of which the spec may want none, or some, without their attributes: what is not there of them may
+/// be not wanted.
+fn wanted_by_conditions(config: &Config) -> BTreeMap<Block, ResourceConfig> {
+    let resources = config.resources.iter();
+    let is_conditional =
+        |it: &ResourceConfig| it.for_each.is_some() || it.lifecycle.enabled.is_some();
+    let conditional = resources.filter(|(_, resource)| is_conditional(resource));
+    let bare = conditional.map(|(block, resource)| {
+        (block.clone(), ResourceConfig { attributes: Table::default(), ..resource.clone() })
+    });
+    bare.collect()
 }
 
 impl World<'_> {

@@ -10,11 +10,12 @@ use crate::address::{Address, Block, Name};
 use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
-use crate::schema::ReplaceOrder;
+use crate::schema::{Attribute, ReplaceOrder};
 use crate::shell;
 use crate::spec::{ImportConfig, ResourceConfig};
 use crate::state::ObjectId;
-use crate::value::Misfit;
+use crate::types::Type;
+use crate::value::{Misfit, Value};
 
 pub(super) fn bad_for_each(span: Span, why: &str) -> Diagnostic {
     Diagnostic::error("for_each cannot be used")
@@ -608,6 +609,41 @@ pub(super) fn named_by_what_is_let_go(
             "let go of {address} as well: lifecycle = {{ retain = true }}; or leave both out: \
              --exclude '{address}'"
         ))
+}
+
+/// Nobody changes what names it, and the API deletes nothing that is named there.
+pub(super) fn named_by_what_stays(used: &Change, user: &Draft, attribute: &Name) -> Diagnostic {
+    let (address, keeper) = (&used.address, &user.change.address);
+    let silence = if user.is_silent_about(attribute) {
+        format!("The spec is silent about `{attribute}`, so it stays as it is. ")
+    } else {
+        String::new()
+    };
+    let spared = format!("leave {address} as it is: --exclude '{address}'");
+    let help = match user.change.span {
+        Some(_) => format!("{}; or {spared}", letting_go(user, attribute, address)),
+        None => spared,
+    };
+    Diagnostic::error(format!("{address} cannot be deleted while {keeper} names it"))
+        .at(user.change.span)
+        .label(format!("`{attribute}` names it, also after this plan"))
+        .about(address)
+        .detail(format!("{silence}The API deletes nothing that is named there."))
+        .help(help)
+}
+
+/// How an attribute lets go of what it names.
+fn letting_go(user: &Draft, attribute: &Name, used: &Address) -> String {
+    let known = user.schema.attributes.get(attribute);
+    let clears = |known: &Attribute| known.nulls.contains(&Value::string(""));
+    let keeper = &user.change.address;
+    match known.map(|known| (&known.ty, clears(known))) {
+        Some((Type::List(_) | Type::Set(_), _)) => {
+            format!("write `{attribute}` into {keeper} without the id of {used}, as [] for none")
+        }
+        Some((_, true)) => format!("write `{attribute} = \"\"` into {keeper}, which takes it away"),
+        _ => format!("give `{attribute}` of {keeper} another value"),
+    }
 }
 
 /// What uses an object follows a new one, and the API deletes nothing that is used.

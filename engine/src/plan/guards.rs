@@ -1,8 +1,9 @@
 //! Guards: what a plan may not do, whatever the difference: protected objects and lost data here; names that somebody
-//! has, or may have, what an object names that is let go, and too many values below.
+//! has, or may have, what an object names that is let go or stays, and too many values below.
 
 pub(super) mod budget;
 pub(super) mod doubted;
+pub(super) mod kept;
 pub(super) mod let_go;
 pub(super) mod names;
 

@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 pub use guards::names::{Taken, claimed, taken};
 pub use instance::compare::{agree, fitness_digest, is_stable};
+pub use instance::wanted::keys as for_each_keys;
 pub use planner::{plan, plan_with};
 pub use secrets::exposed::exposed;
 pub use secrets::recipe::Recipe;

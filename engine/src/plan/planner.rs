@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::guards::doubted::Doubted;
-use super::guards::{budget, let_go, names};
+use super::guards::{budget, kept, let_go, names};
 use super::input::{Mode, Observed, PlanInput};
 use super::instance::halfway::Rest;
 use super::instance::hold::Hold;
@@ -149,6 +149,11 @@ impl Draft {
             Action::Replace => !self.retains && !self.keeps_old,
             _ => false,
         }
+    }
+
+    /// Whether the spec does not give an attribute, also where it did the last time.
+    pub(super) fn is_silent_about(&self, attribute: &Name) -> bool {
+        self.unmanaged.contains(attribute) || !self.change.managed.contains(attribute)
     }
 
     /// Whether it is forgotten instead, and left alone.
@@ -383,7 +388,8 @@ impl<'a> Planner<'a> {
         });
         self.drift.sort_by(|a, b| a.address.cmp(&b.address));
         self.lacks.sort_by(|a, b| (&a.address, &a.attribute).cmp(&(&b.address, &b.attribute)));
-        unmanaged::warn(&mut self);
+        let kept = kept::check(&self.drafts, &mut self.diagnostics);
+        unmanaged::warn(&mut self, &kept);
         names::check_twice(self.input, &self.drafts, &mut self.diagnostics);
         let_go::check(&self.drafts, &mut self.diagnostics);
         let steps = lower::lower(&self.drafts, self.input.snapshot, &mut self.diagnostics);

@@ -1,16 +1,11 @@
 //! What an object names that is let go of: nobody makes it name another, and where an API deletes nothing that is
 //! named there, it would refuse each delete.
 
-use std::collections::BTreeMap;
-
-use crate::address::Name;
+use super::kept::gone;
 use crate::diagnostics::Diagnostics;
+use crate::plan::diagnostics;
 use crate::plan::planner::Draft;
 use crate::plan::removal::uses::each_text;
-use crate::plan::{Change, diagnostics};
-
-/// An object: the provider instance, the type and the id.
-type Key<'a> = (&'a Name, &'a Name, &'a str);
 
 /// Refuses to delete it.
 pub(in crate::plan) fn check(drafts: &[Draft], found: &mut Diagnostics) {
@@ -18,14 +13,7 @@ pub(in crate::plan) fn check(drafts: &[Draft], found: &mut Diagnostics) {
     if kept.peek().is_none() {
         return;
     }
-    let gone: BTreeMap<Key<'_>, &Change> = drafts
-        .iter()
-        .filter(|draft| draft.is_deleted())
-        .filter_map(|Draft { change, .. }| {
-            let id = &*change.object.as_ref()?.0;
-            Some(((&change.provider, &change.address.block.ty, id), change))
-        })
-        .collect();
+    let gone = gone(drafts);
     for user in kept {
         for (name, attribute) in &user.schema.attributes {
             let value = user.change.before.as_ref().and_then(|before| before.get(name));

@@ -78,7 +78,8 @@ pub(in crate::plan) fn expand<'a>(
     Some(keys.into_iter().map(instance).collect())
 }
 
-fn keys(datum: &Datum) -> Result<Vec<(Name, Datum)>, &'static str> {
+/// The keys of a `for_each` with what stands at each, or why it cannot be one.
+pub fn keys(datum: &Datum) -> Result<Vec<(Name, Datum)>, &'static str> {
     if datum.sensitive.covers(&Path::root()) {
         return Err("its keys would be shown in addresses, and it is sensitive");
     }

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::uses::each_text;
 use crate::address::{Address, Name};
+use crate::plan::guards::kept::Place;
 use crate::plan::planner::Planner;
 use crate::plan::{Change, diagnostics};
 use crate::state::ObjectId;
 use crate::stored;
 use crate::value::Value;
 
-/// Warns of each such attribute, once it is known what goes.
-pub(in crate::plan) fn warn(planner: &mut Planner<'_>) {
+/// Warns of each such attribute, once it is known what goes; but not of one that keeps it from going, which was told.
+pub(in crate::plan) fn warn(planner: &mut Planner<'_>, told: &BTreeSet<Place>) {
     if planner.drafts.iter().all(|draft| draft.unmanaged.is_empty()) {
         return;
     }
@@ -30,6 +31,9 @@ pub(in crate::plan) fn warn(planner: &mut Planner<'_>) {
             dependencies.filter_map(|on| gone.get(on)).flatten().copied().collect();
         for name in &draft.unmanaged {
             let Some((span, value)) = change.span.zip(live(change, name)) else { continue };
+            if told.contains(&(change.address.clone(), name.clone())) {
+                continue;
+            }
             let shown = draft.turned.as_ref().and_then(|turned| turned.get(name));
             let stays = stays((value, shown.unwrap_or(value)), &gone);
             let said = diagnostics::no_longer_managed(span, &change.address, name, &stays);
