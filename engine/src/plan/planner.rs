@@ -4,7 +4,7 @@
 //! of an object that is replaced is unknown to everything after it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashSet;
 
@@ -18,6 +18,7 @@ use super::instance::{Outcome, compare, imports, triggers, wanted};
 use super::live::{overlay, stored_attributes};
 use super::removal::{farewell, unmanaged, uses};
 use super::scope::{LocalCache, Planned, SpecScope};
+use super::secrets::sources::Sources;
 use super::secrets::turned::{self, Turned};
 use super::{
     Action, Base, Change, Doubt, Drift, Lack, Plan, Use, diagnostics, instance, lint, lower, news,
@@ -111,6 +112,8 @@ pub(super) struct Planner<'a> {
     pub(super) changing: triggers::Changing,
     /// Seals what has become a secret.
     pub(super) turned: Turned<'a>,
+    /// What the spec's attributes are made of, if somebody asked.
+    pub(super) sources: OnceLock<Sources<'a>>,
 }
 
 /// A change with what lowering needs beside it.
@@ -221,6 +224,7 @@ impl<'a> Planner<'a> {
             each: farewell::EachCache::default(),
             changing: triggers::Changing::new(input.config),
             turned: Turned::new(input),
+            sources: OnceLock::new(),
         }
     }
 

@@ -30,7 +30,7 @@ pub(in crate::plan) fn look_around(planner: &mut Planner<'_>) {
     let resources = &planner.input.config.resources;
     let is_computed = |item: &SpecExpr| !matches!(item.expr.kind, Kind::Literal(_));
     let has_flags = resources.values().flat_map(flags).any(is_computed);
-    if !has_flags && !parting::are_secrets_in(planner.input.config) {
+    if !has_flags && !parting::are_secrets(planner) {
         return;
     }
     for resource in planner.input.graph.walk(planner.input.config).flatten() {

@@ -5,18 +5,15 @@
 //! where it still has the object: in a destroy, where it is disabled, where its key is gone, and where another
 //! took its place.
 
-use std::collections::BTreeSet;
-
 use crate::address::{Address, Name};
 use crate::expression::evaluate::evaluate;
-use crate::expression::visit::walk;
-use crate::expression::{Expr, Kind, Root};
 use crate::plan::planner::Planner;
 use crate::plan::removal::farewell;
 use crate::plan::scope::{Each, SpecScope};
+use crate::plan::secrets::sources::{Source, Sources};
 use crate::plan::secrets::turned::Now;
 use crate::schema::TypeSchema;
-use crate::spec::{Config, ResourceConfig, SpecExpr};
+use crate::spec::{ResourceConfig, SpecExpr};
 use crate::value::{Attributes, Datum, Path, Paths, Value};
 
 /// What the spec gives that may be secret, and what is secret of an object.
@@ -45,24 +42,23 @@ pub(in crate::plan) fn of_spec(
     each: Option<&Each>,
 ) -> Said {
     let mut said = Said::by_schema(&resource.schema);
-    let config = planner.input.config;
-    for (name, item) in resource.attributes.iter() {
-        let source = Source::of(&item.value, resource, config);
-        if source != Source::Plain {
-            said.add(name, value(planner, &item.value, each), source, resource);
+    let sources = sources(planner).of_block(&resource.block);
+    for (name, source) in sources.into_iter().flat_map(|block| &block.attributes) {
+        if let Some(item) = resource.attributes.get(name) {
+            said.add(name, value(planner, &item.value, each), *source, resource);
         }
     }
     said
 }
 
 /// Whether anything in the spec may be a secret that the state does not know as one.
-pub(in crate::plan) fn are_secrets_in(config: &Config) -> bool {
-    let has_secrets = |resource: &ResourceConfig| {
-        let is_secret = |item: &SpecExpr| Source::of(item, resource, config) == Source::Secret;
-        !resource.schema.sensitive().is_empty()
-            || resource.attributes.values().any(|item| is_secret(&item.value))
-    };
-    config.resources.values().any(has_secrets)
+pub(in crate::plan) fn are_secrets(planner: &Planner<'_>) -> bool {
+    let mut resources = planner.input.config.resources.values();
+    resources.any(|it| !it.schema.sensitive().is_empty()) || sources(planner).has_secrets()
+}
+
+fn sources<'p, 'a>(planner: &'p Planner<'a>) -> &'p Sources<'a> {
+    planner.sources.get_or_init(|| Sources::of(planner.input.config))
 }
 
 impl Said {
@@ -103,50 +99,13 @@ fn each<'a>(
     address: &Address,
     resource: &'a ResourceConfig,
 ) -> Option<Each<'a>> {
-    let for_each = resource.for_each.as_ref()?;
     let mut items = resource.attributes.values();
     let item = items.find(|item| farewell::reads(&item.value.expr, true))?;
     let mut each = farewell::each(planner, address, resource, &item.value).ok()??;
     let is_gone = matches!(each.value.value, Value::Unknown(_));
-    if is_gone && Source::of(for_each, resource, planner.input.config) == Source::Secret {
+    let made_for = sources(planner).of_block(&resource.block).map(|block| block.for_each);
+    if is_gone && made_for == Some(Source::Secret) {
         each.value.sensitive = Paths::whole();
     }
     Some(each)
-}
-
-/// What an expression is made of, as far as its text tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Source {
-    /// Nothing that is secret.
-    Plain,
-    /// Another object, which may have something secret.
-    Object,
-    /// A secret.
-    Secret,
-}
-
-impl Source {
-    fn of(item: &SpecExpr, resource: &ResourceConfig, config: &Config) -> Self {
-        let (mut source, mut seen) = (Self::Plain, BTreeSet::new());
-        let mut open: Vec<&Expr> = vec![&item.expr];
-        let mut each = resource.for_each.as_ref().map(|for_each| &for_each.expr);
-        while let Some(expr) = open.pop() {
-            walk(expr, &mut |part| match &part.kind {
-                Kind::Call(call) if &*call.name == "sensitive" => source = Self::Secret,
-                Kind::Root(Root::Var(name)) => {
-                    let variable = config.variables.get(name);
-                    if variable.is_some_and(|variable| !variable.value.sensitive.is_empty()) {
-                        source = Self::Secret;
-                    }
-                }
-                Kind::Root(Root::Resource(_)) => source = source.max(Self::Object),
-                Kind::Root(Root::Local(name)) if seen.insert(name) => {
-                    open.extend(config.locals.get(name).map(|local| &local.expr));
-                }
-                Kind::Root(Root::EachValue) => open.extend(each.take()),
-                _ => {}
-            });
-        }
-        source
-    }
 }
