@@ -115,6 +115,6 @@ async fn what_an_instance_takes_does_not_grow_with_how_many_there_are() {
         assert_eq!(report.failures, [], "{shape}");
         assert_eq!(world.plan_text(&spec).await, "", "{shape}");
         // It takes a second or two, and took minutes where each instance held all.
-        assert!(since.elapsed() < Duration::from_secs(60), "{:?} {shape}", since.elapsed());
+        assert!(since.elapsed() < Duration::from_mins(1), "{:?} {shape}", since.elapsed());
     }
 }
