@@ -9,12 +9,12 @@ use std::sync::Arc;
 use engine::address::{Address, Block, Name};
 use engine::expression::evaluate::{self, Scope};
 use engine::expression::{Expr, ExprError, Root};
-use engine::plan::input::Observed;
+use engine::plan::input::{Observations, Observed};
 use engine::spec::Config;
 use engine::spec::scope::Locals;
 use engine::state::Snapshot;
-use engine::stored::KnownSecrets;
-use engine::value::{Attributes, Datum};
+use engine::stored::{KnownSecrets, Marks, Stored};
+use engine::value::{Attributes, Datum, Path, Value};
 
 use crate::fill::FillScope;
 use crate::observe::observe;
@@ -25,14 +25,25 @@ pub struct Live {
     snapshot: Snapshot,
     /// What was seen of each object just now.
     seen: BTreeMap<Address, Attributes>,
+    /// The secrets that variables give, wherever an object has them.
+    known: KnownSecrets,
+    /// The secrets of which there are fingerprints.
+    marks: Marks,
 }
 
 impl Live {
     /// Looks at everything that the state names.
-    pub async fn look(snapshot: Snapshot, providers: &Providers) -> Result<Self, ApplyError> {
+    pub async fn look(
+        snapshot: Snapshot,
+        providers: &Providers,
+        config: &Config,
+    ) -> Result<Self, ApplyError> {
+        // What an API repeats of a variable can be asserted, so it is not sealed; it is sensitive.
         let observations =
             observe(&snapshot, providers, &BTreeSet::new(), &KnownSecrets::default()).await?;
-        let mut live = Self { snapshot, seen: BTreeMap::new() };
+        let known = KnownSecrets::of(config.variables.values().map(|variable| &variable.value));
+        let marks = marks(&snapshot, &observations);
+        let mut live = Self { snapshot, seen: BTreeMap::new(), known, marks };
         for ((address, id), observed) in observations.objects {
             let Some(entry) = live.snapshot.entries.get_mut(&address) else { continue };
             if entry.current.as_ref().is_none_or(|current| current.id != id) {
@@ -53,17 +64,8 @@ impl Live {
         (config, providers): (&Config, &Providers),
         bound: &BTreeMap<Name, Datum>,
     ) -> Result<Datum, ExprError> {
-        let variables = config.variables.iter();
-        let variables = variables.map(|(name, known)| (name.clone(), known.value.clone()));
-        let variables: BTreeMap<Name, Datum> = variables.collect();
-        let objects = FillScope {
-            snapshot: &self.snapshot,
-            providers,
-            variables: &variables,
-            clear: &self.seen,
-            takes_unshown_for_null: true,
-        };
-        let scope = CheckScope { config, objects, locals: Locals::new(&config.locals), bound };
+        let variables = values_of(config);
+        let scope = self.scope((config, providers), &variables, bound);
         let datum = evaluate::evaluate(expr, &scope)?;
         if !datum.value.is_known() || datum.value.holds_sealed() {
             return Err(ExprError {
@@ -74,6 +76,62 @@ impl Live {
         }
         Ok(datum)
     }
+
+    /// What variables and locals give that is secret, in clear.
+    pub fn secrets(&self, config: &Config, providers: &Providers) -> Vec<Value> {
+        let (variables, bound) = (values_of(config), BTreeMap::new());
+        let scope = self.scope((config, providers), &variables, &bound);
+        let locals = config.locals.keys().filter_map(|name| scope.locals.get(name, &scope).ok());
+        let data: Vec<Datum> = variables.values().cloned().chain(locals).collect();
+        let secret = |datum: &Datum| {
+            let places = datum.sensitive.around_sets(&datum.value);
+            places.iter().filter_map(|path| datum.value.at(path).cloned()).collect::<Vec<_>>()
+        };
+        data.iter().flat_map(secret).collect()
+    }
+
+    /// The words of a text that the state knows as secrets, by their fingerprints.
+    pub fn known_words(&self, text: &str) -> Vec<Value> {
+        let words = self.marks.words(text, &self.snapshot.seal_key);
+        words.into_iter().map(Value::string).collect()
+    }
+
+    fn scope<'a>(
+        &'a self,
+        (config, providers): (&'a Config, &'a Providers),
+        variables: &'a BTreeMap<Name, Datum>,
+        bound: &'a BTreeMap<Name, Datum>,
+    ) -> CheckScope<'a> {
+        let objects = FillScope {
+            snapshot: &self.snapshot,
+            providers,
+            variables,
+            clear: &self.seen,
+            takes_unshown_for_null: true,
+        };
+        let locals = Locals::new(&config.locals);
+        CheckScope { config, objects, locals, bound, known: &self.known }
+    }
+}
+
+fn values_of(config: &Config) -> BTreeMap<Name, Datum> {
+    let variables = config.variables.iter();
+    variables.map(|(name, variable)| (name.clone(), variable.value.clone())).collect()
+}
+
+/// What the state has sealed, and what was seen that is.
+fn marks(snapshot: &Snapshot, observations: &Observations) -> Marks {
+    let mut marks = Marks::default();
+    for entry in snapshot.entries.values() {
+        entry.current.iter().chain(&entry.deposed).for_each(|it| marks.add(&it.attributes));
+    }
+    snapshot.outputs.values().for_each(|output| marks.add(&output.value));
+    for observed in observations.objects.values() {
+        if let Observed::Live(seen) = observed {
+            marks.add(&Stored::of_sealed(&Value::map(seen.clone())));
+        }
+    }
+    marks
 }
 
 /// What an expression of a check may refer to.
@@ -82,6 +140,7 @@ struct CheckScope<'a> {
     objects: FillScope<'a>,
     locals: Locals<'a>,
     bound: &'a BTreeMap<Name, Datum>,
+    known: &'a KnownSecrets,
 }
 
 impl Scope for CheckScope<'_> {
@@ -100,7 +159,9 @@ impl Scope for CheckScope<'_> {
     }
 
     fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
-        self.objects.resource(block, key)
+        let mut datum = self.objects.resource(block, key)?;
+        datum.sensitive.extend_below(&Path::root(), &self.known.places(&datum.value));
+        Ok(datum)
     }
 
     fn fails_over_a_secret(&self, root: &Root) -> bool {
