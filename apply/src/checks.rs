@@ -11,12 +11,12 @@ use std::sync::Arc;
 use engine::address::{Address, Block, Name};
 use engine::expression::evaluate::{self, Scope};
 use engine::expression::{Expr, ExprError, Root};
-use engine::plan::input::Observed;
+use engine::plan::input::{Observations, Observed};
 use engine::spec::Config;
 use engine::spec::scope::Locals;
 use engine::state::Snapshot;
-use engine::stored::KnownSecrets;
-use engine::value::{Attributes, Datum};
+use engine::stored::{KnownSecrets, Marks, Stored};
+use engine::value::{Attributes, Datum, Path, Value};
 
 use self::unwanted::{Depth, Each};
 use crate::fill::FillScope;
@@ -28,14 +28,25 @@ pub struct Live {
     snapshot: Snapshot,
     /// What was seen of each object just now.
     seen: BTreeMap<Address, Attributes>,
+    /// The secrets that variables give, wherever an object has them.
+    known: KnownSecrets,
+    /// The secrets of which there are fingerprints.
+    marks: Marks,
 }
 
 impl Live {
     /// Looks at everything that the state names.
-    pub async fn look(snapshot: Snapshot, providers: &Providers) -> Result<Self, ApplyError> {
+    pub async fn look(
+        snapshot: Snapshot,
+        providers: &Providers,
+        config: &Config,
+    ) -> Result<Self, ApplyError> {
+        // What an API repeats of a variable can be asserted, so it is not sealed; it is sensitive.
         let observations =
             observe(&snapshot, providers, &BTreeSet::new(), &KnownSecrets::default()).await?;
-        let mut live = Self { snapshot, seen: BTreeMap::new() };
+        let known = KnownSecrets::of(config.variables.values().map(|variable| &variable.value));
+        let marks = marks(&snapshot, &observations);
+        let mut live = Self { snapshot, seen: BTreeMap::new(), known, marks };
         for ((address, id), observed) in observations.objects {
             let Some(entry) = live.snapshot.entries.get_mut(&address) else { continue };
             if entry.current.as_ref().is_none_or(|current| current.id != id) {
@@ -56,6 +67,44 @@ impl Live {
         (config, providers): (&Config, &Providers),
         bound: &BTreeMap<Name, Datum>,
     ) -> Result<Datum, ExprError> {
+        let compute = |scope: &CheckScope<'_>| evaluate::evaluate(expr, scope);
+        let datum = self.in_scope((config, providers), bound, compute)?;
+        if !datum.value.is_known() || datum.value.holds_sealed() {
+            return Err(ExprError {
+                range: expr.range,
+                message: "it holds a secret of which only the fingerprint is known".to_owned(),
+                help: Some("use what the secret was made of, such as a variable".to_owned()),
+            });
+        }
+        Ok(datum)
+    }
+
+    /// What variables and locals give that is secret, in clear.
+    pub fn secrets(&self, config: &Config, providers: &Providers) -> Vec<Value> {
+        let variables = config.variables.values().map(|variable| variable.value.clone());
+        let locals = self.in_scope((config, providers), &BTreeMap::new(), |scope| {
+            let names = config.locals.keys();
+            names.filter_map(|name| scope.locals.get(name, scope).ok()).collect::<Vec<_>>()
+        });
+        let secret = |datum: Datum| {
+            let places = datum.sensitive.around_sets(&datum.value);
+            places.iter().filter_map(|path| datum.value.at(path).cloned()).collect::<Vec<_>>()
+        };
+        variables.chain(locals).flat_map(secret).collect()
+    }
+
+    /// The words of a text that the state knows as secrets, by their fingerprints.
+    pub fn known_words(&self, text: &str) -> Vec<Value> {
+        let words = self.marks.words(text, &self.snapshot.seal_key);
+        words.into_iter().map(Value::string).collect()
+    }
+
+    fn in_scope<T>(
+        &self,
+        (config, providers): (&Config, &Providers),
+        bound: &BTreeMap<Name, Datum>,
+        compute: impl FnOnce(&CheckScope<'_>) -> T,
+    ) -> T {
         let variables = config.variables.iter();
         let variables = variables.map(|(name, known)| (name.clone(), known.value.clone()));
         let variables: BTreeMap<Name, Datum> = variables.collect();
@@ -67,24 +116,31 @@ impl Live {
             takes_unshown_for_null: true,
         };
         let (locals, depth) = (Locals::new(&config.locals), Depth::default());
-        let scope = CheckScope {
+        compute(&CheckScope {
             config,
             objects: &objects,
             locals: &locals,
             bound,
+            known: &self.known,
             each: None,
             depth: &depth,
-        };
-        let datum = evaluate::evaluate(expr, &scope)?;
-        if !datum.value.is_known() || datum.value.holds_sealed() {
-            return Err(ExprError {
-                range: expr.range,
-                message: "it holds a secret of which only the fingerprint is known".to_owned(),
-                help: Some("use what the secret was made of, such as a variable".to_owned()),
-            });
-        }
-        Ok(datum)
+        })
     }
+}
+
+/// What the state has sealed, and what was seen that is.
+fn marks(snapshot: &Snapshot, observations: &Observations) -> Marks {
+    let mut marks = Marks::default();
+    for entry in snapshot.entries.values() {
+        entry.current.iter().chain(&entry.deposed).for_each(|it| marks.add(&it.attributes));
+    }
+    snapshot.outputs.values().for_each(|output| marks.add(&output.value));
+    for observed in observations.objects.values() {
+        if let Observed::Live(seen) = observed {
+            marks.add(&Stored::of_sealed(&Value::map(seen.clone())));
+        }
+    }
+    marks
 }
 
 /// What an expression of a check may refer to.
@@ -93,6 +149,7 @@ struct CheckScope<'a> {
     objects: &'a FillScope<'a>,
     locals: &'a Locals<'a>,
     bound: &'a BTreeMap<Name, Datum>,
+    known: &'a KnownSecrets,
     /// Where it is computed whether an instance is wanted at all.
     each: Option<Each<'a>>,
     depth: &'a Depth,
@@ -127,7 +184,10 @@ impl Scope for CheckScope<'_> {
     }
 
     fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
-        self.or_unwanted(block, key, self.objects.resource(block, key))
+        let found = self.objects.resource(block, key);
+        let mut datum = self.or_unwanted(block, key, found)?;
+        datum.sensitive.extend_below(&Path::root(), &self.known.places(&datum.value));
+        Ok(datum)
     }
 
     fn fails_over_a_secret(&self, root: &Root) -> bool {

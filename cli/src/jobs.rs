@@ -303,6 +303,8 @@ pub(crate) struct Telling<'a> {
     asked: bool,
     /// Whether what workers answer may be shown.
     shows_output: bool,
+    /// Hides what is secret in it.
+    hide: &'a (dyn Fn(&str) -> String + Sync),
 }
 
 impl<'a> Telling<'a> {
@@ -315,7 +317,14 @@ impl<'a> Telling<'a> {
             began: Instant::now(),
             asked: false,
             shows_output,
+            hide: &str::to_owned,
         }
+    }
+
+    /// With what is secret hidden in what workers answer.
+    #[must_use]
+    pub(crate) fn hiding(self, hide: &'a (dyn Fn(&str) -> String + Sync)) -> Self {
+        Self { hide, ..self }
     }
 
     fn job(&mut self, job: &Job) {
@@ -336,7 +345,8 @@ impl<'a> Telling<'a> {
         let progress = job.output.as_ref().map(|output| output.get().to_owned());
         if self.shows_output && !job.status.is_final() && progress != self.progress {
             if let Some(text) = &progress {
-                let text = render::safe::text(text);
+                let shown = (self.hide)(text);
+                let text = render::safe::text(&shown);
                 self.output.talk(&format!("{}progress: {text}\n", self.label));
             }
             self.progress = progress;

@@ -7,6 +7,7 @@
 //! because [`Stored::new`] takes the sensitive places and seals them itself.
 
 mod anywhere;
+mod marks;
 mod plain;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::anywhere::{KnownSecrets, Sealer, seal_like};
+pub use self::marks::Marks;
 use crate::address::Name;
 use crate::digest::{Fingerprint, SealKey};
 use crate::expression::parse;

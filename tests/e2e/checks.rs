@@ -253,6 +253,85 @@ assert = 'job.status == "COMPLETED"'
     assert!(said.iter().all(|ran| !ran.said().contains("hunter-two-52d")));
 }
 
+/// A page, a worker and an API may repeat what no check has sent there.
+#[test]
+fn what_is_secret_is_masked_in_what_a_check_says() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let page = Recorder::before("127.0.0.1:9".to_owned());
+    page.mood(
+        Mood::Echo(200, "text/plain", r#"{"now": "hunter-two-52d", "then": "canary-51c"}"#),
+        false,
+    );
+    let checks = |image: &str| {
+        let page = format!("http://{}/", page.address());
+        let checks = r#"
+[variable.secret]
+type = "string"
+sensitive = true
+
+[check.page]
+http = { url = "PAGE" }
+assert = 'http.status == 500'
+message = "it says ${http.body}, in short ${http.json.then}"
+
+[check.worker]
+job = { endpoint = '${endpoint.chat["eu"].id}', input = { fail = "no hunter-two-52d nor canary-51c" } }
+assert = 'job.status == "COMPLETED"'
+message = "it says ${job.error}"
+
+[check.live]
+assert = 'template.worker.readme == ""'
+message = "it is ${template.worker.readme}"
+
+[check.wrong]
+http = { url = "PAGE" }
+assert = 'http.json.other == http.json[http.json.now]'
+
+[check.spoken]
+assert = "false"
+message = "the word hunter-two-52d is the author's own"
+"#;
+        let env = format!("{image}env = {{ TOKEN = \"${{var.secret}}\" }}\n");
+        spec(&checks.replace("PAGE", &page)).replace(image, &env)
+    };
+    let image = "image_name = \"registry.example/worker:1.0\"\n";
+    let mut project = Project::with(&checks(image), &service);
+    // The state knows it by its fingerprint.
+    project.set("PLUMB_VAR_secret", "canary-51c");
+    project.run(&["apply", "--yes", "--no-checks"]).expect(0);
+    project.set("PLUMB_VAR_secret", "hunter-two-52d");
+    let id = service.list("/templates")[0]["id"].as_str().unwrap().to_owned();
+    let change = serde_json::json!({ "readme": "with hunter-two-52d" });
+    service.request("PATCH", &format!("/templates/{id}"), Some(&change));
+    let checked = project.run(&["check"]).expect(1);
+    let report = project.run(&["check", "--json"]).expect(1);
+    for said in [&checked, &report] {
+        let said = said.said().replace("hunter-two-52d is the author's own", "");
+        assert!(!said.contains("hunter-two") && !said.contains("canary"), "{said}");
+    }
+    assert!(
+        checked.stdout.contains(r#"it says {"now": "…", "then": "…"}, in short …"#),
+        "{}",
+        checked.stdout
+    );
+    assert!(checked.stdout.contains("it says no … nor …"), "{}", checked.stdout);
+    assert!(checked.stdout.contains("the author's own"), "{}", checked.stdout);
+    let report = report.json();
+    let of = |name: &str| {
+        let all = report["checks"].as_array().unwrap();
+        all.iter().find(|check| check["name"] == name).unwrap().clone()
+    };
+    assert!(
+        of("worker")["detail"].as_str().unwrap().ends_with("is FAILED: no … nor …"),
+        "{report}"
+    );
+    assert_eq!(
+        of("live")["message"],
+        "the assertion does not hold, and its message holds a secret"
+    );
+}
+
 #[test]
 fn mistakes_in_checks_are_found_before_anything_is_called() {
     let project = Project::new(&spec(

@@ -10,6 +10,7 @@ use engine::value::{Attributes, Datum, Value};
 use provider_serverless::jobs::{Endpoint, Job, Sending, Status, Submission};
 use serde_json::value::RawValue;
 
+use super::hiding::Hiding;
 use super::{Fetched, TIMEOUT, World, fetched, stopped};
 use crate::args;
 use crate::error::CommandError;
@@ -31,6 +32,7 @@ impl World<'_> {
         &self,
         name: &Name,
         datum: &Datum,
+        hiding: &Hiding<'_>,
     ) -> Result<Result<Fetched, String>, CommandError> {
         let asked = match asked(datum) {
             Ok(asked) => asked,
@@ -57,7 +59,8 @@ impl World<'_> {
             Sent::Perhaps(Early::TimeUp) => return Ok(Err(in_doubt(asked.timeout))),
         };
         let label = format!("check {}: ", render::safe::text(name));
-        let mut telling = Telling::new(self.output, label, !secret);
+        let hide = |text: &str| hiding.hide(text);
+        let mut telling = Telling::new(self.output, label, !secret).hiding(&hide);
         let begun = Begun { endpoint: &endpoint, of: &asked.endpoint, id: submitted.id.clone() };
         let ended = jobs::wait(&endpoint, submitted, &bounds, &mut telling).await;
         match ended {

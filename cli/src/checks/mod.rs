@@ -4,6 +4,7 @@
 //! one after the other: they would wait for the same workers. A check changes nothing but what its
 //! job does; a job that does not end in time is cancelled.
 
+mod hiding;
 mod http;
 mod job;
 pub(crate) mod shape;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use apply::checks::Live;
 use engine::address::{Block, Name};
 use engine::diagnostics::{Sources, Span};
+use engine::expression::Kind;
 use engine::spec::{CheckConfig, Config, ResourceConfig, SpecExpr, Table};
 use engine::state::Snapshot;
 use engine::value::{Datum, Paths, Value};
@@ -24,6 +26,7 @@ use render::view::{Place, place};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use self::hiding::Hiding;
 use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::providers::Configured;
@@ -119,11 +122,13 @@ impl World<'_> {
         told: &mut dyn FnMut(&Outcome),
     ) -> Result<Vec<Outcome>, CommandError> {
         let live = tokio::select! {
-            live = Live::look(snapshot, &self.configured.providers) => live?,
+            live = Live::look(snapshot, &self.configured.providers, self.config) => live?,
             () = self.stop.cancelled() => return Err(stopped()),
         };
+        let secrets = live.secrets(self.config, &self.configured.providers);
+        let hiding = Hiding::new(&live, &secrets);
         let checks = stream::iter(&self.config.checks);
-        let checks = checks.map(|(name, check)| self.check(name, check, &live));
+        let checks = checks.map(|(name, check)| self.check(name, check, (&live, &hiding)));
         let mut checks = std::pin::pin!(checks.buffered(AT_ONCE));
         let (mut outcomes, mut failure) = (Vec::new(), None);
         // To the end even after a failure: a job that was begun is cancelled by its own check.
@@ -144,7 +149,7 @@ impl World<'_> {
         &self,
         name: &Name,
         check: &CheckConfig,
-        live: &Live,
+        (live, hiding): (&Live, &Hiding<'_>),
     ) -> Result<Outcome, CommandError> {
         if self.stop.is_cancelled() {
             return Err(stopped());
@@ -158,14 +163,14 @@ impl World<'_> {
         };
         let mut bound = BTreeMap::new();
         for (word, item) in check.sources.iter() {
-            let fetched = self.fetch(name, word, &item.value, live).await?;
+            let fetched = self.fetch(name, (word, &item.value), (live, hiding)).await?;
             match fetched {
                 Ok(fetched) => {
-                    outcome.detail = fetched.detail;
+                    outcome.detail = fetched.detail.map(|detail| hiding.hide(&detail));
                     bound.insert(word.clone(), fetched.datum);
                 }
                 Err(obstacle) => {
-                    self.blocked(&mut outcome, obstacle);
+                    self.blocked(&mut outcome, &obstacle, hiding);
                     return Ok(outcome);
                 }
             }
@@ -173,9 +178,9 @@ impl World<'_> {
         match self.holds(check, live, &bound) {
             Ok(holds) => {
                 outcome.passed = holds;
-                outcome.message = (!holds).then(|| self.message(check, live, &bound));
+                outcome.message = (!holds).then(|| self.message(check, (live, hiding), &bound));
             }
-            Err(obstacle) => self.blocked(&mut outcome, obstacle),
+            Err(obstacle) => self.blocked(&mut outcome, &obstacle, hiding),
         }
         Ok(outcome)
     }
@@ -183,9 +188,8 @@ impl World<'_> {
     async fn fetch(
         &self,
         name: &Name,
-        word: &Name,
-        source: &SpecExpr,
-        live: &Live,
+        (word, source): (&Name, &SpecExpr),
+        (live, hiding): (&Live, &Hiding<'_>),
     ) -> Result<Result<Fetched, Obstacle>, CommandError> {
         let datum = match self.evaluate(source, live, &BTreeMap::new()) {
             Ok(datum) => datum,
@@ -193,7 +197,7 @@ impl World<'_> {
         };
         let fetching = async {
             let fetched = match &**word {
-                "job" => self.job(name, &datum).await?,
+                "job" => self.job(name, &datum, hiding).await?,
                 _ => http::fetch(&datum).await,
             };
             Ok(fetched.map_err(|message| Obstacle { message, span: Some(source.span) }))
@@ -221,7 +225,12 @@ impl World<'_> {
     }
 
     /// What to say when the assertion does not hold.
-    fn message(&self, check: &CheckConfig, live: &Live, bound: &BTreeMap<Name, Datum>) -> String {
+    fn message(
+        &self,
+        check: &CheckConfig,
+        (live, hiding): (&Live, &Hiding<'_>),
+        bound: &BTreeMap<Name, Datum>,
+    ) -> String {
         let Some(message) = &check.message else {
             return "the assertion does not hold".to_owned();
         };
@@ -229,11 +238,13 @@ impl World<'_> {
             Ok(datum) if !datum.sensitive.is_empty() => {
                 "the assertion does not hold, and its message holds a secret".to_owned()
             }
-            Ok(Datum { value: Value::String(text), .. }) => text.to_string(),
+            // What the spec says itself is what its author wants to be told.
+            Ok(Datum { value: Value::String(text), .. }) if is_literal(message) => text.to_string(),
+            Ok(Datum { value: Value::String(text), .. }) => hiding.hide(&text),
             Ok(_) => "the assertion does not hold, and its message is no text".to_owned(),
             Err(obstacle) => format!(
                 "the assertion does not hold, and its message cannot be computed: {}",
-                obstacle.message
+                hiding.hide(&obstacle.message)
             ),
         }
     }
@@ -254,12 +265,16 @@ impl World<'_> {
         })
     }
 
-    fn blocked(&self, outcome: &mut Outcome, obstacle: Obstacle) {
-        outcome.message = Some(obstacle.message);
+    fn blocked(&self, outcome: &mut Outcome, obstacle: &Obstacle, hiding: &Hiding<'_>) {
+        outcome.message = Some(hiding.hide(&obstacle.message));
         if obstacle.span.is_some() {
             outcome.place = place(obstacle.span, self.sources);
         }
     }
+}
+
+fn is_literal(message: &SpecExpr) -> bool {
+    matches!(message.expr.kind, Kind::Literal(_))
 }
 
 /// The error where somebody asked to stop before all of them were made.

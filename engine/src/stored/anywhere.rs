@@ -75,6 +75,34 @@ impl KnownSecrets {
         self.0.is_empty()
     }
 
+    /// Where they stand in a value that is not sealed. What has one as the name of something is secret as a
+    /// whole, and so is a set with one in it.
+    pub fn places(&self, value: &Value) -> Paths {
+        let mut places = Paths::none();
+        if !self.is_empty() {
+            self.find(value, &Path::root(), &mut places);
+        }
+        places.around_sets(value)
+    }
+
+    fn find(&self, value: &Value, at: &Path, places: &mut Paths) {
+        match value {
+            Value::String(text) if self.are_in(text) => places.insert(at.clone()),
+            Value::List(items) | Value::Set(items) => {
+                let items = items.iter().enumerate();
+                items.for_each(|(index, item)| self.find(item, &at.join(index), places));
+            }
+            Value::Map(entries) if entries.keys().any(|name| self.are_in(name)) => {
+                places.insert(at.clone());
+            }
+            Value::Map(entries) => {
+                let entries = entries.iter();
+                entries.for_each(|(name, item)| self.find(item, &at.join(name.clone()), places));
+            }
+            _ => {}
+        }
+    }
+
     /// Says whether a text is or holds one of them.
     fn are_in(&self, text: &str) -> bool {
         let holds = |secret: &Arc<str>| secret.len() >= INSIDE_MIN && text.contains(&**secret);
@@ -83,7 +111,7 @@ impl KnownSecrets {
 }
 
 /// Says whether a text tells something by itself, wherever it stands.
-fn is_telling(text: &str) -> bool {
+pub(super) fn is_telling(text: &str) -> bool {
     let is_number = || text.len() < NUMBER_MIN && text.parse::<f64>().is_ok();
     let is_word = || matches!(&*text.to_ascii_lowercase(), "true" | "false" | "null" | "none");
     text.len() >= ALONE_MIN && !is_word() && !is_number()

@@ -27,11 +27,11 @@ const PART_IN_HEX: usize = 12;
 
 /// Secrets that no words may show.
 #[derive(Clone, Default)]
-pub(crate) struct Hidden(Vec<Arc<str>>);
+pub struct Hidden(Vec<Arc<str>>);
 
 impl Hidden {
     /// Adds the texts and numbers of a value. What is true or false tells nothing by itself.
-    pub(crate) fn add(&mut self, value: &Value) {
+    pub fn add(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.add_text(text.clone()),
             Value::Integer(number) => self.add_text(number.to_string().into()),
@@ -49,7 +49,7 @@ impl Hidden {
     }
 
     /// The words without the secrets.
-    pub(crate) fn hide(&self, words: String) -> String {
+    pub fn hide(&self, words: String) -> String {
         if self.0.is_empty() || words.is_empty() {
             return words;
         }

@@ -38,6 +38,7 @@ mod words;
 pub use access::Settings;
 pub use descriptor::{Descriptor, load};
 pub use direct::{Ask, Direct, DirectCall};
+pub use hidden::Hidden;
 pub use provider::HttpProvider;
 pub use timing::Timing;
 pub use transport::{Broken, Method, Network, Request, Response, Transport};
