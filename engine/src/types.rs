@@ -57,6 +57,41 @@ impl Type {
         Self::Map(Box::new(item))
     }
 
+    /// How an expression of this type becomes one of another, for people.
+    pub(crate) fn conversion_to(&self, want: &Type) -> Option<&'static str> {
+        match (self, want) {
+            (Self::Integer | Self::Number | Self::Boolean, Self::String) => {
+                Some("make it a text: tostring(…)")
+            }
+            (Self::String, Self::Integer | Self::Number) => Some("make it a number: tonumber(…)"),
+            (Self::String, Self::Boolean) => Some("make it a boolean: tobool(…)"),
+            (_, Self::List(item) | Self::Set(item)) if self == &**item => {
+                Some("put it in brackets: a list of one")
+            }
+            _ => None,
+        }
+    }
+
+    /// The type that an empty list or table may be meant to have, where the type is that of a value with one in it:
+    /// nothing tells what it may hold, so nothing fits but what is empty, too.
+    pub fn spelled_out(&self) -> Option<Type> {
+        match self {
+            Self::List(item) if **item == Self::Null => Some(Self::list(Self::String)),
+            Self::List(item) => item.spelled_out().map(Self::list),
+            Self::Object(fields) if fields.is_empty() => Some(Self::map(Self::String)),
+            Self::Object(fields) => {
+                let spelled = |field: &Field| {
+                    let ty = field.ty.spelled_out().unwrap_or_else(|| field.ty.clone());
+                    Field { ty, ..field.clone() }
+                };
+                let any = fields.values().any(|field| field.ty.spelled_out().is_some());
+                let all = || fields.iter().map(|(name, field)| (name.clone(), spelled(field)));
+                any.then(|| Self::Object(all().collect()))
+            }
+            _ => None,
+        }
+    }
+
     /// Says whether a value of type `self` may stand where `target` is wanted, with the
     /// conversions that [`crate::value::Value::convert`] does: integer to number, list to set and
     /// back, object to map. An `any` fits statically and is checked when it becomes known.

@@ -25,6 +25,12 @@ pub trait Types {
         let _ = (base, name);
         None
     }
+
+    /// Whether a type is that of a resource's objects: its schema has all the attributes that there are.
+    fn is_resource(&self, ty: &Type) -> bool {
+        let _ = ty;
+        false
+    }
 }
 
 /// A name that stands for nothing.
@@ -38,7 +44,7 @@ pub struct Unresolved {
 
 /// The type of an expression; what is wrong in it is added to `errors`, and the type is `any` there.
 pub fn check(expr: &Expr, types: &dyn Types, errors: &mut Vec<ExprError>) -> Type {
-    Checker { types, errors, bound: Vec::new() }.expr(expr)
+    Checker { types, errors, bound: Vec::new(), tries: false }.expr(expr)
 }
 
 struct Checker<'c> {
@@ -46,6 +52,8 @@ struct Checker<'c> {
     errors: &'c mut Vec<ExprError>,
     /// The variables of the `for` expressions around, the innermost last.
     bound: Vec<(Name, Type)>,
+    /// Whether a failure is caught, by `try` or `can`: what a value happens to lack is none of the mistakes then.
+    tries: bool,
 }
 
 impl Checker<'_> {

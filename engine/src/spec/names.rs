@@ -1,8 +1,8 @@
 //! What the expressions of a spec may refer to, by type, and what to say of a name that is none.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -43,6 +43,8 @@ pub(super) struct Names<'a> {
     /// The resources. Only looked up, never walked.
     pub(super) resources: FxHashMap<&'a Block, Known>,
     comparisons_left: AtomicUsize,
+    /// The types of the resources' objects, each once; made when they are first asked for.
+    object_types: OnceLock<Vec<Type>>,
 }
 
 impl<'a> Names<'a> {
@@ -53,7 +55,18 @@ impl<'a> Names<'a> {
             locals: BTreeMap::new(),
             resources: FxHashMap::default(),
             comparisons_left: AtomicUsize::new(COMPARISONS_MAX),
+            object_types: OnceLock::new(),
         }
+    }
+
+    /// The types of the objects of all resources, once these are known.
+    fn object_types(&self) -> &[Type] {
+        self.object_types.get_or_init(|| {
+            let managed = self.resources.values().filter_map(|known| known.managed.as_ref());
+            let schemas: BTreeMap<_, _> =
+                managed.map(|(_, schema)| (Arc::as_ptr(schema), schema)).collect();
+            schemas.values().map(|schema| schema.object_type()).collect()
+        })
     }
 
     /// The blocks of a document by address, with what each declares.
@@ -95,6 +108,9 @@ impl<'a> Names<'a> {
             if nearest(&block.ty, [word, prefix]).is_some() {
                 return format!("did you mean `{word}.{}`?", block.name);
             }
+        }
+        if let Some(help) = say::meant_elsewhere(&block.ty, &block.name) {
+            return help.to_owned();
         }
         let others = || self.blocks().filter(|(other, _)| Some(*other) != own);
         let of_type = others().filter(|(other, _)| other.ty == block.ty);
@@ -196,6 +212,11 @@ impl Types for View<'_> {
             Root::Named(name) => self.word(name),
         }
     }
+
+    fn is_resource(&self, ty: &Type) -> bool {
+        self.names.object_types().contains(ty)
+    }
+
     /// The attribute of one instance, where base is plainly that: what nearly all references are.
     fn attribute(&self, base: &Expr, name: &Name) -> Option<Type> {
         let (block, keyed) = match &base.kind {

@@ -160,7 +160,7 @@ impl Reader<'_> {
             Err(misfit) => {
                 let at = self.place(key, sensitive);
                 let reason = format!("`{key}` of `{}`: {}", self.name, misfit.shown(sensitive));
-                self.diagnostics.push(say::misfit(&reason, at));
+                self.diagnostics.push(say::misfit(&reason, (ty, value), at));
                 None
             }
         }
@@ -178,7 +178,11 @@ impl Reader<'_> {
             Ok(value) => Some(value),
             Err(reason) => {
                 let at = self.block.header;
-                let diagnostic = say::bad_given(self.name, (ty, sensitive), &reason, at);
+                let spelled = ty.spelled_out().filter(|_| !self.block.items.contains_key("type"));
+                let diagnostic = match spelled {
+                    Some(spelled) => say::default_tells_no_type(self.name, &spelled, at),
+                    None => say::bad_given(self.name, (ty, sensitive), &reason, at),
+                };
                 self.diagnostics.push(diagnostic);
                 None
             }
@@ -201,8 +205,19 @@ impl Reader<'_> {
 pub fn value_of(given: &Given, ty: &Type, sensitive: bool) -> Result<Value, String> {
     let value = match given {
         Given::Text(text) if *ty == Type::String => Value::string(&**text),
-        Given::Text(text) => from_toml(text)?,
+        Given::Text(text) => from_toml(text).map_err(|why| no_value(why, ty, text))?,
         Given::Value(value) => value.clone(),
     };
     value.convert(ty).map_err(|misfit| misfit.shown(sensitive))
+}
+
+/// Why a text is no value: what TOML takes a bare word for, going by its first letter, tells people nothing.
+fn no_value(why: String, ty: &Type, text: &str) -> String {
+    match ty {
+        Type::Integer => "this is no integer".to_owned(),
+        Type::Number => "this is no number".to_owned(),
+        Type::Boolean => "this is neither true nor false".to_owned(),
+        _ if text.contains(['"', '\'', '[', '{']) => why,
+        _ => "this is not a TOML value: texts stand in quotes there".to_owned(),
+    }
 }

@@ -25,6 +25,7 @@ impl Checker<'_> {
             Type::Any => Type::Any,
             Type::Object(fields) => match fields.get(name) {
                 Some(field) => field.ty.clone(),
+                None if self.may_lack(base, subject) => Type::Any,
                 None => self.unknown_attribute(fields, subject, name, place),
             },
             Type::Map(_) if subject.is_some_and(is_resource) => {
@@ -36,11 +37,18 @@ impl Checker<'_> {
                 let help = format!("take it of all items, `[*].{name}`, or of one, `[0].{name}`");
                 self.wrong(place, message, Some(help))
             }
+            other if self.may_lack(other, subject) => Type::Any,
             other => {
                 let message = format!("{} has no attributes, so no `{name}`", type_word(other));
                 self.wrong(place, message, None)
             }
         }
+    }
+
+    /// Whether that a value lacks an attribute is caught, and no mistake: of a resource it is one, because no object of
+    /// its type will ever have what the type does not.
+    fn may_lack(&self, base: &Type, subject: Option<&Expr>) -> bool {
+        self.tries && !subject.is_some_and(is_of_resource) && !self.types.is_resource(base)
     }
 
     fn unknown_attribute(
@@ -105,6 +113,7 @@ impl Checker<'_> {
             Type::Object(fields) => match &index.kind {
                 Kind::Literal(Value::String(name)) => match fields.get(name) {
                     Some(field) => field.ty.clone(),
+                    None if self.may_lack(base, subject) => Type::Any,
                     None => self.unknown_attribute(fields, subject, name, index.range),
                 },
                 _ if text => item_of(base),
@@ -159,6 +168,16 @@ impl Checker<'_> {
 
 fn is_resource(expr: &Expr) -> bool {
     matches!(expr.kind, Kind::Root(Root::Resource(_)))
+}
+
+/// Whether an expression is a part of what a resource has.
+fn is_of_resource(mut expr: &Expr) -> bool {
+    loop {
+        match &expr.kind {
+            Kind::Attribute(base, _) | Kind::Index(base, _) | Kind::Splat(base, _) => expr = base,
+            _ => return is_resource(expr),
+        }
+    }
 }
 
 /// The text of a reference, short enough for a message.

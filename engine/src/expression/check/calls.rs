@@ -16,8 +16,7 @@ impl Checker<'_> {
             }
             return Type::Any;
         };
-        let mut types: Vec<Type> =
-            call.arguments.iter().map(|argument| self.expr(argument)).collect();
+        let mut types = self.arguments(function, &call.arguments);
         if call.spread {
             self.spread(call, &mut types);
         }
@@ -36,6 +35,23 @@ impl Checker<'_> {
             self.literal_path(&call.arguments);
         }
         (function.result)(&types)
+    }
+
+    /// The types of the arguments. A failure of what `can` looks at is caught, and of what `try` tries before its last.
+    fn arguments(&mut self, function: &Function, arguments: &[Expr]) -> Vec<Type> {
+        let outside = self.tries;
+        let mut types = Vec::with_capacity(arguments.len());
+        for (index, argument) in arguments.iter().enumerate() {
+            let catches = match function.body {
+                Body::Special(Special::Can) => true,
+                Body::Special(Special::Try) => index + 1 < arguments.len(),
+                _ => false,
+            };
+            self.tries = outside || catches;
+            types.push(self.expr(argument));
+        }
+        self.tries = outside;
+        types
     }
 
     /// The last argument counts as one of its items.

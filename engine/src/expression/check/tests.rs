@@ -36,6 +36,44 @@ impl Types for Declared {
             _ => Err(Unresolved { message: "there is no such name".to_owned(), help: None }),
         }
     }
+
+    fn is_resource(&self, ty: &Type) -> bool {
+        let own =
+            ["id? = string, size? = integer", "id? = string, size? = integer, tags? = map(string)"];
+        own.iter().any(|own| format!("object{{{own}}}").parse() == Ok(ty.clone()))
+    }
+}
+
+/// What a value lacks is caught, what a type does not have is a mistake.
+#[test]
+fn what_is_tried_may_lack_what_is_looked_for() {
+    for text in [
+        "can(var.object.x)",
+        "can(var.object[\"x\"])",
+        "can({ a = 1 }.b)",
+        "can(var.object.name.x)",
+        "can(upper(var.object.x))",
+        "can([for it in var.objects : it.x])",
+        "can(var.objects[*].x)",
+    ] {
+        proves(text, "boolean");
+    }
+    proves("try(var.object.x, 1)", "any");
+    proves("try(try(var.object.x, var.object.y), 1)", "any");
+    proves("try({ a = 1 }.b, \"d\")", "any");
+    let help = "(there are: name, size)";
+    proves("try(1, var.object.x)", &format!("`x`: `var.object` has no attribute `x` {help}"));
+    proves("can(1) && var.object.x", &format!("`x`: `var.object` has no attribute `x` {help}"));
+    let help = "(there are: id, size, tags)";
+    let lacks = |whose: &str| format!("`idd`: {whose} has no attribute `idd` (did you mean `id`?)");
+    proves("can(value.one.idd)", &lacks("`value.one`"));
+    proves("try(value.many[\"a\"].idd, 1)", &lacks("`value.many[\"a\"]`"));
+    proves("can(values(value.many)[*].idd)", &lacks("this"));
+    proves(
+        "can([for it in [value.one] : it.other])",
+        &format!("`other`: `it` has no attribute `other` {help}"),
+    );
+    proves("can(value.one.tags.x)", "boolean");
 }
 
 fn shown(text: &str) -> String {

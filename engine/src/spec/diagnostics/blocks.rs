@@ -40,7 +40,28 @@ pub fn unknown_attribute<'a>(
     Diagnostic::error("unknown attribute")
         .at(at)
         .label(format!("`{ty}` has no attribute `{}`", shown(name)))
-        .help(did_you_mean(name, known))
+        .help(match name {
+            "count" => COUNT.to_owned(),
+            _ => did_you_mean(name, known),
+        })
+}
+
+/// What there is in place of a word that other tools know.
+const COUNT: &str = "write `for_each = [\"a\", \"b\"]` for one instance by each name, or \
+                     `lifecycle = { enabled = … }` for one or none";
+
+/// What to write in place of a reference that other tools know.
+pub fn meant_elsewhere(first: &str, second: &str) -> Option<&'static str> {
+    match (first, second) {
+        ("path", _) => {
+            Some("a path is relative to the spec's folder by itself: file(\"some/path\")")
+        }
+        ("count", "index") => Some("write `each.key`, in a resource with `for_each`"),
+        ("terraform", "workspace") => Some(
+            "write a variable, such as `var.env`: an environment has a folder of its own, or a place of its own for its state",
+        ),
+        _ => None,
+    }
 }
 
 /// An attribute that only the provider sets.

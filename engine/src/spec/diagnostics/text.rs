@@ -153,7 +153,7 @@ pub fn file_not_literal(at: Span) -> Diagnostic {
     Diagnostic::error("`file` takes a path in quotes")
         .at(at)
         .label("the path must stand here as it is")
-        .help("write file(\"some/path\"): files are read before expressions are computed")
+        .help("write file(\"some/path\"), relative to the spec's folder: files are read before expressions are computed")
 }
 
 /// `file(…)` outside the folder of the spec.

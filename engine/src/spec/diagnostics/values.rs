@@ -66,8 +66,19 @@ pub fn not_constant(what: &str, at: Span) -> Diagnostic {
 }
 
 /// A value of a variable's block that does not fit the variable's type.
-pub fn misfit(reason: &str, at: Span) -> Diagnostic {
-    Diagnostic::error("wrong type").at(at).label(reason)
+pub fn misfit(reason: &str, (want, value): (&Type, &Value), at: Span) -> Diagnostic {
+    let diagnostic = Diagnostic::error("wrong type").at(at).label(reason);
+    helped(diagnostic, help_for_value(want, value))
+}
+
+/// A value for a variable whose type follows from a default with nothing in it.
+pub fn default_tells_no_type(name: &str, spelled: &Type, at: Span) -> Diagnostic {
+    Diagnostic::error("the value given for a variable does not fit")
+        .at(at)
+        .label(format!(
+            "`{name}` has no `type`, and its empty default does not tell what it may hold"
+        ))
+        .help(format!("write `type = \"{spelled}\"` here, or what else it is to hold"))
 }
 
 /// A value given for a variable that does not fit its type. For a sensitive one no argument of a
@@ -114,33 +125,40 @@ pub fn wrong_type(want: &Type, value: Option<&Value>, at: Span) -> Diagnostic {
         None => format!("expected {}", plainly(want)),
     };
     let diagnostic = Diagnostic::error("wrong type").at(at).label(label);
+    helped(diagnostic, value.and_then(|value| help_for_value(want, value)))
+}
+
+/// How a value that stands in the spec is written as one of a type.
+fn help_for_value(want: &Type, value: &Value) -> Option<&'static str> {
     match (want, value) {
-        (Type::Integer | Type::Number, Some(Value::String(text)))
-            if text.parse::<f64>().is_ok() =>
-        {
-            diagnostic.help("write the number without quotes")
+        (Type::Integer | Type::Number, Value::String(text)) if text.parse::<f64>().is_ok() => {
+            Some("write the number without quotes")
         }
-        (Type::Boolean, Some(Value::String(text))) if matches!(&**text, "true" | "false") => {
-            diagnostic.help("write it without quotes")
+        (Type::Boolean, Value::String(text)) if matches!(&**text, "true" | "false") => {
+            Some("write it without quotes")
         }
-        (Type::String, Some(Value::Integer(_) | Value::Float(_) | Value::Bool(_))) => {
-            diagnostic.help("put it in quotes")
+        (Type::String, Value::Integer(_) | Value::Float(_) | Value::Bool(_)) => {
+            Some("put it in quotes")
         }
-        (Type::Integer, Some(Value::Float(_))) => diagnostic.help("write a whole number"),
-        (Type::List(_) | Type::Set(_), Some(Value::String(_))) => {
-            diagnostic.help("put it in brackets: a list of one")
+        (Type::Integer, Value::Float(_)) => Some("write a whole number"),
+        (Type::List(_) | Type::Set(_), Value::String(_)) => {
+            Some("put it in brackets: a list of one")
         }
-        _ => diagnostic,
+        _ => None,
+    }
+}
+
+fn helped(diagnostic: Diagnostic, help: Option<&str>) -> Diagnostic {
+    match help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
     }
 }
 
 /// An expression of a type that does not fit.
 pub fn wrong_static_type(want: &Type, found: &Type, at: Span) -> Diagnostic {
-    Diagnostic::error("wrong type").at(at).label(format!(
-        "expected {}, found {}",
-        plainly(want),
-        plainly(found)
-    ))
+    let label = format!("expected {}, found {}", plainly(want), plainly(found));
+    helped(Diagnostic::error("wrong type").at(at).label(label), found.conversion_to(want))
 }
 
 /// A value outside its range or list.

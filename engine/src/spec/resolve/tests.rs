@@ -148,8 +148,8 @@ fn variables() {
         default = "${local.x}"
         sensitive = "no"
         "#,
-        "plumb.toml:5:19 error: wrong type [\"1\"] `default` of `count`: expected integer, found string
-         plumb.toml:6:9 error: the value given for a variable does not fit [[variable.number]] `number` is declared as number: this is not a TOML value: string values must be quoted, expected literal string | give the number as TOML writes it, such as --var 'number=3'
+        "plumb.toml:5:19 error: wrong type [\"1\"] `default` of `count`: expected integer, found string | write the number without quotes
+         plumb.toml:6:9 error: the value given for a variable does not fit [[variable.number]] `number` is declared as number: this is no number | give the number as TOML writes it, such as --var 'number=3'
          plumb.toml:8:9 error: the value given for a variable does not fit [[variable.list]] `list` is declared as list(string): at [1]: expected string, found integer | give the list(string) as TOML writes it, such as --var 'list=[\"a\"]'
          plumb.toml:10:9 error: a variable has no value [[variable.missing-one]] `missing-one` has no default and none was given | give it with --var missing-one=VALUE, PLUMB_VAR_MISSING_ONE=VALUE in the environment, or --var-file FILE
          plumb.toml:13:16 error: unknown type [\"strnig\"] `strnig` is not a type | did you mean `string`?
@@ -159,6 +159,70 @@ fn variables() {
          plumb.toml:20:19 error: expected a plain value [\"${local.x}\"] `default` of a variable cannot be computed | write the value itself, without `${…}`
          plumb.toml:21:21 error: wrong type [\"no\"] expected boolean
          error: a value for an unknown variable The spec declares no variable `cuont`. | did you mean `count`?",
+    );
+}
+
+/// An empty default tells nothing of what may be given, so the type has to.
+#[test]
+fn variables_with_an_empty_default() {
+    check_with(
+        &["hosts=[\"a\"]", "labels=a", "nested={ a = [1], b = 1 }", "said=a", "empty=[]"],
+        r#"[variable.hosts]
+        default = []
+        [variable.labels]
+        default = {}
+        [variable.nested]
+        default = { a = [], b = 1 }
+        [variable.said]
+        type = "map(string)"
+        default = {}
+        [variable.empty]
+        default = []
+        "#,
+        "plumb.toml:1:1 error: the value given for a variable does not fit [[variable.hosts]] `hosts` has no `type`, and its empty default does not tell what it may hold | write `type = \"list(string)\"` here, or what else it is to hold
+         plumb.toml:3:9 error: the value given for a variable does not fit [[variable.labels]] `labels` has no `type`, and its empty default does not tell what it may hold | write `type = \"map(string)\"` here, or what else it is to hold
+         plumb.toml:5:9 error: the value given for a variable does not fit [[variable.nested]] `nested` has no `type`, and its empty default does not tell what it may hold | write `type = \"object{a = list(string), b = integer}\"` here, or what else it is to hold
+         plumb.toml:7:9 error: the value given for a variable does not fit [[variable.said]] `said` is declared as map(string): this is not a TOML value: texts stand in quotes there | give the map(string) as TOML writes it, such as --var 'said={ key = \"a\" }'",
+    );
+}
+
+#[test]
+fn what_is_given_by_one_word_is_told_what_it_should_be() {
+    check_with(
+        &["max=two", "on=two", "any=two"],
+        r#"[variable.max]
+        type = "integer"
+        [variable.on]
+        type = "boolean"
+        [variable.any]
+        type = "any"
+        "#,
+        "plumb.toml:1:1 error: the value given for a variable does not fit [[variable.max]] `max` is declared as integer: this is no integer | give the integer as TOML writes it, such as --var 'max=3'
+         plumb.toml:3:9 error: the value given for a variable does not fit [[variable.on]] `on` is declared as boolean: this is neither true nor false | give the boolean as TOML writes it, such as --var 'on=true'
+         plumb.toml:5:9 error: the value given for a variable does not fit [[variable.any]] `any` is declared as any: this is not a TOML value: texts stand in quotes there | give the any as TOML writes it, such as --var 'any=\"a\"'",
+    );
+}
+
+/// Words of other tools, and values of another type: what to write instead.
+#[test]
+fn what_others_call_it() {
+    check(
+        r#"[resource.box.a]
+        name = "${local.n}"
+        size = "${local.text}"
+        count = 3
+        [local]
+        n = 3
+        text = "x"
+        here = '${[path.module, path.root, count.index, terraform.workspace]}'
+        "#,
+        "plumb.toml:2:19 error: wrong type [local.n] expected string, found integer | make it a text: tostring(…)
+         plumb.toml:3:19 error: wrong type [local.text] expected integer, found string | make it a number: tonumber(…)
+         plumb.toml:4:9 error: unknown attribute [count] `box` has no attribute `count` | write `for_each = [\"a\", \"b\"]` for one instance by each name, or `lifecycle = { enabled = … }` for one or none
+         plumb.toml:8:20 error: there is no resource `path.module` [path.module] | a path is relative to the spec's folder by itself: file(\"some/path\")
+         plumb.toml:8:33 error: there is no resource `path.root` [path.root] | a path is relative to the spec's folder by itself: file(\"some/path\")
+         plumb.toml:8:44 error: there is no resource `count.index` [count.index] | write `each.key`, in a resource with `for_each`
+         plumb.toml:8:57 error: there is no resource `terraform.workspace` [terraform.workspace] | write a variable, such as `var.env`: an environment has a folder of its own, or a place of its own for its state",
     );
 }
 
@@ -226,7 +290,7 @@ fn files() {
         "#,
         "plumb.toml:2:49 error: a file cannot be read [\"bad.txt\"] `bad.txt`: no such file
          plumb.toml:2:71 error: `file` stays in the folder of the spec [\\\"../x\\\"] `../x` leads out of it | write a path relative to the spec, without `..`
-         plumb.toml:2:92 error: `file` takes a path in quotes [var.x] the path must stand here as it is | write file(\"some/path\"): files are read before expressions are computed",
+         plumb.toml:2:92 error: `file` takes a path in quotes [var.x] the path must stand here as it is | write file(\"some/path\"), relative to the spec's folder: files are read before expressions are computed",
     );
 }
 
@@ -349,7 +413,7 @@ fn types_of_expressions() {
         name = "${each.key}"
         size = "${box.many[each.key].size}"
         "#,
-        "plumb.toml:7:19 error: wrong type [var.count] expected string, found integer
+        "plumb.toml:7:19 error: wrong type [var.count] expected string, found integer | make it a text: tostring(…)
          plumb.toml:8:19 error: wrong type [local.names] expected integer, found list(string)
          plumb.toml:9:25 error: wrong type [[1]] expected string, found list(integer)
          plumb.toml:10:25 error: `box.c` has no attribute `nothing` [nothing] | there are: id, key, kind, kinds, lid, name, open, parts, size, tags
