@@ -253,19 +253,7 @@ assert = 'job.status == "COMPLETED"'
     assert!(said.iter().all(|ran| !ran.said().contains("hunter-two-52d")));
 }
 
-/// A page, a worker and an API may repeat what no check has sent there.
-#[test]
-fn what_is_secret_is_masked_in_what_a_check_says() {
-    let data = data();
-    let service = Service::start(data.path(), &[]);
-    let page = Recorder::before("127.0.0.1:9".to_owned());
-    page.mood(
-        Mood::Echo(200, "text/plain", r#"{"now": "hunter-two-52d", "then": "canary-51c"}"#),
-        false,
-    );
-    let checks = |image: &str| {
-        let page = format!("http://{}/", page.address());
-        let checks = r#"
+const REPEATING: &str = r#"
 [variable.secret]
 type = "string"
 sensitive = true
@@ -288,12 +276,29 @@ message = "it is ${template.worker.readme}"
 http = { url = "PAGE" }
 assert = 'http.json.other == http.json[http.json.now]'
 
+[check.steals]
+http = { url = 'http://0.0.0.0:9/${template.worker.readme}' }
+assert = "true"
+
 [check.spoken]
 assert = "false"
 message = "the word hunter-two-52d is the author's own"
 "#;
+
+/// A page, a worker and an API may repeat what no check has sent there.
+#[test]
+fn what_is_secret_is_masked_in_what_a_check_says() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let page = Recorder::before("127.0.0.1:9".to_owned());
+    page.mood(
+        Mood::Echo(200, "text/plain", r#"{"now": "hunter-two-52d", "then": "canary-51c"}"#),
+        false,
+    );
+    let checks = |image: &str| {
+        let page = format!("http://{}/", page.address());
         let env = format!("{image}env = {{ TOKEN = \"${{var.secret}}\" }}\n");
-        spec(&checks.replace("PAGE", &page)).replace(image, &env)
+        spec(&REPEATING.replace("PAGE", &page)).replace(image, &env)
     };
     let image = "image_name = \"registry.example/worker:1.0\"\n";
     let mut project = Project::with(&checks(image), &service);
@@ -326,6 +331,8 @@ message = "the word hunter-two-52d is the author's own"
         of("worker")["detail"].as_str().unwrap().ends_with("is FAILED: no … nor …"),
         "{report}"
     );
+    let steals = of("steals")["message"].as_str().unwrap().to_owned();
+    assert!(steals.contains("nothing is sent: the address holds a secret"), "{steals}");
     assert_eq!(
         of("live")["message"],
         "the assertion does not hold, and its message holds a secret"

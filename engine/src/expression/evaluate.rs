@@ -4,7 +4,8 @@
 //! sensitive places, and what stands for them in a residual. What is not known makes an unknown
 //! whose residual has everything else folded in; what is sensitive stands in a residual as the
 //! reference that it came from, so no residual holds a secret but one that the spec's own text declares,
-//! and that only where [`residual`] is asked for it. Messages name no values.
+//! and that only where [`residual`] is asked for it. Messages name no values, and of a secret they tell neither its
+//! length or its type nor where in it something is wrong.
 //!
 //! Steps and produced bytes are bounded, and so are the size and the depth of the result, so that
 //! no spec can make the engine run long, fill the memory or overflow the stack.
@@ -137,6 +138,15 @@ struct Stop {
 
 type Eval = Result<Part, Stop>;
 
+impl Stop {
+    /// The same without what it tells of a secret: what is wrong may be its length, or stand somewhere in it. One
+    /// text stands for all that may be wrong at `range`.
+    fn over_a_secret(self, range: Range, message: impl Into<String>, help: Option<&str>) -> Self {
+        // A bound that was met says nothing but that.
+        if self.fatal { self } else { stop(range, message, help) }
+    }
+}
+
 fn stop(range: Range, message: impl Into<String>, help: Option<&str>) -> Stop {
     let error = ExprError { range, message: message.into(), help: help.map(str::to_owned) };
     Stop { error, fatal: false }
@@ -244,7 +254,7 @@ impl<'s> Evaluator<'s> {
         let mut secret_key = false;
         for (part, (key, _)) in keys.iter().zip(entries) {
             secret_key |= self.looks_into(part);
-            names.push(key_text(part, key.range)?);
+            names.push(self.key_text(part, key.range)?);
         }
         let rebuild = |evaluator: &mut Self| {
             let mut rebuilt = Vec::with_capacity(parts.len());
@@ -270,6 +280,23 @@ impl<'s> Evaluator<'s> {
             part.sensitive = Paths::whole();
         }
         Ok(part)
+    }
+
+    /// The text of a map's key; none when it is not known.
+    fn key_text(&self, part: &Part, range: Range) -> Result<Option<Name>, Stop> {
+        match &part.value {
+            Value::String(text) => Ok(Some(Arc::clone(text))),
+            Value::Bool(_) | Value::Integer(_) | Value::Float(_) => {
+                Ok(text_of(&part.value).map(Name::from))
+            }
+            Value::Unknown(_) | Value::Sealed(_) => Ok(None),
+            _ => Err(stop(range, format!("a key is text, and this is {}", self.word(part)), None)),
+        }
+    }
+
+    /// What a value is, for messages: of a secret not even that.
+    fn word(&self, part: &Part) -> &'static str {
+        if self.secret(part) { SECRET_WORD } else { word(&part.value) }
     }
 
     /// What stands for a value made of `parts`, when one of them asks for it.
@@ -329,17 +356,8 @@ fn entries_of(
     Ok(Part { value: Value::map(map), sensitive, source: Source::None })
 }
 
-/// The text of a map's key; none when it is not known.
-fn key_text(part: &Part, range: Range) -> Result<Option<Name>, Stop> {
-    match &part.value {
-        Value::String(text) => Ok(Some(Arc::clone(text))),
-        Value::Bool(_) | Value::Integer(_) | Value::Float(_) => {
-            Ok(text_of(&part.value).map(Name::from))
-        }
-        Value::Unknown(_) | Value::Sealed(_) => Ok(None),
-        other => Err(stop(range, format!("a key is text, and this is {}", word(other)), None)),
-    }
-}
+/// What is said of a secret that is not what it should be.
+const SECRET_WORD: &str = "a secret that is something else";
 
 /// What a value is, for messages: never the value itself.
 pub(super) fn word(value: &Value) -> &'static str {

@@ -70,11 +70,19 @@ pub(super) struct Fault {
     pub(super) argument: Option<usize>,
     pub(super) message: String,
     pub(super) help: Option<String>,
+    /// What to say instead where something secret was looked at: one text for all that a function may find, where
+    /// what it finds tells more than that it failed.
+    pub(super) of_secret: Option<&'static str>,
 }
 
 impl Fault {
     fn new(argument: usize, message: impl Into<String>) -> Self {
-        Self { argument: Some(argument), message: message.into(), help: None }
+        Self { argument: Some(argument), message: message.into(), help: None, of_secret: None }
+    }
+
+    fn of_secret(mut self, message: &'static str) -> Self {
+        self.of_secret = Some(message);
+        self
     }
 
     fn help(mut self, help: &str) -> Self {

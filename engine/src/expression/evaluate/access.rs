@@ -5,14 +5,17 @@
 
 use super::below::Below;
 use super::operators::chosen;
-use super::part::index_of;
+use super::part::{index_of, is_secret};
 use super::{Eval, Evaluator, Part, Source, Stop, stop, word};
-use crate::address::Name;
+use crate::address::{Block, Name};
 use crate::diagnostics::nearest;
 use crate::expression::typing::{self, attribute_of, item_of};
 use crate::expression::{Access, Expr, Kind, Range, Root};
 use crate::types::Type;
 use crate::value::{Attributes, Paths, Segment, Value};
+
+/// Why no more is said.
+const UNSAID: &str = "what there is instead is not said, because it tells of a secret";
 
 /// One step of a chain.
 enum Step<'e> {
@@ -71,6 +74,7 @@ impl Evaluator<'_> {
                 let residual = reference(self.reify(&key, index.range)?);
                 return Ok(Part::unknown(Type::Any, residual, self.secret(&key)));
             }
+            _ if self.secret(&key) => return Err(no_such_key(block, range)),
             other => {
                 let help = format!("write the instance's key as text: {block}[\"key\"]");
                 let message = format!("an instance's key is text, and this is {}", word(other));
@@ -80,8 +84,7 @@ impl Evaluator<'_> {
         let is_secret = self.secret(&key);
         let datum = self.scope.resource(block, Some(&text)).map_err(|message| {
             // The message names the key.
-            let said = if is_secret { format!("`{block}` has no such key") } else { message };
-            stop(range, said, None)
+            if is_secret { no_such_key(block, range) } else { stop(range, message, None) }
         })?;
         if is_secret {
             let key = self.reify(&key, index.range)?;
@@ -100,6 +103,17 @@ impl Evaluator<'_> {
         range: Range,
         object: bool,
     ) -> Eval {
+        let found = self.attribute_of(part, name, range, object);
+        if !is_secret(part) || is_open(part) {
+            return found;
+        }
+        found.map_err(|stop| {
+            let message = format!("there is no `{name}` in this secret");
+            stop.over_a_secret(range, message, Some(UNSAID))
+        })
+    }
+
+    fn attribute_of(&mut self, part: &Part, name: &Name, range: Range, object: bool) -> Eval {
         let step = Below::Name(self.scope, name);
         self.looks_at(part);
         let entries = match &part.value {
@@ -136,7 +150,9 @@ impl Evaluator<'_> {
         self.looks_into(key);
         let known = !matches!(part.value, Value::Unknown(_) | Value::Sealed(_));
         if known && !matches!(key.value, Value::Unknown(_) | Value::Sealed(_)) {
-            return self.index_known(part, key, place, range);
+            let secret = self.hides_items(part) || self.secret(key);
+            let found = self.index_known(part, key, place, range);
+            return found.map_err(|stop| if secret { none_here(stop, range) } else { stop });
         }
         let ty = match &part.value {
             Value::Map(_) => Type::Any,
@@ -338,6 +354,19 @@ fn segment_of(key: &Value) -> Option<Segment> {
         Value::String(name) => Some(Segment::Key(name.clone())),
         _ => key.as_integer().and_then(|at| usize::try_from(at).ok()).map(Segment::Index),
     }
+}
+
+/// Whether a part is still to be found out, so that what is wrong with a step into it does not follow from it.
+fn is_open(part: &Part) -> bool {
+    matches!(part.value, Value::Unknown(_) | Value::Sealed(_))
+}
+
+fn none_here(stop: Stop, range: Range) -> Stop {
+    stop.over_a_secret(range, "of what this index or key names there is none here", Some(UNSAID))
+}
+
+fn no_such_key(block: &Block, range: Range) -> Stop {
+    stop(range, format!("`{block}` has no such key"), None)
 }
 
 fn null_base(name: &str, range: Range) -> Stop {

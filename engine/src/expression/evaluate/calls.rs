@@ -3,8 +3,10 @@
 
 use super::access::item_at;
 use super::operators::chosen;
-use super::{Eval, Evaluator, Part, Source, Stop, stop, word};
-use crate::expression::functions::{self, Answer, Body, Fault, Function, Special, Wants};
+use super::{Eval, Evaluator, Part, Source, Stop, stop};
+use crate::expression::functions::{
+    self, Answer, Body, Fault, Function, Parameter, Special, Wants,
+};
 use crate::expression::{Call, Expr, Kind, Range};
 use crate::types::Type;
 use crate::value::{Datum, Path, Paths, Value};
@@ -26,29 +28,42 @@ impl Evaluator<'_> {
             let ty = (function.result)(&[]);
             return Ok(Part::unknown(ty, Expr { kind, range }, secret));
         }
+        let part = self.called(function, (&parts, &places), range);
+        let Some(source) = spread else { return part };
+        let part = part.map_err(|stop| not_taken(function, stop, range))?;
+        Ok(chosen(part.value, source))
+    }
+
+    fn called(
+        &mut self,
+        function: &Function,
+        (parts, places): (&[Part], &[Range]),
+        range: Range,
+    ) -> Eval {
         function.check_count(parts.len(), range).map_err(|error| Stop { error, fatal: false })?;
+        let mut secret = false;
         for (index, part) in parts.iter().enumerate() {
-            self.looks_at_argument(function, index, part);
-            check_argument(function, index, &part.value, places[index])?;
+            secret |= self.looks_at_argument(function, index, part);
+            self.check_argument(function, index, part, places[index])?;
         }
         let fault = |fault: Fault| {
+            if let Some(message) = fault.of_secret.filter(|_| secret) {
+                return stop(range, message, None);
+            }
             let place = fault.argument.and_then(|at| places.get(at)).copied().unwrap_or(range);
             stop(place, fault.message, fault.help.as_deref())
         };
         let part = match function.body {
             Body::Whole(compute) => {
-                self.whole(function, &parts, range, |values| compute(values).map_err(fault))?
+                self.whole(function, parts, range, |values| compute(values).map_err(fault))?
             }
             Body::Parts(compute) => {
-                self.by_parts(function, &parts, range, |data| compute(data).map_err(fault))?
+                self.by_parts(function, parts, range, |data| compute(data).map_err(fault))?
             }
             Body::Special(_) => unreachable_special(range)?,
         };
         self.budget.made(&part.value, range)?;
-        match spread {
-            Some(source) => Ok(chosen(part.value, source)),
-            None => Ok(part),
-        }
+        Ok(part)
     }
 
     /// What stands for a call whose arguments are the items of a secret: how many there are tells of it,
@@ -145,8 +160,8 @@ impl Evaluator<'_> {
                 items.iter().map(secret).collect()
             }
             Value::Set(items) => items.iter().map(|item| Part::plain(item.clone())).collect(),
-            other => {
-                let message = format!("`...` takes a list, and this is {}", word(other));
+            _ => {
+                let message = format!("`...` takes a list, and this is {}", self.word(last));
                 return Err(stop(place, message, None));
             }
         };
@@ -158,15 +173,34 @@ impl Evaluator<'_> {
         Ok(true)
     }
 
-    /// Functions that move items look into none of them, but into the names of a map.
-    fn looks_at_argument(&mut self, function: &Function, index: usize, part: &Part) {
+    /// Functions that move items look into none of them, but into the names of a map. Says whether what they look
+    /// at is secret.
+    fn looks_at_argument(&mut self, function: &Function, index: usize, part: &Part) -> bool {
         let is_moved = matches!(function.body, Body::Parts(_));
         let wants = function.parameter(index).map(|parameter| parameter.wants);
         if is_moved && wants != Some(Wants::Texts) {
             self.looks_at(part);
+            self.hides_items(part)
         } else {
-            self.looks_into(part);
+            self.looks_into(part)
         }
+    }
+
+    fn check_argument(
+        &self,
+        function: &Function,
+        index: usize,
+        part: &Part,
+        place: Range,
+    ) -> Result<(), Stop> {
+        let Some(Parameter { name, wants }) = function.parameter(index) else { return Ok(()) };
+        if wants.holds(&part.value) {
+            return Ok(());
+        }
+        let (of, found) = (function.name, self.word(part));
+        let is_null = part.value.is_null() && !self.secret(part);
+        let help = is_null.then_some("use coalesce(…, default) where null is possible");
+        Err(stop(place, format!("`{name}` of {of}() is {wants}, found {found}"), help))
     }
 
     fn special(&mut self, special: Special, call: &Call, range: Range) -> Eval {
@@ -216,12 +250,18 @@ impl Evaluator<'_> {
     fn file(&mut self, argument: &Expr) -> Eval {
         let part = self.eval(argument)?;
         self.looks_into(&part);
-        let Value::String(path) = &part.value else {
-            let message = "the path of a file is text that stands in the spec";
-            return Err(stop(argument.range, message, None));
-        };
+        let message = "the path of a file is text that stands in the spec";
+        let no_path = || stop(argument.range, message, None);
+        let Value::String(path) = &part.value else { return Err(no_path()) };
         let found = self.scope.file(path);
-        let content = found.map_err(|message| stop(argument.range, message, None))?;
+        // The message names the path.
+        let secret = self.secret(&part);
+        let content =
+            found.map_err(
+                |message| {
+                    if secret { no_path() } else { stop(argument.range, message, None) }
+                },
+            )?;
         self.budget.bytes(content.len(), argument.range)?;
         Ok(Part::plain(Value::String(content)))
     }
@@ -240,19 +280,8 @@ fn result_type(function: &Function, parts: &[Part]) -> Type {
     (function.result)(&types)
 }
 
-fn check_argument(
-    function: &Function,
-    index: usize,
-    value: &Value,
-    place: Range,
-) -> Result<(), Stop> {
-    let Some(parameter) = function.parameter(index) else { return Ok(()) };
-    if parameter.wants.holds(value) {
-        return Ok(());
-    }
-    let help = value.is_null().then_some("use coalesce(…, default) where null is possible");
-    let Function { name, .. } = function;
-    let message =
-        format!("`{}` of {name}() is {}, found {}", parameter.name, parameter.wants, word(value));
-    Err(stop(place, message, help))
+/// Why a function does not take the items of a secret: how many there are, or what one of them is.
+fn not_taken(function: &Function, stop: Stop, range: Range) -> Stop {
+    let message = format!("{}() cannot take what this secret list gives", function.name);
+    stop.over_a_secret(range, message, Some(&format!("write {}", function.usage())))
 }

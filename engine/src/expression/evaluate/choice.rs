@@ -1,6 +1,6 @@
 //! Conditionals: one arm is computed when the condition is known, both when it is not.
 
-use super::operators::{chosen, expect};
+use super::operators::chosen;
 use super::{Eval, Evaluator, Part, Source};
 use crate::expression::{Conditional, Expr, Kind, Range};
 use crate::types::Type;
@@ -10,7 +10,7 @@ impl Evaluator<'_> {
     pub(super) fn conditional(&mut self, conditional: &Conditional, range: Range) -> Eval {
         let condition = self.eval(&conditional.condition)?;
         self.looks_into(&condition);
-        expect(&condition.value, &Type::Boolean, conditional.condition.range)?;
+        self.expect(&condition, &Type::Boolean, conditional.condition.range)?;
         let Value::Bool(holds) = condition.value else {
             return self.both_arms(conditional, &condition, range);
         };

@@ -17,7 +17,7 @@ impl Evaluator<'_> {
             UnaryOp::Negate => Type::Number,
             UnaryOp::Not => Type::Boolean,
         };
-        expect(&part.value, &want, operand.range)?;
+        self.expect(&part, &want, operand.range)?;
         let parts = [part];
         let ty = || match parts[0].value.type_of() {
             Type::Integer => Type::Integer,
@@ -63,13 +63,13 @@ impl Evaluator<'_> {
     ) -> Eval {
         let a = self.eval(left)?;
         self.looks_into(&a);
-        expect(&a.value, &Type::Boolean, left.range)?;
+        self.expect(&a, &Type::Boolean, left.range)?;
         if a.value == Value::Bool(decides) {
             return Ok(self.settled(decides, op, a, right, range));
         }
         let b = self.eval(right)?;
         self.looks_into(&b);
-        expect(&b.value, &Type::Boolean, right.range)?;
+        self.expect(&b, &Type::Boolean, right.range)?;
         // What settles it settles it wherever it stands; when the left is secret, so is the result.
         if b.value == Value::Bool(decides) && !self.secret(&a) {
             return Ok(b);
@@ -152,8 +152,9 @@ impl Evaluator<'_> {
             self.looks_into(part);
         }
         for (part, place) in parts.iter().zip([left.range, right.range]) {
-            expect(&part.value, &Type::Number, place).map_err(|mut stop| {
-                if op == BinaryOp::Add && matches!(part.value, Value::String(_)) {
+            let secret = self.secret(part);
+            self.expect(part, &Type::Number, place).map_err(|mut stop| {
+                if op == BinaryOp::Add && !secret && matches!(part.value, Value::String(_)) {
                     let help = "join texts with a template: \"${a}${b}\"";
                     stop.error.help = Some(help.to_owned());
                 }
@@ -166,14 +167,28 @@ impl Evaluator<'_> {
             ty,
             range,
             |exprs| binary_kind(op, exprs),
-            |_| arithmetic(op, &parts[0].value, &parts[1].value, range),
+            |evaluator| {
+                let result = arithmetic(op, &parts[0].value, &parts[1].value, range);
+                let secret = evaluator.any_secret(&parts);
+                result.map_err(|stop| if secret { no_number(stop, range) } else { stop })
+            },
         )
+    }
+
+    /// Refuses a value of another type. What is not known is refused by its type.
+    pub(super) fn expect(&self, part: &Part, want: &Type, range: Range) -> Result<(), Stop> {
+        if fits(&part.value, want) {
+            return Ok(());
+        }
+        let message = format!("expected {}, found {}", type_word(want), self.word(part));
+        let is_null = part.value.is_null() && !self.secret(part);
+        let help = is_null.then_some("use coalesce(…, default) where null is possible");
+        Err(stop(range, message, help))
     }
 }
 
-/// Refuses a value of another type. What is not known is refused by its type.
-pub(super) fn expect(value: &Value, want: &Type, range: Range) -> Result<(), Stop> {
-    let fits = match value {
+fn fits(value: &Value, want: &Type) -> bool {
+    match value {
         Value::Null => false,
         Value::Bool(_) => *want == Type::Boolean,
         Value::Integer(_) | Value::Float(_) => *want == Type::Number,
@@ -181,12 +196,13 @@ pub(super) fn expect(value: &Value, want: &Type, range: Range) -> Result<(), Sto
         Value::Unknown(unknown) => unknown.ty.fits(want),
         Value::Sealed(sealed) => sealed.ty.fits(want),
         Value::List(_) | Value::Set(_) | Value::Map(_) => false,
-    };
-    if fits {
-        return Ok(());
     }
-    let help = value.is_null().then_some("use coalesce(…, default) where null is possible");
-    Err(stop(range, format!("expected {}, found {}", type_word(want), word(value)), help))
+}
+
+/// Why two numbers give none where one is secret.
+fn no_number(stop: Stop, range: Range) -> Stop {
+    let message = "a secret divisor is zero, or the result is too large for a number";
+    stop.over_a_secret(range, message, Some("whole numbers have 64 bits"))
 }
 
 fn unary_kind(op: UnaryOp, mut exprs: Vec<Expr>) -> Kind {

@@ -93,7 +93,7 @@ fn is_plain(value: &Value, seen: &mut usize) -> bool {
 }
 
 /// Says whether a part is secret itself, and not only something in it.
-fn is_secret(part: &Part) -> bool {
+pub(super) fn is_secret(part: &Part) -> bool {
     matches!(part.value, Value::Sealed(_)) || part.sensitive.covers(&Path::root())
 }
 

@@ -1,6 +1,6 @@
 //! What an evaluation before apply promises, tried on random expressions: what it calls known stays
 //! so, its residual computes at apply what the expression would have, and no secret shows, nor does
-//! anything that is another with another secret.
+//! anything that is another with another secret, be it a value or what is said of what fails.
 
 use proptest::prelude::*;
 
@@ -254,6 +254,59 @@ fn outcome(depth: u32) -> BoxedStrategy<String> {
     .boxed()
 }
 
+/// What fails in many ways, of parts that do not fail: which of two steps fails is told by what is said.
+fn faulty() -> BoxedStrategy<String> {
+    let (t, n, b, l) = (text(0), number(0), boolean(0), list_text(0));
+    let other = leaf(&[
+        "null",
+        "var.account",
+        "value.a",
+        "(var.flag ? 1 : null)",
+        "(var.flag ? \"x\" : var.list)",
+        "(var.flag ? var.items : { a = 1 })",
+        "[var.secret, 1]",
+        "[var.flag ? 1 : null]",
+        "toset([var.secret, \"a\"])",
+    ]);
+    let any = prop_oneof![t.clone(), n.clone(), b, l.clone(), other];
+    prop_oneof![
+        (l.clone(), any.clone()).prop_map(|(a, b)| format!("({a})[{b}]")),
+        (any.clone(), any.clone()).prop_map(|(a, b)| format!("({a})[{b}]")),
+        any.clone().prop_map(|a| format!("({a}).name")),
+        any.clone().prop_map(|a| format!("one({a})")),
+        (l.clone(), n.clone(), n.clone()).prop_map(|(a, b, c)| format!("slice({a}, {b}, {c})")),
+        (l.clone(), l.clone()).prop_map(|(a, b)| format!("zipmap({a}, {b})")),
+        (t.clone(), any.clone()).prop_map(|(a, b)| format!("format({a}, {b})")),
+        (t.clone(), l.clone()).prop_map(|(a, b)| format!("format(\"%${{{a}}}\", {b}...)")),
+        any.clone().prop_map(|a| format!("jsondecode({a})")),
+        t.clone().prop_map(|a| format!("jsondecode(\"[1, ${{{a}}}\")")),
+        any.clone().prop_map(|a| format!("base64decode({a})")),
+        any.clone().prop_map(|a| format!("tonumber({a})")),
+        any.clone().prop_map(|a| format!("sum({a})")),
+        any.clone().prop_map(|a| format!("sort({a})")),
+        any.clone().prop_map(|a| format!("alltrue({a})")),
+        (any.clone(), any.clone()).prop_map(|(a, b)| format!("join({a}, {b})")),
+        (n.clone(), n.clone(), n.clone()).prop_map(|(a, b, c)| format!("range({a}, {b}, {c})")),
+        (t, n.clone(), n).prop_map(|(a, b, c)| format!("substr({a}, {b}, {c})")),
+        l.clone().prop_map(|a| format!("substr({a}...)")),
+        l.clone().prop_map(|a| format!("max({a}...)")),
+        l.prop_map(|a| format!("chunklist([1, 2], {a}...)")),
+        any.clone().prop_map(|a| format!("\"a${{{a}}}\"")),
+        any.clone().prop_map(|a| format!("-({a})")),
+        any.clone().prop_map(|a| format!("!({a})")),
+        (any.clone(), any.clone()).prop_map(|(a, b)| format!("({a} / {b})")),
+        (any.clone(), any.clone()).prop_map(|(a, b)| format!("({a} && {b})")),
+        (any.clone(), any.clone()).prop_map(|(a, b)| format!("({a} ? {b} : 1)")),
+        any.clone().prop_map(|a| format!("[for k, v in {a} : v]")),
+        any.clone().prop_map(|a| format!("[for x in [1] : x if {a}]")),
+        any.clone().prop_map(|a| format!("{{ ({a}) = 1 }}")),
+        any.clone().prop_map(|a| format!("{{ for k, v in [1] : {a} => v }}")),
+        any.clone().prop_map(|a| format!("value.a[{a}]")),
+        any.prop_map(|a| format!("length({a})")),
+    ]
+    .boxed()
+}
+
 /// The places where a secret shows.
 fn exposed(value: &Value, path: &Path, found: &mut Vec<Path>) {
     match value {
@@ -342,6 +395,24 @@ fn tells_nothing(text: &str, in_residual: bool) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What is said of what fails at one place is the same whatever the secrets are: neither how long one is nor what
+/// it is made of, nor where in it something is wrong. Where it fails, and whether, is told.
+fn says_nothing(text: &str) -> Result<(), TestCaseError> {
+    let expr = parse::expression(text, Dialect::Spec).unwrap();
+    for applied in [false, true] {
+        let fails = |secrets: Secrets| evaluate(&expr, &world(applied, secrets)).err();
+        let failures: Vec<ExprError> =
+            [SECRETS, OTHERS[0], OTHERS[1], OTHERS[2]].into_iter().filter_map(fails).collect();
+        for (at, one) in failures.iter().enumerate() {
+            for other in failures[at + 1..].iter().filter(|other| other.range == one.range) {
+                prop_assert_eq!(&one.message, &other.message, "{}", text);
+                prop_assert_eq!(&one.help, &other.help, "{}", text);
+            }
+        }
+    }
+    Ok(())
+}
+
 fn agree(text: &str) -> Result<(), TestCaseError> {
     let expr = parse::expression(text, Dialect::Spec).unwrap();
     let (before, during) = (world(false, SECRETS), world(true, SECRETS));
@@ -392,6 +463,12 @@ proptest! {
 
     #[test]
     fn outcomes(expr in outcome(2)) {
+        tells_nothing(&expr, false)?;
+    }
+
+    #[test]
+    fn faults(expr in faulty()) {
+        says_nothing(&expr)?;
         tells_nothing(&expr, false)?;
     }
 
@@ -449,5 +526,71 @@ fn no_way_out() {
         if parse::expression(text, Dialect::Spec).is_ok() {
             tells_nothing(text, true).unwrap_or_else(|error| panic!("{error}"));
         }
+    }
+}
+
+/// What is said of each way in which something over a secret fails.
+#[test]
+fn no_message_tells_of_a_secret() {
+    for text in [
+        "var.items[9]",
+        "var.list[var.number + 5]",
+        "var.items.name",
+        "(var.flag ? null : { a = 1 }).name",
+        "(var.flag ? { a = 1 } : [1]).b",
+        "(var.flag ? null : [1])[var.number + 7]",
+        "one(concat(var.items, [1, 2]))",
+        "slice(var.items, 0, 9)",
+        "slice(var.items, length(var.secret), 1)",
+        "zipmap([\"a\", \"b\", \"c\", \"d\"], var.items)",
+        "zipmap([var.secret, var.flag ? 1 : null], [1, 2, 3])",
+        "jsondecode(\"{ ${var.secret}\")",
+        "format(\"%${var.secret}!\", 1)",
+        "format(var.secret, 1)",
+        "base64decode(var.flag ? \"/w==\" : \"?\")",
+        "tonumber(var.flag ? true : \"x\")",
+        "sum(concat(var.items, [var.flag ? \"a\" : null]))",
+        "sort([var.flag ? 1 : null])",
+        "alltrue([var.flag ? 1 : null])",
+        "join(\"-\", [var.flag ? [1] : null])",
+        "range(1, 9, var.flag ? 0 : -1)",
+        "substr(var.items...)",
+        "pow(1)",
+        "chunklist([1], var.flag ? 1.5 : 0.5)",
+        "chunklist(var.items...)",
+        "(var.flag ? \"x\" : null) + 1",
+        "-(var.flag ? \"x\" : null)",
+        "(var.flag ? 1 : \"x\") && true",
+        "\"a${var.flag ? [1] : null}\"",
+        "[for x in (var.flag ? 1 : null) : x]",
+        "[for x in [1] : x if (var.flag ? 1 : null)]",
+        "{ (var.flag ? [1] : null) = 1 }",
+        "1 / (var.number - var.number)",
+        "value.a[var.flag ? 1 : null]",
+        "file(var.secret)",
+        "upper(var.flag ? 1 : null)",
+    ] {
+        if parse::expression(text, Dialect::Spec).is_ok() {
+            says_nothing(text).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
+/// What is wrong with what is no secret is said as ever.
+#[test]
+fn what_is_no_secret_is_said() {
+    for (text, said) in [
+        ("var.list[9]", "the list has 2 items, and none here"),
+        ("[var.secret, 1][9]", "the list has 2 items, and none here"),
+        ("one([1, 2])", "has 2"),
+        ("one([var.secret, 2])", "has 2"),
+        ("jsondecode(\"[1\")", "line 1, column 2"),
+        ("format(\"%x\", 1)", "`%x`"),
+        ("format(\"%d\", var.s)", "found a string"),
+        ("\"a${var.list}\"", "a list cannot stand in a text"),
+    ] {
+        let expr = parse::expression(text, Dialect::Spec).unwrap();
+        let error = evaluate(&expr, &world(true, SECRETS)).unwrap_err();
+        assert!(error.message.contains(said), "{text}: {}", error.message);
     }
 }

@@ -1,6 +1,6 @@
 //! Templates: scalars joined to one text.
 
-use super::{Eval, Evaluator, Part, Source, Stop, stop, word};
+use super::{Eval, Evaluator, Part, Source, Stop, stop};
 use crate::expression::{Expr, Kind, Range};
 use crate::types::Type;
 use crate::value::{Paths, Value};
@@ -24,12 +24,12 @@ impl Evaluator<'_> {
             secret |= self.looks_into(&part);
             match &part.value {
                 Value::Unknown(unknown) => {
-                    refuse_collection(&unknown.ty, &part.value, expr.range)?;
+                    self.refuse_collection(&unknown.ty, &part, expr.range)?;
                     known = false;
                 }
                 Value::Sealed(_) => known = false,
                 value => {
-                    let piece = text_of(value).ok_or_else(|| no_text(value, expr.range))?;
+                    let piece = text_of(value).ok_or_else(|| self.no_text(&part, expr.range))?;
                     self.budget.bytes(piece.len(), range)?;
                     text.push_str(&piece);
                 }
@@ -46,6 +46,24 @@ impl Evaluator<'_> {
         }
         let source = folded.map_or(Source::Barred, |kind| Source::built(Expr { kind, range }));
         Ok(Part { value: Value::string(text), sensitive: Paths::whole(), source })
+    }
+
+    fn refuse_collection(&self, ty: &Type, part: &Part, range: Range) -> Result<(), Stop> {
+        match ty {
+            Type::List(_) | Type::Set(_) | Type::Map(_) | Type::Object(_) => {
+                Err(self.no_text(part, range))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn no_text(&self, part: &Part, range: Range) -> Stop {
+        let message = format!("{} cannot stand in a text", self.word(part));
+        match &part.value {
+            _ if self.secret(part) => stop(range, message, None),
+            Value::Null => stop(range, message, Some(NULL_TEXT_HELP)),
+            _ => stop(range, message, Some(NO_TEXT_HELP)),
+        }
     }
 
     /// The template with what is known as text; a template in it is taken apart.
@@ -81,18 +99,4 @@ pub(in crate::expression) fn text_of(value: &Value) -> Option<String> {
 fn float_text(number: f64) -> String {
     let text = format!("{number:?}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
-}
-
-fn refuse_collection(ty: &Type, value: &Value, range: Range) -> Result<(), Stop> {
-    match ty {
-        Type::List(_) | Type::Set(_) | Type::Map(_) | Type::Object(_) => Err(no_text(value, range)),
-        _ => Ok(()),
-    }
-}
-
-fn no_text(value: &Value, range: Range) -> Stop {
-    if value.is_null() {
-        return stop(range, "null cannot stand in a text", Some(NULL_TEXT_HELP));
-    }
-    stop(range, format!("{} cannot stand in a text", word(value)), Some(NO_TEXT_HELP))
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::access::{entry_of, item_at};
-use super::operators::expect;
-use super::{Eval, Evaluator, Part, Source, Stop, key_text, stop, word};
+use super::{Eval, Evaluator, Part, SECRET_WORD, Source, Stop, stop, word};
 use crate::address::Name;
 use crate::expression::parse::OFFERED;
 use crate::expression::typing::item_of;
@@ -13,6 +12,9 @@ use crate::expression::visit::roots;
 use crate::expression::{Expr, For, Kind, Range, Root};
 use crate::types::Type;
 use crate::value::{Attributes, Path, Paths, Value};
+
+/// What can be walked over.
+const WALKED: &str = "`for` walks over lists, sets, maps and objects";
 
 /// What a walk found for one item that it keeps.
 struct Kept {
@@ -36,10 +38,11 @@ impl Evaluator<'_> {
         let hidden = self.looks_at_items(&collection);
         let items = match &collection.value {
             Value::Unknown(_) | Value::Sealed(_) => {
-                refuse_scalar(&collection.value.type_of(), &collection.value, walk)?;
+                refuse_scalar(&collection.value.type_of(), self.word(&collection), walk)?;
                 let residual = self.kept_as_is(walk, &collection, range)?;
                 return Ok(Part::unknown(walk_type(walk), residual.0, residual.1));
             }
+            value if hidden => entries(value, &collection, walk).map_err(not_walked(walk))?,
             value => entries(value, &collection, walk)?,
         };
         let found = self.walk_items(walk, items)?;
@@ -80,7 +83,7 @@ impl Evaluator<'_> {
     fn item(&mut self, walk: &For, found: &mut Walked) -> Result<(), Stop> {
         if let Some(condition) = &walk.condition {
             let part = self.eval(condition)?;
-            expect(&part.value, &Type::Boolean, condition.range)?;
+            self.expect(&part, &Type::Boolean, condition.range)?;
             found.secret |= self.looks_into(&part);
             match part.value {
                 Value::Bool(true) => {}
@@ -94,7 +97,7 @@ impl Evaluator<'_> {
         let key = walk.key.as_ref().map(|key| self.eval(key)).transpose()?;
         if let (Some(part), Some(key)) = (&key, &walk.key) {
             found.secret |= self.looks_into(part);
-            if key_text(part, key.range)?.is_none() {
+            if self.key_text(part, key.range)?.is_none() {
                 found.undecided = true;
                 return Ok(());
             }
@@ -107,7 +110,7 @@ impl Evaluator<'_> {
     fn map_of(&mut self, kept: Vec<Kept>, place: Range, grouped: bool, range: Range) -> Eval {
         let mut groups: BTreeMap<Name, Vec<Part>> = BTreeMap::new();
         for item in kept {
-            let Some(name) = item.key.map(|key| key_text(&key, place)).transpose()?.flatten()
+            let Some(name) = item.key.map(|key| self.key_text(&key, place)).transpose()?.flatten()
             else {
                 continue;
             };
@@ -278,18 +281,23 @@ fn entries(value: &Value, part: &Part, walk: &For) -> Result<Vec<(Part, Part)>, 
             let help = "use coalesce(…, []) where null is possible";
             Err(stop(place, "null cannot be walked over", Some(help)))
         }
-        other => {
-            let help = "`for` walks over lists, sets, maps and objects";
-            Err(stop(place, format!("{} cannot be walked over", word(other)), Some(help)))
-        }
+        other => Err(stop(place, format!("{} cannot be walked over", word(other)), Some(WALKED))),
     }
 }
 
-fn refuse_scalar(ty: &Type, value: &Value, walk: &For) -> Result<(), Stop> {
+/// Why a secret cannot be walked over, whatever it is.
+fn not_walked(walk: &For) -> impl Fn(Stop) -> Stop {
+    let place = walk.collection.range;
+    move |stop| {
+        let message = format!("{SECRET_WORD} cannot be walked over");
+        stop.over_a_secret(place, message, Some(WALKED))
+    }
+}
+
+fn refuse_scalar(ty: &Type, word: &str, walk: &For) -> Result<(), Stop> {
     if matches!(ty, Type::Boolean | Type::Integer | Type::Number | Type::String) {
-        let help = "`for` walks over lists, sets, maps and objects";
-        let message = format!("{} cannot be walked over", word(value));
-        return Err(stop(walk.collection.range, message, Some(help)));
+        let message = format!("{word} cannot be walked over");
+        return Err(stop(walk.collection.range, message, Some(WALKED)));
     }
     Ok(())
 }

@@ -190,6 +190,11 @@ pub(super) fn reverse(a: &[Datum]) -> Parted {
 }
 
 pub(super) fn slice(a: &[Datum]) -> Parted {
+    let text = "these bounds are outside the list, or the end stands before the start";
+    sliced(a).map_err(|fault| fault.of_secret(text))
+}
+
+fn sliced(a: &[Datum]) -> Parted {
     if a.iter().any(|datum| hidden(&datum.value)) {
         return Ok(Answer::Unknown);
     }
@@ -234,7 +239,8 @@ pub(super) fn one(a: &[Datum]) -> Parted {
         (None, _) => known(Value::Null, whole_secret(&a[0])),
         (Some(item), 0) => Ok(Answer::Known(item)),
         (Some(_), more) => {
-            Err(Fault::new(0, format!("the list must have one item or none, and has {}", more + 1)))
+            let message = format!("the list must have one item or none, and has {}", more + 1);
+            Err(Fault::new(0, message).of_secret("the list must have one item or none"))
         }
     }
 }
@@ -267,6 +273,11 @@ pub(super) fn to_map(a: &[Datum]) -> Parted {
 }
 
 pub(super) fn zip_map(a: &[Datum]) -> Parted {
+    let text = "there must be as many keys as values, and every key must be a string";
+    zipped(a).map_err(|fault| fault.of_secret(text))
+}
+
+fn zipped(a: &[Datum]) -> Parted {
     if hidden(&a[0].value) || hidden(&a[1].value) || !a[0].value.is_known() {
         return Ok(Answer::Unknown);
     }
@@ -319,7 +330,7 @@ fn first(a: &[Datum], none: &str, counts: fn(&Value) -> bool) -> Parted {
         }
         secret |= !datum.sensitive.is_empty();
     }
-    let fault = Fault { argument: None, message: none.to_owned(), help: None };
+    let fault = Fault { argument: None, ..Fault::new(0, none) };
     Err(fault.help("add a last argument that always has a value"))
 }
 
@@ -344,7 +355,8 @@ pub(super) fn distinct(a: &[Value]) -> Out {
 pub(super) fn sort(a: &[Value]) -> Out {
     let mut items = argument_items(a).to_vec();
     if let Some(other) = items.iter().find(|item| item.as_str().is_none()) {
-        return Err(Fault::new(0, format!("every item must be a string, found {}", word(other))));
+        let message = format!("every item must be a string, found {}", word(other));
+        return Err(Fault::new(0, message).of_secret("every item must be a string"));
     }
     items.sort_by(Value::order);
     Ok(Value::list(items))
@@ -367,7 +379,10 @@ pub(super) fn any_true(a: &[Value]) -> Out {
 fn booleans(a: &[Value]) -> Result<Vec<bool>, Fault> {
     let boolean = |item: &Value| match item {
         Value::Bool(value) => Ok(*value),
-        other => Err(Fault::new(0, format!("every item must be a boolean, found {}", word(other)))),
+        other => {
+            let message = format!("every item must be a boolean, found {}", word(other));
+            Err(Fault::new(0, message).of_secret("every item must be a boolean"))
+        }
     };
     argument_items(a).iter().map(boolean).collect()
 }

@@ -11,6 +11,9 @@ use crate::value::Value;
 
 type Out = Result<Value, Fault>;
 
+/// What is said of a secret, whatever it is.
+const NO_NUMBER: &str = "this is no number";
+
 /// Keys are sorted, so equal values give equal texts.
 pub(super) fn json_encode(a: &[Value]) -> Out {
     Ok(Value::string(to_json(&a[0]).to_string()))
@@ -20,7 +23,8 @@ pub(super) fn json_decode(a: &[Value]) -> Out {
     // The parser's message would show parts of the text.
     let json = serde_json::from_str(text(a, 0)).map_err(|error: serde_json::Error| {
         let (line, column) = (error.line(), error.column());
-        Fault::new(0, format!("this is no JSON: see line {line}, column {column} of the text"))
+        let message = format!("this is no JSON: see line {line}, column {column} of the text");
+        Fault::new(0, message).of_secret("this is no JSON")
     })?;
     Ok(from_json(&json))
 }
@@ -30,9 +34,10 @@ pub(super) fn base64_encode(a: &[Value]) -> Out {
 }
 
 pub(super) fn base64_decode(a: &[Value]) -> Out {
-    let bytes = STANDARD.decode(text(a, 0)).map_err(|_| Fault::new(0, "this is no base64 text"))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Fault::new(0, "what is encoded here is no text in UTF-8"))?;
+    let fault = |message: &str| Fault::new(0, message).of_secret("this is no base64 of a text");
+    let bytes = STANDARD.decode(text(a, 0)).map_err(|_| fault("this is no base64 text"))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| fault("what is encoded here is no text in UTF-8"))?;
     Ok(Value::string(text))
 }
 
@@ -44,9 +49,10 @@ pub(super) fn to_number(a: &[Value]) -> Out {
     match &a[0] {
         Value::Null | Value::Integer(_) | Value::Float(_) => Ok(a[0].clone()),
         Value::String(text) => number(text.trim()).ok_or_else(|| {
-            Fault::new(0, "this text is no number").help("write a number such as 3 or 0.5")
+            let fault = Fault::new(0, "this text is no number").of_secret(NO_NUMBER);
+            fault.help("write a number such as 3 or 0.5")
         }),
-        _ => Err(Fault::new(0, "a boolean is no number")),
+        _ => Err(Fault::new(0, "a boolean is no number").of_secret(NO_NUMBER)),
     }
 }
 

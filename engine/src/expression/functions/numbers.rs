@@ -58,6 +58,11 @@ fn extreme(numbers: &[Value], wanted: Ordering) -> Value {
 
 /// Nothing sums to 0.
 pub(super) fn sum(a: &[Value]) -> Out {
+    let text = "every item must be a number, and the result not too large for one";
+    added(a).map_err(|fault| fault.of_secret(text))
+}
+
+fn added(a: &[Value]) -> Out {
     let items = a[0].as_items().unwrap_or_default();
     items.iter().try_fold(Value::Integer(0), |total, item| match (&total, item) {
         (Value::Integer(a), Value::Integer(b)) => {
@@ -74,6 +79,11 @@ pub(super) fn sum(a: &[Value]) -> Out {
 
 /// `range(limit)`, `range(start, limit)`, `range(start, limit, step)`; the limit is left out.
 pub(super) fn range(a: &[Value]) -> Out {
+    let text = "the steps do not lead to the limit, or there are too many of them";
+    stepped(a).map_err(|fault| fault.of_secret(text))
+}
+
+fn stepped(a: &[Value]) -> Out {
     let (start, limit) = match a {
         [limit] => (&Value::Integer(0), limit),
         [start, limit, ..] => (start, limit),

@@ -68,6 +68,11 @@ pub(super) fn split(a: &[Value]) -> Out {
 }
 
 pub(super) fn join(a: &[Value]) -> Out {
+    let text = "every item must be a string, number or boolean, and the result not too long";
+    joined(a).map_err(|fault| fault.of_secret(text))
+}
+
+fn joined(a: &[Value]) -> Out {
     let separator = text(a, 0);
     let items = a.get(1).and_then(Value::as_items).unwrap_or_default();
     bounded(1, separator.len().checked_mul(items.len()))?;
@@ -118,6 +123,11 @@ pub(super) fn substr(a: &[Value]) -> Out {
 
 /// `%s` takes a string, number or boolean, `%d` a whole number, `%v` anything; `%%` is a percent sign.
 pub(super) fn format(a: &[Value]) -> Out {
+    let text = "the format and its values do not fit, or make too long a text";
+    formatted(a).map_err(|fault| fault.of_secret(text))
+}
+
+fn formatted(a: &[Value]) -> Out {
     let mut made = String::new();
     let mut next = 1;
     let mut characters = text(a, 0).chars();
