@@ -345,7 +345,7 @@ pub fn verify_secrets(
     for (name, fingerprint) in &plan.base.secrets {
         let Some(datum) = variables.get(name) else {
             return Err(ApplyError::MissingSecret(format!(
-                "the plan needs the sensitive variable `{name}` again, which it does not hold: \
+                "the plan needs the sensitive variable `{name}` again, which it does not hold, also where it was its default in the spec: \
                  give it with {} in the environment, or with --var-file FILE",
                 environment_name(name)
             )));

@@ -11,7 +11,7 @@ use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::digest::Digest;
 use engine::event::Event;
 use engine::plan::input::{Mode, Options, Target};
-use engine::plan::{Plan, saved};
+use engine::plan::{Exposed, Plan, exposed, saved};
 use engine::schema::Attribute;
 use render::view::{Aim, PlanView, Units};
 use state::StoreError;
@@ -40,6 +40,8 @@ pub(crate) struct Made {
     units: Units,
     aim: Aim,
     digest: Option<Digest>,
+    /// The secrets that a file of the plan would hold in clear.
+    pub(crate) exposed: Vec<Exposed>,
 }
 
 impl Made {
@@ -63,7 +65,7 @@ impl Made {
 
     /// What is shown of it.
     pub(crate) fn view(&self) -> PlanView<'_> {
-        let Self { plan, sources, diagnostics, units, aim, digest } = self;
+        let Self { plan, sources, diagnostics, units, aim, digest, exposed: _ } = self;
         match plan {
             Some(plan) => PlanView::new(plan, sources, diagnostics, digest.as_ref())
                 .with_units(units)
@@ -75,7 +77,7 @@ impl Made {
     /// Where there is none, and why.
     pub(crate) fn without_plan(sources: Sources, diagnostics: Diagnostics) -> Self {
         let (units, aim) = (Units::new(), Aim::default());
-        Self { plan: None, sources, diagnostics, units, aim, digest: None }
+        Self { plan: None, sources, diagnostics, units, aim, digest: None, exposed: Vec::new() }
     }
 
     /// What is made of a spec that cannot be planned.
@@ -228,7 +230,8 @@ fn made_of(
         return Made::without_plan(sources, diagnostics);
     }
     let (units, aim) = (units(configured), Aim::default());
-    Made { plan: Some(plan), sources, diagnostics, units, aim, digest: None }
+    let exposed = exposed(&plan, &resolved.config);
+    Made { plan: Some(plan), sources, diagnostics, units, aim, digest: None, exposed }
 }
 
 /// What was asked for, as a view says it.

@@ -26,6 +26,8 @@ pub(crate) fn sentence(change: &Change) -> String {
         Reason::DeleteInterrupted => "an earlier run began to delete it, and the spec wants it",
         Reason::NotInSpec => "the spec no longer has it",
         Reason::KeyNotInSpec => "the spec's `for_each` no longer has its key",
+        Reason::BecameMany => "its block has a `for_each` now, and it has no key",
+        Reason::BecameOne => "its block has no `for_each` any more, and it has a key",
         Reason::Disabled => "its `lifecycle.enabled` is false",
         Reason::Destroy => "everything is to be destroyed",
         Reason::Asked => "`--replace` asks for it",

@@ -527,7 +527,8 @@ fn a_secret_in_the_text_of_a_spec_stays_there() {
     for command in [&["plan", "--out", "plan.json"][..], &["plan", "--json", "--out", "plan.json"]]
     {
         let ran = world.project.run(command).expect(1);
-        assert!(ran.said().contains("would hold a secret in clear"), "{}", ran.said());
+        let place = "a secret in clear, `password` of registry_auth.r (plumb.toml:4)";
+        assert!(ran.said().contains(place), "{}", ran.said());
         assert!(ran.said().contains("PLUMB_STATE_KEY"), "{}", ran.said());
         hidden("the refusal", ran.said().as_bytes(), &[literal]);
         assert!(!world.project.path("plan.json").exists());
@@ -538,6 +539,21 @@ fn a_secret_in_the_text_of_a_spec_stays_there() {
     let said = world.project.run(&["apply", "-y", "--json"]).expect(0).said();
     hidden("the apply", said.as_bytes(), &[literal]);
     search(&world);
+    // What stays as it is is not sent, so the file does not hold it; nor does one of something else.
+    let also = "[resource.value.v]\ninput = \"x\"\n";
+    world.project.write("plumb.toml", spec(&format!("\"{literal}\"")) + also);
+    world.project.run(&["plan", "--out", "plan.json"]).expect(0);
+    search(&world);
+    world.project.run(&["apply", "plan.json", "-y"]).expect(0);
+    // It does where something takes it from there, and each is named.
+    let uses = "[resource.value.v]\ninput = \"${registry_auth.r.password}\"\n\
+                [resource.registry_auth.s]\nname = \"s\"\nusername = \"me\"\npassword = \"swordfish\"\n";
+    world.project.write("plumb.toml", spec(&format!("\"{literal}\"")) + uses);
+    let said = world.project.run(&["plan", "--out", "other.json"]).expect(1).said();
+    for place in ["registry_auth.r (plumb.toml:4)", "registry_auth.s (plumb.toml:10)"] {
+        assert!(said.contains(&format!("`password` of {place}")), "{place}: {said}");
+    }
+    world.project.write("plumb.toml", spec(&format!("\"{literal}\"")));
     world.project.run(&["destroy", "-y"]).expect(0);
     world.project.set("PLUMB_STATE_KEY", STATE_KEY);
     world.project.run(&["plan", "--out", "plan.json"]).expect(0);

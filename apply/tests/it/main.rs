@@ -37,6 +37,7 @@ mod phases;
 mod programs;
 mod promises;
 mod pushes;
+mod renames;
 mod replaces;
 mod reports;
 mod resolve;

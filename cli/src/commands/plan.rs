@@ -43,7 +43,7 @@ fn keep(base: &Path, args: &Plan, mut made: Made) -> Result<Made, CommandError> 
     if let (Some(path), Some(plan)) = (&args.out, &made.plan) {
         let given = args.folder.folder.as_deref();
         let origin = plan_origin::of(plan, &made.sources, base, given)?;
-        plan_file::save(&base.join(path), plan, &made.view(), origin)?;
+        plan_file::save(&base.join(path), (plan, &made), origin)?;
     }
     Ok(made)
 }

@@ -9,15 +9,19 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use engine::plan::saved::Origin;
-use engine::plan::{Plan, saved};
-use render::view::PlanView;
+use engine::plan::{Exposed, Plan, saved};
+use render::view;
 use state::disk::{Disk as _, RealDisk};
 
 use super::saved_plan;
 use crate::environment;
 use crate::error::CommandError;
 use crate::folder::STATE_FOLDER;
+use crate::planning::Made;
 use crate::spec_text;
+
+/// How many secrets are named that a file would hold.
+const EXPOSED_MAX: usize = 20;
 
 /// How much of a file is looked at to know a plan file.
 const HEAD: u64 = 64;
@@ -110,12 +114,11 @@ fn is_plan(path: &Path) -> std::io::Result<bool> {
 /// Writes a plan file: all of it or nothing, and for its owner only.
 pub(super) fn save(
     path: &Path,
-    plan: &Plan,
-    view: &PlanView<'_>,
+    (plan, made): (&Plan, &Made),
     origin: Origin,
 ) -> Result<(), CommandError> {
-    refuse_exposed(plan)?;
-    let view = serde_json::to_value(view)
+    refuse_exposed(made)?;
+    let view = serde_json::to_value(made.view())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
     let text = saved::write_of(plan, &view, origin);
     let bytes = environment::cipher()?
@@ -162,21 +165,28 @@ fn write_into(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 /// A plan file in clear holds no secret: one that would is not written.
-fn refuse_exposed(plan: &Plan) -> Result<(), CommandError> {
-    if environment::cipher()?.is_on() {
+fn refuse_exposed(made: &Made) -> Result<(), CommandError> {
+    if made.exposed.is_empty() || environment::cipher()?.is_on() {
         return Ok(());
     }
-    let places = engine::plan::exposed(plan);
-    let Some(first) = places.first() else { return Ok(()) };
-    let more = match places.len() {
-        1 => String::new(),
-        more => format!(", and {} more", more - 1),
+    // The line itself is not shown: the secret stands in it.
+    let said = |it: &Exposed| match view::place(it.span, &made.sources) {
+        view::Place { file: Some(file), line: Some(line), .. } => {
+            format!("{} ({file}:{line})", it.what)
+        }
+        _ => it.what.clone(),
     };
+    let mut places: Vec<String> = made.exposed.iter().take(EXPOSED_MAX).map(said).collect();
+    if made.exposed.len() > EXPOSED_MAX {
+        places.push(format!("and {} more", made.exposed.len() - EXPOSED_MAX));
+    }
+    let whats = if places.len() == 1 { "a secret in clear" } else { "secrets in clear" };
     Err(CommandError::new(format!(
-        "the plan is not saved: the file would hold a secret in clear, {first}{more}"
+        "the plan is not saved: the file would hold {whats}, {}",
+        places.join(", ")
     ))
     .help(format!(
-        "give the secret as a variable with `sensitive = true`, have an output show the secret alone \
+        "give each as a variable with `sensitive = true`, have an output show the secret alone \
          and not beside other values, or set {}, with which plan files are encrypted",
         state::cipher::VARIABLE
     )))

@@ -97,6 +97,10 @@ pub(super) fn find(name: &str) -> Option<&'static Function> {
     Some(&table::FUNCTIONS[index])
 }
 
+/// What to write in place of a pattern.
+const NO_PATTERNS: &str = "there are no regular expressions: split(…) takes a text apart, startswith(…) and endswith(…) \
+                           compare it";
+
 /// What to say when there is no such function.
 pub(super) fn unknown(name: &str, range: Range) -> ExprError {
     let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
@@ -105,7 +109,10 @@ pub(super) fn unknown(name: &str, range: Range) -> ExprError {
     ExprError {
         range: Range { start: range.start, end },
         message: format!("there is no function `{name}`"),
-        help: known.map(|known| format!("did you mean `{known}`?")),
+        help: match name {
+            "regex" | "regexall" => Some(NO_PATTERNS.to_owned()),
+            _ => known.map(|known| format!("did you mean `{known}`?")),
+        },
     }
 }
 

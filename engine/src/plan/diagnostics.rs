@@ -483,15 +483,44 @@ pub(super) fn nothing_named(what: &str, option: &str, meant: Option<&str>) -> Di
     Diagnostic::error(format!("{option} names `{what}`, and there is no such resource")).help(help)
 }
 
-pub(super) fn no_instance(address: &Address, option: &str) -> Diagnostic {
+/// The objects that may only have got another address; none where there are none.
+pub(super) fn may_be_renamed(pairs: &[(&Change, &Change)]) -> Option<Diagnostic> {
+    const NAMED_MAX: usize = 5;
+    let (first, made) = pairs.first()?;
+    let mv = |(gone, made): &(&Change, &Change)| {
+        let words = [&gone.address, &made.address].map(|it| shell::quoted(&it.to_string()));
+        format!("plumb state mv {}", words.join(" "))
+    };
+    let mut commands: Vec<String> = pairs.iter().take(NAMED_MAX).map(mv).collect();
+    if pairs.len() > NAMED_MAX {
+        commands.push(format!("and so on for {} more", pairs.len() - NAMED_MAX));
+    }
+    let summary = format!("{} goes, and is made with the same attributes", first.address);
+    Some(
+        Diagnostic::note(summary)
+            .at(made.span)
+            .label(format!("as {}", made.address))
+            .about(&made.address)
+            .help(format!("if it only got another name, keep the object: {}", commands.join("; "))),
+    )
+}
+
+pub(super) fn no_instance(address: &Address, option: &str, keys: &[&Name]) -> Diagnostic {
+    const NAMED_MAX: usize = 12;
     let block = &address.block;
     let detail = match address.key {
         Some(_) => format!("{block} has no instance of that key, in the spec or in the state."),
         None => format!("{block} has a for_each: it is its instances that exist."),
     };
+    let named = keys.iter().take(NAMED_MAX).map(|key| format!("'{block}[{key}]'"));
+    let more = if keys.len() > NAMED_MAX { ", …" } else { "" };
+    let help = match named.collect::<Vec<_>>() {
+        named if named.is_empty() => "it has no instance, in the spec or in the state".to_owned(),
+        named => format!("name one of {}{more}", named.join(", ")),
+    };
     Diagnostic::error(format!("{option} names `{address}`, and there is no such resource"))
         .detail(detail)
-        .help(format!("name an instance as `plumb plan` shows it, such as '{block}[key]'"))
+        .help(help)
 }
 
 pub(super) fn in_doubt(doubt: &Doubt) -> Diagnostic {

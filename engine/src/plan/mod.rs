@@ -31,7 +31,7 @@ pub use guards::names::{Taken, claimed, taken};
 pub use instance::compare::{agree, fitness_digest, is_stable};
 pub use instance::wanted::keys as for_each_keys;
 pub use planner::{plan, plan_with};
-pub use secrets::exposed::exposed;
+pub use secrets::exposed::{Exposed, exposed};
 pub use secrets::recipe::Recipe;
 pub use selection::Selection;
 
@@ -280,6 +280,10 @@ pub enum Reason {
     NotInSpec,
     /// The spec no longer has its key in `for_each`.
     KeyNotInSpec,
+    /// The spec gives its block a `for_each`, which it had not: it is instances by key that are wanted.
+    BecameMany,
+    /// The spec has its block without a `for_each`: it is one instance, without a key, that is wanted.
+    BecameOne,
     /// Its `lifecycle.enabled` is false.
     Disabled,
     /// Everything is to be destroyed.

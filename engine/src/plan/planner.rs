@@ -16,8 +16,9 @@ use super::instance::hold::Hold;
 use super::instance::wanted::Instance;
 use super::instance::{Outcome, compare, imports, triggers, wanted};
 use super::live::{overlay, stored_attributes};
-use super::removal::{farewell, unmanaged, uses};
+use super::removal::{farewell, renamed, unmanaged, uses};
 use super::scope::{LocalCache, Planned, SpecScope};
+use super::secrets::idle;
 use super::secrets::sources::Sources;
 use super::secrets::turned::{self, Turned};
 use super::{
@@ -394,6 +395,7 @@ impl<'a> Planner<'a> {
         self.lacks.sort_by(|a, b| (&a.address, &a.attribute).cmp(&(&b.address, &b.attribute)));
         let kept = kept::check(&self.drafts, &mut self.diagnostics);
         unmanaged::warn(&mut self, &kept);
+        renamed::note(&mut self);
         names::check_twice(self.input, &self.drafts, &mut self.diagnostics);
         let_go::check(&self.drafts, &mut self.diagnostics);
         let steps = lower::lower(&self.drafts, self.input.snapshot, &mut self.diagnostics);
@@ -404,7 +406,7 @@ impl<'a> Planner<'a> {
             self.diagnostics.push(exceeded);
         }
         let base = self.base(&outputs);
-        let plan = Plan {
+        let mut plan = Plan {
             complete: self.input.options.targets.is_empty()
                 && self.input.options.excludes.is_empty(),
             base,
@@ -416,6 +418,7 @@ impl<'a> Planner<'a> {
             seen: self.seen,
             lacks: self.lacks,
         };
+        idle::leave_out(&mut plan);
         let mut diagnostics = self.diagnostics;
         if !diagnostics.has_errors() {
             for note in lint::lint_with(&plan, workers) {

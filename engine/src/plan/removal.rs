@@ -1,6 +1,7 @@
 //! What is to go: entries of the state that the spec does not want, deposed objects and leftovers.
 
 pub(super) mod farewell;
+pub(super) mod renamed;
 pub(super) mod unmanaged;
 pub(super) mod uses;
 
@@ -322,6 +323,8 @@ fn reason(planner: &Planner<'_>, address: &Address, config: Option<&ResourceConf
                 Reason::Disabled
             }
         }
-        Some(_) => Reason::KeyNotInSpec,
+        // The state has it from before the block got a for_each, or from before it lost it.
+        Some(_) if address.key.is_none() => Reason::BecameMany,
+        Some(_) => Reason::BecameOne,
     }
 }

@@ -57,6 +57,15 @@ impl<'a> Planned<'a> {
         }
     }
 
+    /// The keys of a block's instances.
+    pub(super) fn keys(&self, block: &Block) -> impl Iterator<Item = &Name> {
+        let many = match self.blocks.get(block) {
+            Some(Instances::Many(objects)) => Some(objects.keys()),
+            _ => None,
+        };
+        many.into_iter().flatten()
+    }
+
     /// Adds the object of an instance of a block.
     pub(super) fn insert(&mut self, block: &'a Block, key: Option<&Name>, object: Datum) {
         match key {

@@ -3,6 +3,7 @@
 
 mod alternatives;
 pub(super) mod exposed;
+pub(super) mod idle;
 pub(super) mod lacks;
 pub(super) mod lost;
 pub(super) mod parting;

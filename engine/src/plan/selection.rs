@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::diagnostics;
 use super::input::{Mode, Options, PlanInput, Target};
 use super::planner::Planner;
-use crate::address::{Address, Block};
+use crate::address::{Address, Block, Name};
 use crate::diagnostics::{Diagnostic, Diagnostics, nearest};
 use crate::graph::Graph;
 use crate::journal::Record;
@@ -157,9 +157,20 @@ pub(super) fn report_unmatched(planner: &mut Planner<'_>) {
     named.extend(options.replace.iter().map(|address| (address.clone(), "--replace")));
     for (address, option) in named {
         if !planner.planned.has(&address) && !input.snapshot.entries.contains_key(&address) {
-            planner.diagnostics.push(diagnostics::no_instance(&address, option));
+            let keys = keys(planner, &address.block);
+            planner.diagnostics.push(diagnostics::no_instance(&address, option, &keys));
         }
     }
+}
+
+/// The keys that a block has, in the spec or in the state.
+fn keys<'k>(planner: &'k Planner<'_>, block: &Block) -> Vec<&'k Name> {
+    let known = planner.input.snapshot.entries.keys().filter(|address| address.block == *block);
+    let keys: BTreeSet<&Name> = known
+        .filter_map(|address| address.key.as_ref())
+        .chain(planner.planned.keys(block))
+        .collect();
+    keys.into_iter().collect()
 }
 
 fn instance(target: &Target) -> Option<&Address> {

@@ -272,6 +272,11 @@ fn references_to_nothing() {
 
 #[test]
 fn wrong_calls() {
+    proves(
+        "regex(\"a\", var.s)",
+        "`regex`: there is no function `regex` (there are no regular expressions: split(…) takes a text apart, \
+         startswith(…) and endswith(…) compare it)",
+    );
     proves("uper(var.n)", "`uper`: there is no function `uper` (did you mean `upper`?)");
     proves(
         "upper(var.n)",

@@ -7,14 +7,25 @@
 //! at rest.
 
 use super::alternatives::alternatives;
+use crate::diagnostics::Span;
 use crate::expression::visit::{literals, walk};
 use crate::expression::{Expr, Kind, Root};
 use crate::plan::referred::{Reference, each_in};
 use crate::plan::{Change, Plan};
+use crate::spec::Config;
 use crate::value::{Path, Paths, Segment, Value};
 
-/// The places whose secrets a plan holds in clear, in words, in the order of the plan.
-pub fn exposed(plan: &Plan) -> Vec<String> {
+/// A secret that a plan holds in clear.
+#[derive(Clone, Debug)]
+pub struct Exposed {
+    /// What it is, such as "`password` of db.main".
+    pub what: String,
+    /// Where the spec gives it. The text there may be the secret: it is no place to show.
+    pub span: Option<Span>,
+}
+
+/// The secrets that a plan holds in clear, in the order of the plan.
+pub fn exposed(plan: &Plan, config: &Config) -> Vec<Exposed> {
     let is_secret = |reference: Reference<'_>| plan.is_secret(reference);
     let is_exposed = |expr: &Expr, sensitive: &Paths| is_exposed(expr, sensitive, &is_secret);
     let mut places = Vec::new();
@@ -23,11 +34,17 @@ pub fn exposed(plan: &Plan) -> Vec<String> {
             let path = Path::attribute((*name).clone());
             is_exposed(expr, &inside(change, &path))
         });
-        places.extend(names.map(|(name, _)| format!("`{name}` of {}", change.address)));
+        let resource = config.resources.get(&change.address.block);
+        places.extend(names.map(|(name, _)| {
+            let given = resource.and_then(|resource| resource.attributes.get(name));
+            let span = given.map(|item| item.value.span);
+            Exposed { what: format!("`{name}` of {}", change.address), span }
+        }));
     }
     for (name, output) in &plan.outputs {
         if output.secret.as_ref().is_some_and(|expr| is_exposed(expr, &Paths::whole())) {
-            places.push(format!("the output `{name}`"));
+            let span = config.outputs.get(name).map(|output| output.value.span);
+            places.push(Exposed { what: format!("the output `{name}`"), span });
         }
     }
     places

@@ -1,0 +1,53 @@
+//! Secrets that no call sends: how apply would compute those of an object that stays as it is.
+//!
+//! What is written down of them in the text of a spec would stand in a plan file for nothing. They are kept where
+//! something that the plan does refers to their object, and takes them from there.
+
+use std::collections::BTreeSet;
+
+use crate::address::Address;
+use crate::expression::Expr;
+use crate::plan::{Action, Change, Plan};
+use crate::value::Value;
+
+/// Leaves them out.
+pub(in crate::plan) fn leave_out(plan: &mut Plan) {
+    let is_idle = |change: &Change| change.action == Action::NoOp && !change.secrets.is_empty();
+    if !plan.changes.iter().any(is_idle) {
+        return;
+    }
+    let used = used(plan);
+    let idle = plan.changes.iter_mut().filter(|change| is_idle(change));
+    for change in idle.filter(|change| !used.contains(&change.address)) {
+        change.secrets.clear();
+    }
+}
+
+/// What the plan's calls and outputs refer to, and what that refers to in turn.
+fn used(plan: &Plan) -> BTreeSet<Address> {
+    let active = plan.changes.iter().filter(|change| change.action != Action::NoOp);
+    let outputs = plan.outputs.values();
+    let shown = outputs.clone().filter_map(|output| output.after.as_ref()).cloned();
+    let hidden = outputs.filter_map(|output| output.secret.as_ref()).map(unknown);
+    let open: Vec<Value> = active.flat_map(residuals).chain(shown).chain(hidden).collect();
+    let mut used = BTreeSet::new();
+    let mut open: Vec<Address> = plan.referred(&open).into_iter().collect();
+    while let Some(address) = open.pop() {
+        let of_it: Vec<Value> = plan.change(&address).into_iter().flat_map(residuals).collect();
+        if used.insert(address) {
+            open.extend(plan.referred(&of_it));
+        }
+    }
+    used
+}
+
+/// What a change computes at apply.
+fn residuals(change: &Change) -> Vec<Value> {
+    let after = change.after.iter().flat_map(|after| after.values());
+    let open = after.filter(|value| !value.is_known()).cloned();
+    open.chain(change.secrets.values().map(unknown)).collect()
+}
+
+fn unknown(expr: &Expr) -> Value {
+    Value::unknown(crate::types::Type::Any, expr.clone())
+}
