@@ -24,6 +24,9 @@ pub(in crate::plan) fn note(planner: &mut Planner<'_>) {
     let (mut pairs, mut left) = (Vec::new(), COMPARISONS_MAX);
     let mut taken = vec![false; made.len()];
     for gone in planner.drafts.iter().filter(|draft| has_left(&draft.change)) {
+        if left == 0 {
+            break;
+        }
         let like = made.iter().enumerate().position(|(index, made)| {
             left = left.saturating_sub(1);
             left > 0 && !taken[index] && is_like(&gone.change, &made.change, key)
