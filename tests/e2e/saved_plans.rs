@@ -213,6 +213,21 @@ fn a_damaged_plan_is_refused() {
     assert!(service.mutations().is_empty());
 }
 
+/// A plan holds no secret, and of the spec a saved one reads the provider blocks alone.
+#[test]
+fn a_secret_that_was_a_default_is_asked_for_again() {
+    let mut project = Project::new(
+        "[variable.word]\ndefault = \"swordfish\"\nsensitive = true\n\
+         [resource.value.a]\ninput = \"${var.word}\"\n",
+    );
+    project.run(&["plan", "--out", "plan.json"]).expect(0);
+    let said = project.run(&["apply", "plan.json", "--yes"]).expect(1).said();
+    assert!(said.contains("also where it was its default in the spec"), "{said}");
+    assert!(said.contains("PLUMB_VAR_WORD"), "{said}");
+    project.set("PLUMB_VAR_WORD", "swordfish");
+    project.run(&["apply", "plan.json", "--yes"]).expect(0);
+}
+
 #[test]
 fn a_plan_is_saved_over_nothing_but_a_plan() {
     let project = Project::new("[resource.value.a]\ninput = 1\n");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::digest::SealKey;
 use crate::plan::instance::compare;
 use crate::plan::planner::{Draft, Planner};
-use crate::plan::{Action, Change, Reason, diagnostics};
+use crate::plan::{Action, Change, diagnostics};
 use crate::value::{Attributes, Value};
 
 /// How many pairs are compared: with very many, nobody reads a note about each.
@@ -16,14 +16,15 @@ const COMPARISONS_MAX: usize = 10_000;
 
 /// Tells of what may have got another address.
 pub(in crate::plan) fn note(planner: &mut Planner<'_>) {
-    let made: Vec<&Draft> = planner.drafts.iter().filter(|draft| is_made(&draft.change)).collect();
+    let made: Vec<&Draft> =
+        planner.drafts.iter().filter(|draft| is_made(planner, &draft.change)).collect();
     if made.is_empty() {
         return;
     }
     let key = &planner.input.snapshot.seal_key;
     let (mut pairs, mut left) = (Vec::new(), COMPARISONS_MAX);
     let mut taken = vec![false; made.len()];
-    for gone in planner.drafts.iter().filter(|draft| has_left(&draft.change)) {
+    for gone in planner.drafts.iter().filter(|draft| has_left(planner, &draft.change)) {
         if left == 0 {
             break;
         }
@@ -41,17 +42,16 @@ pub(in crate::plan) fn note(planner: &mut Planner<'_>) {
     }
 }
 
-fn is_made(change: &Change) -> bool {
-    change.action == Action::Create && change.reason == Reason::NotInState
+/// Whether it is made where the state has nothing.
+fn is_made(planner: &Planner<'_>, change: &Change) -> bool {
+    let is_known = planner.input.snapshot.entries.contains_key(&change.address);
+    change.action == Action::Create && !is_known
 }
 
 /// Whether the spec has it no longer: what is disabled, or put aside, is no older name of anything.
-fn has_left(change: &Change) -> bool {
-    let has_left = matches!(
-        change.reason,
-        Reason::NotInSpec | Reason::KeyNotInSpec | Reason::BecameMany | Reason::BecameOne
-    );
-    change.action == Action::Delete && !change.deposed && has_left
+fn has_left(planner: &Planner<'_>, change: &Change) -> bool {
+    let is_named = planner.planned.has(&change.address);
+    change.action == Action::Delete && !change.deposed && !is_named
 }
 
 /// Whether the spec gives the new one the attributes that it gave the old one, as far as they are known.
