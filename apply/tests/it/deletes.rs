@@ -86,6 +86,20 @@ async fn who_names_an_object_lets_go_of_it_before_it_goes() {
     }
 }
 
+/// Ids of different types may be one text, and a name may be that, too.
+#[tokio::test(start_paused = true)]
+async fn who_bears_an_id_as_a_name_does_not_turn_an_order_round() {
+    let spec = "[resource.image.base]\nname = \"1\"\nkind = \"thin\"\n\
+                [resource.disk.d]\nname = \"d\"\nsize = 10\nzone = \"${image.base.id}\"\n";
+    let world = World::counting(spec).await;
+    world.cloud.take_log();
+    let report = world.destroy(spec).await.unwrap();
+    assert_eq!(report.failures, []);
+    let log = world.cloud.take_log();
+    let place = |what: &str| log.iter().position(|line| line.starts_with(what)).unwrap();
+    assert!(place("delete disk") < place("delete image"), "{log:?}");
+}
+
 /// Five disks, of which four go together.
 fn disks(count: usize) -> String {
     let disk = |n| format!("[resource.disk.d{n}]\nname = \"d{n}\"\nsize = 10\nzone = \"eu\"\n");

@@ -365,3 +365,32 @@ async fn what_has_become_a_secret_is_sent_along() {
         assert_eq!(attribute(&world, "unit", "image_id"), Some(Value::string("Old-CANARY-31")));
     }
 }
+
+/// What follows from it in an object that goes, and what was made of that in another one, whether the reference can
+/// still be computed or not.
+#[tokio::test(start_paused = true)]
+async fn what_follows_from_it_goes_without_a_word_of_it() {
+    let spec = |keys: &str, lifecycle: &str| {
+        format!(
+            "{VARIABLE}[resource.value.i]\nfor_each = {keys}\ninput = \"${{var.tok}}\"\n{lifecycle}\
+             [resource.value.j]\nfor_each = {keys}\n{lifecycle}\
+             input = '${{base64encode(value.i[each.key].output)}}'\n"
+        )
+    };
+    let disabled = "lifecycle = { enabled = false }\n";
+    let destroy = Options { mode: Mode::Destroy, ..Options::default() };
+    let both = spec("[\"a\", \"b\"]", "");
+    for (after, options) in [
+        (both.clone(), &destroy),
+        (spec("[\"a\"]", ""), &Options::default()),
+        (spec("[\"a\", \"b\"]", disabled), &Options::default()),
+    ] {
+        for token in ["7731", "Old-CANARY-31"] {
+            let world = made(&both, token).await;
+            let (plan, told) = told(&world, &after, options).await;
+            assert!(plan.changes.iter().any(|change| change.action == Action::Delete), "{told}");
+            let encoded = if token == "7731" { "NzczMQ==" } else { "T2xkLUNBTkFSWS0zMQ==" };
+            assert_hides(&after, &told, (token, encoded));
+        }
+    }
+}

@@ -108,7 +108,7 @@ pub(super) struct Planner<'a> {
     /// What is used by whatever stays as it is: it is not deleted.
     pub(super) uses: uses::Uses,
     /// `each.value` of what is to go.
-    pub(super) each: farewell::EachCache,
+    pub(super) each: farewell::EachCache<'a>,
     /// What changes of objects that exist, for `replace_triggered_by`.
     pub(super) changing: triggers::Changing,
     /// Seals what has become a secret.

@@ -249,7 +249,7 @@ fn ending(
     entry: &Entry,
     live: &Live<'_>,
 ) -> Draft {
-    let said = parting::said(planner, address, schema);
+    let said = parting::said(planner, (address, schema), &live.attributes);
     let turned = planner.turned.seal(&live.attributes, &said.now());
     let mut change = nothing_done(address, entry, live);
     change.sensitive.extend_below(&Path::root(), &said.sensitive);
@@ -307,7 +307,7 @@ fn sealed_leftover(
     object: Object,
     leftover: &Leftover,
 ) -> Object {
-    let said = parting::said(planner, address, schema);
+    let said = parting::said(planner, (address, schema), &leftover.attributes);
     let sealed = planner.turned.seal(&Arc::new(leftover.attributes.clone()), &said.now());
     Object { attributes: Stored::of_sealed(&Value::Map(sealed)), ..object }
 }

@@ -20,13 +20,14 @@ use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 #[derive(Default)]
 pub(super) struct Origins(BTreeMap<Name, Set<Address>>);
 
-/// How far locals, walks and calls are followed into one another.
-const DEPTH_MAX: usize = 16;
+/// How many locals, walks and calls are followed for one expression: one may name another many times over, and that
+/// another one.
+const FOLLOWED_MAX: usize = 64;
 
 impl Origins {
     /// Those of an expression that was computed before, if its entries can be told apart.
     pub(super) fn of(expr: &Expr, scope: &SpecScope<'_>) -> Option<Self> {
-        Self::below(expr, scope, DEPTH_MAX)
+        Self::below(expr, scope, &mut FOLLOWED_MAX.clone())
     }
 
     /// Those of one entry, to be told once.
@@ -34,8 +35,8 @@ impl Origins {
         self.0.remove(key)
     }
 
-    fn below(expr: &Expr, scope: &SpecScope<'_>, left: usize) -> Option<Self> {
-        let left = left.checked_sub(1)?;
+    fn below(expr: &Expr, scope: &SpecScope<'_>, left: &mut usize) -> Option<Self> {
+        *left = left.checked_sub(1)?;
         match &expr.kind {
             Kind::Root(Root::Resource(block)) => Self::of_instances(block, scope),
             // Locals are acyclic: the spec's resolution proved it.
@@ -67,7 +68,7 @@ impl Origins {
     }
 
     /// Functions that keep the keys of what they are given.
-    fn of_call(call: &Call, scope: &SpecScope<'_>, left: usize) -> Option<Self> {
+    fn of_call(call: &Call, scope: &SpecScope<'_>, left: &mut usize) -> Option<Self> {
         if !matches!(&*call.name, "keys" | "toset" | "merge") {
             return None;
         }
@@ -81,7 +82,7 @@ impl Origins {
     }
 
     /// Each item is walked by itself.
-    fn of_walk(walk: &For, scope: &SpecScope<'_>, left: usize) -> Option<Self> {
+    fn of_walk(walk: &For, scope: &SpecScope<'_>, left: &mut usize) -> Option<Self> {
         let own = scope.apart();
         let collection = evaluate::evaluate(&walk.collection, &own).ok()?;
         let before = if own.touched().is_empty() {

@@ -18,11 +18,14 @@ use crate::plan::guards::names;
 use crate::plan::planner::Draft;
 use crate::plan::removal::uses::{self, each_text};
 use crate::plan::{Action, Change, diagnostics};
+use crate::schema::Presence;
 use crate::state::{Progress, Snapshot};
 
 /// How well it is known that an object is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ground {
+    /// An attribute of its user has its id, and no dependency tells of that: it may be another thing's, or a name.
+    Guessed,
     /// Its user will use it, or once did: it may never have let go of it.
     Assumed,
     /// The state says so.
@@ -157,7 +160,7 @@ impl Lowering {
         let mut open: Vec<(Reverse<Ground>, (NodeId, NodeId))> = waits
             .iter()
             .filter(|&(&(delete, release), _)| is_inside(delete, release))
-            .filter(|&(_, &ground)| !passes_names || ground == Ground::Assumed)
+            .filter(|&(_, &ground)| !passes_names || ground <= Ground::Assumed)
             .map(|(&wait, &ground)| (Reverse(self.certainty(wait, ground, drafts)), wait))
             .collect();
         open.sort_unstable();
@@ -205,7 +208,11 @@ impl Lowering {
         drafts: &[Draft],
     ) -> Ground {
         let used = &drafts[self.nodes[delete].draft].change;
-        let user = &drafts[self.nodes[release].draft].change;
+        let user = &drafts[self.nodes[release].draft];
+        if ground == Ground::Guessed {
+            return if holding(user, used).is_some() { Ground::Named } else { ground };
+        }
+        let user = &user.change;
         let mut is_named = false;
         for value in user.before.iter().flat_map(|before| before.values()) {
             let id = used.object.as_ref().map(|id| &*id.0);
@@ -263,13 +270,14 @@ fn dependents<'a>(
         }
     }
     for (used, user) in named(drafts) {
-        dependents.entry(used).or_default().entry(user).or_insert(Ground::Assumed);
+        dependents.entry(used).or_default().entry(user).or_insert(Ground::Guessed);
     }
     dependents
 }
 
 /// What is deleted and live attributes of others hold the id of, each with who does: the spec may have left the
-/// attribute, which the API keeps then, or say the id itself, and no dependency tells of either.
+/// attribute, which the API keeps then, or say the id itself, and no dependency tells of either. What the API alone
+/// says is left out: it may be the ids of its users.
 fn named(drafts: &[Draft]) -> Vec<(&Address, &Address)> {
     let mut by_id: FxHashMap<(&str, &str), Vec<&Address>> = FxHashMap::default();
     for Draft { change, .. } in drafts {
@@ -281,8 +289,13 @@ fn named(drafts: &[Draft]) -> Vec<(&Address, &Address)> {
     if by_id.is_empty() {
         return named;
     }
-    for user in drafts.iter().map(|draft| &draft.change).filter(|user| !user.deposed) {
-        for value in user.before.iter().flat_map(|before| before.values()) {
+    for Draft { change: user, schema, .. } in drafts.iter().filter(|it| !it.change.deposed) {
+        let is_given = |name: &Name| {
+            let attribute = schema.attributes.get(name);
+            attribute.is_some_and(|attribute| attribute.presence != Presence::Computed)
+        };
+        let before = user.before.iter().flat_map(|before| before.iter());
+        for (_, value) in before.filter(|(name, _)| is_given(name)) {
             each_text(value, &mut |text| {
                 let used = by_id.get(&(&*user.provider, text)).into_iter().flatten();
                 named.extend(

@@ -19,10 +19,14 @@ use crate::spec::{ResourceConfig, SpecExpr};
 use crate::types::Type;
 use crate::value::{Datum, Path, Value};
 
-/// `each.value` of the instances of the block that was looked at last; the state lists the
-/// instances of a block one after the other. None where its `for_each` cannot be evaluated.
+/// What is known of `each` for the block that was looked at last; the state lists the instances of a
+/// block one after the other.
 #[derive(Default)]
-pub(in crate::plan) struct EachCache(Option<(Block, Option<BTreeMap<Name, Datum>>)>);
+pub(in crate::plan) struct EachCache<'a> {
+    source: Option<(&'a Block, Arc<EachSource<'a>>)>,
+    /// The values by key; none where `for_each` cannot be evaluated.
+    values: Option<(Block, Option<BTreeMap<Name, Datum>>)>,
+}
 
 /// Plans every resource as the state has it, so that in a destroy, which decides nothing from the
 /// spec, the flags still see what they refer to, and what is secret by now is known.
@@ -62,10 +66,12 @@ fn as_it_is(
     if let Some(current) = current
         && let Ok(stored) = live::stored_attributes(&current.attributes, &resource.schema)
     {
-        let mut sensitive = parting::of_spec(planner, resource, instance.each.as_ref()).sensitive;
-        sensitive.extend_below(&Path::root(), &current.sensitive);
         let seen = planner.seen_of(address, current);
-        return object(seen.map_or(stored.clone(), |seen| live::overlay(&stored, seen)), sensitive);
+        let seen = seen.map_or(stored.clone(), |seen| live::overlay(&stored, seen));
+        let of_spec = (resource, instance.each.as_ref());
+        let mut sensitive = parting::places(planner, of_spec, &seen);
+        sensitive.extend_below(&Path::root(), &current.sensitive);
+        return object(seen, sensitive);
     }
     let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals)
         .with_each(instance.each.as_ref());
@@ -77,10 +83,10 @@ fn as_it_is(
 }
 
 /// Whether the object is to be left alone when its address goes.
-pub(in crate::plan) fn retained(
-    planner: &mut Planner<'_>,
+pub(in crate::plan) fn retained<'a>(
+    planner: &mut Planner<'a>,
     address: &Address,
-    config: Option<&ResourceConfig>,
+    config: Option<&'a ResourceConfig>,
 ) -> bool {
     let item = config.and_then(|config| config.lifecycle.retain.as_ref());
     // What cannot be read was said, and the plan is refused; until it is mended, nothing goes.
@@ -88,10 +94,10 @@ pub(in crate::plan) fn retained(
 }
 
 /// Refuses the end of a protected object.
-pub(in crate::plan) fn protect(
-    planner: &mut Planner<'_>,
+pub(in crate::plan) fn protect<'a>(
+    planner: &mut Planner<'a>,
     address: &Address,
-    config: Option<&ResourceConfig>,
+    config: Option<&'a ResourceConfig>,
 ) {
     let item = config.and_then(|config| config.lifecycle.prevent_destroy.as_ref());
     if flag(planner, address, config, item, "prevent_destroy") == Some(true) {
@@ -101,10 +107,10 @@ pub(in crate::plan) fn protect(
 }
 
 /// The value of a flag; none where it cannot be read, which is said as an error.
-fn flag(
-    planner: &mut Planner<'_>,
+fn flag<'a>(
+    planner: &mut Planner<'a>,
     address: &Address,
-    config: Option<&ResourceConfig>,
+    config: Option<&'a ResourceConfig>,
     item: Option<&SpecExpr>,
     word: &'static str,
 ) -> Option<bool> {
@@ -133,7 +139,7 @@ pub(in crate::plan) struct NoEach;
 /// `each` of an instance as the spec has it now; with an unknown value where the key is gone,
 /// because the flag may follow without it.
 pub(in crate::plan) fn each<'a>(
-    planner: &mut Planner<'_>,
+    planner: &mut Planner<'a>,
     address: &Address,
     config: &'a ResourceConfig,
     item: &SpecExpr,
@@ -147,8 +153,23 @@ pub(in crate::plan) fn each<'a>(
     let value = value.unwrap_or_else(|| {
         Datum::plain(Value::unknown(Type::Any, Expr::nowhere(Kind::Root(Root::EachValue))))
     });
-    let source = EachSource::new(&for_each.expr);
+    let source = source_of(planner, (&config.block, &for_each.expr));
     Ok(Some(Each { key, value, source, touched: Arc::default() }))
+}
+
+/// What a block is made for, the same one for all its instances.
+fn source_of<'a>(
+    planner: &mut Planner<'a>,
+    (block, for_each): (&'a Block, &'a Expr),
+) -> Arc<EachSource<'a>> {
+    match &planner.each.source {
+        Some((known, source)) if *known == block => source.clone(),
+        _ => {
+            let source = EachSource::new(for_each);
+            planner.each.source = Some((block, source.clone()));
+            source
+        }
+    }
 }
 
 /// Whether an expression reads `each`, or `each.value` in particular.
@@ -166,7 +187,7 @@ fn value_of(
     config: &ResourceConfig,
     key: &Name,
 ) -> Option<Datum> {
-    if planner.each.0.as_ref().is_none_or(|(block, _)| *block != address.block) {
+    if planner.each.values.as_ref().is_none_or(|(block, _)| *block != address.block) {
         let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals);
         // Outside a destroy the walk has said what is wrong with it; in one, the flag will.
         let instances = wanted::expand(config, &scope, &mut Diagnostics::new());
@@ -174,8 +195,8 @@ fn value_of(
             let each = instances.into_iter().filter_map(|instance| instance.each);
             each.map(|each| (each.key, each.value)).collect()
         });
-        planner.each = EachCache(Some((address.block.clone(), values)));
+        planner.each.values = Some((address.block.clone(), values));
     }
-    let (_, values) = planner.each.0.as_ref()?;
+    let (_, values) = planner.each.values.as_ref()?;
     values.as_ref()?.get(key).cloned()
 }

@@ -7,6 +7,7 @@
 
 use crate::address::{Address, Name};
 use crate::expression::evaluate::evaluate;
+use crate::plan::live;
 use crate::plan::planner::Planner;
 use crate::plan::removal::farewell;
 use crate::plan::scope::{Each, SpecScope};
@@ -25,14 +26,28 @@ pub(in crate::plan) struct Said {
 /// What is secret now of an object that goes.
 pub(in crate::plan) fn said(
     planner: &mut Planner<'_>,
-    address: &Address,
-    schema: &TypeSchema,
+    (address, schema): (&Address, &TypeSchema),
+    object: &Attributes,
 ) -> Said {
     let config = planner.input.config;
     let resource = config.resources.get(&address.block).filter(|it| it.schema.name == schema.name);
-    let Some(resource) = resource else { return Said::by_schema(schema) };
+    let Some(resource) = resource else {
+        return Said::by_schema(schema).with_derived(object, schema);
+    };
     let each = each(planner, address, resource);
-    of_spec(planner, resource, each.as_ref())
+    of_spec(planner, resource, each.as_ref()).with_derived(object, schema)
+}
+
+/// The sensitive places of an object of the state that nothing is decided about: what follows from something
+/// secret in it is secret, too.
+pub(in crate::plan) fn places(
+    planner: &Planner<'_>,
+    (resource, each): (&ResourceConfig, Option<&Each<'_>>),
+    object: &Attributes,
+) -> Paths {
+    let mut places = of_spec(planner, resource, each).sensitive;
+    live::derive(&resource.schema, &mut object.clone(), &mut places);
+    places
 }
 
 /// What is secret of an instance by the schema and by the spec, without deciding about it.
@@ -66,12 +81,28 @@ impl Said {
         Self { wanted: Attributes::new(), sensitive: schema.sensitive() }
     }
 
+    /// With what follows from something secret in an object, as a whole: the places are those of what the spec gives
+    /// now, and what there was may have had it at others.
+    #[must_use]
+    fn with_derived(mut self, object: &Attributes, schema: &TypeSchema) -> Self {
+        let mut places = self.sensitive.clone();
+        live::derive(schema, &mut object.clone(), &mut places);
+        for (name, _) in schema.attributes.iter().filter(|(_, it)| it.derived.is_some()) {
+            let path = Path::attribute(name.clone());
+            if places.touches(&path) {
+                self.sensitive.insert(path);
+            }
+        }
+        self
+    }
+
     /// What is to be sealed of an object that nothing comes after.
     pub(in crate::plan) fn now(&self) -> Now<'_> {
         Now { wanted: &self.wanted, planned: None, sensitive: &self.sensitive, shown: None }
     }
 
-    /// Adds an attribute. One that is made of a secret and cannot be computed any more is secret as a whole.
+    /// Adds an attribute. One that is made of a secret, or of what may have one, and cannot be computed any more is
+    /// secret as a whole.
     fn add(&mut self, name: &Name, datum: Option<Datum>, source: Source, of: &ResourceConfig) {
         let path = Path::attribute(name.clone());
         match datum {
@@ -81,8 +112,8 @@ impl Said {
                 self.sensitive.extend_below(&path, &datum.sensitive);
                 self.wanted.insert(name.clone(), datum.value);
             }
-            None if source == Source::Secret => self.sensitive.insert(path),
-            None => {}
+            None if source == Source::Plain => {}
+            None => self.sensitive.insert(path),
         }
     }
 }
@@ -95,7 +126,7 @@ fn value(planner: &Planner<'_>, item: &SpecExpr, each: Option<&Each>) -> Option<
 /// `each` of an instance that goes. Where its key is gone nobody knows what its value was, only whether it was
 /// made of a secret.
 fn each<'a>(
-    planner: &mut Planner<'_>,
+    planner: &mut Planner<'a>,
     address: &Address,
     resource: &'a ResourceConfig,
 ) -> Option<Each<'a>> {

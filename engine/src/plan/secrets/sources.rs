@@ -51,7 +51,13 @@ impl<'a> Sources<'a> {
         let locals = locals(config);
         let of_block =
             |block: &'a ResourceConfig| (&block.block, OfBlock::of(block, config, &locals));
-        Self(config.resources.values().map(of_block).collect())
+        let mut sources = Self(config.resources.values().map(of_block).collect());
+        let has_secrets = |block: &ResourceConfig| !block.schema.sensitive().is_empty();
+        if !sources.has_secrets() && !config.resources.values().any(has_secrets) {
+            // No object has anything secret, so nothing can have come from one.
+            sources.0.values_mut().for_each(|block| block.attributes.clear());
+        }
+        sources
     }
 
     pub(in crate::plan) fn of_block(&self, block: &Block) -> Option<&OfBlock<'a>> {
