@@ -394,3 +394,26 @@ async fn what_follows_from_it_goes_without_a_word_of_it() {
         }
     }
 }
+
+/// A destroy knows what is a secret and what is not, also below `each.key`; and what it could not tell is told by the
+/// next plan.
+#[tokio::test(start_paused = true)]
+async fn what_is_no_secret_stays_none_where_a_destroy_was_begun() {
+    let spec = "[resource.image.i]\nfor_each = [\"a\"]\nname = \"i\"\nkind = \"thin\"\n\
+                [resource.unit.u]\nfor_each = [\"a\"]\nname = \"u\"\nworkers = 2\n\
+                image_id = \"${image.i[each.key].id}\"\n\
+                [resource.login.l]\nname = \"l\"\npassword = \"hunter-two\"\n";
+    let world = World::new();
+    world.apply(spec).await.unwrap();
+    for call in 0..3 {
+        world.cloud.strike(call, Fault::StillWaiting);
+    }
+    world.destroy(spec).await.unwrap();
+    let state = world.state().await;
+    let unit = &state.entries[&"unit.u[\"a\"]".parse().unwrap()];
+    let sensitive: Vec<String> =
+        unit.current.as_ref().unwrap().sensitive.iter().map(ToString::to_string).collect();
+    assert_eq!(sensitive, ["secret"], "by its type alone");
+    world.apply(spec).await.unwrap();
+    assert_eq!(world.plan_text(spec).await, "");
+}

@@ -130,8 +130,11 @@ fn each<'a>(
     address: &Address,
     resource: &'a ResourceConfig,
 ) -> Option<Each<'a>> {
-    let mut items = resource.attributes.values();
-    let item = items.find(|item| farewell::reads(&item.value.expr, true))?;
+    let reads = |value_only| {
+        let mut items = resource.attributes.values();
+        items.find(|item| farewell::reads(&item.value.expr, value_only))
+    };
+    let item = reads(true).or_else(|| reads(false))?;
     let mut each = farewell::each(planner, address, resource, &item.value).ok()??;
     let is_gone = matches!(each.value.value, Value::Unknown(_));
     let made_for = sources(planner).of_block(&resource.block).map(|block| block.for_each);
