@@ -336,11 +336,8 @@ fn without_turned<'a>(live: &Live<'a>, draft: &Draft) -> Live<'a> {
 /// A live object as the spec has it, where nothing is to be done. What was sealed wherever it stands, and
 /// what the spec says in clear, is no secret.
 fn as_written<'a>(live: &Live<'a>, change: &Change, key: &SealKey) -> Live<'a> {
-    let Live { object, mut attributes, stored } = Live {
-        object: live.object,
-        attributes: live.attributes.clone(),
-        stored: live.stored.clone(),
-    };
+    let (object, stored, mut attributes) =
+        (live.object, live.stored.clone(), live.attributes.clone());
     for name in &change.managed {
         let Some(seen) = attributes.get(name).filter(|seen| seen.holds_sealed()) else { continue };
         let written = change.after.as_ref().and_then(|after| after.get(name));

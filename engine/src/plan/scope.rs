@@ -57,13 +57,12 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// The keys of a block's instances.
-    pub(super) fn keys(&self, block: &Block) -> impl Iterator<Item = &Name> {
-        let many = match self.blocks.get(block) {
-            Some(Instances::Many(objects)) => Some(objects.keys()),
-            _ => None,
-        };
-        many.into_iter().flatten()
+    /// The keys of a block with `for_each`.
+    pub(super) fn keys(&self, block: &Block) -> Option<impl Iterator<Item = &Name>> {
+        match self.blocks.get(block)? {
+            Instances::Many(objects) => Some(objects.keys()),
+            Instances::One(_) => None,
+        }
     }
 
     /// Adds the object of an instance of a block.
@@ -193,10 +192,7 @@ impl<'a> SpecScope<'a> {
 
     /// The keys of a block with `for_each`.
     pub(super) fn keys(&self, block: &Block) -> Option<impl Iterator<Item = &'a Name>> {
-        match self.planned.blocks.get(block)? {
-            Instances::Many(objects) => Some(objects.keys()),
-            Instances::One(_) => None,
-        }
+        self.planned.keys(block)
     }
 
     /// Accounts for values that were evaluated.

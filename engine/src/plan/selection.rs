@@ -168,7 +168,7 @@ fn keys<'k>(planner: &'k Planner<'_>, block: &Block) -> Vec<&'k Name> {
     let known = planner.input.snapshot.entries.keys().filter(|address| address.block == *block);
     let keys: BTreeSet<&Name> = known
         .filter_map(|address| address.key.as_ref())
-        .chain(planner.planned.keys(block))
+        .chain(planner.planned.keys(block).into_iter().flatten())
         .collect();
     keys.into_iter().collect()
 }

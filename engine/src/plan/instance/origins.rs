@@ -27,7 +27,8 @@ const FOLLOWED_MAX: usize = 64;
 impl Origins {
     /// Those of an expression that was computed before, if its entries can be told apart.
     pub(super) fn of(expr: &Expr, scope: &SpecScope<'_>) -> Option<Self> {
-        Self::below(expr, scope, &mut FOLLOWED_MAX.clone())
+        let mut left = FOLLOWED_MAX;
+        Self::below(expr, scope, &mut left)
     }
 
     /// Those of one entry, to be told once.
