@@ -39,16 +39,18 @@ impl Evaluator<'_> {
         Ok(chosen(part.value, source))
     }
 
-    /// A condition that is not known: known all the same when both arms are equal.
+    /// A condition that is not known: known all the same when both arms are equal. Where it is secret whether it is
+    /// known, it is secret what comes of it, too.
     fn both_arms(&mut self, conditional: &Conditional, condition: &Part, range: Range) -> Eval {
         let yes = self.eval(&conditional.yes)?;
         let no = self.eval(&conditional.no)?;
         self.plain(&yes.value);
-        if yes.value == no.value && yes.sensitive == no.sensitive {
+        let is_secret = self.secret(condition);
+        if !is_secret && yes.value == no.value && yes.sensitive == no.sensitive {
             return Ok(yes);
         }
         let ty = yes.value.type_of().unify(&no.value.type_of());
-        let secret = [condition, &yes, &no].into_iter().any(|part| self.secret(part));
+        let secret = is_secret || self.secret(&yes) || self.secret(&no);
         let kind = Kind::Conditional(Box::new(Conditional {
             condition: self.reify(condition, range)?,
             yes: self.reify(&yes, range)?,

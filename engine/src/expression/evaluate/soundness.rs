@@ -529,6 +529,16 @@ fn no_way_out() {
     }
 }
 
+/// Whether a secret condition is known is a secret, also where both arms are the same.
+#[test]
+fn equal_arms_tell_nothing_of_their_condition() {
+    for text in
+        ["(var.flag && value.a.ready) ? 2 : 2", "(var.flag || value.a.ready) ? \"a\" : \"a\""]
+    {
+        tells_nothing(text, false).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
 /// What is said of each way in which something over a secret fails.
 #[test]
 fn no_message_tells_of_a_secret() {
