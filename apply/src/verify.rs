@@ -173,10 +173,12 @@ impl Fit<'_> {
         let Some(expected) = self.plan.base.objects.get(address).filter(|_| !change.deposed) else {
             return Ok(());
         };
-        let Some(object) = current.filter(|object| Some(&object.id) == change.object.as_ref())
-        else {
-            return stale(format!("{address} is another object since then"));
+        let Some(object) = current else {
+            return stale(format!("{address} is gone since then"));
         };
+        if Some(&object.id) != change.object.as_ref() {
+            return stale(format!("{address} is another object since then"));
+        }
         let Some(schema) = self.schema(change) else { return Ok(()) };
         let stored = || stored_attributes(&object.attributes, &schema).unwrap_or_default();
         let live = match self.observed(address, &object.id) {

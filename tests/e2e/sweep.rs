@@ -562,6 +562,30 @@ fn a_secret_in_the_text_of_a_spec_stays_there() {
     search(&world);
 }
 
+/// Of a sensitive output all counts as secret; where it changes, the file would hold what is written in it.
+#[test]
+fn an_output_with_something_beside_a_secret_is_saved_where_it_stays() {
+    let project = Project::new(
+        "[variable.p]\ntype = \"string\"\nsensitive = true\n\
+         [output.o]\nsensitive = true\nvalue = { user = \"admin\", p = \"${var.p}\" }\n",
+    );
+    let save = |password: &str| {
+        project.run(&["plan", "--var", &format!("p={password}"), "--out", "plan.json"])
+    };
+    let said = save("hunter-two").expect(1).said();
+    assert!(said.contains("`user` in the output `o` (plumb.toml:6)"), "{said}");
+    assert!(said.contains("show what is none in an output of its own"), "{said}");
+    project.run(&["apply", "-y", "--var", "p=hunter-two"]).expect(0);
+    save("hunter-two").expect(0);
+    let file = std::fs::read(project.path("plan.json")).unwrap();
+    hidden("the plan file", &file, &["hunter-two", "admin"]);
+    project.run(&["apply", "plan.json", "-y"]).expect(0);
+    let said = project.run(&["output"]).expect(0).said();
+    assert!(said.contains("o = (sensitive)"), "{said}");
+    save("hunter-two").expect(0);
+    save("hunter-three").expect(1);
+}
+
 /// Nor does one that stands beside what is known only after apply: its expression is shown without it.
 #[test]
 fn a_secret_beside_something_unknown_is_not_shown() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::plan::input::Options;
+use engine::plan::input::{Options, Target};
 use engine::plan::{Action, Plan};
 use engine::value::Value;
 use provider_port::Provider;
@@ -91,6 +91,20 @@ async fn an_output_of_a_secret_settles_at_once() {
     }
 }
 
+/// One that stays needs nothing at apply that would have to stand in a plan file.
+#[tokio::test(start_paused = true)]
+async fn an_output_that_stays_holds_nothing() {
+    let run = Run::new();
+    let spec = with_output("${{ a = \"word\", b = sensitive(vault.v.id) }}");
+    assert!(run.plan(&spec).await.outputs["o"].secret.is_some());
+    run.apply(&spec, &Options::default()).await;
+    let kept = run.kept().await;
+    let plan = run.plan(&spec).await;
+    assert_eq!((plan.outputs["o"].action, &plan.outputs["o"].secret), (Action::NoOp, &None));
+    run.apply(&spec, &Options::default()).await;
+    assert!(kept.same(&run.kept().await));
+}
+
 /// What was open before is not kept in the place of a secret.
 #[tokio::test(start_paused = true)]
 async fn an_output_that_becomes_a_text_around_a_secret_is_sealed() {
@@ -116,4 +130,29 @@ async fn a_text_around_a_secret_changes_with_it() {
     run.apply(&spec, &anew).await;
     assert!(!before.same(&run.kept().await));
     assert_eq!(run.action(&spec).await, Action::NoOp);
+}
+
+/// What is left out of a plan is there whatever the spec says of it, so what is told of it stays.
+#[tokio::test(start_paused = true)]
+async fn an_output_of_what_is_left_out_keeps_its_value() {
+    let mut run = Run::new();
+    run.world.variables.clear();
+    let spec = |rest: &str| {
+        format!(
+            "[resource.value.d]\ninput = \"x\"\n{rest}[resource.value.e]\ninput = \"y\"\n\
+             [output.o]\nvalue = '${{value.d == null ? \"gone\" : \"there\"}}'\n"
+        )
+    };
+    run.apply(&spec(""), &Options::default()).await;
+    assert_eq!(run.kept().await, Value::string("there"));
+    let disabled = spec("lifecycle = { enabled = false }\n");
+    let of = |text: &str| vec![Target::Block(text.parse().unwrap())];
+    let excludes = Options { excludes: of("value.d"), ..Options::default() };
+    let targets = Options { targets: of("value.e"), ..Options::default() };
+    for options in [excludes, targets] {
+        run.apply(&disabled, &options).await;
+        assert_eq!(run.kept().await, Value::string("there"));
+    }
+    run.apply(&disabled, &Options::default()).await;
+    assert_eq!(run.kept().await, Value::string("gone"));
 }

@@ -133,6 +133,17 @@ async fn a_saved_plan_takes_nothing_back_of_what_it_does_not_touch() {
     );
 }
 
+/// Whoever applies it once more reads what became of it.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_that_deleted_says_so_the_second_time() {
+    let world = World::new();
+    world.apply(UNIT).await.unwrap();
+    let (ends, ..) = world.plan("").await;
+    world.apply_saved(&ends).await.unwrap();
+    let error = world.apply_saved(&ends).await.unwrap_err().to_string();
+    assert_eq!(error, "the plan no longer fits: unit.u is gone since then");
+}
+
 /// It does nothing but take into the state what it showed, so that must be what is live.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_that_only_looks_is_stale_where_it_would_see_something_else() {

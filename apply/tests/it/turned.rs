@@ -239,6 +239,61 @@ async fn a_delete_of_what_the_spec_forgot_hides_what_variables_give() {
     }
 }
 
+/// The old value of a variable that gets another one is in no spec any more. What stays tells it, for it stood at its
+/// places there.
+#[tokio::test(start_paused = true)]
+async fn what_one_object_hides_is_hidden_where_another_goes() {
+    let destroy = Options { mode: Mode::Destroy, ..Options::default() };
+    let stays = format!("{VARIABLE}{}", IMAGE.replace("env = { A = \"1\", ", "env = { "));
+    let other = "[resource.image.o]\nname = \"o\"\nkind = \"t-${var.tok}\"\n";
+    let many = "[resource.image.m]\nfor_each = { a = \"${var.tok}\" }\nname = \"m\"\n\
+                args = [\"serve\", \"${each.value}\"]\n";
+    let output = "[output.o]\nvalue = \"${var.tok}\"\n";
+    let renamed = other.replace("image.o", "image.p").replace("\"o\"", "\"p\"");
+    let without = other.replace("t-${var.tok}", "plain");
+    let many_less = many.replace("[\"serve\", \"${each.value}\"]", "[]");
+    for (was, now, options) in [
+        (other, "", Options::default()),
+        (many, "", Options::default()),
+        (output, "", Options::default()),
+        (output, "[output.o]\nvalue = \"plain\"\n", Options::default()),
+        (other, &*renamed, Options::default()),
+        (other, &*without, Options::default()),
+        (many, &*many_less, Options::default()),
+        (other, "", destroy.clone()),
+    ] {
+        for looks in [true, false] {
+            let mut world = made(&format!("{stays}{was}"), "Old-CANARY-31").await;
+            world.looks = looks;
+            if looks && options.mode == Mode::Apply {
+                for object in world.cloud.shared.lock().unwrap().objects.values_mut() {
+                    object.insert("kind".into(), Value::string("by-hand Old-CANARY-31"));
+                }
+            }
+            world.variables.insert("tok".to_owned(), "New-CANARY-32".to_owned());
+            let (plan, told) = told(&world, &format!("{stays}{now}"), &options).await;
+            assert!(plan.changes.len() + plan.outputs.len() > 1, "{told}");
+            assert_hides(&format!("{was} {now} {looks}"), &told, ("CANARY", "CANARY"));
+            world.apply_saved(&plan).await.unwrap();
+        }
+    }
+}
+
+/// Nothing else is hidden for it.
+#[tokio::test(start_paused = true)]
+async fn what_another_hides_hides_nothing_else() {
+    let stays = format!("{VARIABLE}{IMAGE}");
+    let other = "[resource.image.o]\nname = \"o\"\nargs = [\"serve\", \"${var.tok}\"]\n";
+    let mut world = made(&format!("{stays}{other}"), "Old-CANARY-31").await;
+    world.variables.insert("tok".to_owned(), "New-CANARY-32".to_owned());
+    let (plan, _) = told(&world, &stays, &Options::default()).await;
+    let gone = plan.changes.iter().find(|it| it.action == Action::Delete).unwrap();
+    let before = gone.before.as_ref().unwrap();
+    let args = before["args"].as_items().unwrap();
+    assert_eq!((&args[0], &before["name"]), (&Value::string("serve"), &Value::string("o")));
+    assert!(matches!(args[1], Value::Sealed(_)), "{before:?}");
+}
+
 /// What a replace has put aside, and what a create has made twice.
 #[tokio::test(start_paused = true)]
 async fn what_stands_beside_an_object_shows_nothing_of_it() {

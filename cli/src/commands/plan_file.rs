@@ -186,8 +186,8 @@ fn refuse_exposed(made: &Made) -> Result<(), CommandError> {
         places.join(", ")
     ))
     .help(format!(
-        "give each as a variable with `sensitive = true`, have an output show the secret alone \
-         and not beside other values, or set {}, with which plan files are encrypted",
+        "give each as a variable with `sensitive = true`, show what is none in an output of its own, or \
+         set {}, with which plan files are encrypted",
         state::cipher::VARIABLE
     )))
 }

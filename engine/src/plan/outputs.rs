@@ -79,7 +79,6 @@ fn output_change(
     if sensitive && !output.sensitive {
         planner.diagnostics.push(leaks(name, output));
     }
-    let secret = sensitive.then(|| evaluate::residual(&output.value.expr, &scope).ok()).flatten();
     let paths = if sensitive { Paths::whole() } else { Paths::none() };
     let key = &planner.input.snapshot.seal_key;
     let after = stored::seal(&datum.value, &paths, key);
@@ -93,6 +92,9 @@ fn output_change(
         Some(before) if same(&after, before) => Action::NoOp,
         Some(_) => Action::Update,
     };
+    // What stays is as the state has it, and a file need not hold it for an apply.
+    let is_made = sensitive && (action != Action::NoOp || !datum.value.is_known());
+    let secret = is_made.then(|| evaluate::residual(&output.value.expr, &scope).ok()).flatten();
     let before = before.map(|before| match &before {
         // What it shows on is not hidden in what it was.
         before if *before == after => before.clone(),
@@ -142,8 +144,8 @@ fn without_unshown(
     shown.map_or(datum.clone(), |shown| Datum { value: shown.value, ..datum })
 }
 
-/// Whether what an output shows is not there and not made by this plan: it keeps its last value
-/// until there is something to show.
+/// Whether what an output shows is not there and not made by this plan, or is to go and does not in this one: it
+/// keeps its last value until there is something to show.
 fn waits_for_others(planner: &Planner<'_>, scope: &SpecScope<'_>) -> bool {
     let drafts = &planner.drafts;
     scope.touched().iter().any(|address| {
@@ -151,9 +153,11 @@ fn waits_for_others(planner: &Planner<'_>, scope: &SpecScope<'_>) -> bool {
         let of =
             |draft: &super::planner::Draft| (&draft.change.address, draft.change.deposed) < key;
         let draft = drafts.get(drafts.partition_point(of));
-        draft.is_some_and(|draft| {
+        draft.filter(|draft| draft.change.address == *address).is_some_and(|draft| {
+            // What is disabled and stays for now is null to the spec, and there all the same.
+            let is_there = || draft.held.is_some() && !planner.handled.contains(address);
             let change = &draft.change;
-            change.address == *address && change.action == Action::NoOp && change.after.is_none()
+            change.action == Action::NoOp && (change.after.is_none() || is_there())
         })
     })
 }

@@ -42,12 +42,26 @@ pub fn exposed(plan: &Plan, config: &Config) -> Vec<Exposed> {
         }));
     }
     for (name, output) in &plan.outputs {
-        if output.secret.as_ref().is_some_and(|expr| is_exposed(expr, &Paths::whole())) {
+        if let Some(expr) = output.secret.as_ref()
+            && is_exposed(expr, &Paths::whole())
+        {
             let span = config.outputs.get(name).map(|output| output.value.span);
-            places.push(Exposed { what: format!("the output `{name}`"), span });
+            let parts = parts(expr, &|part| is_exposed(part, &Paths::whole()));
+            places.push(Exposed { what: format!("{parts}the output `{name}`"), span });
         }
     }
     places
+}
+
+/// Which parts of an output they are, where it has such, such as "`user` in ".
+fn parts(expr: &Expr, is_exposed: &dyn Fn(&Expr) -> bool) -> String {
+    let Kind::Map(entries) = &expr.kind else { return String::new() };
+    let name = |(key, value): &(Expr, Expr)| match &key.kind {
+        Kind::Literal(Value::String(name)) if is_exposed(value) => Some(format!("`{name}`")),
+        _ => None,
+    };
+    let names: Vec<String> = entries.iter().filter_map(name).collect();
+    if names.is_empty() { String::new() } else { format!("{} in ", names.join(", ")) }
 }
 
 /// The sensitive places inside an attribute.

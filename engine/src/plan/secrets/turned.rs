@@ -13,6 +13,7 @@ use crate::plan::input::PlanInput;
 use crate::plan::instance::compare::agree;
 use crate::plan::planner::Draft;
 use crate::plan::scope::object;
+use crate::plan::secrets::learned;
 use crate::plan::{Change, Drift};
 use crate::stored::{KnownSecrets, Sealer, seal};
 use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
@@ -20,8 +21,10 @@ use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 /// Seals what has become a secret.
 pub(in crate::plan) struct Turned<'a> {
     key: &'a SealKey,
-    /// What the variables give: it is secret wherever it stands.
+    /// What the variables give, and what was learned: it is secret wherever it stands.
     known: KnownSecrets,
+    /// Of those, what was learned.
+    learned: KnownSecrets,
 }
 
 /// What is secret of one object now.
@@ -40,7 +43,21 @@ impl<'a> Turned<'a> {
     /// With the secrets that a spec knows.
     pub(in crate::plan) fn new(input: &PlanInput<'a>) -> Self {
         let variables = input.config.variables.values().map(|variable| &variable.value);
-        Self { key: &input.snapshot.seal_key, known: KnownSecrets::of(variables) }
+        let known = KnownSecrets::of(variables);
+        Self { key: &input.snapshot.seal_key, known, learned: KnownSecrets::default() }
+    }
+
+    /// Takes over what others hide: it is hidden from now on wherever it stands.
+    pub(in crate::plan) fn learn(&mut self, drafts: &[Draft]) {
+        learned::each_hidden(drafts, &mut |part| {
+            self.known.add(part, &Paths::whole());
+            self.learned.add(part, &Paths::whole());
+        });
+    }
+
+    /// Seals what was learned.
+    pub(in crate::plan) fn learned(&self) -> Option<Sealer<'_>> {
+        (!self.learned.is_empty()).then(|| Sealer::new(self.key, &self.learned))
     }
 
     /// An object as it was, without what has become a secret; the same one where nothing has.
