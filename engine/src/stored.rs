@@ -7,6 +7,7 @@
 //! because [`Stored::new`] takes the sensitive places and seals them itself.
 
 mod anywhere;
+mod known;
 mod marks;
 mod plain;
 
@@ -14,7 +15,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::anywhere::{KnownSecrets, Sealer, seal_like};
+pub use self::anywhere::{Sealer, seal_like};
+pub use self::known::KnownSecrets;
 pub use self::marks::Marks;
 use crate::address::Name;
 use crate::digest::{Fingerprint, SealKey};

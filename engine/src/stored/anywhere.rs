@@ -12,110 +12,12 @@
 //! only at their places.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
+use super::known::{KnownSecrets, is_telling};
 use super::{seal_attributes, seal_part};
 use crate::address::Name;
 use crate::digest::{Fingerprint, SealKey};
-use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
-
-/// The fewest bytes of a text that is known again where it stands alone.
-const ALONE_MIN: usize = 4;
-/// The fewest bytes of one that is known again inside another text: `root` and `admin` are in many.
-const INSIDE_MIN: usize = 6;
-/// A number of fewer bytes is a port or a size.
-const NUMBER_MIN: usize = 8;
-
-/// The secrets that a run knows in clear. Nothing prints them.
-#[derive(Clone, Default)]
-pub struct KnownSecrets(BTreeSet<Arc<str>>);
-
-impl KnownSecrets {
-    /// Those among these values, such as a run's variables.
-    pub fn of<'a>(data: impl IntoIterator<Item = &'a Datum>) -> Self {
-        let mut known = Self::default();
-        for Datum { value, sensitive } in data {
-            known.add(value, sensitive);
-        }
-        known
-    }
-
-    /// Adds the texts in the sensitive places of a value.
-    pub fn add(&mut self, value: &Value, sensitive: &Paths) {
-        for path in sensitive.iter() {
-            if let Some(part) = value.at(&path.around_sets(value)) {
-                self.add_texts(part);
-            }
-        }
-    }
-
-    /// The same with those of attributes.
-    #[must_use]
-    pub fn with(&self, attributes: &Attributes, sensitive: &Paths) -> Self {
-        let mut known = self.clone();
-        for (name, value) in attributes {
-            known.add(value, &sensitive.inside(&Segment::Key(name.clone())));
-        }
-        known
-    }
-
-    fn add_texts(&mut self, value: &Value) {
-        match value {
-            Value::String(text) if is_telling(text) => drop(self.0.insert(text.clone())),
-            Value::List(items) | Value::Set(items) => {
-                items.iter().for_each(|item| self.add_texts(item));
-            }
-            Value::Map(entries) => entries.values().for_each(|item| self.add_texts(item)),
-            _ => {}
-        }
-    }
-
-    /// Says whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Where they stand in a value that is not sealed. What has one as the name of something is secret as a
-    /// whole, and so is a set with one in it.
-    pub fn places(&self, value: &Value) -> Paths {
-        let mut places = Paths::none();
-        if !self.is_empty() {
-            self.find(value, &Path::root(), &mut places);
-        }
-        places.around_sets(value)
-    }
-
-    fn find(&self, value: &Value, at: &Path, places: &mut Paths) {
-        match value {
-            Value::String(text) if self.are_in(text) => places.insert(at.clone()),
-            Value::List(items) | Value::Set(items) => {
-                let items = items.iter().enumerate();
-                items.for_each(|(index, item)| self.find(item, &at.join(index), places));
-            }
-            Value::Map(entries) if entries.keys().any(|name| self.are_in(name)) => {
-                places.insert(at.clone());
-            }
-            Value::Map(entries) => {
-                let entries = entries.iter();
-                entries.for_each(|(name, item)| self.find(item, &at.join(name.clone()), places));
-            }
-            _ => {}
-        }
-    }
-
-    /// Says whether a text is or holds one of them.
-    fn are_in(&self, text: &str) -> bool {
-        let holds = |secret: &Arc<str>| secret.len() >= INSIDE_MIN && text.contains(&**secret);
-        text.len() >= ALONE_MIN && (self.0.contains(text) || self.0.iter().any(holds))
-    }
-}
-
-/// Says whether a text tells something by itself, wherever it stands.
-pub(super) fn is_telling(text: &str) -> bool {
-    let is_number = || text.len() < NUMBER_MIN && text.parse::<f64>().is_ok();
-    let is_word = || matches!(&*text.to_ascii_lowercase(), "true" | "false" | "null" | "none");
-    text.len() >= ALONE_MIN && !is_word() && !is_number()
-}
+use crate::value::{Attributes, Path, Paths, Segment, Value};
 
 /// Seals what an API shows.
 #[derive(Clone, Copy)]
@@ -336,6 +238,7 @@ mod tests {
     use super::*;
     use crate::plan::agree;
     use crate::stored::{Stored, from_json};
+    use crate::value::Datum;
 
     const SECRET: &str = "Hunter2-CANARY-77";
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Stored;
-use super::anywhere::is_telling;
+use super::known::is_telling;
 use crate::digest::{Fingerprint, SealKey};
 use crate::value::Value;
 
