@@ -450,22 +450,37 @@ async fn what_follows_from_it_goes_without_a_word_of_it() {
     }
 }
 
-/// A destroy knows what is a secret and what is not, also below `each.key`.
+/// A delete knows what is a secret and what is not, also below `each.key`, and what it cannot tell it does not write
+/// down: the next plan tells.
 #[tokio::test(start_paused = true)]
-async fn what_is_no_secret_stays_none_where_a_destroy_was_begun() {
+async fn what_is_no_secret_stays_none_where_a_delete_was_begun() {
     let spec = "[resource.image.i]\nfor_each = [\"a\"]\nname = \"i\"\nkind = \"thin\"\n\
                 [resource.unit.u]\nfor_each = [\"a\"]\nname = \"u\"\nworkers = 2\n\
                 image_id = \"${image.i[each.key].id}\"\n\
                 [resource.login.l]\nname = \"l\"\npassword = \"hunter-two\"\n";
-    let world = World::new();
-    world.apply(spec).await.unwrap();
-    for call in 0..3 {
-        world.cloud.strike(call, Fault::StillWaiting);
+    let keyless = spec.replace("[\"a\"]", "[]");
+    for now in ["", &*keyless] {
+        let world = World::new();
+        world.apply(spec).await.unwrap();
+        for call in 0..3 {
+            world.cloud.strike(call, Fault::StillWaiting);
+        }
+        match now {
+            "" => drop(world.destroy(spec).await.unwrap()),
+            now => drop(world.apply(now).await.unwrap()),
+        }
+        let state = world.state().await;
+        let unit = &state.entries[&"unit.u[\"a\"]".parse().unwrap()];
+        let unit = unit.current.as_ref().unwrap();
+        let sensitive: Vec<String> = unit.sensitive.iter().map(ToString::to_string).collect();
+        assert_eq!(sensitive, ["secret"], "by its type alone: {now}");
+        assert!(unit.attributes.sealed.is_empty(), "what it names can be read: {now}");
+        let (plan, ..) = world.plan(&keyless).await;
+        let ends = plan.changes.iter().find(|it| it.address.to_string().starts_with("unit.u"));
+        let before = ends.unwrap().before.as_ref().unwrap();
+        assert_eq!(before["image_id"], Value::string("image-1"), "{now}");
+        world.cloud.shared.lock().unwrap().faults.clear();
+        world.apply(spec).await.unwrap();
+        assert_eq!(world.plan_text(spec).await, "", "{now}");
     }
-    world.destroy(spec).await.unwrap();
-    let state = world.state().await;
-    let unit = &state.entries[&"unit.u[\"a\"]".parse().unwrap()];
-    let sensitive: Vec<String> =
-        unit.current.as_ref().unwrap().sensitive.iter().map(ToString::to_string).collect();
-    assert_eq!(sensitive, ["secret"], "by its type alone");
 }

@@ -12,7 +12,8 @@ use super::input::{Leftover, Mode};
 use super::instance::hold::Hold;
 use super::instance::{accepted, halfway};
 use super::planner::{Draft, Live, Notes, Planner};
-use super::secrets::{parting, turned};
+use super::secrets::parting::{self, Said};
+use super::secrets::turned;
 use super::{Action, Change, Reason, Staying, Use, diagnostics, rules};
 use crate::address::Address;
 use crate::journal::Record;
@@ -86,19 +87,19 @@ fn remove_current<'a>(
     let config = planner.input.config.resources.get(&address.block);
     let held = held(planner, address, current);
     let reason = reason(planner, address, config);
-    let mut draft = ending(planner, (address, schema), entry, &live);
+    let (mut draft, kept) = ending(planner, (address, schema), entry, &live);
     let Draft { change, turned, .. } = &mut draft;
     if let Some(held) = &held {
         change.after.clone_from(&change.before);
         change.reason = held.reason();
         if *held != Hold::InDoubt {
-            planner.seen.extend(accepted(address, &shown(&live, turned.as_ref()), entry));
+            planner.seen.extend(accepted(address, &kept, entry));
         }
     } else {
         end(planner, (change, turned.as_deref()), &live, (schema, reason));
         // What a drain changes can be given back only as the state knows it.
         if schema.delete.iter().any(|program| program.phases.len() > 1) {
-            planner.seen.extend(accepted(address, &shown(&live, turned.as_ref()), entry));
+            planner.seen.extend(accepted(address, &kept, entry));
         }
     }
     planner.drafts.push(Draft { held, ..draft });
@@ -111,7 +112,7 @@ fn remove_deposed<'a>(
     schema: &Arc<TypeSchema>,
 ) {
     let Some(live) = live(planner, address, object, schema) else { return };
-    let mut draft = ending(planner, (address, schema), entry, &live);
+    let (mut draft, _) = ending(planner, (address, schema), entry, &live);
     let Draft { change, turned, .. } = &mut draft;
     change.deposed = true;
     let held = held(planner, address, object);
@@ -223,7 +224,7 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
         let entry = Entry::without_object(watched.provider.clone());
         let attributes = Arc::new(leftover.attributes.clone());
         let live = Live { object: &object, stored: attributes.clone(), attributes };
-        let mut draft = ending(planner, (&address, &schema), &entry, &live);
+        let (mut draft, _) = ending(planner, (&address, &schema), &entry, &live);
         let Draft { change, turned, .. } = &mut draft;
         change.deposed = true;
         let reason = Reason::Leftover(leftover.nonce.clone());
@@ -253,18 +254,20 @@ fn place_of(planner: &Planner<'_>, watched: &Watched) -> Address {
     Address { block: address.block.clone(), key: Some(key.into()) }
 }
 
-/// An object that is to go, and that nothing is decided about yet.
-fn ending(
+/// An object that is to go, and that nothing is decided about yet; and what the state takes over of it where it
+/// stays for now, or gets something back before its end.
+fn ending<'a>(
     planner: &mut Planner<'_>,
     (address, schema): (&Address, &Arc<TypeSchema>),
     entry: &Entry,
-    live: &Live<'_>,
-) -> Draft {
+    live: &Live<'a>,
+) -> (Draft, Live<'a>) {
     let said = parting::said(planner, (address, schema), &live.attributes);
     let turned = planner.turned.seal(&live.attributes, &said.now());
+    let kept = kept(planner, live, &said);
     let mut change = nothing_done(address, entry, live);
     change.sensitive.extend_below(&Path::root(), &said.sensitive);
-    Draft {
+    let draft = Draft {
         change,
         turned: Some(turned),
         schema: schema.clone(),
@@ -275,7 +278,8 @@ fn ending(
         unmanaged: Vec::new(),
         rest: None,
         held: None,
-    }
+    };
+    (draft, kept)
 }
 
 fn nothing_done(address: &Address, entry: &Entry, live: &Live<'_>) -> Change {
@@ -304,10 +308,13 @@ fn nothing_done(address: &Address, entry: &Entry, live: &Live<'_>) -> Change {
     }
 }
 
-/// What the state takes over of an object that stays for now, or gets something back before its end.
-fn shown<'a>(live: &Live<'a>, turned: Option<&Arc<Attributes>>) -> Live<'a> {
-    let moved = live.attributes != live.stored;
-    let attributes = turned.filter(|_| moved).unwrap_or(&live.attributes).clone();
+/// A live object without what is known to have become a secret; as the state has it where nobody has touched it.
+fn kept<'a>(planner: &Planner<'_>, live: &Live<'a>, said: &Said) -> Live<'a> {
+    let attributes = if live.attributes == live.stored {
+        live.attributes.clone()
+    } else {
+        planner.turned.seal(&live.attributes, &said.known())
+    };
     Live { object: live.object, attributes, stored: live.stored.clone() }
 }
 
@@ -319,7 +326,7 @@ fn sealed_leftover(
     leftover: &Leftover,
 ) -> Object {
     let said = parting::said(planner, (address, schema), &leftover.attributes);
-    let sealed = planner.turned.seal(&Arc::new(leftover.attributes.clone()), &said.now());
+    let sealed = planner.turned.seal(&Arc::new(leftover.attributes.clone()), &said.known());
     Object { attributes: Stored::of_sealed(&Value::Map(sealed)), ..object }
 }
 

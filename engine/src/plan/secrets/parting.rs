@@ -4,6 +4,9 @@
 //! What the state says of it was said by an earlier spec. The schema may say more by now, and so may the spec,
 //! where it still has the object: in a destroy, where it is disabled, where its key is gone, and where another
 //! took its place.
+//!
+//! What cannot be told any more is hidden where it is shown, and is no secret to the state: the next plan may tell,
+//! and what an object names has to be read until it is gone.
 
 use crate::address::{Address, Name};
 use crate::expression::evaluate::evaluate;
@@ -19,8 +22,11 @@ use crate::value::{Attributes, Datum, Path, Paths, Value};
 
 /// What the spec gives that may be secret, and what is secret of an object.
 pub(in crate::plan) struct Said {
-    pub(in crate::plan) wanted: Attributes,
+    wanted: Attributes,
+    /// What is known to be secret.
     pub(in crate::plan) sensitive: Paths,
+    /// That, and what may be.
+    hidden: Paths,
 }
 
 /// What is secret now of an object that goes.
@@ -78,31 +84,37 @@ fn sources<'p, 'a>(planner: &'p Planner<'a>) -> &'p Sources<'a> {
 
 impl Said {
     fn by_schema(schema: &TypeSchema) -> Self {
-        Self { wanted: Attributes::new(), sensitive: schema.sensitive() }
+        let sensitive = schema.sensitive();
+        Self { wanted: Attributes::new(), hidden: sensitive.clone(), sensitive }
     }
 
-    /// With what follows from something secret in an object, as a whole: the places are those of what the spec gives
-    /// now, and what there was may have had it at others.
+    /// With what follows from something secret in an object. It is hidden as a whole: the places are those of what the
+    /// spec gives now, and what there was may have had it at others.
     #[must_use]
     fn with_derived(mut self, object: &Attributes, schema: &TypeSchema) -> Self {
-        let mut places = self.sensitive.clone();
-        live::derive(schema, &mut object.clone(), &mut places);
+        live::derive(schema, &mut object.clone(), &mut self.sensitive);
+        live::derive(schema, &mut object.clone(), &mut self.hidden);
         for (name, _) in schema.attributes.iter().filter(|(_, it)| it.derived.is_some()) {
             let path = Path::attribute(name.clone());
-            if places.touches(&path) {
-                self.sensitive.insert(path);
+            if self.hidden.touches(&path) {
+                self.hidden.insert(path);
             }
         }
         self
     }
 
-    /// What is to be sealed of an object that nothing comes after.
+    /// What is to be sealed of an object that nothing comes after, where it is shown.
     pub(in crate::plan) fn now(&self) -> Now<'_> {
+        Now { sensitive: &self.hidden, ..self.known() }
+    }
+
+    /// The same where it is kept.
+    pub(in crate::plan) fn known(&self) -> Now<'_> {
         Now { wanted: &self.wanted, planned: None, sensitive: &self.sensitive, shown: None }
     }
 
     /// Adds an attribute. One that is made of a secret, or of what may have one, and cannot be computed any more is
-    /// secret as a whole.
+    /// hidden as a whole.
     fn add(&mut self, name: &Name, datum: Option<Datum>, source: Source, of: &ResourceConfig) {
         let path = Path::attribute(name.clone());
         match datum {
@@ -110,10 +122,11 @@ impl Said {
                 let ty = of.schema.attributes.get(name).map(|attribute| &attribute.ty);
                 let datum = ty.and_then(|ty| datum.convert(ty).ok()).unwrap_or(datum);
                 self.sensitive.extend_below(&path, &datum.sensitive);
+                self.hidden.extend_below(&path, &datum.sensitive);
                 self.wanted.insert(name.clone(), datum.value);
             }
             None if source == Source::Plain => {}
-            None => self.sensitive.insert(path),
+            None => self.hidden.insert(path),
         }
     }
 }

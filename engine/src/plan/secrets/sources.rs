@@ -11,6 +11,7 @@ use crate::address::{Block, Name};
 use crate::expression::visit::walk;
 use crate::expression::{Expr, Kind, Root};
 use crate::spec::{Config, ResourceConfig};
+use crate::value::Path;
 
 /// What an expression is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,6 +86,8 @@ impl<'a> OfBlock<'a> {
 impl<'a> Look<'a> {
     fn at(expr: &'a Expr, config: &Config) -> Self {
         let mut look = Self::default();
+        // What is taken of an object is met before the object.
+        let mut harmless: Option<&Expr> = None;
         walk(expr, &mut |part| match &part.kind {
             Kind::Call(call) if &*call.name == "sensitive" => look.source = Source::Secret,
             Kind::Root(Root::Var(name)) => {
@@ -93,7 +96,12 @@ impl<'a> Look<'a> {
                     look.source = Source::Secret;
                 }
             }
-            Kind::Root(Root::Resource(_)) => look.source = look.source.max(Source::Object),
+            Kind::Attribute(object, name) => harmless = root_of_plain((object, name), config),
+            Kind::Root(Root::Resource(_)) => {
+                if !harmless.take().is_some_and(|root| std::ptr::eq(root, part)) {
+                    look.source = look.source.max(Source::Object);
+                }
+            }
             Kind::Root(Root::Local(name)) => drop(look.locals.insert(name)),
             Kind::Root(Root::EachValue) => look.has_each = true,
             _ => {}
@@ -107,6 +115,20 @@ impl<'a> Look<'a> {
         let each = self.has_each.then_some(each);
         locals.chain(each).fold(self.source, Source::max)
     }
+}
+
+/// The block of an attribute that is the API's own, such as an id, and no secret.
+fn root_of_plain<'a>((object, name): (&'a Expr, &Name), config: &Config) -> Option<&'a Expr> {
+    let (root, is_instance) = match &object.kind {
+        Kind::Index(root, _) => (&**root, true),
+        _ => (object, false),
+    };
+    let Kind::Root(Root::Resource(block)) = &root.kind else { return None };
+    let resource = config.resources.get(block)?;
+    let attribute = resource.schema.attributes.get(name)?;
+    let is_own = attribute.derived.is_none() && !resource.attributes.contains_key(name);
+    let is_secret = resource.schema.sensitive().touches(&Path::attribute(name.clone()));
+    (is_own && !is_secret && resource.for_each.is_some() == is_instance).then_some(root)
 }
 
 /// What the locals are made of: what one is, all are that refer to it.
