@@ -174,7 +174,7 @@ impl Fit<'_> {
             return Ok(());
         };
         let Some(object) = current else {
-            return stale(format!("{address} is gone since then"));
+            return stale(format!("the state has nothing at {address} any more"));
         };
         if Some(&object.id) != change.object.as_ref() {
             return stale(format!("{address} is another object since then"));

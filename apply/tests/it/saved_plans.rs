@@ -141,7 +141,7 @@ async fn a_saved_plan_that_deleted_says_so_the_second_time() {
     let (ends, ..) = world.plan("").await;
     world.apply_saved(&ends).await.unwrap();
     let error = world.apply_saved(&ends).await.unwrap_err().to_string();
-    assert_eq!(error, "the plan no longer fits: unit.u is gone since then");
+    assert_eq!(error, "the plan no longer fits: the state has nothing at unit.u any more");
 }
 
 /// It does nothing but take into the state what it showed, so that must be what is live.

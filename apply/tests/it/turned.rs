@@ -239,59 +239,53 @@ async fn a_delete_of_what_the_spec_forgot_hides_what_variables_give() {
     }
 }
 
-/// The old value of a variable that gets another one is in no spec any more. What stays tells it, for it stood at its
-/// places there.
+/// Nothing tells the old value where another takes its place at once, so that is said.
 #[tokio::test(start_paused = true)]
-async fn what_one_object_hides_is_hidden_where_another_goes() {
-    let destroy = Options { mode: Mode::Destroy, ..Options::default() };
-    let stays = format!("{VARIABLE}{}", IMAGE.replace("env = { A = \"1\", ", "env = { "));
-    let other = "[resource.image.o]\nname = \"o\"\nkind = \"t-${var.tok}\"\n";
-    let many = "[resource.image.m]\nfor_each = { a = \"${var.tok}\" }\nname = \"m\"\n\
-                args = [\"serve\", \"${each.value}\"]\n";
-    let output = "[output.o]\nvalue = \"${var.tok}\"\n";
-    let renamed = other.replace("image.o", "image.p").replace("\"o\"", "\"p\"");
-    let without = other.replace("t-${var.tok}", "plain");
-    let many_less = many.replace("[\"serve\", \"${each.value}\"]", "[]");
-    for (was, now, options) in [
-        (other, "", Options::default()),
-        (many, "", Options::default()),
-        (output, "", Options::default()),
-        (output, "[output.o]\nvalue = \"plain\"\n", Options::default()),
-        (other, &*renamed, Options::default()),
-        (other, &*without, Options::default()),
-        (many, &*many_less, Options::default()),
-        (other, "", destroy.clone()),
+async fn what_becomes_a_secret_and_changes_is_warned_of() {
+    let spec = format!("{VARIABLE}{IMAGE}");
+    let said = "`args` has become a secret, and changes at the same time";
+    for (token, from, to, expected) in [
+        ("New-CANARY-32", "", "", true),
+        ("Old-CANARY-31", "A = \"1\"", "A = \"2\"", false),
+        ("Old-CANARY-31", "\"serve\"", "\"run\"", false),
+        ("Old-CANARY-31", "", "", false),
     ] {
-        for looks in [true, false] {
-            let mut world = made(&format!("{stays}{was}"), "Old-CANARY-31").await;
-            world.looks = looks;
-            if looks && options.mode == Mode::Apply {
-                for object in world.cloud.shared.lock().unwrap().objects.values_mut() {
-                    object.insert("kind".into(), Value::string("by-hand Old-CANARY-31"));
-                }
-            }
-            world.variables.insert("tok".to_owned(), "New-CANARY-32".to_owned());
-            let (plan, told) = told(&world, &format!("{stays}{now}"), &options).await;
-            assert!(plan.changes.len() + plan.outputs.len() > 1, "{told}");
-            assert_hides(&format!("{was} {now} {looks}"), &told, ("CANARY", "CANARY"));
-            world.apply_saved(&plan).await.unwrap();
-        }
+        let mut world = made(&spec, "Old-CANARY-31").await;
+        world.variables.insert("tok".to_owned(), token.to_owned());
+        let (_, found, _) = world.plan(&spec.replace(from, to)).await;
+        let warned = found.iter().any(|it| it.summary == said);
+        assert_eq!(warned, expected, "{token} {to}: {found:?}");
+        // Once it is one, it may change.
+        world.apply(&spec).await.unwrap();
+        world.variables.insert("tok".to_owned(), "Next-CANARY-33".to_owned());
+        let (_, found, _) = world.plan(&spec).await;
+        assert!(!found.iter().any(|it| it.summary == said), "{found:?}");
     }
 }
 
-/// Nothing else is hidden for it.
+/// What the spec says of an attribute that is ignored says nothing of what is there.
 #[tokio::test(start_paused = true)]
-async fn what_another_hides_hides_nothing_else() {
-    let stays = format!("{VARIABLE}{IMAGE}");
-    let other = "[resource.image.o]\nname = \"o\"\nargs = [\"serve\", \"${var.tok}\"]\n";
-    let mut world = made(&format!("{stays}{other}"), "Old-CANARY-31").await;
-    world.variables.insert("tok".to_owned(), "New-CANARY-32".to_owned());
-    let (plan, _) = told(&world, &stays, &Options::default()).await;
-    let gone = plan.changes.iter().find(|it| it.action == Action::Delete).unwrap();
-    let before = gone.before.as_ref().unwrap();
-    let args = before["args"].as_items().unwrap();
-    assert_eq!((&args[0], &before["name"]), (&Value::string("serve"), &Value::string("o")));
-    assert!(matches!(args[1], Value::Sealed(_)), "{before:?}");
+async fn what_is_ignored_shows_nothing_of_it() {
+    let ignored = "kind = \"plain\"\nlifecycle = { ignore_changes = [\"kind\"] }\n";
+    let spec = format!("{VARIABLE}[resource.image.i]\nname = \"i\"\nkind = \"t-${{var.tok}}\"\n");
+    let mut world = made(&spec, "Old-CANARY-31").await;
+    world.looks = false;
+    let spec = spec.replace("kind = \"t-${var.tok}\"\n", ignored);
+    let (plan, told) = told(&world, &spec, &Options::default()).await;
+    assert!(plan.is_empty(), "{told}");
+    assert_hides("ignored", &told, ("CANARY", "CANARY"));
+}
+
+/// The name of an entry cannot be hidden, so the whole is, also where a part of it is hidden anyway.
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_was_a_name_is_hidden_with_all_that_it_names() {
+    let spec = |env: &str| format!("{VARIABLE}[resource.image.i]\nname = \"i\"\nenv = {env}\n");
+    let was = "'${{ (var.tok) = \"x\", t = var.tok }}'";
+    let mut world = made(&spec(was), "Old-CANARY-31").await;
+    world.looks = false;
+    let (_, told) =
+        told(&world, &spec("{ plain = \"x\", t = \"${var.tok}\" }"), &Options::default()).await;
+    assert_hides("name", &told, ("CANARY", "CANARY"));
 }
 
 /// What a replace has put aside, and what a create has made twice.

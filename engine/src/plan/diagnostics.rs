@@ -209,6 +209,18 @@ pub(super) fn no_longer_managed(
         .help(format!("write `{name}` into the spec to manage it again"))
 }
 
+pub(super) fn turned_and_changed(span: Option<Span>, address: &Address, name: &str) -> Diagnostic {
+    let said = format!("`{name}` has become a secret, and changes at the same time");
+    Diagnostic::warning(said)
+        .at(span)
+        .about(address)
+        .detail(
+            "Nothing tells what the old one was any more: where it stands elsewhere, in what goes or in \
+             what another block had, the plan shows it.",
+        )
+        .help("make it a secret in an apply of its own, and change it after that")
+}
+
 pub(super) fn name_is_taken(
     span: Option<Span>,
     address: &Address,

@@ -358,6 +358,7 @@ fn secret_now<'n>(wanted: &'n Wanted, planned: &'n Attributes, draft: &'n Draft)
         planned: Some(planned),
         sensitive: &change.sensitive,
         shown: change.after.as_deref().filter(|_| held.is_none()),
+        ignored: Some(&change.ignored),
     }
 }
 

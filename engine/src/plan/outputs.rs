@@ -144,8 +144,8 @@ fn without_unshown(
     shown.map_or(datum.clone(), |shown| Datum { value: shown.value, ..datum })
 }
 
-/// Whether what an output shows is not there and not made by this plan, or is to go and does not in this one: it
-/// keeps its last value until there is something to show.
+/// Whether what an output shows is not there and not made by this plan: it keeps its last value
+/// until there is something to show.
 fn waits_for_others(planner: &Planner<'_>, scope: &SpecScope<'_>) -> bool {
     let drafts = &planner.drafts;
     scope.touched().iter().any(|address| {
@@ -153,11 +153,9 @@ fn waits_for_others(planner: &Planner<'_>, scope: &SpecScope<'_>) -> bool {
         let of =
             |draft: &super::planner::Draft| (&draft.change.address, draft.change.deposed) < key;
         let draft = drafts.get(drafts.partition_point(of));
-        draft.filter(|draft| draft.change.address == *address).is_some_and(|draft| {
-            // What is disabled and stays for now is null to the spec, and there all the same.
-            let is_there = || draft.held.is_some() && !planner.handled.contains(address);
+        draft.is_some_and(|draft| {
             let change = &draft.change;
-            change.action == Action::NoOp && (change.after.is_none() || is_there())
+            change.address == *address && change.action == Action::NoOp && change.after.is_none()
         })
     })
 }

@@ -18,9 +18,9 @@ use super::instance::{Outcome, compare, imports, triggers, wanted};
 use super::live::{overlay, stored_attributes};
 use super::removal::{farewell, renamed, unmanaged, uses};
 use super::scope::{LocalCache, Planned, SpecScope};
+use super::secrets::idle;
 use super::secrets::sources::Sources;
 use super::secrets::turned::{self, Turned};
-use super::secrets::{idle, learned};
 use super::{
     Action, Base, Change, Doubt, Drift, Lack, Plan, Use, diagnostics, instance, lint, lower, news,
     outputs, removal, selection,
@@ -395,12 +395,12 @@ impl<'a> Planner<'a> {
         self.lacks.sort_by(|a, b| (&a.address, &a.attribute).cmp(&(&b.address, &b.attribute)));
         let kept = kept::check(&self.drafts, &mut self.diagnostics);
         unmanaged::warn(&mut self, &kept);
+        turned::warn(&mut self);
         renamed::note(&mut self);
         names::check_twice(self.input, &self.drafts, &mut self.diagnostics);
         let_go::check(&self.drafts, &mut self.diagnostics);
         let steps = lower::lower(&self.drafts, self.input.snapshot, &mut self.diagnostics);
         let outputs = outputs::outputs(&mut self);
-        learned::hide(&mut self);
         self.drafts.iter_mut().for_each(turned::hide);
         if self.planned.spent.is_over() && !self.diagnostics.has_errors() {
             let exceeded = budget::exceeded(&mut self, &[]);

@@ -26,23 +26,8 @@ use crate::value::{Attributes, Path, Value};
 
 /// Plans the end of everything that the walk did not handle.
 pub(super) fn remove(planner: &mut Planner<'_>) {
-    // What a spec says is secret of the blocks it has is so in the others, too.
-    for is_in_spec in [true, false] {
-        planner.turned.learn(&planner.drafts);
-        remove_entries(planner, is_in_spec);
-    }
-    surface_leftovers(planner);
-    let over = planner.input.observations.over.iter();
-    planner.seen.extend(over.map(|nonce| Record::Unwatched { nonce: nonce.clone() }));
-    tell_what_stays(planner);
-}
-
-/// The same of the entries whose block the spec has, or of the others.
-fn remove_entries(planner: &mut Planner<'_>, is_in_spec: bool) {
-    let (blocks, entries) = (&planner.input.config.resources, &planner.input.snapshot.entries);
-    for (address, entry) in
-        entries.iter().filter(|(it, _)| blocks.contains_key(&it.block) == is_in_spec)
-    {
+    let snapshot = planner.input.snapshot;
+    for (address, entry) in &snapshot.entries {
         let Some(schema) = schema_of(planner, address, entry) else {
             planner.diagnostics.push(diagnostics::provider_is_missing(&entry.provider, address));
             continue;
@@ -56,6 +41,10 @@ fn remove_entries(planner: &mut Planner<'_>, is_in_spec: bool) {
             remove_deposed(planner, address, (entry, object), &schema);
         }
     }
+    surface_leftovers(planner);
+    let over = planner.input.observations.over.iter();
+    planner.seen.extend(over.map(|nonce| Record::Unwatched { nonce: nonce.clone() }));
+    tell_what_stays(planner);
 }
 
 /// A plan shows what changes, so what was to go and does not is said beside it. What waits for a

@@ -5,7 +5,6 @@ mod alternatives;
 pub(super) mod exposed;
 pub(super) mod idle;
 pub(super) mod lacks;
-pub(super) mod learned;
 pub(super) mod lost;
 pub(super) mod parting;
 pub(super) mod recipe;

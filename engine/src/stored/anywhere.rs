@@ -71,8 +71,13 @@ impl<'a> Sealer<'a> {
 
     /// A value with the secrets of the run sealed wherever they stand in it.
     pub fn seal_value(&self, value: &Value) -> Value {
+        self.seal_part_of(value, value)
+    }
+
+    /// The same of one of which a part is sealed already, with what it was before that.
+    pub fn seal_part_of(&self, value: &Value, clear: &Value) -> Value {
         let is_secret = |text: &str, _| self.secrets.are_in(text);
-        self.where_it_stands(value, value, &is_secret).unwrap_or_else(|| value.clone())
+        self.where_it_stands(value, clear, &is_secret).unwrap_or_else(|| value.clone())
     }
 
     fn attribute(

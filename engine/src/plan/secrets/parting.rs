@@ -110,7 +110,13 @@ impl Said {
 
     /// The same where it is kept.
     pub(in crate::plan) fn known(&self) -> Now<'_> {
-        Now { wanted: &self.wanted, planned: None, sensitive: &self.sensitive, shown: None }
+        Now {
+            wanted: &self.wanted,
+            planned: None,
+            sensitive: &self.sensitive,
+            shown: None,
+            ignored: None,
+        }
     }
 
     /// Adds an attribute. One that is made of a secret, or of what may have one, and cannot be computed any more is

@@ -98,9 +98,9 @@ impl<'a> Look<'a> {
             }
             Kind::Attribute(object, name) => harmless = root_of_plain((object, name), config),
             Kind::Root(Root::Resource(_)) => {
-                if !harmless.take().is_some_and(|root| std::ptr::eq(root, part)) {
-                    look.source = look.source.max(Source::Object);
-                }
+                let is_plain = harmless.take().is_some_and(|root| std::ptr::eq(root, part));
+                let source = if is_plain { Source::Plain } else { Source::Object };
+                look.source = look.source.max(source);
             }
             Kind::Root(Root::Local(name)) => drop(look.locals.insert(name)),
             Kind::Root(Root::EachValue) => look.has_each = true,

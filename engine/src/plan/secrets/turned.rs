@@ -11,20 +11,18 @@ use crate::address::Name;
 use crate::digest::SealKey;
 use crate::plan::input::PlanInput;
 use crate::plan::instance::compare::agree;
-use crate::plan::planner::Draft;
+use crate::plan::planner::{Draft, Planner};
 use crate::plan::scope::object;
-use crate::plan::secrets::learned;
-use crate::plan::{Change, Drift};
+use crate::plan::{Change, Drift, diagnostics};
+use crate::sorted::Set;
 use crate::stored::{KnownSecrets, Sealer, seal};
 use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 
 /// Seals what has become a secret.
 pub(in crate::plan) struct Turned<'a> {
     key: &'a SealKey,
-    /// What the variables give, and what was learned: it is secret wherever it stands.
+    /// What the variables give: it is secret wherever it stands.
     known: KnownSecrets,
-    /// Of those, what was learned.
-    learned: KnownSecrets,
 }
 
 /// What is secret of one object now.
@@ -37,27 +35,15 @@ pub(in crate::plan) struct Now<'n> {
     pub(in crate::plan) sensitive: &'n Paths,
     /// What a plan shows of it: what the spec says there in clear is no secret.
     pub(in crate::plan) shown: Option<&'n Attributes>,
+    /// What is as it was whatever the spec says there.
+    pub(in crate::plan) ignored: Option<&'n Set<Name>>,
 }
 
 impl<'a> Turned<'a> {
     /// With the secrets that a spec knows.
     pub(in crate::plan) fn new(input: &PlanInput<'a>) -> Self {
         let variables = input.config.variables.values().map(|variable| &variable.value);
-        let known = KnownSecrets::of(variables);
-        Self { key: &input.snapshot.seal_key, known, learned: KnownSecrets::default() }
-    }
-
-    /// Takes over what others hide: it is hidden from now on wherever it stands.
-    pub(in crate::plan) fn learn(&mut self, drafts: &[Draft]) {
-        learned::each_hidden(drafts, &mut |part| {
-            self.known.add(part, &Paths::whole());
-            self.learned.add(part, &Paths::whole());
-        });
-    }
-
-    /// Seals what was learned.
-    pub(in crate::plan) fn learned(&self) -> Option<Sealer<'_>> {
-        (!self.learned.is_empty()).then(|| Sealer::new(self.key, &self.learned))
+        Self { key: &input.snapshot.seal_key, known: KnownSecrets::of(variables) }
     }
 
     /// An object as it was, without what has become a secret; the same one where nothing has.
@@ -85,7 +71,7 @@ impl<'a> Turned<'a> {
     /// A value that stands nowhere in an object, such as that of an output.
     pub(in crate::plan) fn seal_value(&self, was: &Value, sensitive: bool) -> Value {
         let paths = if sensitive { Paths::whole() } else { Paths::none() };
-        Sealer::new(self.key, &self.known).seal_value(&seal(was, &paths, self.key))
+        Sealer::new(self.key, &self.known).seal_part_of(&seal(was, &paths, self.key), was)
     }
 
     fn attribute(&self, name: &Name, was: &Value, now: &Now<'_>) -> Value {
@@ -97,11 +83,12 @@ impl<'a> Turned<'a> {
             // Nothing says what is to be there, so the places are those of what was.
             None => seal(was, &places, self.key),
         };
-        let shown = now.shown.filter(|_| now.wanted.contains_key(name));
+        let is_ignored = now.ignored.is_some_and(|ignored| ignored.contains(name));
+        let shown = now.shown.filter(|_| now.wanted.contains_key(name) && !is_ignored);
         if self.known.is_empty() || shown.and_then(|shown| shown.get(name)) == Some(was) {
             return sealed;
         }
-        Sealer::new(self.key, &self.known).seal_value(&sealed)
+        Sealer::new(self.key, &self.known).seal_part_of(&sealed, was)
     }
 
     /// A value with that sealed which is secret in the one that is to be there: at the same place, where both
@@ -147,6 +134,43 @@ impl<'a> Turned<'a> {
             _ => item.clone(),
         };
         Value::list(was.iter().enumerate().map(item).collect())
+    }
+}
+
+/// Warns of what becomes a secret and changes at once: nothing tells the old value where it stands elsewhere.
+pub(in crate::plan) fn warn(planner: &mut Planner<'_>) {
+    let key = &planner.input.snapshot.seal_key;
+    let changed = planner.drafts.iter().find_map(|draft| {
+        let Draft { change, turned, changed, .. } = draft;
+        let (was, sealed) = (change.before.as_ref()?, turned.as_ref()?);
+        let after = change.after.as_ref().filter(|_| !Arc::ptr_eq(was, sealed))?;
+        let is_other = |name: &&Name| {
+            let of = |object: &Attributes| object.get(*name).cloned().unwrap_or(Value::Null);
+            is_another((&of(was), &of(sealed)), &of(after), key)
+        };
+        Some((change.span, change.address.clone(), changed.iter().find(is_other)?.clone()))
+    });
+    if let Some((span, address, name)) = changed {
+        planner.diagnostics.push(diagnostics::turned_and_changed(span, &address, &name));
+    }
+}
+
+/// Whether a part of a value that is hidden only now is another one afterwards.
+fn is_another((was, sealed): (&Value, &Value), after: &Value, key: &SealKey) -> bool {
+    match (was, sealed, after) {
+        (Value::Sealed(_), ..) => false,
+        (was, Value::Sealed(_), after) => !agree(was, after, key),
+        (Value::Map(was), Value::Map(sealed), Value::Map(after)) => {
+            was.iter().any(|(name, was)| {
+                let pair = sealed.get(name).zip(after.get(name));
+                pair.is_some_and(|(sealed, after)| is_another((was, sealed), after, key))
+            })
+        }
+        (Value::List(was), Value::List(sealed), Value::List(after)) => {
+            let parts = was.iter().zip(sealed.iter()).zip(after.iter());
+            parts.into_iter().any(|(pair, after)| is_another(pair, after, key))
+        }
+        _ => false,
     }
 }
 
