@@ -211,6 +211,10 @@ impl Runner {
             }
             return;
         }
+        // What came to it out of order may name what is gone, and is sent along as it was read.
+        if call.id.as_ref().is_some_and(|id| sky.is_disordered(id)) {
+            return;
+        }
         for name in ["disk_id", "image_id"].map(|name| self.room.say(name)) {
             let Some(Value::String(used)) = call.desired.get(name) else { continue };
             if !managed.contains(name) || &**used == PUBLIC {
