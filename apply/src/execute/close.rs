@@ -173,12 +173,11 @@ impl Run<'_> {
                     },
                     |it| Some(it.value),
                 ),
-                // What stays is what the state has by now.
-                (None, Some(after)) => {
-                    let last = kept.get(name).filter(|_| change.action == Action::NoOp);
-                    let last = last.and_then(|last| last.value.value().ok());
-                    last.or_else(|| crate::fill::fill(after, &scope).ok())
+                // What stays is what the state has by now, if it still has it.
+                (None, _) if change.action == Action::NoOp => {
+                    kept.get(name).and_then(|last| last.value.value().ok())
                 }
+                (None, Some(after)) => crate::fill::fill(after, &scope).ok(),
                 (None, None) => continue,
             };
             let Some(value) = value else { continue };

@@ -149,4 +149,10 @@ async fn an_output_that_stays_is_not_written_by_a_saved_plan() {
     assert!(kept.same(&run.kept().await));
     run.apply(&spec(2), &Options::default()).await;
     assert!(kept.same(&run.kept().await));
+    let idle = run.plan(&spec(2)).await;
+    assert!(idle.is_empty());
+    run.apply(variable, &Options::default()).await;
+    // Whether it is refused or does nothing, what is gone stays gone.
+    drop(run.world.apply_saved(&idle).await);
+    assert!(run.world.state().await.outputs.is_empty());
 }
