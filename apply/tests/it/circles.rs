@@ -3,6 +3,7 @@
 
 use engine::address::Address;
 use engine::plan::input::{Mode, Options, Target};
+use engine::schema::TypeSchema;
 
 use crate::cloud::Fault;
 use crate::world::{World, converges, show};
@@ -176,4 +177,49 @@ s3 = activate image.one after s2
     let text = world.plan_text(&waits).await;
     assert!(text.contains("s0 = delete image.one (image-1)\n"), "{text}");
     assert!(!text.contains("error"), "{text}");
+}
+
+/// A disk that is replaced, deleted first; a unit of it whose block is renamed; and a user of that, which follows.
+fn renamed_below(zone: &str, middle: &str) -> String {
+    let named = format!("image_id = '${{unit.{middle}.id}}'");
+    disk("base", zone, "") + &unit(middle, "${disk.base.id}", "") + &unit("user", "", &named)
+}
+
+/// Of what keeps a delete waiting, that gives way which the API does not insist on.
+#[tokio::test(start_paused = true)]
+async fn what_the_api_insists_on_gives_way_last() {
+    let mut world = World::new();
+    let holds = |attribute: &'static str, ty: &'static str| {
+        move |unit: &mut TypeSchema| {
+            unit.attributes.get_mut(attribute).unwrap().holds = Some(ty.into());
+        }
+    };
+    world.cloud.change_type("unit", holds("image_id", "unit"));
+    world.apply(&renamed_below("eu", "old")).await.unwrap();
+    let renamed = renamed_below("us", "new");
+    let expected = "replace disk.base [zone]
+create unit.new []
+delete unit.old []
+update unit.user [image_id]
+s0 = delete disk.base (disk-1)
+s1 = create disk.base after s0
+s2 = activate disk.base after s1
+s3 = create unit.new after s2
+s4 = activate unit.new after s3
+s5 = update unit.user (unit-3) after s4
+s6 = drain unit.old (unit-2) after s5
+s7 = delete unit.old (unit-2) after s6
+";
+    assert_eq!(world.plan_text(&renamed).await, expected);
+    converges(&world, &renamed).await;
+    // Where it insists on each, no order would do.
+    world.cloud.change_type("unit", holds("disk_id", "disk"));
+    let again = renamed_below("eu", "newer");
+    let (_, said, _) = world.plan(&again).await;
+    let said: Vec<_> = said.iter().map(|it| (&*it.summary, it.detail.as_deref())).collect();
+    let detail = "unit.new names it in `disk_id` until then, and the API deletes nothing that is \
+                  named there.";
+    assert_eq!(said, [("disk.base cannot be deleted before there is another one", Some(detail))]);
+    let way_out = "lifecycle = { create_before_destroy = true, ";
+    converges(&world, &again.replace("lifecycle = { ", way_out)).await;
 }

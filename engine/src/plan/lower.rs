@@ -41,7 +41,7 @@ pub(super) fn lower(drafts: &[Draft], snapshot: &Snapshot, found: &mut Diagnosti
     lowering.follow_dependencies(drafts);
     let waits = lowering.delete_after_release(drafts, snapshot, found);
     let steps = lowering.order(drafts).or_else(|stuck| {
-        lowering.give_way(stuck, &waits, drafts);
+        lowering.give_way((stuck, &waits), drafts, snapshot, found);
         lowering.order(drafts)
     });
     steps.unwrap_or_else(|stuck| {

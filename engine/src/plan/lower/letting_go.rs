@@ -32,6 +32,8 @@ pub(super) enum Ground {
     Recorded,
     /// An attribute of its user has its id.
     Named,
+    /// One of those has it by which the API keeps an object from being deleted.
+    Held,
 }
 
 /// Deletes, each with a step after which the object is no longer used, and why that is believed.
@@ -91,11 +93,8 @@ impl Lowering {
                 // is gone already.
                 if !before.contains(&first) {
                     waits.insert((first, release), ground);
-                } else if let Some(attribute) = holding(&drafts[user], &drafts[used].change) {
-                    let (draft, user) = (&drafts[used], &drafts[user].change.address);
-                    let name = names::in_the_way(&draft.change, &draft.schema, &snapshot.seal_key);
-                    let user = (user, attribute);
-                    found.push(diagnostics::held_until_there_is_another(draft, user, name));
+                } else {
+                    refuse_if_held(&drafts[used], &drafts[user], snapshot, found);
                 }
             }
         }
@@ -150,30 +149,59 @@ impl Lowering {
         self.roles[index].ready.filter(|_| is_awaited && !uses::has_an_unknown_name(draft))
     }
 
-    /// Leaves out waits that keep steps from ever being begun, the least certain first.
-    pub(super) fn give_way(&mut self, stuck: Vec<bool>, waits: &Waits, drafts: &[Draft]) {
+    /// Leaves out waits that keep steps from ever being begun, the least certain first. What is held until there
+    /// is another one cannot be deleted before it, in no apply: that is refused.
+    pub(super) fn give_way(
+        &mut self,
+        (stuck, waits): (Vec<bool>, &Waits),
+        drafts: &[Draft],
+        snapshot: &Snapshot,
+        found: &mut Diagnostics,
+    ) {
         let circular = self.circular(stuck);
-        let is_inside = |a: NodeId, b: NodeId| circular[a] && circular[b];
-        // Who takes a name from what it depends on is told to do that in two steps: without the
-        // wait the API would refuse the same delete time and again.
-        let passes_names = self.handovers.iter().any(|&(taker, free)| is_inside(taker, free));
-        let mut open: Vec<(Reverse<Ground>, (NodeId, NodeId))> = waits
-            .iter()
-            .filter(|&(&(delete, release), _)| is_inside(delete, release))
-            .filter(|&(_, &ground)| !passes_names || ground <= Ground::Assumed)
-            .map(|(&wait, &ground)| (Reverse(self.certainty(wait, ground, drafts)), wait))
-            .collect();
-        open.sort_unstable();
-        let out: BTreeSet<(NodeId, NodeId)> = open.iter().map(|&(_, wait)| wait).collect();
+        let open = self.least_certain_last(&circular, waits, drafts);
+        let out: BTreeSet<(NodeId, NodeId)> = open.iter().copied().collect();
         for &(delete, _) in &out {
             self.nodes[delete].needs.retain(|&need| !out.contains(&(delete, need)));
         }
         let mut looks = LOOKS_MAX;
-        for (_, (delete, release)) in open {
+        for (delete, release) in open {
             if !self.reaches(release, delete, &circular, &mut looks) {
                 self.nodes[delete].needs.insert(release);
+            } else if looks > 0 && self.replaces(delete) {
+                let [used, user] = [delete, release].map(|node| &drafts[self.nodes[node].draft]);
+                refuse_if_held(used, user, snapshot, found);
             }
         }
+    }
+
+    /// The waits between some nodes that may give way, those last that do so first.
+    fn least_certain_last(
+        &self,
+        among: &[bool],
+        waits: &Waits,
+        drafts: &[Draft],
+    ) -> Vec<(NodeId, NodeId)> {
+        let is_inside = |a: NodeId, b: NodeId| among[a] && among[b];
+        // Who takes a name from what it depends on is told to do that in two steps: without the
+        // wait the API would refuse the same delete time and again.
+        let passes_names = self.handovers.iter().any(|&(taker, free)| is_inside(taker, free));
+        let mut open: Vec<_> = waits
+            .iter()
+            .filter(|&(&(delete, release), _)| is_inside(delete, release))
+            .filter(|&(_, &ground)| !passes_names || ground <= Ground::Assumed)
+            .map(|(&wait, &ground)| {
+                // Of two that are as certain, a replace gives way: it can be told to create first.
+                (Reverse(self.certainty(wait, ground, drafts)), self.replaces(wait.0), wait)
+            })
+            .collect();
+        open.sort_unstable();
+        open.into_iter().map(|(.., wait)| wait).collect()
+    }
+
+    /// Whether a node deletes what a replace makes anew afterwards.
+    fn replaces(&self, delete: NodeId) -> bool {
+        self.roles[self.nodes[delete].draft].delete_first
     }
 
     /// Of the nodes that never have their turn, those in circles and between them: not those that
@@ -209,8 +237,11 @@ impl Lowering {
     ) -> Ground {
         let used = &drafts[self.nodes[delete].draft].change;
         let user = &drafts[self.nodes[release].draft];
+        if holding(user, used).is_some() {
+            return Ground::Held;
+        }
         if ground == Ground::Guessed {
-            return if holding(user, used).is_some() { Ground::Named } else { ground };
+            return ground;
         }
         let user = &user.change;
         let mut is_named = false;
@@ -234,6 +265,14 @@ impl Lowering {
         }
         false
     }
+}
+
+/// Says that an object cannot be deleted before there is another one, where its user keeps the API from that.
+fn refuse_if_held(used: &Draft, user: &Draft, snapshot: &Snapshot, found: &mut Diagnostics) {
+    let Some(attribute) = holding(user, &used.change) else { return };
+    let name = names::in_the_way(&used.change, &used.schema, &snapshot.seal_key);
+    let user = (&user.change.address, attribute);
+    found.push(diagnostics::held_until_there_is_another(used, user, name));
 }
 
 /// The attribute by which a user keeps the API from deleting an object.
