@@ -28,15 +28,25 @@ pub struct Folded {
     pub holder: Option<Holder>,
     /// What the place is marked with.
     pub mark: Option<Mark>,
+    /// When that was.
+    pub at: Moment,
+}
+
+/// A moment in the life of a store: where two are equal, nothing was written between.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    version: Version,
+    records: usize,
 }
 
 /// Folds what was loaded. A first run gets a state with a lineage and a key of its own.
 pub fn fold(loaded: Loaded, host: &dyn Host) -> Result<Folded, ApplyError> {
-    let Loaded { snapshot, records, holder, mark, .. } = loaded;
+    let Loaded { snapshot, version, records, holder, mark } = loaded;
+    let at = Moment { version, records: records.len() };
     let first_run = snapshot.is_none();
     let new = || Snapshot::new(lineage(host), SealKey::from_random(host.random()));
     let snapshot = folded(snapshot.unwrap_or_else(new), &records)?;
-    Ok(Folded { snapshot, first_run, holder, mark })
+    Ok(Folded { snapshot, first_run, holder, mark, at })
 }
 
 /// The same for who makes no first state: none where nothing was ever saved.

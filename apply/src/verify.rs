@@ -1,6 +1,8 @@
 //! Whether a saved plan still fits: checked before its first call, over everything that it touches
-//! or refers to, and nothing else.
+//! or refers to, and nothing else. One that does nothing says of all that it looked at that it agrees, so
+//! all of that is checked.
 
+mod outputs;
 mod seen;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,9 +43,15 @@ pub async fn look_and_verify(
     verify(plan, snapshot, &seen, providers)
 }
 
-/// What a plan changes, and what that refers to.
+/// Whether a plan says that there is nothing to do, and nothing to take into the state.
+fn is_idle(plan: &Plan) -> bool {
+    plan.is_empty() && plan.seen.is_empty()
+}
+
+/// What a plan changes, and what that refers to; all of it where it changes nothing.
 fn touched(plan: &Plan) -> BTreeSet<&Address> {
-    let changed = plan.changes.iter().filter(|change| change.action != Action::NoOp);
+    let is_idle = is_idle(plan);
+    let changed = plan.changes.iter().filter(|it| is_idle || it.action != Action::NoOp);
     changed.map(|change| &change.address).chain(plan.base.objects.keys()).collect()
 }
 
@@ -83,7 +91,9 @@ pub fn verify(
         fit.check_change(change)?;
     }
     fit.check_names()?;
-    fit.check_seen()
+    fit.check_seen()?;
+    fit.check_unknown()?;
+    fit.check_outputs()
 }
 
 fn stale(why: impl Into<String>) -> Result<(), ApplyError> {
@@ -170,14 +180,19 @@ impl Fit<'_> {
         if change.object.is_none() {
             return Ok(());
         }
-        let Some(expected) = self.plan.base.objects.get(address).filter(|_| !change.deposed) else {
+        let expected = self.plan.base.objects.get(address);
+        if change.deposed || (expected.is_none() && !is_idle(self.plan)) {
             return Ok(());
-        };
+        }
         let Some(object) = current else {
             return stale(format!("the state has nothing at {address} any more"));
         };
         if Some(&object.id) != change.object.as_ref() {
             return stale(format!("{address} is another object since then"));
+        }
+        // It may be what the plan took for a change from outside.
+        if self.plan.is_overtaken(address, &object.id, self.snapshot) {
+            return stale(format!("another run has written down something else of {address} since then"));
         }
         let Some(schema) = self.schema(change) else { return Ok(()) };
         let stored = || stored_attributes(&object.attributes, &schema).unwrap_or_default();
@@ -187,7 +202,25 @@ impl Fit<'_> {
             None => stored(),
         };
         let live = self.sealed_as_planned(change, live);
-        as_planned(change, &live, &schema, expected)
+        match expected {
+            Some(expected) => as_planned(change, &live, &schema, expected),
+            None => as_seen(change, &live, &schema),
+        }
+    }
+
+    /// A plan that does nothing for all of a spec knows all that the state has.
+    fn check_unknown(&self) -> Result<(), ApplyError> {
+        if !self.plan.complete || !is_idle(self.plan) {
+            return Ok(());
+        }
+        let doubts = self.plan.doubts.iter().map(|doubt| &doubt.address);
+        let known = self.plan.changes.iter().map(|change| &change.address).chain(doubts);
+        let known: BTreeSet<&Address> = known.collect();
+        let mut now = self.snapshot.entries.iter().filter(|(_, entry)| entry.current.is_some());
+        match now.find(|(address, _)| !known.contains(address)) {
+            Some((address, _)) => stale(format!("{address} exists since then")),
+            None => Ok(()),
+        }
     }
 
     /// Nobody has come to bear a name that the plan gives to an object. Most likely it is the object
@@ -285,6 +318,12 @@ fn as_planned(
 ) -> Result<(), ApplyError> {
     let fits = fitness_digest(schema, live) == *expected;
     if fits { Ok(()) } else { stale(changed(change, live, schema)) }
+}
+
+/// Whether an object is as the plan saw it.
+fn as_seen(change: &Change, live: &Attributes, schema: &TypeSchema) -> Result<(), ApplyError> {
+    let moved = moved((change.before.as_deref(), live), schema, &change.sensitive);
+    if moved.is_empty() { Ok(()) } else { stale(changed(change, live, schema)) }
 }
 
 fn changed(change: &Change, live: &Attributes, schema: &TypeSchema) -> String {

@@ -29,6 +29,13 @@ use crate::system::System;
 /// How often what is live is looked at while another run takes it away.
 const LOOKS_MAX: usize = 10;
 
+/// How often it is looked at while another run changes it.
+const MOVES_MAX: usize = 3;
+
+/// What is said where another run is not waited for any longer.
+const OVERTAKEN: &str = "note: another run is at work: what it did while this plan was made may be shown as changed \
+                         outside, or as still to be done\n";
+
 /// After how long without an answer the user is told that one is awaited.
 const SLOW: Duration = Duration::from_secs(5);
 
@@ -144,8 +151,8 @@ fn warn_of_arrival(mark: Option<&Mark>, output: &Output) {
     ));
 }
 
-/// Looks up what is in doubt, observes and decides. What is gone may be what another run took away
-/// since the state was read, so before that is a question, all of it is looked at again.
+/// Looks up what is in doubt, observes and decides. What differs, or is gone, may be what another run did since
+/// the state was read, so before that is shown, or is a question, all of it is looked at again.
 async fn look(
     folder: &Folder,
     mut folded: Folded,
@@ -155,17 +162,27 @@ async fn look(
     let mut left = LOOKS_MAX;
     loop {
         let request = Request { running: folded.holder.is_some(), ..*request };
-        let mut snapshot = folded.snapshot;
+        let (mut snapshot, at) = (folded.snapshot, folded.at);
         recover_in_memory(&mut snapshot, &request, &System, &|_: Event| {}).await?;
         let (plan, found, question) = patiently(output, make_anyway(&snapshot, &request)).await?;
-        let Some(question) = question else {
-            // The process ends soon: taking a large state apart would only take time.
-            std::mem::forget(snapshot);
+        // The process ends soon: taking a large state apart would only take time.
+        std::mem::forget(snapshot);
+        if question.is_none() && (!request.refresh || agrees(&plan, &found)) {
             return Ok((plan, found, None));
-        };
+        }
         let was_held = folded.holder.is_some();
         folded = stored::load(folder).await?;
         left -= 1;
+        let has_moved = folded.at != at;
+        let Some(question) = question else {
+            if has_moved && left > LOOKS_MAX - MOVES_MAX {
+                continue;
+            }
+            if has_moved {
+                output.talk(OVERTAKEN);
+            }
+            return Ok((plan, found, None));
+        };
         match &folded.holder {
             // Nobody was at it while it was looked at.
             None if !was_held && left < LOOKS_MAX - 1 => {
@@ -183,6 +200,11 @@ async fn look(
             _ => {}
         }
     }
+}
+
+/// Whether a plan found nothing that another run could have made so while it looked.
+fn agrees(plan: &Plan, found: &Diagnostics) -> bool {
+    plan.is_empty() && plan.seen.is_empty() && !found.has_errors()
 }
 
 /// Waits for a service to be read, and says so when it takes long: silence looks like a hang.

@@ -180,3 +180,28 @@ fn a_run_that_lost_its_state_says_how_far_it_came() {
     project.run(&["apply", "--yes"]).expect(0);
     nothing_is_left_to_do(&project, &service);
 }
+
+/// It has read the state before that run, and what is live after it.
+#[test]
+fn what_a_run_does_while_a_plan_is_made_is_no_change_from_outside() {
+    let folder = data();
+    let slow_lists = ["--fault", "op=GET /networkvolumes,kind=latency:1500"];
+    let service = Service::start(folder.path(), &slow_lists);
+    let project = Project::with(
+        "[variable.n]\ntype = \"integer\"\ndefault = 1\n\
+         [resource.network_volume.v]\nname = \"v${var.n}\"\nsize = 10\ndata_center_id = \"EU-RO-1\"\n",
+        &service,
+    );
+    project.run(&["apply", "--yes"]).expect(0);
+    let out = std::fs::File::create(project.path("said")).unwrap();
+    let mut plan = project.command(&["plan", "--out", "plan.json", "--var", "n=2"]);
+    let mut plan = plan.stdout(out).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    project.run(&["apply", "--yes", "--no-refresh", "--var", "n=3"]).expect(0);
+    assert!(plan.try_wait().unwrap().is_none(), "the plan was made before the other run ended");
+    assert!(plan.wait().unwrap().success());
+    let said = std::fs::read_to_string(project.path("said")).unwrap();
+    assert!(said.contains("\"v3\" → \"v2\"") && !said.contains("outside"), "{said}");
+    project.run(&["apply", "plan.json", "--yes"]).expect(0);
+    assert_eq!(service.names("/networkvolumes"), ["v2"]);
+}

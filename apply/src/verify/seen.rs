@@ -9,7 +9,7 @@ use engine::plan::{Action, Change};
 use engine::state::{ObjectId, Snapshot};
 use engine::value::{Attributes, Value};
 
-use super::{Fit, changed, moved, sealed_like, shown, stale};
+use super::{Fit, as_seen, moved, sealed_like, shown, stale};
 use crate::ApplyError;
 
 /// What is to be made is not there, also as the state will have it once it has taken over what the plan saw:
@@ -124,9 +124,7 @@ impl Fit<'_> {
                 None => return Ok(()),
             },
         };
-        let live = self.sealed_as_planned(change, live);
-        let moved = moved((change.before.as_deref(), &live), &schema, &change.sensitive);
-        if moved.is_empty() { Ok(()) } else { stale(changed(change, &live, &schema)) }
+        as_seen(change, &self.sealed_as_planned(change, live), &schema)
     }
 
     /// What was seen of a leftover; none when it was not, as where it is gone.

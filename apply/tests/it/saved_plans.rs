@@ -271,3 +271,71 @@ async fn a_saved_plan_deletes_nothing_put_aside_that_somebody_changed() {
     world.apply_saved(&plan).await.unwrap();
     assert_eq!(world.cloud.names("image"), ["base"]);
 }
+
+/// It says that what is live agrees, and nobody should read that where it does not.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_that_has_nothing_to_do_is_stale_where_there_is_something() {
+    let spec = format!("{UNIT}[output.o]\nvalue = 'one'\n");
+    let world = World::new();
+    world.apply(&spec).await.unwrap();
+    let (idle, ..) = world.plan(&spec).await;
+    let units = vec![Target::Block("unit.u".parse().unwrap())];
+    let of_one = Options { targets: units, ..Options::default() };
+    let (narrow, ..) = world.plan_with(&spec, &of_one).await;
+    assert!([&idle, &narrow].iter().all(|plan| plan.is_empty() && plan.seen.is_empty()));
+    world.apply_saved(&idle).await.unwrap();
+    let refused = async |plan, why: &str| {
+        let error = world.apply_saved(plan).await.unwrap_err().to_string();
+        assert_eq!(error, format!("the plan no longer fits: {why}"));
+    };
+    set(&world, "unit", "unit-1", "workers", Value::Integer(3));
+    for plan in [&idle, &narrow] {
+        refused(plan, "unit.u changed since then: `workers` was 0 and is 3").await;
+    }
+    set(&world, "unit", "unit-1", "workers", Value::Integer(0));
+    world.apply(&format!("{spec}{OTHER}")).await.unwrap();
+    refused(&idle, "disk.other exists since then").await;
+    world.apply_saved(&narrow).await.unwrap();
+    world.apply(&spec.replace("one", "two")).await.unwrap();
+    refused(&idle, "the output `o` changed since then").await;
+    world.apply(&spec).await.unwrap();
+    world.apply_saved(&idle).await.unwrap();
+    world.destroy(&spec).await.unwrap();
+    for plan in [&idle, &narrow] {
+        refused(plan, "the state has nothing at unit.u any more").await;
+    }
+}
+
+/// What another run has made of it since is not taken back.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_changes_no_output_that_another_run_has_changed() {
+    let spec = |text: &str| format!("[output.o]\nvalue = '{text}'\n");
+    let world = World::new();
+    world.apply(&spec("one")).await.unwrap();
+    let (plan, ..) = world.plan(&spec("three")).await;
+    world.apply(&spec("two")).await.unwrap();
+    let error = world.apply_saved(&plan).await.unwrap_err().to_string();
+    assert_eq!(error, "the plan no longer fits: the output `o` changed since then");
+    world.apply(&spec("one")).await.unwrap();
+    world.apply_saved(&plan).await.unwrap();
+    let (made, ..) = world.plan(&format!("{}[output.n]\nvalue = 1\n", spec("three"))).await;
+    world.apply_saved(&made).await.unwrap();
+    let error = world.apply_saved(&made).await.unwrap_err().to_string();
+    assert_eq!(error, "the plan no longer fits: the output `n` changed since then");
+}
+
+/// A plan that was made while another run was at it has seen what is live after it, and the state before: it takes
+/// that run's work for a change from outside, and would take it back.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_takes_back_nothing_that_another_run_has_done() {
+    let of = |workers| format!("{UNIT}workers = {workers}\n");
+    let world = World::new();
+    world.apply(&of(3)).await.unwrap();
+    set(&world, "unit", "unit-1", "workers", Value::Integer(4));
+    let (plan, ..) = world.plan(&of(3)).await;
+    assert_eq!((plan.drift.len(), plan.steps.len()), (1, 1));
+    world.apply(&of(4)).await.unwrap();
+    let error = world.apply_saved(&plan).await.unwrap_err().to_string();
+    let why = "another run has written down something else of unit.u since then";
+    assert_eq!(error, format!("the plan no longer fits: {why}"));
+}

@@ -132,7 +132,8 @@ pub struct Base {
     /// The objects outside the state that bear a name which the plan gives to another object, by
     /// that one's address. One that is not among them has come since.
     pub namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
-    /// The digest of what the state said of every object that was seen to be different.
+    /// The digest of what the state said of every object that was seen to be different, whether that is taken into
+    /// the state or changed.
     pub known: BTreeMap<Address, Digest>,
     /// The digest of what the state said of every watch that is over.
     pub over: BTreeMap<Nonce, Digest>,

@@ -5,6 +5,7 @@
 //! something else since, from another run, knows more than the plan, so it keeps that.
 
 use super::Plan;
+use crate::address::Address;
 use crate::digest::Digest;
 use crate::journal::Record;
 use crate::state::{Entry, Nonce, ObjectId, Snapshot};
@@ -40,5 +41,12 @@ impl Plan {
             _ => return false,
         };
         now.is_none() || now.as_ref() != then
+    }
+
+    /// Says whether a state has learned something else of an object that was seen to be different: another run
+    /// has come between, and may be who made it so.
+    pub fn is_overtaken(&self, address: &Address, object: &ObjectId, snapshot: &Snapshot) -> bool {
+        let now = snapshot.entries.get(address).and_then(|entry| known(entry, object));
+        self.base.known.get(address).is_some_and(|then| now.as_ref() != Some(then))
     }
 }

@@ -455,12 +455,20 @@ impl<'a> Planner<'a> {
 
     /// The digests of what the state says of the objects that are seen to be different.
     fn known(&self) -> BTreeMap<Address, Digest> {
-        let known = |record: &Record| {
-            let Record::Seen { address, object, .. } = record else { return None };
-            let entry = self.input.snapshot.entries.get(address)?;
-            Some((address.clone(), news::known(entry, object)?))
+        let snapshot = self.input.snapshot;
+        let known = |address: &Address, object: &ObjectId| {
+            Some((address.clone(), news::known(snapshot.entries.get(address)?, object)?))
         };
-        self.seen.iter().filter_map(known).collect()
+        let seen = self.seen.iter().filter_map(|record| match record {
+            Record::Seen { address, object, .. } => known(address, object),
+            _ => None,
+        });
+        // What is changed is written down when it is, not as it was seen.
+        let drifted = self.drift.iter().filter_map(|drift| {
+            let current = snapshot.entries.get(&drift.address)?.current.as_ref()?;
+            known(&drift.address, &current.id)
+        });
+        seen.chain(drifted).collect()
     }
 
     /// The digests of what the state says of the watches that are over.
