@@ -243,6 +243,18 @@ impl Files {
         StoreError::suspicious(what, self.way_back("plumb state push --force"))
     }
 
+    /// Refuses a journal beside a state that is whole, which is newer than every backup.
+    fn without_journal(&self, what: impl Into<String>) -> StoreError {
+        let help = format!(
+            "nothing was changed; if {} cannot be brought back otherwise, `plumb state push --force {}` \
+             goes on without it, and `plumb plan` then shows what differs; what was made since that \
+             state was saved is not known then",
+            self.journal().display(),
+            self.state().display()
+        );
+        StoreError::suspicious(what, help)
+    }
+
     /// Refuses because there is nothing, with the same way back.
     fn missing(&self, what: impl Into<String>) -> StoreError {
         StoreError::Missing { what: what.into(), help: self.way_back("plumb state push") }

@@ -93,10 +93,10 @@ fn judge(
     let name = files.journal();
     let Some(journal) = journal else {
         let what = format!("{} is missing, and {path} is there", name.display());
-        return Err(files.suspicious(what));
+        return Err(files.without_journal(what));
     };
     let read = frame::open(&journal, &files.cipher).map_err(|damage| {
-        files.suspicious(format!("{} cannot be read: {damage}", name.display()))
+        files.without_journal(format!("{} cannot be read: {damage}", name.display()))
     })?;
     fit(files, header, snapshot, read, journal).map(Some)
 }
