@@ -192,7 +192,9 @@ impl Fit<'_> {
         }
         // It may be what the plan took for a change from outside.
         if self.plan.is_overtaken(address, &object.id, self.snapshot) {
-            return stale(format!("another run has written down something else of {address} since then"));
+            return stale(format!(
+                "another run has written down something else of {address} since then"
+            ));
         }
         let Some(schema) = self.schema(change) else { return Ok(()) };
         let stored = || stored_attributes(&object.attributes, &schema).unwrap_or_default();

@@ -91,10 +91,10 @@ impl Lowering {
             for (first, used, user, ground) in deletes {
                 // It cannot wait for those that wait for what it creates; they let go only of a copy that
                 // is gone already.
-                if !before.contains(&first) {
-                    waits.insert((first, release), ground);
-                } else {
+                if before.contains(&first) {
                     refuse_if_held(&drafts[used], &drafts[user], snapshot, found);
+                } else {
+                    waits.insert((first, release), ground);
                 }
             }
         }

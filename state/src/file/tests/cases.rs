@@ -271,7 +271,10 @@ async fn a_journal_that_is_missing_or_damaged_is_refused() {
     let folder = Folder::lived().await;
     let journal = folder.read("journal");
     folder.remove("journal");
-    check_journal(&folder.refused().await, ".plumb/journal is missing, and .plumb/state.json is there");
+    check_journal(
+        &folder.refused().await,
+        ".plumb/journal is missing, and .plumb/state.json is there",
+    );
     folder.write("journal", "");
     check_journal(
         &folder.refused().await,
