@@ -43,15 +43,15 @@ pub async fn look_and_verify(
     verify(plan, snapshot, &seen, providers)
 }
 
-/// Whether a plan says that there is nothing to do, and nothing to take into the state.
-fn is_idle(plan: &Plan) -> bool {
-    plan.is_empty() && plan.seen.is_empty()
+/// Whether a plan says of all of a spec that it agrees with what is live, and of the state that it does.
+fn says_all_agrees(plan: &Plan) -> bool {
+    plan.complete && plan.is_empty() && plan.seen.is_empty()
 }
 
-/// What a plan changes, and what that refers to; all of it where it changes nothing.
+/// What a plan changes, and what that refers to; all that it saw where it says that all agrees.
 fn touched(plan: &Plan) -> BTreeSet<&Address> {
-    let is_idle = is_idle(plan);
-    let changed = plan.changes.iter().filter(|it| is_idle || it.action != Action::NoOp);
+    let agrees = says_all_agrees(plan);
+    let changed = plan.changes.iter().filter(|it| agrees || it.action != Action::NoOp);
     changed.map(|change| &change.address).chain(plan.base.objects.keys()).collect()
 }
 
@@ -181,7 +181,7 @@ impl Fit<'_> {
             return Ok(());
         }
         let expected = self.plan.base.objects.get(address);
-        if change.deposed || (expected.is_none() && !is_idle(self.plan)) {
+        if change.deposed || (expected.is_none() && !says_all_agrees(self.plan)) {
             return Ok(());
         }
         let Some(object) = current else {
@@ -210,9 +210,9 @@ impl Fit<'_> {
         }
     }
 
-    /// A plan that does nothing for all of a spec knows all that the state has.
+    /// Where all agrees, a plan knows all that the state has.
     fn check_unknown(&self) -> Result<(), ApplyError> {
-        if !self.plan.complete || !is_idle(self.plan) {
+        if !says_all_agrees(self.plan) {
             return Ok(());
         }
         let doubts = self.plan.doubts.iter().map(|doubt| &doubt.address);

@@ -103,10 +103,30 @@ fn what_a_push_replaces_is_the_newest_backup() {
     assert_eq!(serials.last(), Some(&serial.into()), "{history}");
     let again = project.run(&["state", "pull", "--serial", &serial.to_string()]).expect(0);
     assert_eq!(again.stdout, pulled.stdout);
-    project.write(".plumb/journal", "garbage, and longer than what a crash might have torn off it");
+    project.write(".plumb/state.json", "garbage");
     let said = project.run(&["plan"]).expect(8).said();
     let help = format!("`plumb state push --force .plumb/backups/{serial}.json`");
     assert!(said.contains(&help), "{said}");
+}
+
+/// The state is newer than every backup of it, so that is what to go on from.
+#[test]
+fn a_state_goes_on_without_its_journal() {
+    let project = applied(&[1, 2]);
+    let whole = project.run(&["state", "list"]).expect(0).stdout;
+    for damaged in [true, false] {
+        match damaged {
+            true => {
+                project.write(".plumb/journal", "garbage, longer than what a crash might tear off")
+            }
+            false => std::fs::remove_file(project.path(".plumb/journal")).unwrap(),
+        }
+        let said = project.run(&["plan"]).expect(8).said();
+        assert!(said.contains("`plumb state push --force .plumb/state.json`"), "{said}");
+        project.run(&["state", "push", "--force", ".plumb/state.json"]).expect(0);
+        assert_eq!(project.run(&["state", "list"]).expect(0).stdout, whole);
+        assert!(project.run(&["plan"]).expect(0).stdout.starts_with("No changes."));
+    }
 }
 
 #[test]

@@ -4,15 +4,15 @@ use engine::plan::{Action, OutputChange};
 use engine::state::OutputValue;
 use engine::stored::seal_like;
 
-use super::{Fit, is_idle, stale};
+use super::{Fit, says_all_agrees, stale};
 use crate::ApplyError;
 
 impl Fit<'_> {
     /// What another run has made of an output since is not taken back unseen.
     pub(super) fn check_outputs(&self) -> Result<(), ApplyError> {
-        let is_idle = is_idle(self.plan);
+        let agrees = says_all_agrees(self.plan);
         let outputs = self.plan.outputs.iter();
-        for (name, output) in outputs.filter(|(_, it)| is_idle || it.action != Action::NoOp) {
+        for (name, output) in outputs.filter(|(_, it)| agrees || it.action != Action::NoOp) {
             if !self.is_as_planned(output, self.snapshot.outputs.get(name)) {
                 return stale(format!("the output `{name}` changed since then"));
             }

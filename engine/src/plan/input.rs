@@ -47,6 +47,13 @@ pub struct Options {
     pub validating: bool,
 }
 
+impl Options {
+    /// Whether the plan is to be for all of the spec.
+    pub fn cover_all(&self) -> bool {
+        self.targets.is_empty() && self.excludes.is_empty()
+    }
+}
+
 /// Which kind of plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {

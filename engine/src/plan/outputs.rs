@@ -30,9 +30,7 @@ pub(super) fn outputs(planner: &mut Planner<'_>) -> BTreeMap<Name, OutputChange>
     }
     for (name, last) in &planner.input.snapshot.outputs {
         // A plan for some of the resources leaves the outputs of the others alone.
-        let complete =
-            planner.input.options.targets.is_empty() && planner.input.options.excludes.is_empty();
-        let gone = complete
+        let gone = planner.input.options.cover_all()
             && planner.input.options.mode != Mode::RefreshOnly
             && (planner.input.options.mode == Mode::Destroy
                 || !planner.input.config.outputs.contains_key(name));

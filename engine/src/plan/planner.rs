@@ -408,8 +408,7 @@ impl<'a> Planner<'a> {
         }
         let base = self.base(&outputs);
         let mut plan = Plan {
-            complete: self.input.options.targets.is_empty()
-                && self.input.options.excludes.is_empty(),
+            complete: self.input.options.cover_all(),
             base,
             drift: self.drift,
             changes: self.drafts.into_iter().map(|draft| draft.change).collect(),
@@ -430,15 +429,21 @@ impl<'a> Planner<'a> {
         (plan, diagnostics)
     }
 
-    /// The digests of the live objects that the plan touches or refers to.
+    /// The digests of the live objects that the plan touches or refers to. A plan that touches none, for some of the
+    /// spec, has those of what it is for; for all of the spec, its changes have all that it saw.
     fn objects(&self) -> BTreeMap<Address, Digest> {
         let live = |draft: &&Draft| draft.change.before.is_some() && !draft.change.deposed;
         // A first run finds nothing live, and has the most changes.
         if !self.drafts.iter().any(|draft| live(&draft)) {
             return BTreeMap::new();
         }
-        let used = self.drafts.iter().filter(|draft| draft.change.action != Action::NoOp);
+        let mut used =
+            self.drafts.iter().filter(|draft| draft.change.action != Action::NoOp).peekable();
         let mut wanted = FxHashSet::default();
+        if used.peek().is_none() && !self.input.options.cover_all() {
+            let addresses = self.drafts.iter().map(|draft| &draft.change.address);
+            wanted.extend(addresses.filter(|address| self.selection.includes(address)));
+        }
         for draft in used {
             wanted.insert(&draft.change.address);
             wanted.extend(&draft.change.dependencies);

@@ -96,7 +96,7 @@ impl<'p, 'a> Search<'p, 'a> {
 
     fn left_out(&mut self) {
         let options = self.planner.input.options;
-        if options.targets.is_empty() && options.excludes.is_empty() {
+        if options.cover_all() {
             return;
         }
         for address in self.planner.input.snapshot.entries.keys() {
