@@ -376,13 +376,13 @@ fn shown(value: &Value) -> String {
 }
 
 /// Checks that the sensitive variables of a saved plan are given again, with the same values. A plan that
-/// only looks sends none of them, so it asks for none.
+/// computes nothing sends none of them, so it asks for none.
 pub fn verify_secrets(
     plan: &Plan,
     variables: &BTreeMap<Name, Datum>,
     snapshot: &Snapshot,
 ) -> Result<(), ApplyError> {
-    if plan.only_looks() {
+    if plan.computes_nothing() {
         return Ok(());
     }
     for (name, fingerprint) in &plan.base.secrets {

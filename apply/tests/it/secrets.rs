@@ -190,6 +190,20 @@ async fn a_saved_plan_that_only_looks_needs_no_secret() {
     }
 }
 
+/// Nor does one that has nothing to do.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_that_changes_nothing_needs_no_secret() {
+    let spec = format!("{SPEC}[output.tok]\nvalue = \"${{var.tok}}\"\nsensitive = true\n");
+    let world = world(|_| {});
+    world.apply(&spec).await.unwrap();
+    let (plan, ..) = world.plan(&spec).await;
+    assert!(plan.is_empty() && !plan.base.secrets.is_empty());
+    verify_secrets(&plan, &BTreeMap::new(), &world.state().await).unwrap();
+    let before = world.state().await;
+    world.apply_saved(&plan).await.unwrap();
+    assert_eq!(world.state().await.outputs, before.outputs);
+}
+
 /// What is computed from an answer.
 #[tokio::test(start_paused = true)]
 async fn an_output_shows_no_secret_that_a_server_put_somewhere() {

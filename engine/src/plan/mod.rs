@@ -428,16 +428,14 @@ impl Plan {
         self.changes.get(index)
     }
 
-    /// Says whether all that it does is to take into the state what was seen: no call, and no output.
-    pub fn only_looks(&self) -> bool {
-        self.steps.is_empty() && self.outputs.is_empty()
+    /// Says whether it computes nothing any more: no call, and no change of an output.
+    pub fn computes_nothing(&self) -> bool {
+        self.steps.is_empty() && self.outputs.values().all(|output| output.action == Action::NoOp)
     }
 
     /// Says whether nothing becomes different but what the state knows: no step, and no change of a resource
     /// or an output. What it takes into the state ([`Plan::seen`]) does not count.
     pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-            && self.changes.iter().all(|change| change.action == Action::NoOp)
-            && self.outputs.values().all(|output| output.action == Action::NoOp)
+        self.computes_nothing() && self.changes.iter().all(|change| change.action == Action::NoOp)
     }
 }
