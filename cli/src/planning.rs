@@ -165,9 +165,9 @@ async fn look(
         let (mut snapshot, at) = (folded.snapshot, folded.at);
         recover_in_memory(&mut snapshot, &request, &System, &|_: Event| {}).await?;
         let (plan, found, question) = patiently(output, make_anyway(&snapshot, &request)).await?;
-        // The process ends soon: taking a large state apart would only take time.
-        std::mem::forget(snapshot);
         if question.is_none() && (!request.refresh || agrees(&plan, &found)) {
+            // The process ends soon: taking a large state apart would only take time.
+            std::mem::forget(snapshot);
             return Ok((plan, found, None));
         }
         let was_held = folded.holder.is_some();
