@@ -162,6 +162,20 @@ pub(crate) struct Project {
     environment: BTreeMap<String, String>,
 }
 
+/// Numbers that look random and follow from a seed (splitmix64).
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    /// A number below another one, which is not 0.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (x ^ (x >> 31)) % end
+    }
+}
+
 /// How a command ended.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,

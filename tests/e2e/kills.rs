@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::crashes::{expect_exactly, spec};
-use crate::harness::{Project, Service, data, try_http};
+use crate::harness::{Dice, Project, Service, data, try_http};
 
 /// Volumes, templates and endpoints: 24 objects.
 const KEYS: usize = 8;
@@ -40,25 +40,14 @@ enum Moment {
     Records(usize),
 }
 
-/// Numbers that look random and follow from a seed (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x ^ (x >> 31)) % end
-    }
-
-    fn moment(&mut self, life: Duration) -> Moment {
-        match self.below(3) {
-            0 => Moment::Time(
-                life.mul_f64(f64::from(u32::try_from(self.below(1000)).unwrap()) / 1000.0),
+impl Moment {
+    fn draw(dice: &mut Dice, life: Duration) -> Self {
+        match dice.below(3) {
+            0 => Self::Time(
+                life.mul_f64(f64::from(u32::try_from(dice.below(1000)).unwrap()) / 1000.0),
             ),
-            1 => Moment::Calls(usize::try_from(self.below(6 * KEYS as u64)).unwrap()),
-            _ => Moment::Records(usize::try_from(1 + self.below(30)).unwrap()),
+            1 => Self::Calls(usize::try_from(dice.below(6 * KEYS as u64)).unwrap()),
+            _ => Self::Records(usize::try_from(1 + dice.below(30)).unwrap()),
         }
     }
 }
@@ -155,7 +144,7 @@ impl Round {
         let kills = [1, 1, 2, 3][usize::try_from(dice.below(4)).unwrap()];
         let mut moments = Vec::new();
         for _ in 0..kills {
-            let moment = dice.moment(life);
+            let moment = Moment::draw(&mut dice, life);
             moments.push(moment);
             tally.kills.fetch_add(usize::from(self.kill_at(moment)), Relaxed);
         }

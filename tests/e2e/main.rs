@@ -7,6 +7,7 @@ mod acme;
 mod addressed;
 mod asked;
 mod bad_input;
+mod changes;
 mod checks;
 mod crashes;
 mod endpoints;
