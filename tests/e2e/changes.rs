@@ -28,6 +28,7 @@ const CENTERS: [[&str; 2]; 4] = [
 
 /// What a spec is made from.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing that a spec says or does not")]
 struct Wish {
     keys: Vec<usize>,
     /// Which of two names each block has.

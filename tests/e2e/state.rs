@@ -115,11 +115,11 @@ fn a_state_goes_on_without_its_journal() {
     let project = applied(&[1, 2]);
     let whole = project.run(&["state", "list"]).expect(0).stdout;
     for damaged in [true, false] {
-        match damaged {
-            true => {
-                project.write(".plumb/journal", "garbage, longer than what a crash might tear off")
-            }
-            false => std::fs::remove_file(project.path(".plumb/journal")).unwrap(),
+        if damaged {
+            let text = "garbage, and longer than what a crash might have torn off it";
+            project.write(".plumb/journal", text);
+        } else {
+            std::fs::remove_file(project.path(".plumb/journal")).unwrap();
         }
         let said = project.run(&["plan"]).expect(8).said();
         assert!(said.contains("`plumb state push --force .plumb/state.json`"), "{said}");
