@@ -223,7 +223,7 @@ impl Checker<'_> {
         let collection = self.expr(&walk.collection);
         let key = match &collection {
             Type::List(_) => Type::Integer,
-            Type::Set(item) => (**item).clone(),
+            Type::Set(item) => member(item),
             Type::Map(_) | Type::Object(_) => Type::String,
             Type::Any => Type::Any,
             other => {
@@ -236,7 +236,7 @@ impl Checker<'_> {
         if let Some(variable) = &walk.key_variable {
             self.bound.push((variable.clone(), key));
         }
-        self.bound.push((walk.value_variable.clone(), item_of(&collection)));
+        self.bound.push((walk.value_variable.clone(), member(&item_of(&collection))));
         if let Some(condition) = &walk.condition {
             self.expect(condition, &Type::Boolean);
         }
@@ -251,6 +251,15 @@ impl Checker<'_> {
             (Some(_), false) => Type::map(value),
             (Some(_), true) => Type::map(Type::list(value)),
         }
+    }
+}
+
+/// The type of what is taken out of a collection of such items. The items of an empty one are null by their type, and may
+/// be anything: nothing is taken out of it, and another time it is not empty.
+fn member(item: &Type) -> Type {
+    match item {
+        Type::Null => Type::Any,
+        item => item.clone(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! References: which attributes and items there are.
 
-use super::Checker;
+use super::{Checker, member};
 use crate::address::Name;
 use crate::diagnostics::nearest;
 use crate::expression::typing::{end_of, item_of, type_word};
@@ -22,7 +22,8 @@ impl Checker<'_> {
         place: Range,
     ) -> Type {
         match base {
-            Type::Any => Type::Any,
+            // Null has none, but a condition may keep it away: evaluation says so where it is reached.
+            Type::Any | Type::Null => Type::Any,
             Type::Object(fields) => match fields.get(name) {
                 Some(field) => field.ty.clone(),
                 None if self.may_lack(base, subject) => Type::Any,
@@ -31,7 +32,7 @@ impl Checker<'_> {
             Type::Map(_) if subject.is_some_and(is_resource) => {
                 self.missing_key(subject, name, place)
             }
-            Type::Map(item) => (**item).clone(),
+            Type::Map(item) => member(item),
             Type::List(_) | Type::Set(_) => {
                 let message = format!("{} has no attribute `{name}`", type_word(base));
                 let help = format!("take it of all items, `[*].{name}`, or of one, `[0].{name}`");
@@ -108,15 +109,15 @@ impl Checker<'_> {
         let text = matches!(key, Type::String | Type::Any);
         match base {
             Type::Any => Type::Any,
-            Type::List(item) if number => (**item).clone(),
-            Type::Map(item) if text => (**item).clone(),
+            Type::List(item) if number => member(item),
+            Type::Map(item) if text => member(item),
             Type::Object(fields) => match &index.kind {
                 Kind::Literal(Value::String(name)) => match fields.get(name) {
                     Some(field) => field.ty.clone(),
                     None if self.may_lack(base, subject) => Type::Any,
                     None => self.unknown_attribute(fields, subject, name, index.range),
                 },
-                _ if text => item_of(base),
+                _ if text => member(&item_of(base)),
                 _ => self.wrong_key(base, key, index.range),
             },
             Type::List(_) | Type::Map(_) => self.wrong_key(base, key, index.range),
@@ -138,7 +139,7 @@ impl Checker<'_> {
     pub(super) fn splat(&mut self, base: &Expr, rest: &[Access], range: Range) -> Type {
         let ty = self.expr(base);
         let (mut item, subject) = match &ty {
-            Type::List(item) | Type::Set(item) => ((**item).clone(), None),
+            Type::List(item) | Type::Set(item) => (member(item), None),
             Type::Map(_) if is_resource(base) => {
                 let resource = name_of(base).unwrap_or_default();
                 let message = format!("`{resource}` has for_each, so it is a map of its instances");

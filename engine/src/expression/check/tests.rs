@@ -76,6 +76,23 @@ fn what_is_tried_may_lack_what_is_looked_for() {
     proves("can(value.one.tags.x)", "boolean");
 }
 
+/// What is taken out of an empty collection, or of null behind a condition, may be anything: it is there another time.
+#[test]
+fn what_is_empty_may_hold_anything() {
+    proves("[for it in [] : it.name]", "list(any)");
+    proves("[for it in [] : it.items[0].name]", "list(any)");
+    proves("[for it in [] : \"a-${it}\" if it > 3]", "list(string)");
+    proves("{ for key, it in {} : key => it.name }", "map(any)");
+    proves("{ for key, it in toset([]) : upper(key) => it.name }", "map(any)");
+    proves("[for it in values({}) : it.name]", "list(any)");
+    proves("[for it in concat([], []) : it.name]", "list(any)");
+    proves("[][*].name", "list(any)");
+    proves("length([]) > 0 ? [][0].name : \"none\"", "any");
+    proves("length([]) > 0 ? one([]).name : \"none\"", "any");
+    proves("\"a-${length([]) > 0 ? [][0] : \"none\"}\"", "string");
+    proves("null != null ? null.name : \"none\"", "any");
+}
+
 fn shown(text: &str) -> String {
     let expr = parse::template(text, Dialect::Spec).unwrap();
     let mut errors = Vec::new();
