@@ -260,7 +260,8 @@ pub(super) fn barred(range: Range) -> Stop {
         range,
         "what is declared sensitive here cannot be combined with what is known only after apply",
         Some(
-            "give it by a variable with `sensitive = true`: a plan can name that, and holds no secret",
+            "a plan holds no secret, and names the variable that gives it: give it by one with `sensitive = true`, or, \
+             where one does, to fewer entries at once",
         ),
     )
 }
