@@ -161,6 +161,15 @@ def table(rows):
     return "\n".join(lines)
 
 
+def sizes(shape, text):
+    """The sizes of a comma-separated text that a shape can have."""
+    asked = [int(n) for n in text.split(",") if n]
+    possible = [n for n in asked if n > 0 and not (shape == "entries" and n > ENTRIES_MAX)]
+    for n in sorted(set(asked) - set(possible)):
+        print(f"{shape}: {n:,} is no size that it can have; left out", file=sys.stderr)
+    return possible
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="10000")
@@ -174,14 +183,11 @@ def main():
     rows.append({"tool": "plumb", "shape": "-", "n": 0, "step": "version", "median": statistics.median(seconds),
                  "min": min(seconds), "max": max(seconds), "memory": 0})
     for shape in options.shapes.split(","):
-        for n in [int(n) for n in options.sizes.split(",") if n]:
-            if shape == "entries" and n > ENTRIES_MAX:
-                print(f"entries: {n:,} are more than a plan writes out; left out", file=sys.stderr)
-                continue
+        for n in sizes(shape, options.sizes):
             rows += measure("plumb", shape, n, options.runs)
     if shutil.which("terraform"):
         for shape in options.shapes.split(","):
-            for n in [int(n) for n in options.terraform_sizes.split(",") if n]:
+            for n in sizes(shape, options.terraform_sizes):
                 rows += measure("plumb", shape, n, options.runs)
                 rows += measure("terraform", shape, n, 1 if n > 500 else options.runs)
     else:
