@@ -14,6 +14,7 @@ mod circles;
 mod cloud;
 mod crashes;
 mod creates;
+mod decided;
 mod deletes;
 mod derived;
 mod doubts;

@@ -49,6 +49,8 @@ pub(super) struct Outcome {
     pub(super) lost: Lost,
     /// Whether the spec wants it to exist.
     pub(super) is_enabled: bool,
+    /// The resources that its flags looked at, where they decide something.
+    pub(super) looked_at: Set<Address>,
     pub(super) notes: Notes,
 }
 
@@ -75,6 +77,8 @@ pub(super) fn decide<'a>(
     let wanted =
         if is_evaluated { wanted::wanted(resource, address, &scope, diagnostics) } else { None };
     let mut flags = decide::flags(resource, &scope, address, diagnostics);
+    // What `enabled` looked at is among the dependencies of what it lets be.
+    let looked_at = scope.touched();
     let current = entry.and_then(|entry| entry.current.as_ref());
     let key = &input.snapshot.seal_key;
     let fired = triggers::fired(resource, &scope, &planner.changing, current, key);
@@ -91,7 +95,9 @@ pub(super) fn decide<'a>(
             (object(unknown, Paths::none()), None, Lost::default())
         }
     };
-    Outcome { object, draft, lost, is_enabled, notes: found }
+    let decides = draft.as_ref().is_none_or(|draft| draft.change.action == Action::Replace);
+    let looked_at = if decides { looked_at } else { Set::new() };
+    Outcome { object, draft, lost, is_enabled, looked_at, notes: found }
 }
 
 /// An instance of which everything but its attributes was evaluated.

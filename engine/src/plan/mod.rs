@@ -5,6 +5,7 @@
 //! sealed in `before` and `after`, and [`Change::secrets`] says how apply computes it again. Nothing
 //! may branch on a reason; reasons are for people.
 
+mod deciding;
 mod diagnostics;
 mod guards;
 pub mod input;

@@ -13,6 +13,7 @@ use crate::diagnostics::Diagnostic;
 use crate::digest::{Fingerprint, SealKey};
 use crate::expression::evaluate;
 use crate::expression::{Kind, Root};
+use crate::sorted::Set;
 use crate::spec::OutputConfig;
 use crate::state::OutputValue;
 use crate::stored;
@@ -69,7 +70,8 @@ fn output_change(
             return None;
         }
     };
-    if waits_for_others(planner, &scope) {
+    let looked_at = scope.touched();
+    if waits_for_others(planner, &looked_at) {
         return None;
     }
     let datum = without_unshown(datum, output, &scope, &planner.planned.lost);
@@ -98,6 +100,9 @@ fn output_change(
         before if *before == after => before.clone(),
         before => planner.turned.seal_value(before, sensitive),
     });
+    if action != Action::NoOp {
+        planner.deciding.of_output(looked_at);
+    }
     Some(OutputChange { action, before, after: Some(after), sensitive, secret })
 }
 
@@ -144,18 +149,9 @@ fn without_unshown(
 
 /// Whether what an output shows is not there and not made by this plan: it keeps its last value
 /// until there is something to show.
-fn waits_for_others(planner: &Planner<'_>, scope: &SpecScope<'_>) -> bool {
-    let drafts = &planner.drafts;
-    scope.touched().iter().any(|address| {
-        let key = (address, false);
-        let of =
-            |draft: &super::planner::Draft| (&draft.change.address, draft.change.deposed) < key;
-        let draft = drafts.get(drafts.partition_point(of));
-        draft.is_some_and(|draft| {
-            let change = &draft.change;
-            change.address == *address && change.action == Action::NoOp && change.after.is_none()
-        })
-    })
+fn waits_for_others(planner: &Planner<'_>, looked_at: &Set<Address>) -> bool {
+    let mut changes = looked_at.iter().filter_map(|address| Some(&planner.draft(address)?.change));
+    changes.any(|change| change.action == Action::NoOp && change.after.is_none())
 }
 
 fn same(after: &Value, before: &Value) -> bool {

@@ -8,12 +8,13 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashSet;
 
+use super::deciding::Deciding;
 use super::guards::doubted::Doubted;
 use super::guards::{budget, kept, let_go, names};
 use super::input::{Mode, Observed, PlanInput};
 use super::instance::halfway::Rest;
 use super::instance::hold::Hold;
-use super::instance::wanted::Instance;
+use super::instance::wanted::{Expanded, Instance};
 use super::instance::{Outcome, compare, imports, triggers, wanted};
 use super::live::{overlay, stored_attributes};
 use super::removal::{farewell, renamed, unmanaged, uses};
@@ -111,6 +112,8 @@ pub(super) struct Planner<'a> {
     pub(super) each: farewell::EachCache<'a>,
     /// What changes of objects that exist, for `replace_triggered_by`.
     pub(super) changing: triggers::Changing,
+    /// What decided that something is wanted, or is to go.
+    pub(super) deciding: Deciding<'a>,
     /// Seals what has become a secret.
     pub(super) turned: Turned<'a>,
     /// What the spec's attributes are made of, if somebody asked.
@@ -224,6 +227,7 @@ impl<'a> Planner<'a> {
             uses: uses::Uses::default(),
             each: farewell::EachCache::default(),
             changing: triggers::Changing::new(input.config),
+            deciding: Deciding::default(),
             turned: Turned::new(input),
             sources: OnceLock::new(),
         }
@@ -278,11 +282,13 @@ impl<'a> Planner<'a> {
     /// The instances of a block.
     fn expand(&mut self, resource: &'a ResourceConfig) -> Vec<Instance<'a>> {
         let scope = SpecScope::new(self.input.config, &self.planned, &self.locals);
-        let instances = wanted::expand(resource, &scope, &mut self.diagnostics);
+        let expanded = wanted::expand(resource, &scope, &mut self.diagnostics);
         if resource.for_each.is_some() {
             self.planned.declare_many(&resource.block);
         }
-        instances.unwrap_or_default()
+        let Expanded { instances, looked_at } = expanded.unwrap_or_default();
+        self.deciding.of_block(&resource.block, looked_at);
+        instances
     }
 
     /// Decides instances that need nothing of one another; false where the plan would hold too much.
@@ -298,7 +304,7 @@ impl<'a> Planner<'a> {
             return false;
         }
         for ((resource, instance), outcome) in open.drain(..).zip(outcomes.into_iter().flatten()) {
-            self.take(resource, instance.address, outcome);
+            self.take(resource, instance, outcome);
         }
         true
     }
@@ -318,9 +324,15 @@ impl<'a> Planner<'a> {
     }
 
     /// Takes over what came of an instance.
-    fn take(&mut self, resource: &'a ResourceConfig, address: Address, outcome: Outcome) {
-        let Outcome { object, draft, lost, is_enabled, notes } = outcome;
+    fn take(&mut self, resource: &'a ResourceConfig, instance: Instance<'_>, outcome: Outcome) {
+        let Instance { address, each } = instance;
+        let Outcome { object, draft, lost, is_enabled, looked_at, notes } = outcome;
         self.note(notes);
+        // What stays as it is was not decided by what is told apart here.
+        if draft.as_ref().is_none_or(|draft| draft.change.action != Action::NoOp) {
+            each.into_iter().for_each(|each| self.deciding.of_key(&address, each.touched));
+            self.deciding.of_flags(&address, looked_at);
+        }
         self.planned.lost.insert(&address, lost);
         self.planned.insert(&resource.block, address.key.as_ref(), object);
         if let Some(draft) = draft {
@@ -448,6 +460,8 @@ impl<'a> Planner<'a> {
             wanted.insert(&draft.change.address);
             wanted.extend(&draft.change.dependencies);
         }
+        wanted.extend(self.deciding.shown());
+        wanted.extend(self.decisive());
         let touched = self.drafts.iter().filter(live);
         let touched = touched.filter(|draft| wanted.contains(&draft.change.address));
         let digest = |draft: &Draft| {
@@ -456,6 +470,36 @@ impl<'a> Planner<'a> {
             Some((draft.change.address.clone(), digest))
         };
         touched.filter_map(digest).collect()
+    }
+
+    /// What decided that there are the changes that there are, and what that is made of and decided by in turn. A
+    /// call in doubt says nothing that can be held against what is live, and a plan is stale once it has ended.
+    fn decisive(&self) -> FxHashSet<&Address> {
+        let mut open: Vec<&Address> = Vec::new();
+        for Draft { change, .. } in &self.drafts {
+            if change.action != Action::NoOp {
+                open.extend(self.deciding.of(&change.address));
+            }
+            if change.action == Action::Replace {
+                open.extend(&change.dependencies);
+            }
+        }
+        let mut decisive = FxHashSet::default();
+        while let Some(address) = open.pop() {
+            if !self.blocked.contains(address) && decisive.insert(address) {
+                open.extend(self.deciding.of(address));
+                open.extend(self.draft(address).into_iter().flat_map(|it| &it.change.dependencies));
+            }
+        }
+        decisive
+    }
+
+    /// What is decided of an address's own object, once all are sorted.
+    pub(super) fn draft(&self, address: &Address) -> Option<&Draft> {
+        let key = (address, false);
+        let of = |draft: &Draft| (&draft.change.address, draft.change.deposed) < key;
+        let draft = self.drafts.get(self.drafts.partition_point(of));
+        draft.filter(|draft| draft.change.address == *address && !draft.change.deposed)
     }
 
     /// The digests of what the state says of the objects that are seen to be different.

@@ -1,5 +1,5 @@
 //! What a GraphQL document asks for, read before it is executed: faults and the access log go by
-//! the names of its top-level fields.
+//! the names of its top-level fields. And what the library cannot execute without a panic.
 
 use std::collections::BTreeMap;
 
@@ -35,6 +35,22 @@ pub(super) fn call(request: &GraphQLRequest, schema: &Schema) -> Call {
     }
     call.list = !call.mutating && call.operations.iter().any(|name| name == "myself");
     call
+}
+
+/// A type that a variable is declared with, and that the schema does not have: where it has a default value,
+/// too, the library looks that type up before it has checked that there is one.
+pub(super) fn unknown_type(request: &GraphQLRequest, schema: &Schema) -> Option<String> {
+    let parsed = parse_document_source::<DefaultScalarValue>(&request.query, &schema.schema);
+    let document = parsed.ok()?;
+    let declared = document.iter().filter_map(|definition| match definition {
+        Definition::Operation(operation) => operation.item.variables_definition.as_ref(),
+        Definition::Fragment(_) => None,
+    });
+    let mut types = declared
+        .flat_map(|variables| variables.item.iter())
+        .map(|(_, variable)| variable.var_type.item.innermost_name());
+    let unknown = types.find(|name| schema.schema.concrete_type_by_name(name).is_none());
+    unknown.map(str::to_owned)
 }
 
 /// The names of the fields that a selection asks for, through its fragments, in the order of the text.

@@ -83,6 +83,11 @@ async fn answered(app: &Arc<App>, entry: &Entry, asked: GraphQLRequest) -> Respo
     let stale_ms = gate::staleness(app, &mishap).0;
     let ctx = Ctx { app: Arc::clone(app), entry: entry.clone(), stale_ms };
     guarded(&mishap, async move {
+        if let Some(name) = document::unknown_type(&asked, &SCHEMA) {
+            let mut body = json!({ "errors": [{ "message": format!("Unknown type \"{name}\"") }] });
+            add_code(&mut body);
+            return answer::json_response(StatusCode::BAD_REQUEST, &body);
+        }
         let result = asked.execute(&SCHEMA, &ctx).await;
         let valid = result.is_ok();
         let mut body = serde_json::to_value(&result).unwrap_or(Value::Null);

@@ -101,6 +101,10 @@ async fn documents_are_parsed_and_validated() {
             "",
         ),
         ("{ ...f }", "f"),
+        ("query($x: Nope = 1) { myself { id } }", "Unknown type \"Nope\""),
+        ("query($x: [[Nope!]!] = []) { myself { id } }", "Unknown type \"Nope\""),
+        ("query($x: Nope) { myself { id } }", "Unknown type \"Nope\""),
+        ("query($x: Query = { a: 1 }) { myself { id } }", "x"),
         ("", ""),
     ] {
         let (status, body) = service.graphql(query, json!({})).await;

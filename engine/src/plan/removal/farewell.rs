@@ -15,6 +15,7 @@ use crate::plan::planner::Planner;
 use crate::plan::scope::{Each, EachSource, SpecScope, object};
 use crate::plan::secrets::parting;
 use crate::plan::{diagnostics, live};
+use crate::sorted::Set;
 use crate::spec::{ResourceConfig, SpecExpr};
 use crate::types::Type;
 use crate::value::{Datum, Path, Value};
@@ -25,8 +26,11 @@ use crate::value::{Datum, Path, Value};
 pub(in crate::plan) struct EachCache<'a> {
     source: Option<(&'a Block, Arc<EachSource<'a>>)>,
     /// The values by key; none where `for_each` cannot be evaluated.
-    values: Option<(Block, Option<BTreeMap<Name, Datum>>)>,
+    values: Option<(Block, Option<BTreeMap<Name, Valued>>)>,
 }
+
+/// `each.value` of an entry, and the resources that it may come from.
+type Valued = (Datum, Arc<Set<Address>>);
 
 /// Plans every resource as the state has it, so that in a destroy, which decides nothing from the
 /// spec, the flags still see what they refer to, and what is secret by now is known.
@@ -44,7 +48,7 @@ pub(in crate::plan) fn look_around(planner: &mut Planner<'_>) {
         if resource.for_each.is_some() {
             planner.planned.declare_many(&resource.block);
         }
-        for instance in instances.unwrap_or_default() {
+        for instance in instances.unwrap_or_default().instances {
             let object = as_it_is(planner, resource, &instance);
             planner.planned.insert(&resource.block, instance.address.key.as_ref(), object);
         }
@@ -129,6 +133,8 @@ fn flag<'a>(
         found = Diagnostics::new();
         found.push(diagnostics::flag_of_gone_key(item.span, word, address));
     }
+    let looked_at = scope.touched();
+    planner.deciding.of_flags(address, looked_at);
     planner.diagnostics.extend(found);
     value
 }
@@ -150,11 +156,12 @@ pub(in crate::plan) fn each<'a>(
     let key = address.key.clone().ok_or(NoEach)?;
     let value =
         if reads(&item.expr, true) { value_of(planner, address, config, &key) } else { None };
-    let value = value.unwrap_or_else(|| {
-        Datum::plain(Value::unknown(Type::Any, Expr::nowhere(Kind::Root(Root::EachValue))))
+    let (value, touched) = value.unwrap_or_else(|| {
+        let unknown = Value::unknown(Type::Any, Expr::nowhere(Kind::Root(Root::EachValue)));
+        (Datum::plain(unknown), Arc::default())
     });
     let source = source_of(planner, (&config.block, &for_each.expr));
-    Ok(Some(Each { key, value, source, touched: Arc::default() }))
+    Ok(Some(Each { key, value, source, touched }))
 }
 
 /// What a block is made for, the same one for all its instances.
@@ -186,14 +193,14 @@ fn value_of(
     address: &Address,
     config: &ResourceConfig,
     key: &Name,
-) -> Option<Datum> {
+) -> Option<Valued> {
     if planner.each.values.as_ref().is_none_or(|(block, _)| *block != address.block) {
         let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals);
         // Outside a destroy the walk has said what is wrong with it; in one, the flag will.
         let instances = wanted::expand(config, &scope, &mut Diagnostics::new());
-        let values = instances.map(|instances| {
-            let each = instances.into_iter().filter_map(|instance| instance.each);
-            each.map(|each| (each.key, each.value)).collect()
+        let values = instances.map(|expanded| {
+            let each = expanded.instances.into_iter().filter_map(|instance| instance.each);
+            each.map(|each| (each.key, (each.value, each.touched))).collect()
         });
         planner.each.values = Some((address.block.clone(), values));
     }
