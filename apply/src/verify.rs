@@ -2,6 +2,7 @@
 //! or refers to, and nothing else. One that does nothing says of all that it looked at that it agrees, so
 //! all of that is checked.
 
+mod others;
 mod outputs;
 mod seen;
 
@@ -13,7 +14,7 @@ use engine::digest::{Digest, Fingerprint, SealKey};
 use engine::journal::CallId;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
-use engine::plan::{Action, Change, Doubt, Plan, claimed, fitness_digest, is_stable, taken};
+use engine::plan::{Action, Change, Doubt, Plan, claimed, fitness_digest, is_stable};
 use engine::schema::TypeSchema;
 use engine::spec::variables::environment_name;
 use engine::state::{ObjectId, Snapshot};
@@ -91,6 +92,7 @@ pub fn verify(
         fit.check_change(change)?;
     }
     fit.check_names()?;
+    fit.check_users()?;
     fit.check_seen()?;
     fit.check_unknown()?;
     fit.check_outputs()
@@ -223,35 +225,6 @@ impl Fit<'_> {
             Some((address, _)) => stale(format!("{address} exists since then")),
             None => Ok(()),
         }
-    }
-
-    /// Nobody has come to bear a name that the plan gives to an object. Most likely it is the object
-    /// itself: made by this plan, from a copy of the folder that has its own state.
-    fn check_names(&self) -> Result<(), ApplyError> {
-        if self.observations.strangers.is_empty() {
-            return Ok(());
-        }
-        let imported: BTreeSet<_> = imports(self.plan)
-            .map(|(address, provider, id)| (provider, &address.block.ty, id))
-            .collect();
-        for change in &self.plan.changes {
-            let Some(schema) = self.schema(change) else { continue };
-            let Some(taken) = taken(change, &schema, self.observations) else { continue };
-            let Change { address, provider, .. } = change;
-            let known = self.plan.base.namesakes.get(address);
-            let is_new = |id: &&ObjectId| {
-                !known.is_some_and(|known| known.contains(*id))
-                    && !imported.contains(&(provider, &address.block.ty, *id))
-            };
-            if let Some(object) = taken.bearers.iter().find(is_new) {
-                return Err(ApplyError::Twin {
-                    address: Box::new(address.clone()),
-                    name: taken.name.to_owned(),
-                    object: object.clone(),
-                });
-            }
-        }
-        Ok(())
     }
 
     /// What is to be taken over belongs to nobody, and is as it was.

@@ -204,7 +204,8 @@ async fn look(
 
 /// Whether a plan found nothing that another run could have made so while it looked.
 fn agrees(plan: &Plan, found: &Diagnostics) -> bool {
-    plan.is_empty() && plan.seen.is_empty() && !found.has_errors()
+    let differs = !plan.drift.is_empty() || !plan.seen.is_empty() || !plan.is_empty();
+    !differs && !found.has_errors()
 }
 
 /// Waits for a service to be read, and says so when it takes long: silence looks like a hang.

@@ -227,10 +227,12 @@ impl Value {
     /// Turns a known value into one of type `ty`, or says where it does not fit.
     ///
     /// Unknown and sealed parts pass when their types fit. Conversions: integral float to integer,
-    /// list to set and back, never text to number or back.
+    /// list to set and back, never text to number or back. What is of any type has lists for sets, as JSON has:
+    /// nothing would tell afterwards which it was.
     pub fn convert(&self, ty: &Type) -> Result<Value, Misfit> {
         match (self, ty) {
-            (_, Type::Any) | (Self::Null, _) => Ok(self.clone()),
+            (_, Type::Any) => Ok(self.without_sets()),
+            (Self::Null, _) => Ok(self.clone()),
             (Self::Unknown(unknown), ty) if unknown.ty.fits(ty) => {
                 Ok(Self::unknown(narrow(&unknown.ty, ty), unknown.residual.clone()))
             }
@@ -255,6 +257,29 @@ impl Value {
             }
             (Self::Map(entries), Type::Object(fields)) => convert_object(entries, fields),
             _ => Err(Misfit::new(self, ty)),
+        }
+    }
+
+    fn without_sets(&self) -> Value {
+        match self {
+            Self::Set(items) => Self::list(items.iter().map(Self::without_sets).collect()),
+            Self::List(items) if self.holds_a_set() => {
+                Self::list(items.iter().map(Self::without_sets).collect())
+            }
+            Self::Map(entries) if self.holds_a_set() => {
+                let entries = entries.iter().map(|(name, it)| (name.clone(), it.without_sets()));
+                Self::map(entries.collect())
+            }
+            _ => self.clone(),
+        }
+    }
+
+    fn holds_a_set(&self) -> bool {
+        match self {
+            Self::Set(_) => true,
+            Self::List(items) => items.iter().any(Self::holds_a_set),
+            Self::Map(entries) => entries.values().any(Self::holds_a_set),
+            _ => false,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use engine::address::Address;
 use engine::plan::input::{Mode, Options, Target};
-use engine::schema::TypeSchema;
+use engine::schema::{OnChange, TypeSchema};
 
 use crate::cloud::Fault;
 use crate::world::{World, converges, show};
@@ -222,4 +222,65 @@ s7 = delete unit.old (unit-2) after s6
     assert_eq!(said, [("disk.base cannot be deleted before there is another one", Some(detail))]);
     let way_out = "lifecycle = { create_before_destroy = true, ";
     converges(&world, &again.replace("lifecycle = { ", way_out)).await;
+}
+
+/// A key whose block is renamed, and keeps its name; a unit of it whose block is renamed, too; and a user of that.
+fn renamed_with_its_name(key: &str, middle: &str, user: &str) -> String {
+    let named = format!("image_id = '{user}'");
+    format!("[resource.key.{key}]\nname = 'k'\n")
+        + &unit(middle, &format!("${{key.{key}.id}}"), "")
+        + &unit("user", "", &named)
+}
+
+/// That the state does not say who uses it changes nothing.
+#[tokio::test(start_paused = true)]
+async fn what_the_api_insists_on_does_not_give_way_where_an_id_says_it() {
+    for by_its_id in [false, true] {
+        let mut world = World::new();
+        world.cloud.change_type("unit", |unit| {
+            unit.attributes.get_mut("image_id").unwrap().holds = Some("unit".into());
+        });
+        world.apply(&renamed_with_its_name("one", "old", "")).await.unwrap();
+        let old: Address = "unit.old".parse().unwrap();
+        let id = world.state().await.entries[&old].current.as_ref().unwrap().id.to_string();
+        let written = if by_its_id { &id } else { "${unit.old.id}" };
+        world.apply(&renamed_with_its_name("one", "old", written)).await.unwrap();
+        let renamed = renamed_with_its_name("two", "new", "${unit.new.id}");
+        let (plan, said, _) = world.plan(&renamed).await;
+        let late = "key.two cannot take its name from key.one in one plan";
+        assert!(said.iter().any(|it| it.summary == late), "{written}: {said:?}");
+        assert!(plan.steps.is_empty());
+        // In two steps it goes.
+        let first = renamed_with_its_name("one", "new", "${unit.new.id}");
+        converges(&world, &first).await;
+        converges(
+            &world,
+            &renamed_with_its_name("two", "newer", "${unit.newer.id}").replace("'k'", "'l'"),
+        )
+        .await;
+    }
+}
+
+/// Two circles, each of which has a way out, and a name that passes from the one to the other.
+#[tokio::test(start_paused = true)]
+async fn circles_that_hand_on_a_name_give_way_each_by_itself() {
+    let group = |at: u8, name: &str, middle: &str| {
+        format!(
+            "[resource.key.k{at}]\nname = '{name}'\n\
+             [resource.value.{middle}{at}]\ninput = '${{key.k{at}.id}}'\n\
+             [resource.value.e{at}]\ninput = '${{value.{middle}{at}.id}}'\n"
+        )
+    };
+    let mut world = World::new();
+    world.cloud.change_type("key", |key| {
+        key.attributes.get_mut("name").unwrap().on_change = OnChange::Replace;
+    });
+    let before = group(1, "one", "a") + &group(2, "two", "a");
+    world.apply(&before).await.unwrap();
+    let after = group(1, "ONE", "b") + &group(2, "one", "b");
+    converges(&world, &after).await;
+    assert_eq!(world.cloud.names("key"), ["ONE", "one"]);
+    // The other way round, and each by itself.
+    converges(&world, &(group(1, "two", "a") + &group(2, "ONE", "a"))).await;
+    converges(&world, &(group(1, "x", "b") + &group(2, "ONE", "a"))).await;
 }

@@ -277,3 +277,21 @@ async fn an_object_that_cannot_be_read_stops_only_who_goes_by_it() {
     assert_eq!(world.cloud.names("key"), ["m"]);
     assert!(world.state().await.entries.contains_key(&"disk.d".parse().unwrap()), "it stays");
 }
+
+/// What an own call may have done is told as a doubt, and nobody else has done it.
+#[tokio::test(start_paused = true)]
+async fn what_a_call_in_doubt_may_have_done_is_not_changed_outside() {
+    let world = World::new();
+    world.apply(DISK).await.unwrap();
+    world.cloud.strike(0, Fault::LostAfter);
+    world.cloud.fail_reads(1);
+    assert_eq!(world.apply("[local]\n").await.unwrap().in_doubt.len(), 1);
+    assert!(world.cloud.names("disk").is_empty());
+    for spec in [DISK, "[local]\n"] {
+        world.cloud.fail_reads(1);
+        let (plan, ..) = world.plan(spec).await;
+        assert_eq!((plan.doubts.len(), plan.drift.len()), (1, 0), "{spec}");
+    }
+    let (plan, ..) = world.plan(DISK).await;
+    assert_eq!((plan.doubts.len(), plan.drift.len()), (0, 0));
+}

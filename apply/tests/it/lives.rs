@@ -5,7 +5,7 @@ use engine::plan::input::{Mode, Options, Target};
 use engine::value::Value;
 
 use crate::cloud::Fault;
-use crate::world::{World, converges, show};
+use crate::world::{DISK, World, converges, show};
 
 const SPEC: &str = r#"
 [resource.disk.models]
@@ -616,4 +616,26 @@ async fn an_ignored_secret_stays_as_it_is() {
     let shared = world.cloud.shared.lock().unwrap();
     let login = shared.objects.iter().find(|((ty, _), _)| &**ty == "login").unwrap();
     assert_eq!(login.1["password"], Value::string("rotated"));
+}
+
+/// JSON has no sets, so what a state has of one is a list.
+#[tokio::test(start_paused = true)]
+async fn a_set_in_a_value_of_any_type_is_the_same_in_each_plan() {
+    for given in [
+        "toset([\"b\", \"a\"])",
+        "{a = toset([\"b\"]), b = [toset([\"c\"]), toset([])]}",
+        "toset([disk.d.id, \"x\"])",
+        "{a = toset([disk.d.id])}",
+    ] {
+        for attribute in ["input", "replace_on"] {
+            let world = World::new();
+            let spec = format!("{DISK}[resource.value.v]\n{attribute} = '${{{given}}}'\n");
+            converges(&world, &spec).await;
+            converges(
+                &world,
+                &spec.replace("\"eu\"", "\"us\"\nlifecycle = { allow_data_loss = true }"),
+            )
+            .await;
+        }
+    }
 }

@@ -32,6 +32,7 @@ mod names;
 mod nulls;
 mod once;
 mod outputs;
+mod overtaken;
 mod passwords;
 mod pauses;
 mod phases;

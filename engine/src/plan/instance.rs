@@ -253,9 +253,12 @@ impl Looked<'_, '_> {
         planner.doubted.bearer(of, (&wanted.attributes, live.as_ref()), key)
     }
 
-    /// How the object changed outside, if it did.
+    /// How the object changed outside, if it did. Of one that a call in doubt is about, that call may have done it.
     fn drift(&self, object: &Object, live: Option<&Live<'_>>) -> Option<Drift> {
-        let Self { resource, address, .. } = self;
+        let Self { planner, resource, address, .. } = self;
+        if planner.blocked.contains(*address) {
+            return None;
+        }
         let schema = &resource.schema;
         let Some(live) = live else {
             let before = stored_attributes(&object.attributes, schema).ok()?;
@@ -265,7 +268,7 @@ impl Looked<'_, '_> {
         if !object.progress.is_ready() {
             return None;
         }
-        let mut attributes = drifted(live, schema, &self.planner.input.snapshot.seal_key);
+        let mut attributes = drifted(live, schema, &planner.input.snapshot.seal_key);
         // What the spec leaves to others is no drift when they change it.
         attributes.retain(|name| !resource.lifecycle.ignore_changes.contains(name));
         (!attributes.is_empty()).then(|| Drift {

@@ -14,6 +14,7 @@ pub mod lint;
 pub mod live;
 mod lower;
 mod news;
+mod others;
 mod outputs;
 mod planner;
 mod referred;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 pub use guards::names::{Taken, claimed, taken};
 pub use instance::compare::{agree, fitness_digest, is_stable};
 pub use instance::wanted::keys as for_each_keys;
+pub use others::{Borne, borne_since, users};
 pub use planner::{plan, plan_with};
 pub use secrets::exposed::{Exposed, exposed};
 pub use secrets::recipe::Recipe;
@@ -128,11 +130,15 @@ pub struct Base {
     /// The fingerprint of the account that each provider instance acts for, by instance. An account
     /// is told from another by its key, so not even a digest of it is kept without the seal key.
     pub accounts: BTreeMap<Name, crate::digest::Fingerprint>,
-    /// The digest of the live attributes of every object that the plan touches or refers to.
+    /// The digest of the live attributes of every object that the plan touches or refers to, or that decided what it
+    /// does.
     pub objects: BTreeMap<Address, Digest>,
     /// The objects outside the state that bear a name which the plan gives to another object, by
     /// that one's address. One that is not among them has come since.
     pub namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
+    /// Who uses the objects that the plan ends, as the state said, by address of what is used: without those in
+    /// `objects`. One that is not among them has come since.
+    pub users: BTreeMap<Address, BTreeSet<Address>>,
     /// The digest of what the state said of every object that was seen to be different, whether that is taken into
     /// the state or changed.
     pub known: BTreeMap<Address, Digest>,

@@ -24,7 +24,7 @@ use super::secrets::sources::Sources;
 use super::secrets::turned::{self, Turned};
 use super::{
     Action, Base, Change, Doubt, Drift, Lack, Plan, Use, diagnostics, instance, lint, lower, news,
-    outputs, removal, selection,
+    others, outputs, removal, selection,
 };
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
@@ -330,7 +330,9 @@ impl<'a> Planner<'a> {
         self.note(notes);
         // What stays as it is was not decided by what is told apart here.
         if draft.as_ref().is_none_or(|draft| draft.change.action != Action::NoOp) {
-            each.into_iter().for_each(|each| self.deciding.of_key(&address, each.touched));
+            if let Some(each) = each {
+                self.deciding.of_key(&address, each.touched);
+            }
             self.deciding.of_flags(&address, looked_at);
         }
         self.planned.lost.insert(&address, lost);
@@ -430,6 +432,7 @@ impl<'a> Planner<'a> {
             seen: self.seen,
             lacks: self.lacks,
         };
+        plan.base.users = others::users(&plan, self.input.snapshot);
         idle::leave_out(&mut plan);
         let mut diagnostics = self.diagnostics;
         if !diagnostics.has_errors() {
@@ -548,6 +551,7 @@ impl<'a> Planner<'a> {
                 .collect(),
             objects: self.objects(),
             namesakes: self.namesakes.clone(),
+            users: BTreeMap::new(),
             known: self.known(),
             over: self.over(),
             secret_types: secrets

@@ -164,6 +164,8 @@ struct BaseFile {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    users: BTreeMap<Address, BTreeSet<Address>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     known: BTreeMap<Address, Digest>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     over: BTreeMap<Nonce, Digest>,
@@ -261,6 +263,7 @@ impl From<&Plan> for PlanFile {
                 accounts: base.accounts.clone(),
                 objects: base.objects.clone(),
                 namesakes: base.namesakes.clone(),
+                users: base.users.clone(),
                 known: base.known.clone(),
                 over: base.over.clone(),
                 secrets: base.secrets.clone(),
@@ -410,6 +413,7 @@ impl PlanFile {
                 accounts: base.accounts,
                 objects: base.objects,
                 namesakes: base.namesakes,
+                users: base.users,
                 known: base.known,
                 over: base.over,
                 secrets: base.secrets,

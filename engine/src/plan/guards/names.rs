@@ -169,7 +169,7 @@ fn is_own_name(schema: &TypeSchema, attribute: Option<&Name>) -> bool {
 }
 
 /// Whether an instance takes a name with this plan, and the name is known.
-fn takes_a_name(change: &Change, attribute: &Name) -> bool {
+pub(in crate::plan) fn takes_a_name(change: &Change, attribute: &Name) -> bool {
     let after = named(change.after.as_deref(), attribute);
     match change.action {
         Action::Create | Action::Replace => after.is_some(),

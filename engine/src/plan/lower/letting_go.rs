@@ -9,6 +9,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
 use rustc_hash::FxHashMap;
 
 use super::{Lowering, NodeId, by_address};
@@ -38,6 +40,17 @@ pub(super) enum Ground {
 
 /// Deletes, each with a step after which the object is no longer used, and why that is believed.
 pub(super) type Waits = BTreeMap<(NodeId, NodeId), Ground>;
+
+/// The number of the circle that a node is in.
+struct Circles(FxHashMap<NodeId, usize>);
+
+impl Circles {
+    /// The circle that two nodes are in together.
+    fn of_both(&self, a: NodeId, b: NodeId) -> Option<usize> {
+        let (a, b) = (self.0.get(&a)?, self.0.get(&b)?);
+        (a == b).then_some(*a)
+    }
+}
 
 /// How many steps are looked at for circles. Needs that would be looked at beyond it are left out.
 const LOOKS_MAX: usize = 10_000_000;
@@ -158,15 +171,15 @@ impl Lowering {
         snapshot: &Snapshot,
         found: &mut Diagnostics,
     ) {
-        let circular = self.circular(stuck);
-        let open = self.least_certain_last(&circular, waits, drafts);
+        let circles = self.circles(&stuck);
+        let open = self.least_certain_last(&circles, waits, drafts);
         let out: BTreeSet<(NodeId, NodeId)> = open.iter().copied().collect();
         for &(delete, _) in &out {
             self.nodes[delete].needs.retain(|&need| !out.contains(&(delete, need)));
         }
         let mut looks = LOOKS_MAX;
         for (delete, release) in open {
-            if !self.reaches(release, delete, &circular, &mut looks) {
+            if !self.reaches(release, delete, &circles, &mut looks) {
                 self.nodes[delete].needs.insert(release);
             } else if looks > 0 && self.replaces(delete) {
                 let [used, user] = [delete, release].map(|node| &drafts[self.nodes[node].draft]);
@@ -175,24 +188,27 @@ impl Lowering {
         }
     }
 
-    /// The waits between some nodes that may give way, those last that do so first.
+    /// The waits inside circles that may give way, those last that do so first.
     fn least_certain_last(
         &self,
-        among: &[bool],
+        circles: &Circles,
         waits: &Waits,
         drafts: &[Draft],
     ) -> Vec<(NodeId, NodeId)> {
-        let is_inside = |a: NodeId, b: NodeId| among[a] && among[b];
         // Who takes a name from what it depends on is told to do that in two steps: without the
         // wait the API would refuse the same delete time and again.
-        let passes_names = self.handovers.iter().any(|&(taker, free)| is_inside(taker, free));
+        let passing =
+            self.handovers.iter().filter_map(|&(taker, free)| circles.of_both(taker, free));
+        let passing: BTreeSet<usize> = passing.collect();
         let mut open: Vec<_> = waits
             .iter()
-            .filter(|&(&(delete, release), _)| is_inside(delete, release))
-            .filter(|&(_, &ground)| !passes_names || ground <= Ground::Assumed)
-            .map(|(&wait, &ground)| {
+            .filter_map(|(&wait, &ground)| {
+                let circle = circles.of_both(wait.0, wait.1)?;
+                let certainty = self.certainty(wait, ground, drafts);
+                let insists = ground > Ground::Assumed || certainty == Ground::Held;
                 // Of two that are as certain, a replace gives way: it can be told to create first.
-                (Reverse(self.certainty(wait, ground, drafts)), self.replaces(wait.0), wait)
+                let order = (Reverse(certainty), self.replaces(wait.0), wait);
+                (!insists || !passing.contains(&circle)).then_some(order)
             })
             .collect();
         open.sort_unstable();
@@ -204,28 +220,23 @@ impl Lowering {
         self.roles[self.nodes[delete].draft].delete_first
     }
 
-    /// Of the nodes that never have their turn, those in circles and between them: not those that
-    /// merely come after one.
-    fn circular(&self, mut stuck: Vec<bool>) -> Vec<bool> {
-        let mut users = vec![0_usize; self.nodes.len()];
-        let inside = |stuck: &[bool]| (0..stuck.len()).filter(|&id| stuck[id]).collect::<Vec<_>>();
-        for id in inside(&stuck) {
-            for &need in &self.nodes[id].needs {
-                users[need] += 1;
+    /// The circle of each node of those that never have their turn; none where it merely comes after one, or between
+    /// two. All nodes of a circle come before one another.
+    fn circles(&self, stuck: &[bool]) -> Circles {
+        let mut needs: DiGraph<NodeId, ()> = DiGraph::new();
+        let place: FxHashMap<NodeId, NodeIndex> =
+            (0..stuck.len()).filter(|&id| stuck[id]).map(|id| (id, needs.add_node(id))).collect();
+        for (&id, &from) in &place {
+            for need in self.nodes[id].needs.iter().filter_map(|need| place.get(need)) {
+                needs.add_edge(from, *need, ());
             }
         }
-        let mut open = inside(&stuck);
-        open.retain(|&id| users[id] == 0);
-        while let Some(id) = open.pop() {
-            stuck[id] = false;
-            for &need in &self.nodes[id].needs {
-                users[need] -= 1;
-                if stuck[need] && users[need] == 0 {
-                    open.push(need);
-                }
-            }
-        }
-        stuck
+        let circles = kosaraju_scc(&needs).into_iter().filter(|circle| circle.len() > 1);
+        let nodes = circles.enumerate().flat_map(|(number, circle)| {
+            let number = move |at| (at, number);
+            circle.into_iter().map(number).collect::<Vec<_>>()
+        });
+        Circles(nodes.map(|(at, number)| (needs[at], number)).collect())
     }
 
     /// How well it is known that what one node deletes is used until another one.
@@ -252,8 +263,8 @@ impl Lowering {
         if is_named { Ground::Named } else { ground }
     }
 
-    /// Whether a node comes after another one by way of some nodes; true when too many were looked at.
-    fn reaches(&self, from: NodeId, to: NodeId, among: &[bool], looks: &mut usize) -> bool {
+    /// Whether a node comes after another one of its circle; true when too many were looked at.
+    fn reaches(&self, from: NodeId, to: NodeId, circles: &Circles, looks: &mut usize) -> bool {
         let (mut open, mut seen) = (vec![from], BTreeSet::new());
         while let Some(next) = open.pop() {
             if next == to || *looks == 0 {
@@ -261,7 +272,9 @@ impl Lowering {
             }
             *looks -= 1;
             let needs = self.nodes[next].needs.iter().copied();
-            open.extend(needs.filter(|&need| among[need] && seen.insert(need)));
+            open.extend(
+                needs.filter(|&need| circles.of_both(need, to).is_some() && seen.insert(need)),
+            );
         }
         false
     }
