@@ -225,7 +225,7 @@ impl Checker<'_> {
             Type::List(_) => Type::Integer,
             Type::Set(item) => member(item),
             Type::Map(_) | Type::Object(_) => Type::String,
-            Type::Any => Type::Any,
+            Type::Any | Type::Null => Type::Any,
             other => {
                 let message = format!("{} cannot be walked over", type_word(other));
                 let help = "`for` walks over lists, sets, maps and objects";

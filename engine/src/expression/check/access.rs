@@ -108,7 +108,7 @@ impl Checker<'_> {
         let number = matches!(key, Type::Integer | Type::Number | Type::Any);
         let text = matches!(key, Type::String | Type::Any);
         match base {
-            Type::Any => Type::Any,
+            Type::Any | Type::Null => Type::Any,
             Type::List(item) if number => member(item),
             Type::Map(item) if text => member(item),
             Type::Object(fields) => match &index.kind {

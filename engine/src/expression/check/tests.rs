@@ -91,6 +91,9 @@ fn what_is_empty_may_hold_anything() {
     proves("length([]) > 0 ? one([]).name : \"none\"", "any");
     proves("\"a-${length([]) > 0 ? [][0] : \"none\"}\"", "string");
     proves("null != null ? null.name : \"none\"", "any");
+    proves("null != null ? null[\"name\"] : \"none\"", "any");
+    proves("null != null ? null[0].name : \"none\"", "any");
+    proves("null != null ? [for it in null : it.name] : []", "list(any)");
 }
 
 fn shown(text: &str) -> String {
