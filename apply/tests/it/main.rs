@@ -15,6 +15,7 @@ mod cloud;
 mod crashes;
 mod creates;
 mod decided;
+mod decisions;
 mod deletes;
 mod derived;
 mod doubts;

@@ -49,7 +49,7 @@ pub(super) struct Outcome {
     pub(super) lost: Lost,
     /// Whether the spec wants it to exist.
     pub(super) is_enabled: bool,
-    /// The resources that its flags looked at, where they decide something.
+    /// The resources that those of its flags looked at that decide something.
     pub(super) looked_at: Set<Address>,
     pub(super) notes: Notes,
 }
@@ -73,12 +73,15 @@ pub(super) fn decide<'a>(
     let enabled = resource.lifecycle.enabled.as_ref();
     let enabled = wanted::flag(enabled, "enabled", &scope, address, diagnostics);
     let is_enabled = enabled != Some(false);
+    let mut looked_at = scope.touched();
     let is_evaluated = is_enabled && !planner.planned.spent.is_over();
-    let wanted =
+    let mut wanted =
         if is_evaluated { wanted::wanted(resource, address, &scope, diagnostics) } else { None };
+    if let Some(wanted) = &mut wanted {
+        wanted.depends_on(address, &looked_at);
+    }
     let mut flags = decide::flags(resource, &scope, address, diagnostics);
-    // What `enabled` looked at is among the dependencies of what it lets be.
-    let looked_at = scope.touched();
+    let of_flags = scope.touched();
     let current = entry.and_then(|entry| entry.current.as_ref());
     let key = &input.snapshot.seal_key;
     let fired = triggers::fired(resource, &scope, &planner.changing, current, key);
@@ -95,8 +98,10 @@ pub(super) fn decide<'a>(
             (object(unknown, Paths::none()), None, Lost::default())
         }
     };
-    let decides = draft.as_ref().is_none_or(|draft| draft.change.action == Action::Replace);
-    let looked_at = if decides { looked_at } else { Set::new() };
+    // The other flags decide nothing but how an object ends.
+    if draft.as_ref().is_none_or(|draft| draft.change.action == Action::Replace) {
+        looked_at.extend(of_flags);
+    }
     Outcome { object, draft, lost, is_enabled, looked_at, notes: found }
 }
 

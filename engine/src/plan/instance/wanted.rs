@@ -231,6 +231,11 @@ impl Wanted {
         self.dependencies.iter().chain(self.ignored.values().flatten())
     }
 
+    /// Adds to what an instance is computed from, but for itself.
+    pub(in crate::plan) fn depends_on(&mut self, address: &Address, others: &Set<Address>) {
+        self.dependencies.extend(others.iter().filter(|other| *other != address).cloned());
+    }
+
     /// Tells what was looked at for an attribute apart from the rest, where its changes are ignored.
     fn note_touched(
         &mut self,
