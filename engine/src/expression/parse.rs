@@ -52,6 +52,7 @@ pub fn expression(text: &str, dialect: Dialect) -> Result<Expr, ExprError> {
 /// its length, since folding may have made it longer than what a person wrote.
 pub fn residual(text: &str) -> Result<Expr, ExprError> {
     bounded(text, RESIDUAL_MAX)?;
+    nesting::bounded_residual(text)?;
     read(text, Dialect::Spec, convert::Literals::Folded)
 }
 

@@ -3,8 +3,8 @@
 //! Where a bracket stands behind two operators (`a + b + (…`) and something in it is wrong, `hcl-edit` reads
 //! it twice before it gives up, and so it does with each bracket in that one: a mistake thirty levels deep
 //! would be read a billion times. The same goes for each text between markers (`<<END`) before a mistake. So
-//! these are counted before, and few are allowed. This is no parser: it knows brackets, quotes and what begins
-//! in a text, and proves nothing else.
+//! these are counted before, and few are allowed. This is no parser: it knows brackets, quotes, comments, where a text
+//! between markers ends and what begins in a text, and proves nothing else. What it took for a text would not be counted.
 
 use super::range;
 use crate::expression::ExprError;
@@ -13,33 +13,50 @@ use crate::expression::ExprError;
 const LEVELS_MAX: usize = 10;
 
 /// What is open at a place.
-enum Open {
-    /// Text in which `${` and `%{` begin something; in quotes it ends with one.
-    Text { quoted: bool },
+enum Open<'t> {
+    /// Text in which `${` and `%{` begin something.
+    Text(End<'t>),
     /// A bracket, and the operators since its last comma; whether it stood behind two itself.
     Bracket { operators: usize, counts: bool },
 }
 
+/// How a text ends.
+#[derive(Clone, Copy)]
+enum End<'t> {
+    /// Not at all: it is the whole.
+    Never,
+    /// With a quote.
+    Quote,
+    /// With a line that begins with a word.
+    Marker(&'t [u8]),
+}
+
 /// Refuses a template in whose expressions brackets are nested too deep in what is computed.
 pub(super) fn bounded_template(text: &str) -> Result<(), ExprError> {
-    bounded(text, Open::Text { quoted: false })
+    bounded(text, Open::Text(End::Never), true)
 }
 
 /// Refuses an expression in which brackets are nested too deep in what is computed.
 pub(super) fn bounded_expression(text: &str) -> Result<(), ExprError> {
-    bounded(text, Open::Bracket { operators: 0, counts: false })
+    bounded(text, Open::Bracket { operators: 0, counts: false }, true)
 }
 
-fn bounded(text: &str, whole: Open) -> Result<(), ExprError> {
+/// Refuses what was not printed here: that may have many brackets, and nothing between markers.
+pub(super) fn bounded_residual(text: &str) -> Result<(), ExprError> {
+    bounded(text, Open::Bracket { operators: 0, counts: false }, false)
+}
+
+fn bounded(text: &str, whole: Open<'_>, counts_levels: bool) -> Result<(), ExprError> {
     let bytes = text.as_bytes();
     let mut scan = Scan { open: vec![whole], levels: 0, markers: 0 };
     let mut at = 0;
     while at < bytes.len() {
         at += match scan.open.last() {
-            Some(Open::Text { quoted }) => scan.text(&bytes[at..], *quoted),
+            Some(&Open::Text(end)) => scan.text(&bytes[at..], end),
             _ => scan.expression(&bytes[at..]),
         };
-        if scan.levels + scan.markers > LEVELS_MAX {
+        let levels = if counts_levels { scan.levels } else { 0 };
+        if levels + scan.markers > LEVELS_MAX {
             return Err(too_much(at - 1));
         }
     }
@@ -56,17 +73,18 @@ fn too_much(at: usize) -> ExprError {
     }
 }
 
-struct Scan {
-    open: Vec<Open>,
+struct Scan<'t> {
+    open: Vec<Open<'t>>,
     /// How many of the open brackets count.
     levels: usize,
     /// How many texts between markers have begun.
     markers: usize,
 }
 
-impl Scan {
+impl<'t> Scan<'t> {
     /// Goes on in a text; returns by how many bytes.
-    fn text(&mut self, rest: &[u8], quoted: bool) -> usize {
+    fn text(&mut self, rest: &'t [u8], end: End<'_>) -> usize {
+        let quoted = matches!(end, End::Quote);
         match rest {
             [b'$', b'$', b'{', ..] | [b'%', b'%', b'{', ..] => 3,
             [b'$' | b'%', b'{', ..] => {
@@ -78,28 +96,47 @@ impl Scan {
                 self.open.pop();
                 1
             }
+            [b'\n', ..] => match end {
+                End::Marker(word) if begins_with(&rest[1..], word) => {
+                    self.open.pop();
+                    1 + blanks(&rest[1..]) + word.len()
+                }
+                _ => 1,
+            },
             _ => 1,
         }
     }
 
     /// Goes on in an expression; returns by how many bytes.
-    fn expression(&mut self, rest: &[u8]) -> usize {
+    fn expression(&mut self, rest: &'t [u8]) -> usize {
         match rest[0] {
-            b'"' => self.open.push(Open::Text { quoted: true }),
+            _ if begins_comment(rest) => return comment(rest),
+            b'"' => self.open.push(Open::Text(End::Quote)),
             b'(' | b'[' | b'{' => self.opens(),
             b')' | b']' | b'}' => self.closes(),
             b',' => self.count(|_| 0),
             b'<' if rest.starts_with(b"<<") => {
                 self.markers += 1;
-                return 2;
+                return self.marker(rest);
             }
             byte if is_operator(byte) => {
                 self.count(|before| before + 1);
-                return rest.iter().take_while(|byte| is_operator(**byte)).count();
+                return operators(rest);
             }
             _ => {}
         }
         1
+    }
+
+    /// Goes on behind `<<WORD`, in a text that ends with a line of that word. What is none is the parser's to say.
+    fn marker(&mut self, rest: &'t [u8]) -> usize {
+        let start = if rest.get(2) == Some(&b'-') { 3 } else { 2 };
+        let length = rest[start..].iter().take_while(|byte| is_of_a_word(**byte)).count();
+        let end = start + length;
+        if length > 0 && matches!(rest[end..], [b'\n', ..] | [b'\r', b'\n', ..]) {
+            self.open.push(Open::Text(End::Marker(&rest[start..end])));
+        }
+        end
     }
 
     fn opens(&mut self) {
@@ -127,6 +164,41 @@ impl Scan {
             *operators = change(*operators);
         }
     }
+}
+
+/// How many operators stand at the beginning, before what only looks like some.
+fn operators(rest: &[u8]) -> usize {
+    let ends = |at: usize| {
+        let next = &rest[at..];
+        !is_operator(next[0]) || next.starts_with(b"<<") || begins_comment(next)
+    };
+    (1..rest.len()).find(|at| ends(*at)).unwrap_or(rest.len())
+}
+
+fn begins_comment(rest: &[u8]) -> bool {
+    rest[0] == b'#' || rest.starts_with(b"//") || rest.starts_with(b"/*")
+}
+
+/// How long a comment is.
+fn comment(rest: &[u8]) -> usize {
+    let (start, end): (usize, &[u8]) =
+        if rest.starts_with(b"/*") { (2, b"*/") } else { (1, b"\n") };
+    let found = rest[start..].windows(end.len()).position(|bytes| bytes == end);
+    found.map_or(rest.len(), |at| start + at + end.len())
+}
+
+/// Whether a line begins with a word, with nothing but blanks before it.
+fn begins_with(line: &[u8], word: &[u8]) -> bool {
+    let behind = line[blanks(line)..].strip_prefix(word);
+    behind.is_some_and(|behind| !behind.first().is_some_and(|byte| is_of_a_word(*byte)))
+}
+
+fn blanks(line: &[u8]) -> usize {
+    line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+fn is_of_a_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') || !byte.is_ascii()
 }
 
 fn is_operator(byte: u8) -> bool {

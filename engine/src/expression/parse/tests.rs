@@ -259,6 +259,17 @@ fn a_mistake_deep_in_what_is_computed_is_found_soon() {
         "a+a+[for x in ",
         "a == b == !(",
         "\"${<<EOT\nEOT}",
+        // Whatever hides the markers, or the brackets, from who counts them.
+        "\"${!<<E\nE}",
+        "\"${~!<<-E\nE}",
+        "\"${a!=<<E\nE}",
+        "\"${/*\"*/<<E\nE}",
+        "\"${a+/*\"*/<<E\nE}",
+        "\"${#\"\n<<E\nE}",
+        "\"${//\"\n!<<E\nE}",
+        "\"${<<E\n\"\n E}",
+        "a+a+/*\"*/(",
+        "a+a+[<<E\n\"\nEE\nE\n, a+a+(",
     ] {
         for text in [level.repeat(60), format!("f(1, {}", level.repeat(60))] {
             for read in
@@ -289,6 +300,9 @@ fn what_people_write_is_not_too_deep() {
     assert!(template(&script, Dialect::Spec).is_ok());
     let marked = "upper(<<EOT\nx${var.y}\nEOT\n)";
     assert!(expression(marked, Dialect::Spec).is_ok());
+    let json = "[".repeat(30) + "\"a + b + (c\"" + &"]".repeat(30);
+    let marked = format!("jsondecode(<<-END\n  {json}\n  END\n)");
+    assert_eq!(expression(&marked, Dialect::Spec).map(drop), Ok(()));
 }
 
 #[test]
