@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Address, Block};
 use crate::sorted::Set;
@@ -17,6 +17,8 @@ use crate::sorted::Set;
 pub(super) struct Deciding<'a> {
     blocks: FxHashMap<&'a Block, Arc<Set<Address>>>,
     instances: BTreeMap<Address, Own>,
+    /// The set that was noted last: all instances of a block may have looked at the same ten thousand.
+    last: Arc<Set<Address>>,
     shown: BTreeSet<Address>,
 }
 
@@ -25,7 +27,7 @@ pub(super) struct Deciding<'a> {
 struct Own {
     /// What its key is made of; none where all of its block's `for_each` counts.
     key: Option<Arc<Set<Address>>>,
-    flags: Set<Address>,
+    flags: Vec<Arc<Set<Address>>>,
 }
 
 impl<'a> Deciding<'a> {
@@ -45,9 +47,13 @@ impl<'a> Deciding<'a> {
 
     /// Notes what the flags of an instance looked at.
     pub(super) fn of_flags(&mut self, address: &Address, looked_at: Set<Address>) {
-        if !looked_at.is_empty() {
-            self.instances.entry(address.clone()).or_default().flags.extend(looked_at);
+        if looked_at.is_empty() {
+            return;
         }
+        if *self.last != looked_at {
+            self.last = Arc::new(looked_at);
+        }
+        self.instances.entry(address.clone()).or_default().flags.push(self.last.clone());
     }
 
     /// Notes what an output looked at that will be another one.
@@ -55,17 +61,52 @@ impl<'a> Deciding<'a> {
         self.shown.extend(looked_at);
     }
 
-    /// What decided that an address is as it is planned.
-    pub(super) fn of<'d>(&'d self, address: &Address) -> impl Iterator<Item = &'d Address> {
+    /// What decided that an address is as it is planned: sets, of which others may have the same.
+    pub(super) fn of<'d>(
+        &'d self,
+        address: &Address,
+    ) -> impl Iterator<Item = &'d Arc<Set<Address>>> {
         let own = self.instances.get(address);
         let of_block = self.blocks.get(&address.block);
         let key = own.and_then(|own| own.key.as_ref()).or(of_block);
-        let flags = own.map(|own| &own.flags);
-        key.into_iter().flat_map(|key| key.iter()).chain(flags.into_iter().flatten())
+        key.into_iter().chain(own.into_iter().flat_map(|own| &own.flags))
     }
 
     /// What outputs are made of that will be others.
     pub(super) fn shown(&self) -> impl Iterator<Item = &Address> {
         self.shown.iter()
+    }
+}
+
+/// Addresses that are followed from one to the next, each once.
+#[derive(Default)]
+pub(super) struct Reached<'d> {
+    pub(super) all: FxHashSet<&'d Address>,
+    open: Vec<&'d Address>,
+    sets: FxHashSet<*const Set<Address>>,
+}
+
+impl<'d> Reached<'d> {
+    /// Adds addresses.
+    pub(super) fn add(&mut self, addresses: impl IntoIterator<Item = &'d Address>) {
+        for address in addresses {
+            if self.all.insert(address) {
+                self.open.push(address);
+            }
+        }
+    }
+
+    /// Adds those of sets, each set once.
+    pub(super) fn add_sets(&mut self, sets: impl Iterator<Item = &'d Arc<Set<Address>>>) {
+        for set in sets {
+            if self.sets.insert(Arc::as_ptr(set)) {
+                self.add(set.iter());
+            }
+        }
+    }
+
+    /// One that was not followed yet.
+    pub(super) fn next(&mut self) -> Option<&'d Address> {
+        self.open.pop()
     }
 }

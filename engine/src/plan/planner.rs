@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashSet;
 
-use super::deciding::Deciding;
+use super::deciding::{Deciding, Reached};
 use super::guards::doubted::Doubted;
 use super::guards::{budget, kept, let_go, names};
 use super::input::{Mode, Observed, PlanInput};
@@ -478,23 +478,23 @@ impl<'a> Planner<'a> {
     /// What decided that there are the changes that there are, and what that is made of and decided by in turn. A
     /// call in doubt says nothing that can be held against what is live, and a plan is stale once it has ended.
     fn decisive(&self) -> FxHashSet<&Address> {
-        let mut open: Vec<&Address> = Vec::new();
+        let mut reached = Reached::default();
         for Draft { change, .. } in &self.drafts {
             if change.action != Action::NoOp {
-                open.extend(self.deciding.of(&change.address));
+                reached.add_sets(self.deciding.of(&change.address));
             }
             if change.action == Action::Replace {
-                open.extend(&change.dependencies);
+                reached.add(&change.dependencies);
             }
         }
-        let mut decisive = FxHashSet::default();
-        while let Some(address) = open.pop() {
-            if !self.blocked.contains(address) && decisive.insert(address) {
-                open.extend(self.deciding.of(address));
-                open.extend(self.draft(address).into_iter().flat_map(|it| &it.change.dependencies));
+        while let Some(address) = reached.next() {
+            if !self.blocked.contains(address) {
+                reached.add_sets(self.deciding.of(address));
+                reached.add(self.draft(address).into_iter().flat_map(|it| &it.change.dependencies));
             }
         }
-        decisive
+        reached.all.retain(|address| !self.blocked.contains(*address));
+        reached.all
     }
 
     /// What is decided of an address's own object, once all are sorted.
