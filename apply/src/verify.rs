@@ -49,11 +49,18 @@ fn says_all_agrees(plan: &Plan) -> bool {
     plan.complete && plan.is_empty() && plan.seen.is_empty()
 }
 
-/// What a plan changes, and what that refers to; all that it saw where it says that all agrees.
+/// What a plan changes, and what that refers to; all that it saw where it says that all agrees, but for what it says
+/// to be in doubt.
 fn touched(plan: &Plan) -> BTreeSet<&Address> {
     let agrees = says_all_agrees(plan);
-    let changed = plan.changes.iter().filter(|it| agrees || it.action != Action::NoOp);
+    let agrees = |change: &Change| agrees && !is_doubted(plan, &change.address);
+    let changed = plan.changes.iter().filter(|it| agrees(it) || it.action != Action::NoOp);
     changed.map(|change| &change.address).chain(plan.base.objects.keys()).collect()
+}
+
+/// Whether a plan says of an address that a call for it is in doubt.
+fn is_doubted(plan: &Plan, address: &Address) -> bool {
+    plan.doubts.iter().any(|doubt| doubt.address == *address)
 }
 
 /// The types of what a plan gives a name to: others may have taken it since. The plan listed them, too.
@@ -183,7 +190,8 @@ impl Fit<'_> {
             return Ok(());
         }
         let expected = self.plan.base.objects.get(address);
-        if change.deposed || (expected.is_none() && !says_all_agrees(self.plan)) {
+        let agrees = says_all_agrees(self.plan) && !is_doubted(self.plan, address);
+        if change.deposed || (expected.is_none() && !agrees) {
             return Ok(());
         }
         let Some(object) = current else {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use engine::plan::{Borne, Change, borne_since, taken, users};
+use engine::address::Address;
+use engine::plan::{Change, bearers, taken, users};
 use engine::state::ObjectId;
 
 use super::{Fit, imports, stale};
@@ -12,10 +13,13 @@ impl Fit<'_> {
     /// Nobody has come to bear a name that the plan gives to an object. Where it is nobody of the state, most likely
     /// it is the object itself: made by this plan, from a copy of the folder that has its own state.
     pub(super) fn check_names(&self) -> Result<(), ApplyError> {
-        if let Some(Borne { name, by, to }) =
-            borne_since(self.plan, &|change| self.schema(change), self.snapshot)
-        {
-            return stale(format!("{by} bears the name {name} since then, which it gives to {to}"));
+        let known = &self.plan.base.bearers;
+        for (to, bearers) in bearers(self.plan, &|change| self.schema(change), self.snapshot) {
+            let is_new = |by: &Address| known.get(&to).is_none_or(|known| !known.contains(by));
+            if let Some((by, name)) = bearers.iter().find(|(by, _)| is_new(by)) {
+                let what = format!("{by} bears the name {name} since then, which it gives to {to}");
+                return stale(what);
+            }
         }
         if self.observations.strangers.is_empty() {
             return Ok(());

@@ -3,6 +3,7 @@
 use engine::plan::input::{Options, Target};
 use engine::value::Value;
 
+use crate::cloud::Fault;
 use crate::world::{World, converges};
 
 const UNIT: &str = "[resource.unit.u]\nname = 'u'\n";
@@ -120,4 +121,49 @@ async fn a_saved_plan_takes_no_name_that_another_address_has_taken() {
     // Of disks there may be two of one name.
     let disk = OTHER.replace("resource.disk.other", "resource.disk.mine");
     assert_eq!(overtaken("[local]\n", &disk, OTHER).await, "");
+}
+
+/// What the state says of a name is older than what the plan saw: its bearer is gone, or is called otherwise.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_takes_a_name_that_it_saw_to_be_free() {
+    let key = |address: &str, name: &str| format!("[resource.key.{address}]\nname = '{name}'\n");
+    let gone = |world: &World| world.cloud.shared.lock().unwrap().objects.clear();
+    let renamed = |world: &World| {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        let key = shared.objects.values_mut().next().unwrap();
+        key.insert("name".into(), Value::string("z"));
+    };
+    let ignores = format!("{}lifecycle = {{ ignore_changes = ['name'] }}\n", key("b", "k"));
+    let by_hand: [(&dyn Fn(&World), String); 3] =
+        [(&gone, String::new()), (&renamed, key("b", "z")), (&renamed, ignores)];
+    for (by_hand, beside) in by_hand {
+        let world = World::new();
+        world.apply(&key("b", "k")).await.unwrap();
+        by_hand(&world);
+        let planned = key("a", "k") + &beside;
+        let (plan, diagnostics, _) = world.plan(&planned).await;
+        assert!(!diagnostics.has_errors(), "{diagnostics:?}");
+        world.apply_saved(&plan).await.unwrap();
+        assert_eq!(world.plan_text(&planned).await, "");
+    }
+}
+
+/// Whoever made it saw the doubt, and nothing that it does goes by what becomes of that.
+#[tokio::test(start_paused = true)]
+async fn a_saved_plan_goes_beside_a_doubt_that_its_outputs_show_something_of() {
+    let disk = OTHER.replace("other", "d");
+    let output = "[output.o]\nvalue = '${disk.d.size}'\n";
+    let world = World::new();
+    world.apply(&disk).await.unwrap();
+    world.cloud.strike(0, Fault::LostBefore);
+    world.cloud.fail_reads(1);
+    let grown = disk.replace("size = 1", "size = 2");
+    assert_eq!(world.apply(&grown).await.unwrap().in_doubt.len(), 1);
+    for planned in [grown.clone(), format!("{grown}{output}"), format!("{grown}{output}{OTHER}")] {
+        world.cloud.fail_reads(1);
+        let (plan, ..) = world.plan(&planned).await;
+        assert_eq!(plan.doubts.len(), 1, "{planned}");
+        world.apply_saved(&plan).await.unwrap();
+    }
+    converges(&world, &grown).await;
 }

@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub use guards::names::{Taken, claimed, taken};
 pub use instance::compare::{agree, fitness_digest, is_stable};
 pub use instance::wanted::keys as for_each_keys;
-pub use others::{Borne, borne_since, users};
+pub use others::{bearers, users};
 pub use planner::{plan, plan_with};
 pub use secrets::exposed::{Exposed, exposed};
 pub use secrets::recipe::Recipe;
@@ -139,6 +139,9 @@ pub struct Base {
     /// Who uses the objects that the plan ends, as the state said, by address of what is used: without those in
     /// `objects`. One that is not among them has come since.
     pub users: BTreeMap<Address, BTreeSet<Address>>,
+    /// Who bore the unique names that the plan gives to others, as the state said, by the address that it gives them to.
+    /// One that is not among them has come since.
+    pub bearers: BTreeMap<Address, BTreeSet<Address>>,
     /// The digest of what the state said of every object that was seen to be different, whether that is taken into
     /// the state or changed.
     pub known: BTreeMap<Address, Digest>,

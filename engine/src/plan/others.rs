@@ -70,23 +70,17 @@ fn each_given<'e>(entry: &'e state::Entry, visit: &mut dyn FnMut(&'e str)) {
     }
 }
 
-/// A name of which there can be only one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Borne {
-    /// The name, as it may be shown.
-    pub name: String,
-    /// The address whose object bears it.
-    pub by: Address,
-    /// The address whose object the plan gives it to.
-    pub to: Address,
-}
-
-/// A name that a plan gives to an object, and that one of a state has come to bear without the plan's knowing.
-pub fn borne_since(
+/// The addresses whose objects bear a name, as a state says, that a plan gives to another one and of which there can be
+/// only one: by the address that it is given to, and with the name as it may be shown.
+pub fn bearers(
     plan: &Plan,
     schema: &dyn Fn(&Change) -> Option<Arc<TypeSchema>>,
     snapshot: &Snapshot,
-) -> Option<Borne> {
+) -> BTreeMap<Address, BTreeMap<Address, String>> {
+    let mut bearers: BTreeMap<Address, BTreeMap<Address, String>> = BTreeMap::new();
+    if snapshot.entries.is_empty() {
+        return bearers;
+    }
     let schemas = named_types(plan, schema);
     let mut given: BTreeMap<(&Name, &Name, &Name, Named<'_>), &Address> = BTreeMap::new();
     for change in &plan.changes {
@@ -99,25 +93,22 @@ pub fn borne_since(
         );
     }
     if given.is_empty() {
-        return None;
+        return bearers;
     }
     for (by, entry) in &snapshot.entries {
         let (provider, ty) = (&entry.provider, &by.block.ty);
         let Some(schema) = schemas.get(&(provider, ty)) else { continue };
         let Some(object) = &entry.current else { continue };
         let Ok(attributes) = stored_attributes(&object.attributes, schema) else { continue };
-        let before = plan.change(by).and_then(|change| change.before.as_deref());
-        let mut names = names::own(schema, Some(&attributes))
-            .filter(|(attribute, name)| names::named(before, attribute) != Some(*name));
-        let to = names.find_map(|(attribute, name)| {
-            let to = *given.get(&(provider, ty, attribute, name))?;
-            (to != by).then(|| Borne { name: name.to_string(), by: by.clone(), to: to.clone() })
-        });
-        if to.is_some() {
-            return to;
+        for (attribute, name) in names::own(schema, Some(&attributes)) {
+            let to = given.get(&(provider, ty, attribute, name)).filter(|to| **to != by);
+            if let Some(to) = to {
+                let all = bearers.entry(Address::clone(to)).or_default();
+                all.insert(by.clone(), name.to_string());
+            }
         }
     }
-    None
+    bearers
 }
 
 /// The types of what a plan may give names to, by provider instance and name.

@@ -71,6 +71,16 @@ pub fn plan_with(input: &PlanInput<'_>, workers: &dyn Workers) -> (Plan, Diagnos
     }
 }
 
+/// Who bears the names that a plan gives.
+fn bearers(input: &PlanInput<'_>, plan: &Plan) -> BTreeMap<Address, BTreeSet<Address>> {
+    let schema = |change: &Change| {
+        let provider = input.providers.get(&change.provider)?;
+        provider.types.get(&change.address.block.ty).cloned()
+    };
+    let bearers = others::bearers(plan, &schema, input.snapshot);
+    bearers.into_iter().map(|(to, by)| (to, by.into_keys().collect())).collect()
+}
+
 /// How many instances a spec may have.
 pub(super) const INSTANCES_MAX: usize = 250_000;
 
@@ -433,6 +443,7 @@ impl<'a> Planner<'a> {
             lacks: self.lacks,
         };
         plan.base.users = others::users(&plan, self.input.snapshot);
+        plan.base.bearers = bearers(self.input, &plan);
         idle::leave_out(&mut plan);
         let mut diagnostics = self.diagnostics;
         if !diagnostics.has_errors() {
@@ -463,7 +474,7 @@ impl<'a> Planner<'a> {
             wanted.insert(&draft.change.address);
             wanted.extend(&draft.change.dependencies);
         }
-        wanted.extend(self.deciding.shown());
+        wanted.extend(self.deciding.shown().filter(|shown| !self.blocked.contains(*shown)));
         wanted.extend(self.decisive());
         let touched = self.drafts.iter().filter(live);
         let touched = touched.filter(|draft| wanted.contains(&draft.change.address));
@@ -552,6 +563,7 @@ impl<'a> Planner<'a> {
             objects: self.objects(),
             namesakes: self.namesakes.clone(),
             users: BTreeMap::new(),
+            bearers: BTreeMap::new(),
             known: self.known(),
             over: self.over(),
             secret_types: secrets

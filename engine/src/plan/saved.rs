@@ -166,6 +166,8 @@ struct BaseFile {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     users: BTreeMap<Address, BTreeSet<Address>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    bearers: BTreeMap<Address, BTreeSet<Address>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     known: BTreeMap<Address, Digest>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     over: BTreeMap<Nonce, Digest>,
@@ -264,6 +266,7 @@ impl From<&Plan> for PlanFile {
                 objects: base.objects.clone(),
                 namesakes: base.namesakes.clone(),
                 users: base.users.clone(),
+                bearers: base.bearers.clone(),
                 known: base.known.clone(),
                 over: base.over.clone(),
                 secrets: base.secrets.clone(),
@@ -414,6 +417,7 @@ impl PlanFile {
                 objects: base.objects,
                 namesakes: base.namesakes,
                 users: base.users,
+                bearers: base.bearers,
                 known: base.known,
                 over: base.over,
                 secrets: base.secrets,
