@@ -138,9 +138,9 @@ async fn a_saved_plan_takes_a_name_that_it_saw_to_be_free() {
         let world = World::new();
         world.apply(&key("b", "k")).await.unwrap();
         if is_gone {
-            gone(&world)
+            gone(&world);
         } else {
-            renamed(&world)
+            renamed(&world);
         }
         let planned = key("a", "k") + &beside;
         let (plan, diagnostics, _) = world.plan(&planned).await;
