@@ -65,8 +65,7 @@ impl Runner {
         let said = self.room.say(name);
         let is_whole = call.phase.kind == ProgramKind::Update && self.sends(call) == &Sends::All;
         let is_changed = change.causes.iter().any(|cause| *cause.attribute == *said);
-        let shows = |id| sky.may_show((id, &change.address), name, value);
-        let is_so = || call.id.as_ref().is_some_and(shows);
+        let is_so = || call.id.as_ref().is_some_and(|id| sky.may_show(id, name, value));
         is_whole && !is_changed && is_so()
     }
 

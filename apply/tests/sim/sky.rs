@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::{Display, Write as _};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use engine::address::{Address, Name};
+use engine::address::Name;
 use engine::journal::{CallId, Outcome, ProgramKind, Record, Started};
 use engine::schema::ProviderSchema;
 use engine::state::{Nonce, ObjectId, Watched};
@@ -92,8 +92,6 @@ pub(crate) struct Intent {
     pub(crate) run: usize,
     pub(crate) started: Arc<Started>,
     pub(crate) at_ms: u64,
-    /// When it was recorded.
-    pub(crate) began_ms: u64,
     /// Whether another run recorded its end.
     pub(crate) ended: bool,
     /// Whether its call went out, and whether it is recorded to be in doubt.
@@ -288,9 +286,7 @@ impl Sky {
         let now = self.now_ms();
         let last = self.past.back().map_or(0, |(at, _)| *at);
         self.past.push_back((since_ms.max(last), self.objects.clone()));
-        let since = self.open.iter().filter(|intent| !intent.ended).map(|intent| intent.began_ms);
-        let since = since.min().map_or(now, |oldest| oldest.min(now));
-        while self.past.len() > 1 && self.past[1].0 + STALE_MS < since {
+        while self.past.len() > 1 && self.past[1].0 + STALE_MS < now {
             self.past.pop_front();
         }
     }
@@ -302,21 +298,9 @@ impl Sky {
         past.map_or_else(Objects::new, |(_, objects)| objects.clone())
     }
 
-    /// Whether an object has this value, or had it so short a while before an address's last call was recorded that a
-    /// look may have shown it: between the look of a call and what it sends there may be a minute, and whatever comes
-    /// in that minute.
-    pub(crate) fn may_show(
-        &self,
-        (id, address): (&ObjectId, &Address),
-        name: &str,
-        value: &Value,
-    ) -> bool {
-        let own = self.open.iter().filter(|intent| intent.started.address == *address);
-        let since = own.map(|intent| intent.began_ms).max().unwrap_or_else(|| self.now_ms());
-        let ends = self.past.iter().skip(1).map(|(at, _)| *at).chain([u64::MAX]);
-        let past =
-            self.past.iter().zip(ends).filter(|(_, end)| end.saturating_add(STALE_MS) >= since);
-        let all = past.map(|((_, objects), _)| objects).chain([&self.objects]);
+    /// Whether an object has this value, or had it so short a while ago that a look may show it.
+    pub(crate) fn may_show(&self, id: &ObjectId, name: &str, value: &Value) -> bool {
+        let all = self.past.iter().map(|(_, objects)| objects).chain([&self.objects]);
         let mut own = all.filter_map(|objects| objects.get(id));
         own.any(|live| live.attributes.get(name).is_some_and(|it| it.same(value)))
     }
@@ -558,7 +542,6 @@ impl Sky {
                         run,
                         started,
                         at_ms,
-                        began_ms: at_ms,
                         ended: false,
                         was_sent: false,
                         doubt: Doubt::None,
