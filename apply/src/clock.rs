@@ -41,6 +41,11 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
+    /// Now, by the same clocks.
+    pub(crate) fn now(&self) -> Self {
+        self.clock.moment()
+    }
+
     /// How long ago it was, at least.
     pub(crate) fn elapsed(&self) -> Duration {
         let by_day = (self.clock.0)().checked_sub(self.at_ms);

@@ -14,9 +14,9 @@ use engine::sorted::Set;
 use engine::state::{Nonce, ObjectId};
 use engine::stored::seal_attributes;
 use engine::value::{Attributes, Value};
-use provider_port::{Call, Leave as _, Notice, Provider, Secrets};
+use provider_port::{Notice, Provider, Secrets};
 
-use super::parting::read_for;
+use super::send::Sending;
 use super::shown::unshown;
 use super::{Answer, InFlight, Run};
 use crate::ApplyError;
@@ -243,45 +243,24 @@ impl Run<'_> {
         let Some(flight) = self.in_flight.get(&id) else { return };
         let step = self.scheduler.step(id);
         let change = &self.input.plan.changes[step.change];
-        let (provider, started) = (flight.provider.clone(), flight.started.clone());
-        let (desired, changed) = (flight.desired.clone(), prepare::changed(change));
-        let live = self.live_to_send((step, change), &started, &flight.schema);
-        let lacks = self.lacks_at_parting(flight);
-        let unchanged = self.unchanged(flight, change);
-        let places = sensitive(&flight.schema, &started.sensitive);
-        let secrets = Secrets { places, variables: self.secrets.clone() };
         let emit = self.input.emit.clone();
         let (name, address) = (id.to_string(), step.address.clone());
-        let leave = self.desk.leave(since.clone());
-        self.calls.spawn(async move {
-            let read = match &unchanged {
-                Some(unchanged) => unchanged.renewed(&provider, &started, &desired).await,
-                None => read_for(&provider, &started, &lacks, &desired).await,
-            };
-            let sent = match read {
-                Ok(sent) => sent,
-                Err(error) => return (id, Answer::called(desired, Err(error))),
-            };
-            let progress = |notice: Notice| emit(event_of(notice, &name, &address));
-            let call = Call {
-                ty: &started.address.block.ty,
-                phase: started.phase,
-                id: started.object.as_ref(),
-                nonce: started.nonce.as_ref(),
-                desired: &sent,
-                live: live.as_ref(),
-                changed: &changed,
-                secrets: &secrets,
-                leave: &leave,
-                progress: &progress,
-            };
-            // Not every provider asks, and this process may have stood still since the record.
-            let result = match leave.ask().await {
-                Ok(()) => provider.perform(&call).await,
-                Err(error) => Err(error),
-            };
-            (id, Answer::called(sent, result))
-        });
+        let sending = Sending {
+            provider: flight.provider.clone(),
+            started: flight.started.clone(),
+            desired: flight.desired.clone(),
+            live: self.live_to_send((step, change), &flight.started, &flight.schema),
+            changed: prepare::changed(change),
+            lacks: self.lacks_at_parting(flight),
+            unchanged: self.unchanged(flight, change),
+            secrets: Secrets {
+                places: sensitive(&flight.schema, &flight.started.sensitive),
+                variables: self.secrets.clone(),
+            },
+            leave: self.desk.leave(since.clone()),
+            progress: move |notice: Notice| emit(event_of(notice, &name, &address)),
+        };
+        self.calls.spawn(async move { (id, sending.go().await) });
     }
 
     /// The call's object as the state knows it.

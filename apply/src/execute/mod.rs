@@ -14,6 +14,7 @@ mod parting;
 mod renew;
 mod reveal;
 mod room;
+mod send;
 mod settle;
 mod shown;
 mod successor;

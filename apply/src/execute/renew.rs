@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::address::Name;
 use engine::digest::SealKey;
@@ -15,7 +16,8 @@ use provider_port::{Error, Provider};
 
 use super::parting::read_own;
 use super::shown::is_hidden;
-use super::{InFlight, Run};
+use super::{InFlight, Run, SEND_WITHIN};
+use crate::clock::Moment;
 use crate::prepare;
 
 /// What a call sends of its object without changing it, as the plan saw it.
@@ -23,18 +25,21 @@ pub(super) struct Unchanged {
     before: Arc<Attributes>,
     names: BTreeSet<Name>,
     key: SealKey,
+    /// When the plan, or who looked once more after it, had seen it.
+    pub(super) seen: Moment,
+    settle: Duration,
 }
 
 impl Run<'_> {
-    /// What a call sends without changing it, where that may be another by now. A read is behind for as
-    /// long as the provider settles: one that is made sooner may show what was there before the plan.
+    /// What a call sends without changing it.
     pub(super) fn unchanged(&self, flight: &InFlight, change: &Change) -> Option<Unchanged> {
-        let is_old = self.began.elapsed() > flight.provider.settle();
-        let before = change.before.clone().filter(|_| is_old && sends_whole_object(flight))?;
+        let before = change.before.clone().filter(|_| sends_whole_object(flight))?;
         let changed = prepare::changed(change);
         let stays = |name: &&Name| !changed.contains(*name) && is_lasting(&flight.schema, name);
         let names = flight.desired.keys().filter(stays).cloned().collect();
-        Some(Unchanged { before, names, key: self.session.snapshot().seal_key.clone() })
+        let key = self.session.snapshot().seal_key.clone();
+        let settle = flight.provider.settle();
+        Some(Unchanged { before, names, key, seen: self.began.clone(), settle })
     }
 }
 
@@ -54,6 +59,18 @@ fn is_lasting(schema: &TypeSchema, name: &Name) -> bool {
 }
 
 impl Unchanged {
+    /// Whether it may be another by now than the plan saw. A read is behind for as long as the provider settles:
+    /// one that is made sooner may show what was there before the plan.
+    pub(super) fn is_old(&self) -> bool {
+        self.seen.elapsed() > self.settle
+    }
+
+    /// How long after a look began the object is taken to be as it was seen: as long as a look may be behind
+    /// anyway, and as a call may be on its way from its record to the wire.
+    pub(super) fn fresh_for(&self) -> Duration {
+        self.settle.max(SEND_WITHIN)
+    }
+
     /// What a call sends, with what is news of its object.
     pub(super) async fn renewed(
         &self,

@@ -3,7 +3,7 @@
 //! It interprets its own schema: a create makes an object under its one-time name with what the
 //! phase sends, later phases change it. What it was asked to do is kept, so tests can count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ pub(crate) enum Fault {
     Bare,
     /// A create is accepted, happens after so many seconds, and the answer shows no object.
     Promised(u64),
+    /// It is held back for so many seconds, after which it needs leave anew, and then happens.
+    Throttled(u64),
     /// It happens, and then the code that made the call panics.
     Panic,
 }
@@ -56,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) calls: u64,
     /// How many reads from now fail.
     pub(crate) reads_fail: u64,
+    /// How many seconds the answers of the next reads take: they show what was there before.
+    pub(crate) reads_take: VecDeque<u64>,
     /// How many looks for what a create made fail from now.
     pub(crate) finds_fail: u64,
     /// What tells its account from another.
@@ -128,6 +132,18 @@ impl Cloud {
 
     pub(crate) fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.lock().unwrap().log)
+    }
+
+    /// What a read shows.
+    fn shown(&self, shared: &mut Shared, ty: &str, id: &ObjectId) -> Result<Object, Error> {
+        if shared.reads_fail > 0 {
+            shared.reads_fail -= 1;
+            return Err(Error::new(Kind::InDoubt, "cut"));
+        }
+        match shared.objects.get(&(ty.into(), id.clone())) {
+            Some(attributes) => Ok(self.object(ty, id, attributes)),
+            None => Err(Error::new(Kind::NotFound, format!("{ty} {id} does not exist"))),
+        }
     }
 
     fn object(&self, ty: &str, id: &ObjectId, attributes: &Attributes) -> Object {
@@ -270,15 +286,13 @@ impl Provider for Cloud {
     }
 
     async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error> {
-        let mut shared = self.shared.lock().unwrap();
-        if shared.reads_fail > 0 {
-            shared.reads_fail -= 1;
-            return Err(Error::new(Kind::InDoubt, "cut"));
-        }
-        match shared.objects.get(&(ty.into(), id.clone())) {
-            Some(attributes) => Ok(self.object(ty, id, attributes)),
-            None => Err(Error::new(Kind::NotFound, format!("{ty} {id} does not exist"))),
-        }
+        let (shown, takes) = {
+            let mut shared = self.shared.lock().unwrap();
+            let shown = self.shown(&mut shared, ty, id);
+            (shown, shared.reads_take.pop_front().unwrap_or(0))
+        };
+        tokio::time::sleep(Duration::from_secs(takes)).await;
+        shown
     }
 
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error> {
@@ -302,10 +316,17 @@ impl Provider for Cloud {
     }
 
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
+        let fault = {
+            let mut shared = self.shared.lock().unwrap();
+            let number = shared.calls;
+            shared.calls += 1;
+            shared.faults.remove(&number)
+        };
+        if let Some(Fault::Throttled(seconds)) = fault {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            call.leave.ask().await?;
+        }
         let mut shared = self.shared.lock().unwrap();
-        let number = shared.calls;
-        shared.calls += 1;
-        let fault = shared.faults.remove(&number);
         match fault {
             Some(Fault::Refused) => return Err(Error::new(Kind::Rejected, "refused").said(SAID)),
             Some(Fault::LostBefore) => return Err(Error::new(Kind::InDoubt, "cut").said(SAID)),

@@ -54,7 +54,8 @@ impl Runner {
         self.room == Room::Http && call.phase.kind == ProgramKind::Delete && &**name != "workers"
     }
 
-    /// Whether an update of a whole object sends what it does not change as somebody has left it.
+    /// Whether an update of a whole object sends what it does not change as somebody has left it: as it is, or as a
+    /// look showed it no longer ago than the provider settles.
     fn is_left_alone(
         &self,
         sky: &Sky,
@@ -65,7 +66,10 @@ impl Runner {
         let said = self.room.say(name);
         let is_whole = call.phase.kind == ProgramKind::Update && self.sends(call) == &Sends::All;
         let is_changed = change.causes.iter().any(|cause| *cause.attribute == *said);
-        let is_so = || call.id.as_ref().is_some_and(|id| sky.may_show(id, name, value));
+        let is_so = || {
+            let shows = |id| sky.may_show(id, name, value) || self.was_shown(sky, id, name, value);
+            call.id.as_ref().is_some_and(shows)
+        };
         is_whole && !is_changed && is_so()
     }
 

@@ -1,6 +1,6 @@
 //! One runner: a process with its dice, and its boundaries, at which it can die or be stopped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use engine::plan::Plan;
 use engine::schema::ProviderSchema;
 use engine::state::ObjectId;
+use engine::value::Value;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -17,7 +18,7 @@ use crate::keys;
 use crate::report::Tale;
 use crate::rng::Rng;
 use crate::schedule::{Narrow, Spec};
-use crate::sky::{LATE_MS, Request, STALE_MS, Shared, VERY_LATE_MS, lock};
+use crate::sky::{LATE_MS, Live, Request, SETTLE_MS, STALE_MS, Shared, Sky, VERY_LATE_MS, lock};
 
 /// A process.
 pub(crate) struct Runner {
@@ -50,6 +51,8 @@ pub(crate) struct Runner {
     /// Told when it is stopped, dies or ends, whatever comes first.
     pub(crate) out: Notify,
     pub(crate) plan: Mutex<Option<Arc<Plan>>>,
+    /// What looks showed lately, and when.
+    shown: Mutex<VecDeque<(u64, ObjectId, Arc<Live>)>>,
     /// What it tells of its steps.
     pub(crate) tale: Arc<Mutex<Tale>>,
     pub(crate) schema: Arc<ProviderSchema>,
@@ -81,6 +84,7 @@ impl Runner {
             crashed: Notify::new(),
             out: Notify::new(),
             plan: Mutex::new(None),
+            shown: Mutex::default(),
             tale: Arc::default(),
             schema: room.schema(),
         }
@@ -189,6 +193,24 @@ impl Runner {
     pub(crate) fn behind_ms(&self) -> u64 {
         let stale = self.strikes("stale", self.rates.stale);
         if stale { self.with_rng(|rng| rng.below(STALE_MS)) } else { 0 }
+    }
+
+    /// A look shows it an object.
+    pub(crate) fn is_shown(&self, sky: &Sky, id: &ObjectId, live: &Arc<Live>) {
+        let now = sky.now_ms();
+        let mut shown = self.shown.lock().unwrap();
+        while shown.front().is_some_and(|(at, ..)| at + SETTLE_MS < now) {
+            shown.pop_front();
+        }
+        shown.push_back((now, id.clone(), live.clone()));
+    }
+
+    /// Whether a look that is no older than the provider settles showed it a value of an object.
+    pub(crate) fn was_shown(&self, sky: &Sky, id: &ObjectId, name: &str, value: &Value) -> bool {
+        let now = sky.now_ms();
+        let has = |live: &Live| live.attributes.get(name).is_some_and(|it| it.same(value));
+        let shown = self.shown.lock().unwrap();
+        shown.iter().any(|(at, own, live)| own == id && at + SETTLE_MS >= now && has(live))
     }
 
     /// How long a request is under way whose client gave up. What makes something may show after

@@ -23,7 +23,7 @@ use crate::dialect::descriptor;
 use crate::port::Wire as OnTheWire;
 use crate::runner::Runner;
 use crate::service::{self, Asked, Understood, body, empty, page};
-use crate::sky::{Sky, lock};
+use crate::sky::{Live, Sky, lock};
 
 /// How long a template is taken for used after its last use.
 const USED_MS: u64 = 20_000;
@@ -222,7 +222,10 @@ impl Line {
                 let ago = runner.behind_ms();
                 let sky = lock(&runner.sky);
                 match sky.seen(id, ago).filter(|live| *live.ty == *asked.ty()) {
-                    Some(live) => asked.shows(&asked.object(&sky, id, &live)),
+                    Some(live) => {
+                        runner.is_shown(&sky, id, &live);
+                        asked.shows(&asked.object(&sky, id, &live))
+                    }
                     None => asked.misses(),
                 }
             }
@@ -240,7 +243,11 @@ impl Line {
         let is_left_out =
             |id| runner.strikes("incomplete", runner.rates.incomplete) && sky.is_young(id);
         let own = own.filter(|(id, _)| !is_left_out(id));
-        let mut shown: Vec<Json> = own.map(|(id, live)| asked.object(&sky, id, live)).collect();
+        let show = |(id, live): (&ObjectId, &Arc<Live>)| {
+            runner.is_shown(&sky, id, live);
+            asked.object(&sky, id, live)
+        };
+        let mut shown: Vec<Json> = own.map(show).collect();
         if runner.strikes("stale", runner.rates.stale)
             && let Some(twice) = shown.first().cloned()
         {

@@ -1,7 +1,10 @@
 //! What each answer to a call means, and what is tried again.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
 use provider_http::Timing;
-use provider_port::{Kind, Notice, Provider as _};
+use provider_port::{Error, Kind, Leave, Notice, Provider as _};
 use serde_json::json;
 
 use crate::REST;
@@ -187,6 +190,33 @@ async fn throttled_calls_are_sent_again_with_the_same_nonce() {
     assert_eq!(bodies.len(), 3);
     assert!(bodies.iter().all(|body| *body == bodies[0]));
     assert_eq!(notices.lock().unwrap().len(), 2);
+}
+
+/// Leave for so many requests.
+struct LeaveFor(AtomicUsize);
+
+#[async_trait]
+impl Leave for LeaveFor {
+    async fn ask(&self) -> Result<(), Error> {
+        let left =
+            self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(1));
+        left.map(drop).map_err(|_| Error::new(Kind::NotSent, "no leave"))
+    }
+}
+
+/// Whoever gave none goes by this: nothing was sent, and the call may be begun anew.
+#[tokio::test]
+async fn a_throttled_call_that_gets_no_leave_any_more_was_not_sent() {
+    for given in 0..3 {
+        let throttled = || Answer::json(429, json!({})).header("retry-after", "0.02");
+        let server = Server::start(move |_, _| throttled()).await;
+        let leave = LeaveFor(AtomicUsize::new(given));
+        let step = Step::create("thing", wanted());
+        let done = step.perform_with(&provider(REST, &server.address), &leave, &|_| {}).await;
+        let error = done.unwrap_err();
+        assert_eq!((error.kind, &*error.message), (Kind::NotSent, "no leave"));
+        assert_eq!(server.requests().len(), given);
+    }
 }
 
 /// What a server asks for is bounded, and what it asks for in words that are none is not heard.

@@ -12,7 +12,7 @@ use engine::state::{Nonce, ObjectId};
 use engine::stored::{from_json, seal_attributes};
 use engine::value::{Attributes, Path, Paths, Segment, Value};
 use provider_http::{Descriptor, HttpProvider, Settings, Timing, load};
-use provider_port::{Call, Error, Notice, Provider as _, Reply as Performed, Secrets};
+use provider_port::{Call, Error, Leave, Notice, Provider as _, Reply as Performed, Secrets};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -347,12 +347,22 @@ impl Step {
     }
 
     pub(crate) async fn perform(self, provider: &HttpProvider) -> Result<Performed, Error> {
-        self.perform_noting(provider, &|_| {}).await
+        self.perform_with(provider, &provider_port::Always, &|_| {}).await
     }
 
     pub(crate) async fn perform_noting(
         self,
         provider: &HttpProvider,
+        progress: &(dyn Fn(Notice) + Send + Sync),
+    ) -> Result<Performed, Error> {
+        self.perform_with(provider, &provider_port::Always, progress).await
+    }
+
+    /// Asking this one for leave.
+    pub(crate) async fn perform_with(
+        self,
+        provider: &HttpProvider,
+        leave: &dyn Leave,
         progress: &(dyn Fn(Notice) + Send + Sync),
     ) -> Result<Performed, Error> {
         let schema = provider.schema();
@@ -373,7 +383,7 @@ impl Step {
                 live: id.as_ref().map(|_| &live),
                 changed: &changed,
                 secrets: &self.secrets,
-                leave: &provider_port::Always,
+                leave,
                 progress,
             })
             .await
