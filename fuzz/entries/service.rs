@@ -82,6 +82,8 @@ fn folder() -> PathBuf {
 
 fn start() -> Running {
     let folder = folder();
+    // A process that was killed may have left one of the same name.
+    drop(std::fs::remove_dir_all(&folder));
     let mut options = Options::new(folder.clone());
     options.key = Some(KEY.to_owned());
     options.access_log = false;
