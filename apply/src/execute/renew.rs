@@ -16,9 +16,12 @@ use provider_port::{Error, Provider};
 
 use super::parting::read_own;
 use super::shown::is_hidden;
-use super::{InFlight, Run, SEND_WITHIN};
+use super::{InFlight, Run};
 use crate::clock::Moment;
 use crate::prepare;
+
+/// Long enough for a look and a call at an API that takes one request in some seconds, as those do that throttle.
+const FRESH_FOR: Duration = Duration::from_secs(30);
 
 /// What a call sends of its object without changing it, as the plan saw it.
 pub(super) struct Unchanged {
@@ -65,10 +68,10 @@ impl Unchanged {
         self.seen.elapsed() > self.settle
     }
 
-    /// How long after a look began the object is taken to be as it was seen: as long as a look may be behind
-    /// anyway, and as a call may be on its way from its record to the wire.
+    /// How long after a look began the object is taken to be as it was seen. A look may be behind by as long as the
+    /// provider settles.
     pub(super) fn fresh_for(&self) -> Duration {
-        self.settle.max(SEND_WITHIN)
+        self.settle.max(FRESH_FOR)
     }
 
     /// What a call sends, with what is news of its object.

@@ -55,7 +55,7 @@ impl Runner {
     }
 
     /// Whether an update of a whole object sends what it does not change as somebody has left it: as it is, or as a
-    /// look showed it no longer ago than the provider settles.
+    /// look showed it a moment ago.
     fn is_left_alone(
         &self,
         sky: &Sky,

@@ -18,7 +18,7 @@ use crate::keys;
 use crate::report::Tale;
 use crate::rng::Rng;
 use crate::schedule::{Narrow, Spec};
-use crate::sky::{LATE_MS, Live, Request, SETTLE_MS, STALE_MS, Shared, Sky, VERY_LATE_MS, lock};
+use crate::sky::{FRESH_MS, LATE_MS, Live, Request, STALE_MS, Shared, Sky, VERY_LATE_MS, lock};
 
 /// A process.
 pub(crate) struct Runner {
@@ -199,18 +199,18 @@ impl Runner {
     pub(crate) fn is_shown(&self, sky: &Sky, id: &ObjectId, live: &Arc<Live>) {
         let now = sky.now_ms();
         let mut shown = self.shown.lock().unwrap();
-        while shown.front().is_some_and(|(at, ..)| at + SETTLE_MS < now) {
+        while shown.front().is_some_and(|(at, ..)| at + FRESH_MS < now) {
             shown.pop_front();
         }
         shown.push_back((now, id.clone(), live.clone()));
     }
 
-    /// Whether a look that is no older than the provider settles showed it a value of an object.
+    /// Whether a look that is not too old showed it a value of an object.
     pub(crate) fn was_shown(&self, sky: &Sky, id: &ObjectId, name: &str, value: &Value) -> bool {
         let now = sky.now_ms();
         let has = |live: &Live| live.attributes.get(name).is_some_and(|it| it.same(value));
         let shown = self.shown.lock().unwrap();
-        shown.iter().any(|(at, own, live)| own == id && at + SETTLE_MS >= now && has(live))
+        shown.iter().any(|(at, own, live)| own == id && at + FRESH_MS >= now && has(live))
     }
 
     /// How long a request is under way whose client gave up. What makes something may show after

@@ -24,6 +24,9 @@ pub(crate) const STALE_MS: u64 = 5_000;
 /// How long an absence must last: longer than lists are behind.
 pub(crate) const SETTLE_MS: u64 = 10_000;
 
+/// What a look showed may be repeated for so long, by a call that sends a whole object.
+pub(crate) const FRESH_MS: u64 = 30_000;
+
 /// A request that takes effect at all does so within this time.
 pub(crate) const LATE_MS: u64 = 90_000;
 
