@@ -21,8 +21,9 @@ use super::parting::read_for;
 use super::renew::Unchanged;
 use crate::clock::Moment;
 
-/// How often an object is looked at for one call. Where looks are slow each time, the last one must do.
-const LOOKS_MAX: usize = 5;
+/// How often an object is looked at for one call. Where looks are slow each time, the last one must do: each takes the
+/// turns of others at an API that throttles.
+const LOOKS_MAX: usize = 3;
 
 /// A call whose intent is durable.
 pub(super) struct Sending<P> {
