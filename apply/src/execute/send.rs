@@ -1,6 +1,6 @@
 //! One call on its way: what it lacks is read, leave is asked for, and it goes out.
 //!
-//! What it repeats of its object is no older than that when it goes out. A look takes its time, and a call may be
+//! What it repeats of its object was seen a moment before it goes out. A look takes its time, and a call may be
 //! held back and sent again for minutes: once what was seen is too old, no leave is given, the object is looked at
 //! anew, and the call begins once more, of which nothing was sent.
 
@@ -50,13 +50,17 @@ impl<P: Fn(Notice) + Send + Sync> Sending<P> {
     pub(super) async fn go(self) -> Answer {
         let sent = match &self.unchanged {
             Some(unchanged) => self.go_as_it_is(unchanged).await,
-            None => match read_for(&self.provider, &self.started, &self.lacks, &self.desired).await
-            {
-                Ok(sent) => self.go_with(sent, &self.leave).await,
-                Err(error) => self.not_gone(error),
-            },
+            None => self.go_with_what_it_lacks().await,
         };
         Answer::called(sent.0, sent.1)
+    }
+
+    /// Sends it with the secrets that only the API knows.
+    async fn go_with_what_it_lacks(&self) -> Sent {
+        match read_for(&self.provider, &self.started, &self.lacks, &self.desired).await {
+            Ok(sent) => self.go_with(sent, &self.leave).await,
+            Err(error) => self.not_gone(error),
+        }
     }
 
     /// Sends it with what its object has by then. The plan's own look does for as long as a read may be behind.

@@ -89,8 +89,7 @@ async fn it_stays_so_while_the_call_is_throttled() {
 async fn it_stays_so_while_a_young_call_is_throttled() {
     let world = world(1).await;
     let spec = format!("{DISK}{}", unit("disk_id = \"${disk.d.id}\""));
-    world.cloud.shared.lock().unwrap().faults.insert(2, Fault::Throttled(60));
-    world.cloud.shared.lock().unwrap().calls = 0;
+    world.cloud.strike(2, Fault::Throttled(60));
     assert_both(&changed_by_somebody(&world, 30, &spec).await);
 }
 
