@@ -29,7 +29,7 @@ use self::below::Below;
 use self::budget::Budget;
 use self::part::{Part, Source};
 use super::typing::type_word;
-use super::{Expr, ExprError, Kind, Range, Root};
+use super::{Expr, ExprError, Kind, Range, Root, keys};
 use crate::address::{Block, Name};
 use crate::types::Type;
 use crate::value::{Attributes, Datum, Path, Paths, Value};
@@ -261,16 +261,21 @@ impl<'s> Evaluator<'s> {
             for (key, value) in keys.iter().zip(&parts) {
                 rebuilt.push((evaluator.reify(key, range)?, evaluator.reify(value, range)?));
             }
-            Ok(Kind::Map(rebuilt))
+            Ok(rebuilt)
         };
         let Some(names) = names.into_iter().collect::<Option<Vec<_>>>() else {
             let ty = parts.iter().fold(Type::Null, |ty, part| ty.unify(&part.value.type_of()));
             let secret = secret_key || parts.iter().any(|part| !part.sensitive.is_empty());
-            let residual = Expr { kind: rebuild(self)?, range };
+            let rebuilt = rebuild(self)?;
+            if let Some(again) = keys::twice(&rebuilt) {
+                return Err(twice(entries[again].0.range));
+            }
+            let residual = Expr { kind: Kind::Map(rebuilt), range };
             return Ok(Part::unknown(Type::map(ty), residual, secret));
         };
         let source = if secret_key || self.any_secret(&parts) {
-            rebuild(self).map_or(Source::Barred, |kind| Source::built(Expr { kind, range }))
+            let built = |rebuilt| Source::built(Expr { kind: Kind::Map(rebuilt), range });
+            rebuild(self).map_or(Source::Barred, built)
         } else {
             Source::None
         };
@@ -350,10 +355,14 @@ fn entries_of(
             sensitive.extend_below(&Path::attribute(Name::clone(&name)), &part.sensitive);
         }
         if map.insert(name, part.value).is_some() {
-            return Err(stop(place.range, "this key stands twice in the map", None));
+            return Err(twice(place.range));
         }
     }
     Ok(Part { value: Value::map(map), sensitive, source: Source::None })
+}
+
+fn twice(key: Range) -> Stop {
+    stop(key, "this key stands twice in the map", None)
 }
 
 /// What is said of a secret that is not what it should be.

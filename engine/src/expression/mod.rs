@@ -11,6 +11,7 @@
 pub mod check;
 pub mod evaluate;
 pub mod functions;
+mod keys;
 pub mod parse;
 pub mod print;
 mod typing;

@@ -4,12 +4,13 @@
 //! That holds for the trees that parsing and folding make: where lists and maps of literals are
 //! one literal, and where texts in a template are joined. Sets are printed as `toset([…])`, and
 //! maps with more than [`ENTRIES_MAX`] entries as `tomap([[key, value], …])`, because the parser
-//! compares every key of `{…}` with every other.
+//! compares every key of `{…}` with every other; so are maps with a key that stands twice, which it
+//! would not read.
 
 use std::fmt::{self, Write as _};
 
 use super::parse::OFFERED;
-use super::{Access, BinaryOp, Call, Conditional, Expr, For, Kind, Root, UnaryOp};
+use super::{Access, BinaryOp, Call, Conditional, Expr, For, Kind, Root, UnaryOp, keys};
 use crate::address::Name;
 use crate::value::{Attributes, Value};
 
@@ -118,7 +119,7 @@ impl Printer<'_, '_> {
             Kind::Call(call) => self.call(call),
             Kind::For(walk) => self.walk(walk),
             Kind::List(items) => self.list(items, Printer::expr),
-            Kind::Map(entries) if entries.len() > ENTRIES_MAX => {
+            Kind::Map(entries) if entries.len() > ENTRIES_MAX || keys::twice(entries).is_some() => {
                 self.out.write_str("tomap(")?;
                 self.list(entries, |printer, (key, value)| {
                     printer.out.write_str("[")?;

@@ -235,6 +235,23 @@ fn what_is_not_known_has_a_residual() {
 }
 
 #[test]
+fn a_key_that_stands_twice_is_seen_before_it_is_known() {
+    check(
+        "{ (value.a.id) = 1, (local.mixed[1]) = 2 }",
+        "`local.mixed[1]`: this key stands twice in the map",
+    );
+    check(
+        "{ (value.a.id) = 1, (var.n) = 2, \"3\" = 3 }",
+        "`\"3\"`: this key stands twice in the map",
+    );
+    check("try({ (value.a.id) = 1, (local.mixed[1]) = 2 }, var.n)", "3");
+    check(
+        "{ (value.m.eu.id) = 1, (value.m.us.id) = 2 }",
+        "unknown({ (value.a[\"eu\"].id) = 1, (value.a[\"us\"].id) = 2 }: map(integer))",
+    );
+}
+
+#[test]
 fn what_settles_it_settles_it() {
     check("false && value.a.id == \"x\"", "false");
     check("value.a.id == \"x\" && false", "false");

@@ -173,7 +173,10 @@ impl Converter<'_> {
                 Some(Value::String(key)) => Some((key, as_literal(value)?)),
                 _ => None,
             };
-            if let Some(values) = entries.iter().map(entry).collect::<Option<Attributes>>() {
+            // A key that stands there twice is a mistake, and stays one.
+            if let Some(values) = entries.iter().map(entry).collect::<Option<Attributes>>()
+                && values.len() == entries.len()
+            {
                 return Kind::Literal(Value::map(values));
             }
         }
@@ -229,11 +232,12 @@ impl Converter<'_> {
             }
             ("tomap", Kind::Literal(Value::List(pairs))) => {
                 let entry = |pair: &Value| match pair.as_items()? {
-                    [Value::String(key), value] => Some((Arc::clone(key), value.clone())),
+                    [key, value] => {
+                        Some((Expr::literal(key.clone()), Expr::literal(value.clone())))
+                    }
                     _ => None,
                 };
-                let entries = pairs.iter().map(entry).collect::<Option<Attributes>>()?;
-                Some(Kind::Literal(Value::map(entries)))
+                Some(self.map(pairs.iter().map(entry).collect::<Option<Vec<_>>>()?))
             }
             _ => None,
         }

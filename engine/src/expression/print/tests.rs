@@ -83,6 +83,15 @@ fn large_maps_are_pairs() {
     assert!(expr.to_string().starts_with("tomap([["));
 }
 
+/// A key that stands there twice is a mistake when the map is made, and no text that cannot be read.
+#[test]
+fn maps_with_a_key_twice_are_pairs() {
+    check("tomap([[k, 1], [k, 2]])", "tomap([[k, 1], [k, 2]])");
+    check("tomap([[\"a\", x], [\"a\", 2]])", "tomap([[\"a\", x], [\"a\", 2]])");
+    check("tomap([[\"a\", 1], [\"a\", 2]])", "tomap([[\"a\", 1], [\"a\", 2]])");
+    check("tomap([[\"a\", x], [\"b\", 2]])", "{ a = x, b = 2 }");
+}
+
 #[test]
 fn what_templates_mean_is_kept() {
     let expr = template(
