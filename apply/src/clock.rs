@@ -21,7 +21,7 @@ impl Clock {
     }
 
     /// Now.
-    pub(crate) fn moment(&self) -> Moment {
+    pub fn moment(&self) -> Moment {
         Moment { instant: Instant::now(), at_ms: (self.0)(), clock: self.clone() }
     }
 }
@@ -34,18 +34,13 @@ impl fmt::Debug for Clock {
 
 /// A point in time, by both clocks.
 #[derive(Clone, Debug)]
-pub(crate) struct Moment {
+pub struct Moment {
     instant: Instant,
     at_ms: u64,
     clock: Clock,
 }
 
 impl Moment {
-    /// Now, by the same clocks.
-    pub(crate) fn now(&self) -> Self {
-        self.clock.moment()
-    }
-
     /// How long ago it was, at least.
     pub(crate) fn elapsed(&self) -> Duration {
         let by_day = (self.clock.0)().checked_sub(self.at_ms);

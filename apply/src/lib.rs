@@ -37,7 +37,7 @@ use std::sync::Arc;
 use engine::address::Name;
 use provider_port::Provider;
 
-pub use clock::Clock;
+pub use clock::{Clock, Moment};
 pub use error::ApplyError;
 
 /// The configured provider instances, by instance name.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use apply::Providers;
 use apply::execute::{Execution, Report, execute_anyway};
 use apply::recover::recover;
 use apply::session::Session;
+use apply::{Moment, Providers};
 use engine::address::Name;
 use engine::event::{Event, Summary};
 use engine::plan::Plan;
@@ -208,8 +208,8 @@ pub(crate) struct Run<'a> {
     pub(crate) parallelism: Option<usize>,
     /// The run's name.
     pub(crate) name: &'a str,
-    /// Whether what is live was looked at before.
-    pub(crate) looked: bool,
+    /// When somebody began to look at what is live.
+    pub(crate) looked_at: Option<Moment>,
     /// What goes on if it is stopped.
     pub(crate) onward: Onward,
 }
@@ -235,7 +235,7 @@ pub(crate) async fn run(
         emit: Arc::new(move |event| telling.tell(&event)),
         stop: stop.token(),
         run: run.name,
-        looked: run.looked,
+        looked_at: run.looked_at,
     };
     let (report, failure) = execute_anyway(&mut session, &execution).await;
     if let Some(failure) = failure {

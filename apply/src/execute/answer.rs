@@ -182,7 +182,7 @@ impl Run<'_> {
     /// There is no object to delete. Where nobody has looked, that is no more than a question, as it is
     /// while planning: the objects of another place, or of another account, are all not there.
     fn not_there(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
-        if self.input.looked || self.was_there(id) {
+        if self.input.looked_at.is_some() || self.was_there(id) {
             return self.vanished(id);
         }
         let Some(flight) = self.land(id) else { return Ok(()) };

@@ -74,9 +74,10 @@ pub struct Execution<'a> {
     pub stop: &'a CancellationToken,
     /// The run's name.
     pub run: &'a str,
-    /// Whether what is live was looked at before. Where it was not, the first that is said of an
-    /// object to be deleted may be that there is none, and of all others the same: at another place.
-    pub looked: bool,
+    /// When somebody began to look at what is live, of which the plan was made, or held against which it fits.
+    /// Where nobody did, the first that is said of an object to be deleted may be that there is none, and of all
+    /// others the same: at another place.
+    pub looked_at: Option<Moment>,
 }
 
 /// How a run went.
@@ -195,8 +196,6 @@ struct Run<'a> {
     desk: leave::Desk,
     /// No new step begins.
     halted: bool,
-    /// When it began, which is right after somebody looked at what is live.
-    began: Moment,
 }
 
 impl<'a> Run<'a> {
@@ -222,7 +221,6 @@ impl<'a> Run<'a> {
             succeeded: BTreeSet::new(),
             desk: leave::Desk::new(),
             halted: false,
-            began: input.host.clock().moment(),
         }
     }
 

@@ -17,7 +17,7 @@ use provider_port::{Error, Provider};
 use super::parting::read_own;
 use super::shown::is_hidden;
 use super::{InFlight, Run};
-use crate::clock::Moment;
+use crate::clock::{Clock, Moment};
 use crate::prepare;
 
 /// Long enough for a look and a call at an API that takes one request in some seconds, as those do that throttle.
@@ -28,9 +28,17 @@ pub(super) struct Unchanged {
     before: Arc<Attributes>,
     names: BTreeSet<Name>,
     key: SealKey,
-    /// When the plan, or who looked once more after it, had seen it.
-    pub(super) seen: Moment,
+    /// When the plan, or who looked once more after it, began to look; none where nobody did.
+    looked_at: Option<Moment>,
+    clock: Clock,
     settle: Duration,
+}
+
+/// What a call sends, as a look shows it.
+pub(super) struct Look {
+    pub(super) sent: Arc<Attributes>,
+    /// When the look began.
+    pub(super) began: Moment,
 }
 
 impl Run<'_> {
@@ -41,8 +49,9 @@ impl Run<'_> {
         let stays = |name: &&Name| !changed.contains(*name) && is_lasting(&flight.schema, name);
         let names = flight.desired.keys().filter(stays).cloned().collect();
         let key = self.session.snapshot().seal_key.clone();
-        let settle = flight.provider.settle();
-        Some(Unchanged { before, names, key, seen: self.began.clone(), settle })
+        let looked_at = self.input.looked_at.clone();
+        let (clock, settle) = (self.input.host.clock(), flight.provider.settle());
+        Some(Unchanged { before, names, key, looked_at, clock, settle })
     }
 }
 
@@ -62,10 +71,11 @@ fn is_lasting(schema: &TypeSchema, name: &Name) -> bool {
 }
 
 impl Unchanged {
-    /// Whether it may be another by now than the plan saw. A read is behind for as long as the provider settles:
-    /// one that is made sooner may show what was there before the plan.
-    pub(super) fn is_old(&self) -> bool {
-        self.seen.elapsed() > self.settle
+    /// What the plan would send, while that is young. A read is behind for as long as the provider settles: one that
+    /// is made sooner may show what was there before the plan.
+    pub(super) fn as_planned(&self, desired: &Arc<Attributes>) -> Option<Look> {
+        let began = self.looked_at.clone().filter(|began| began.elapsed() <= self.settle)?;
+        Some(Look { sent: desired.clone(), began })
     }
 
     /// How long after a look began the object is taken to be as it was seen. A look may be behind by as long as the
@@ -75,12 +85,13 @@ impl Unchanged {
     }
 
     /// What a call sends, with what is news of its object.
-    pub(super) async fn renewed(
+    pub(super) async fn look(
         &self,
         provider: &Arc<dyn Provider>,
         started: &Started,
         desired: &Arc<Attributes>,
-    ) -> Result<Arc<Attributes>, Error> {
+    ) -> Result<Look, Error> {
+        let began = self.clock.moment();
         let now = read_own(provider, started).await?;
         let is_news = |(name, now): &(Name, Value)| {
             // What answers leave out while there is none is null.
@@ -89,10 +100,10 @@ impl Unchanged {
         };
         let mut news = now.into_iter().filter(is_news).peekable();
         if news.peek().is_none() {
-            return Ok(desired.clone());
+            return Ok(Look { sent: desired.clone(), began });
         }
-        let mut desired = Attributes::clone(desired);
-        desired.extend(news);
-        Ok(Arc::new(desired))
+        let mut sent = Attributes::clone(desired);
+        sent.extend(news);
+        Ok(Look { sent: Arc::new(sent), began })
     }
 }

@@ -48,40 +48,37 @@ type Sent = (Arc<Attributes>, Result<Reply, Error>);
 impl<P: Fn(Notice) + Send + Sync> Sending<P> {
     /// Sends it.
     pub(super) async fn go(self) -> Answer {
-        let sent = match &self.unchanged {
+        let gone = match &self.unchanged {
             Some(unchanged) => self.go_as_it_is(unchanged).await,
             None => self.go_with_what_it_lacks().await,
         };
-        Answer::called(sent.0, sent.1)
+        // Where what was to be read first could not be, nothing was sent.
+        let (sent, result) = gone.unwrap_or_else(|error| (self.desired.clone(), Err(error)));
+        Answer::called(sent, result)
     }
 
     /// Sends it with the secrets that only the API knows.
-    async fn go_with_what_it_lacks(&self) -> Sent {
-        match read_for(&self.provider, &self.started, &self.lacks, &self.desired).await {
-            Ok(sent) => self.go_with(sent, &self.leave).await,
-            Err(error) => self.not_gone(error),
-        }
+    async fn go_with_what_it_lacks(&self) -> Result<Sent, Error> {
+        let sent = read_for(&self.provider, &self.started, &self.lacks, &self.desired).await?;
+        Ok(self.go_with(sent, &self.leave).await)
     }
 
     /// Sends it with what its object has by then. The plan's own look does for as long as a read may be behind.
-    async fn go_as_it_is(&self, unchanged: &Unchanged) -> Sent {
+    async fn go_as_it_is(&self, unchanged: &Unchanged) -> Result<Sent, Error> {
         let mut looks = 0;
-        let mut sent = self.desired.clone();
-        let mut seen = unchanged.seen.clone();
+        let mut planned = unchanged.as_planned(&self.desired);
         loop {
-            if looks > 0 || unchanged.is_old() {
+            let look = if let Some(look) = planned.take() {
+                look
+            } else {
                 looks += 1;
-                seen = seen.now();
-                sent = match unchanged.renewed(&self.provider, &self.started, &self.desired).await {
-                    Ok(sent) => sent,
-                    Err(error) => return self.not_gone(error),
-                };
-            }
+                unchanged.look(&self.provider, &self.started, &self.desired).await?
+            };
             let within = if looks < LOOKS_MAX { unchanged.fresh_for() } else { Duration::MAX };
-            let leave = FreshLeave::new(&self.leave, &seen, within);
-            let gone = self.go_with(sent.clone(), &leave).await;
+            let leave = FreshLeave::new(&self.leave, &look.began, within);
+            let gone = self.go_with(look.sent, &leave).await;
             if !leave.kept_back(&gone.1) {
-                return gone;
+                return Ok(gone);
             }
         }
     }
@@ -106,11 +103,6 @@ impl<P: Fn(Notice) + Send + Sync> Sending<P> {
             Err(error) => Err(error),
         };
         (sent, result)
-    }
-
-    /// Nothing was sent.
-    fn not_gone(&self, error: Error) -> Sent {
-        (self.desired.clone(), Err(error))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apply::Host as _;
 use apply::execute::{Execution, execute};
 use engine::state::ObjectId;
 use engine::value::{Datum, Paths, Value};
@@ -65,7 +66,7 @@ async fn an_id_that_another_address_stands_for_is_a_doubt() {
         emit: Arc::new(|_| {}),
         stop: &world.stop,
         run: "run",
-        looked: true,
+        looked_at: Some(world.host.clock().moment()),
     };
     let report = execute(&mut session, &execution).await.unwrap();
     assert_eq!(report.in_doubt, ["disk.e".parse().unwrap()]);
@@ -103,7 +104,7 @@ async fn run_without_the_old_one(world: &World, spec: &str, writes: Option<u64>)
         emit: Arc::new(|_| {}),
         stop: &world.stop,
         run: "run",
-        looked: true,
+        looked_at: Some(world.host.clock().moment()),
     };
     let report = execute(&mut session, &execution).await;
     world.store.fail_after(None);

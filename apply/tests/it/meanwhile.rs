@@ -112,3 +112,18 @@ async fn looks_that_are_always_slow_keep_no_call_back() {
     let reads = 100 - world.cloud.shared.lock().unwrap().reads_take.len();
     assert_eq!(reads, 3);
 }
+
+/// What the plan saw is as old as its look: that waited a minute for another object, which somebody has deleted.
+#[tokio::test(start_paused = true)]
+async fn it_stays_so_while_the_look_of_the_plan_is_slow() {
+    let world = world(1).await;
+    let both = |line: &str| format!("{}{}", unit(line), unit("").replace("unit.u", "unit.v"));
+    world.apply(&both("")).await.unwrap();
+    world.cloud.take_log();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        shared.objects.remove(&("unit".into(), ObjectId("unit-2".into())));
+        shared.reads_take = [60].into();
+    }
+    assert_both(&changed_by_somebody(&world, 30, &both("disk_id = \"disk-2\"")).await);
+}

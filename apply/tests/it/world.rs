@@ -219,6 +219,7 @@ impl World {
         let opened = Session::open(&self.store, &holder, Duration::ZERO, &self.host, None);
         let mut session = opened.await?;
         let none = KnownSecrets::default();
+        let looked_at = Some(self.host.clock().moment());
         let fits = look_and_verify(&plan, session.snapshot(), &providers, &none).await;
         let given = |name: &Name| {
             let value = Value::string(&**self.variables.get(&**name)?);
@@ -234,7 +235,7 @@ impl World {
             emit: Arc::new(|_| {}),
             stop: &self.stop,
             run: "run",
-            looked: true,
+            looked_at,
         };
         if fits.is_ok() {
             execute(&mut session, &execution).await?;
@@ -294,6 +295,7 @@ impl World {
             now_ms: self.host.now_ms(),
             workers: self.workers,
         };
+        let looked_at = self.looks.then(|| self.host.clock().moment());
         let (plan, diagnostics) = planning::make(session.snapshot(), &request).await?;
         assert!(!diagnostics.has_errors(), "{}", show(&plan, &diagnostics, &prepared.sources));
         let variables = prepared
@@ -313,7 +315,7 @@ impl World {
             emit: Arc::new(move |event| told.lock().unwrap().push(event)),
             stop: &self.stop,
             run: "run",
-            looked: self.looks,
+            looked_at,
         };
         let (report, failure) = execute_anyway(&mut session, &execution).await;
         self.report.lock().unwrap().clone_from(&report);

@@ -35,11 +35,15 @@ impl Runner {
             }
             let said: Name = self.room.say(name).into();
             let planned = shown.and_then(|shown| shown.get(&said)).unwrap_or(&Value::Null);
+            let is_left_alone = self.is_left_alone(call, &said, change);
             let fits = match &**name {
                 "secret" => self.is_secret(value) || is_as_it_was(sky, call, value),
+                _ if is_left_alone => self.is_so(sky, call, name, value),
                 _ => fits(sky, planned, value),
-            } || self.is_left_alone(sky, call, (name, value), change);
-            if !fits {
+            };
+            if !fits && is_left_alone {
+                sky.violation(format!("{who}: it repeats {said} = {value:?}, which is old"));
+            } else if !fits {
                 sky.violation(format!("{who}: it sends {said} = {value:?}, not {planned:?}"));
             }
             if may_change.as_ref().is_some_and(|changed| !changed.contains(&said)) {
@@ -54,23 +58,17 @@ impl Runner {
         self.room == Room::Http && call.phase.kind == ProgramKind::Delete && &**name != "workers"
     }
 
-    /// Whether an update of a whole object sends what it does not change as somebody has left it: as it is, or as a
-    /// look showed it a moment ago.
-    fn is_left_alone(
-        &self,
-        sky: &Sky,
-        call: &Asking,
-        (name, value): (&Name, &Value),
-        change: &Change,
-    ) -> bool {
-        let said = self.room.say(name);
+    /// Whether an update of a whole object repeats an attribute that it does not change.
+    fn is_left_alone(&self, call: &Asking, said: &Name, change: &Change) -> bool {
         let is_whole = call.phase.kind == ProgramKind::Update && self.sends(call) == &Sends::All;
-        let is_changed = change.causes.iter().any(|cause| *cause.attribute == *said);
-        let is_so = || {
-            let shows = |id| sky.may_show(id, name, value) || self.was_shown(sky, id, name, value);
-            call.id.as_ref().is_some_and(shows)
-        };
-        is_whole && !is_changed && is_so()
+        is_whole && !change.causes.iter().any(|cause| cause.attribute == *said)
+    }
+
+    /// Whether an object has this value: so it is, or so a look showed it a moment ago. What the plan saw is old news
+    /// by then.
+    fn is_so(&self, sky: &Sky, call: &Asking, name: &Name, value: &Value) -> bool {
+        let shows = |id| sky.may_show(id, name, value) || self.was_shown(sky, id, name, value);
+        call.id.as_ref().is_none_or(shows)
     }
 
     /// What the phase of a call that does not make its object sends.

@@ -61,6 +61,7 @@ pub(crate) enum Bug {
     CallBeyondThePlan,
     DeltaInsteadOfValue,
     ManagedIsChanged,
+    RepeatWhatThePlanSaw,
     // What a run is given.
     SameNonce,
     NoRecovery,
@@ -120,58 +121,59 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::SwapRecords, 1),
     (Bug::AcknowledgeBeforeDurable, 0),
     (Bug::BelieveFailedWrites, 2),
-    (Bug::NoFence, 11),
-    (Bug::LockKeepsNobodyOut, 60),
+    (Bug::NoFence, 1),
+    (Bug::LockKeepsNobodyOut, 10),
     (Bug::SnapshotLosesTheTail, 0),
     (Bug::ForgetPending, 3),
-    (Bug::ForgetWatched, 21),
-    (Bug::ForgetDeposed, 3),
-    (Bug::ForgetWhatIsLeft, 21),
+    (Bug::ForgetWatched, 4),
+    (Bug::ForgetDeposed, 26),
+    (Bug::ForgetWhatIsLeft, 25),
     (Bug::ResultBeforeIntent, 0),
     (Bug::SkipAdopted, 9),
     (Bug::AdoptAnother, 9),
     (Bug::ResendAfterTimeout, 66),
     (Bug::BelieveUnavailable, 2),
-    (Bug::NotSentIsDone, 21),
-    (Bug::ThrottledIsDone, 14),
+    (Bug::NotSentIsDone, 62),
+    (Bug::ThrottledIsDone, 21),
     (Bug::RefusedDeleteIsDone, 186),
     (Bug::MatchByName, 130),
     (Bug::DeleteByName, 0),
     (Bug::UpdateByName, 17),
     (Bug::UnreadableIsGone, 82),
-    (Bug::UnlistedIsGone, 47),
+    (Bug::UnlistedIsGone, 22),
     (Bug::OtherNonceOnTheWire, 0),
     (Bug::CallBeyondThePlan, 0),
     (Bug::DeltaInsteadOfValue, 3),
     (Bug::SameNonce, 1),
-    (Bug::NoRecovery, 2),
-    (Bug::StalePlan, 310),
+    (Bug::NoRecovery, 1),
+    (Bug::StalePlan, 302),
     (Bug::CreateActive, 4),
     (Bug::NoDrain, 0),
     (Bug::ForgetDependencies, 0),
     (Bug::ReverseOrder, 0),
     (Bug::SkipActivation, 0),
     (Bug::ForgetDeletes, 0),
-    (Bug::ResendAfterLoss, 137),
-    (Bug::LostIsNotSent, 137),
+    (Bug::ResendAfterLoss, 107),
+    (Bug::LostIsNotSent, 107),
     (Bug::HtmlIsSuccess, 587),
     (Bug::InternalIsRefused, 245),
-    (Bug::ErrorsAreRefusals, 2117),
+    (Bug::ErrorsAreRefusals, 665),
     (Bug::OnlyTheFirstPage, 11),
     (Bug::NoLeave, 53),
     (Bug::NoSync, 79),
     (Bug::NoFolderSync, 317),
     (Bug::TornEndsStay, 303),
     (Bug::ShortWritesAreWrites, 177),
-    (Bug::AbsentAtZero, 21),
+    (Bug::AbsentAtZero, 20),
     (Bug::FailuresUnrecorded, 1),
     (Bug::ForgetPendingInBetween, 3),
     (Bug::LockWaitIgnored, 10),
-    (Bug::ManagedIsChanged, 1),
-    (Bug::WatchInSeconds, 1428),
+    (Bug::ManagedIsChanged, 0),
+    (Bug::WatchInSeconds, 46),
     (Bug::NobodyIsAsked, 889),
     (Bug::StopNotHeeded, 60),
-    (Bug::VerifyPassesChanges, 310),
+    (Bug::VerifyPassesChanges, 302),
+    (Bug::RepeatWhatThePlanSaw, 503),
 ];
 
 /// The schema that runs see.
@@ -425,6 +427,16 @@ impl Provider for BadProvider {
             Bug::ManagedIsChanged if call.phase.kind == ProgramKind::Update => {
                 let changed: BTreeSet<Name> = call.desired.keys().cloned().collect();
                 self.inner.perform(&Call { changed: &changed, ..copy(call) }).await
+            }
+            Bug::RepeatWhatThePlanSaw if call.phase.kind == ProgramKind::Update => {
+                let mut desired: Attributes = call.desired.clone();
+                let live = call.live.into_iter().flatten();
+                let is_old = |name: &Name, value: &Value| {
+                    !call.changed.contains(name) && !matches!(value, Value::Sealed(_))
+                };
+                let old = live.filter(|(name, value)| is_old(name, value));
+                desired.extend(old.map(|(name, value)| (name.clone(), value.clone())));
+                self.inner.perform(&Call { desired: &desired, ..copy(call) }).await
             }
             Bug::NoLeave => {
                 let call = Call { leave: &provider_port::Always, ..copy(call) };

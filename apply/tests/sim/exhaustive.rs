@@ -96,6 +96,7 @@ fn run(spec: &Spec, crash_at: Option<u64>) -> RunPlan {
         deletes: 1,
         offers: Vec::new(),
         withdraws: None,
+        meddles_after: None,
         by_command: false,
         idle_ms: 0,
     }

@@ -10,7 +10,7 @@ use apply::planning::{self, Request};
 use apply::recover::recover;
 use apply::session::{Session, fold};
 use apply::verify::verify;
-use apply::{ApplyError, Clock, Host, Providers};
+use apply::{ApplyError, Clock, Host, Moment, Providers};
 use engine::diagnostics::Diagnostics;
 use engine::graph::Graph;
 use engine::plan::Plan;
@@ -41,6 +41,14 @@ pub(crate) const EPOCH_MS: u64 = 1_790_000_000_000;
 
 /// A spec that was read.
 pub(crate) type Prepared = Arc<(Config, Graph)>;
+
+/// A plan under a lock.
+struct Opened {
+    session: Session,
+    plan: Plan,
+    /// When what is live was looked at for it.
+    looked_at: Moment,
+}
 
 /// A runner's clock and dice.
 pub(crate) struct Machine<'a> {
@@ -135,7 +143,7 @@ impl Simulation {
             self.import(&*store, &request, &host, asked, (address, id)).await?;
         }
         let opened = self.open(&*store, &request, &host, asked).await?;
-        let (mut session, mut plan) = match opened {
+        let Opened { mut session, mut plan, looked_at } = match opened {
             Ok(opened) => opened,
             Err(why) => return Ok(End::Refused(why)),
         };
@@ -155,7 +163,7 @@ impl Simulation {
             emit: Arc::new(move |event| tale.lock().unwrap().hear(&event)),
             stop: &stop,
             run: "run",
-            looked: true,
+            looked_at: Some(looked_at),
         };
         let cancel = async {
             match asked.stop_after_ms {
@@ -242,7 +250,7 @@ impl Simulation {
         request: &Request<'_>,
         host: &Machine<'_>,
         asked: Asked,
-    ) -> Result<Result<(Session, Plan), String>, ApplyError> {
+    ) -> Result<Result<Opened, String>, ApplyError> {
         let providers = request.providers;
         let saved = match asked.saved_for_ms {
             Some(ms) => {
@@ -258,6 +266,7 @@ impl Simulation {
         let origin = base.and_then(|base| Some((base.lineage.clone(), base.first_key.clone()?)));
         let mut session = Session::open(store, &host.holder(), asked.wait, host, origin).await?;
         self.recover(&mut session, (providers, &request.secrets()), host).await?;
+        let looked_at = host.clock().moment();
         let plan = if let Some(plan) = saved {
             let secrets = request.secrets();
             let seen = observe(session.snapshot(), providers, &BTreeSet::new(), &secrets).await?;
@@ -281,7 +290,7 @@ impl Simulation {
             }
             plan
         };
-        Ok(Ok((session, plan)))
+        Ok(Ok(Opened { session, plan, looked_at }))
     }
 
     /// A plan, as planning makes it where nothing is to be asked first.

@@ -53,7 +53,11 @@ impl Runner {
                 && sky.is_young(id)
         };
         let own = objects.iter().filter(|(id, live)| &*live.ty == ty && !is_left_out(id));
-        own.map(|(id, live)| self.object(id, live)).collect()
+        let show = |(id, live): (&ObjectId, &Arc<Live>)| {
+            self.is_shown(&sky, id, live);
+            self.object(id, live)
+        };
+        own.map(show).collect()
     }
 }
 
@@ -112,9 +116,12 @@ impl Provider for Cloud {
     async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error> {
         self.0.look("read").await?;
         let ago = self.0.behind_ms();
-        let live = lock(&self.0.sky).seen(id, ago);
-        match live {
-            Some(live) => Ok(self.0.object(id, &live)),
+        let sky = lock(&self.0.sky);
+        match sky.seen(id, ago) {
+            Some(live) => {
+                self.0.is_shown(&sky, id, &live);
+                Ok(self.0.object(id, &live))
+            }
             None => Err(Error::new(Kind::NotFound, format!("{ty} {id} does not exist"))),
         }
     }

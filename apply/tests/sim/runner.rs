@@ -18,7 +18,9 @@ use crate::keys;
 use crate::report::Tale;
 use crate::rng::Rng;
 use crate::schedule::{Narrow, Spec};
-use crate::sky::{FRESH_MS, LATE_MS, Live, Request, STALE_MS, Shared, Sky, VERY_LATE_MS, lock};
+use crate::sky::{
+    FRESH_MS, LATE_MS, Live, Request, SETTLE_MS, STALE_MS, Shared, Sky, VERY_LATE_MS, lock,
+};
 
 /// A process.
 pub(crate) struct Runner {
@@ -205,12 +207,16 @@ impl Runner {
         shown.push_back((now, id.clone(), live.clone()));
     }
 
-    /// Whether a look that is not too old showed it a value of an object.
+    /// Whether its last look showed it a value of an object, not too long ago; or any look of the last seconds, in
+    /// which a run goes by what its plan saw. One look may be two requests, each of which shows a part.
     pub(crate) fn was_shown(&self, sky: &Sky, id: &ObjectId, name: &str, value: &Value) -> bool {
         let now = sky.now_ms();
-        let has = |live: &Live| live.attributes.get(name).is_some_and(|it| it.same(value));
         let shown = self.shown.lock().unwrap();
-        shown.iter().any(|(at, own, live)| own == id && at + FRESH_MS >= now && has(live))
+        let own = shown.iter().rev().filter(|(_, own, _)| own == id);
+        own.enumerate().any(|(number, (at, _, live))| {
+            let within = if number < 2 { FRESH_MS } else { SETTLE_MS };
+            at + within >= now && live.has(name, value)
+        })
     }
 
     /// How long a request is under way whose client gave up. What makes something may show after

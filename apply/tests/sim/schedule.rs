@@ -415,6 +415,8 @@ pub(crate) struct RunPlan {
     pub(crate) other_crash_at: Option<u64>,
     /// What a stranger does before it.
     pub(crate) meddling: Option<Meddling>,
+    /// A stranger changes something so long after the run began.
+    pub(crate) meddles_after: Option<u64>,
     /// After every so many writes of records the journal is taken for too long, and the state saved.
     pub(crate) grows_every: Option<u64>,
     /// How many objects a stranger deletes at once.
@@ -590,6 +592,7 @@ impl RunPlan {
         // Nobody looks for so long that what is only looked for seconds or an hour is forgotten.
         let long = own.per_mille(100).then(|| own.between(1, 240) * HOUR_MS);
         let other_crash_at = own.per_mille(300).then(|| own.between(1, 90));
+        let meddles_after = own.per_mille(500).then(|| own.below(20_000));
         let crash_at = rng.per_mille(500).then(|| rng.between(1, 90));
         let stop_after_ms = rng.per_mille(100).then(|| rng.below(15_000));
         let saved_for_ms = rng.per_mille(150).then(|| *rng.pick(&[0, 5_000, 60_000]));
@@ -608,6 +611,7 @@ impl RunPlan {
             other,
             other_crash_at,
             meddling,
+            meddles_after,
             grows_every,
             deletes: 1,
             offers: Vec::new(),

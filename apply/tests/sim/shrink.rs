@@ -69,6 +69,9 @@ fn candidates(schedule: &Schedule) -> Vec<Schedule> {
         if run.deletes > 1 {
             push(&|schedule| schedule.runs[number].deletes = 1);
         }
+        if run.meddles_after.is_some() {
+            push(&|schedule| schedule.runs[number].meddles_after = None);
+        }
         if run.withdraws.is_some() {
             push(&|schedule| schedule.runs[number].withdraws = None);
         }

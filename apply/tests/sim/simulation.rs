@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use apply::ApplyError;
 use apply::execute::Report;
-use engine::plan::Plan;
+use engine::plan::{Action, Change, Plan};
+use engine::state::ObjectId;
 use tokio::time::sleep;
 
 use crate::bugs::{self, Bug};
@@ -84,7 +85,9 @@ impl Simulation {
     async fn whole(&self, schedule: &Schedule) {
         let mut last = Spec::default();
         for (number, run) in schedule.runs.iter().enumerate() {
-            self.meddle(run);
+            if let Some(meddling) = run.meddling {
+                self.meddle(run, meddling, None);
+            }
             lock(&self.sky).note(format_args!("run {number}"));
             self.one(number, run).await;
             // What was aborted is dropped when the runtime comes by.
@@ -99,8 +102,8 @@ impl Simulation {
         self.finale(&last).await;
     }
 
-    fn meddle(&self, run: &RunPlan) {
-        let Some(meddling) = run.meddling else { return };
+    /// A stranger is at work: where a plan is being carried out, on what that updates.
+    fn meddle(&self, run: &RunPlan, meddling: Meddling, plan: Option<&Plan>) {
         let mut rng = Rng::new(run.seed ^ 0x5eed);
         let mut sky = lock(&self.sky);
         let ours: Vec<_> = sky
@@ -118,6 +121,12 @@ impl Simulation {
             sky.put(ty, &name);
             return;
         }
+        let updates = |(id, _): &&(ObjectId, String)| {
+            let is_it = |it: &Change| it.action == Action::Update && it.object.as_ref() == Some(id);
+            plan.is_some_and(|plan| plan.changes.iter().any(is_it))
+        };
+        let updated: Vec<_> = ours.iter().filter(updates).cloned().collect();
+        let ours = if updated.is_empty() { ours } else { updated };
         if ours.is_empty() {
             return;
         }
@@ -184,6 +193,13 @@ impl Simulation {
                 lock(&self.sky).withdraw();
             }
         };
+        let meddles = async {
+            if let Some(after) = run.meddles_after {
+                sleep(Duration::from_millis(after)).await;
+                let plan = first.plan.lock().unwrap().clone();
+                self.meddle(run, Meddling::Changes, plan.as_deref());
+            }
+        };
         let asked = Asked {
             parallelism: run.parallelism,
             wait: Duration::ZERO,
@@ -192,7 +208,7 @@ impl Simulation {
         };
         let one = self.live(&first, asked);
         let Some(other) = &run.other else {
-            let (end, ()) = tokio::join!(one, withdraws);
+            let (end, ..) = tokio::join!(one, withdraws, meddles);
             if first.dead.load(Ordering::Relaxed) {
                 self.lose_power(run);
             } else {
@@ -220,7 +236,7 @@ impl Simulation {
             self.live(&second, Asked { wait, stop_after_ms: None, saved_for_ms: None, ..asked })
                 .await
         };
-        tokio::join!(one, two, withdraws);
+        tokio::join!(one, two, withdraws, meddles);
     }
 
     /// A process that died may have died with its machine.

@@ -12,6 +12,7 @@ use engine::state::{Nonce, ObjectId, Watched};
 use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind};
 
+use crate::dialect::PUBLIC;
 use crate::dialect::Room;
 use crate::keys;
 use crate::rng::Rng;
@@ -61,6 +62,16 @@ impl Live {
 
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.attributes.get(name).and_then(Value::as_str)
+    }
+
+    /// Whether an attribute has a value; what is said for none is none.
+    pub(crate) fn has(&self, name: &str, value: &Value) -> bool {
+        let is_none = |value: &Value| match value {
+            Value::Null => true,
+            value => value.as_str().is_some_and(|text| text.is_empty() || text == PUBLIC),
+        };
+        let own = self.attributes.get(name).unwrap_or(&Value::Null);
+        own.same(value) || is_none(own) && is_none(value)
     }
 
     /// Whether it bears its own name, and not the one-time name that it was made under.
@@ -305,7 +316,7 @@ impl Sky {
     pub(crate) fn may_show(&self, id: &ObjectId, name: &str, value: &Value) -> bool {
         let all = self.past.iter().map(|(_, objects)| objects).chain([&self.objects]);
         let mut own = all.filter_map(|objects| objects.get(id));
-        own.any(|live| live.attributes.get(name).is_some_and(|it| it.same(value)))
+        own.any(|live| live.has(name, value))
     }
 
     /// An object as a read shows it that is so far behind. It denies nothing that is there.

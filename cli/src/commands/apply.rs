@@ -6,10 +6,10 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use apply::Providers;
 use apply::planning::{Request, make};
 use apply::session::Session;
 use apply::verify::{look_and_verify, verify_secrets};
+use apply::{Host as _, Moment, Providers};
 use engine::address::Name;
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::Plan;
@@ -79,6 +79,15 @@ struct Asked<'a> {
     checks: bool,
 }
 
+/// A plan that was made under the lock.
+struct Opened {
+    session: Session,
+    plan: Plan,
+    found: Diagnostics,
+    /// When what is live was looked at for it.
+    looked_at: Moment,
+}
+
 impl Asked<'_> {
     /// Takes the lock, looks up what is open, and plans.
     async fn open(
@@ -86,15 +95,16 @@ impl Asked<'_> {
         holder: &Holder,
         request: &Request<'_>,
         teller: &Teller,
-    ) -> Result<(Session, Plan, Diagnostics), CommandError> {
+    ) -> Result<Opened, CommandError> {
         let store = self.folder.store()?;
         let wait = self.planning.pace.lock_timeout;
         let mut session = Session::open(&*store, holder, wait, &System, None).await?;
         seal_plain(&mut session, self.folder, teller.output()).await?;
         recover_open(&mut session, request.providers, &request.secrets(), teller).await?;
+        let looked_at = System.clock().moment();
         let planning = make(session.snapshot(), request);
         let (plan, found) = planning::patiently(teller.output(), planning).await?;
-        Ok((session, plan, found))
+        Ok(Opened { session, plan, found, looked_at })
     }
 
     /// The checks to run afterwards. A plan that leaves something out may leave out what they need.
@@ -132,7 +142,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     }
     let holder = System::holder(if planning.destroy { "destroy" } else { "apply" });
     let opening = asked.open(&holder, &request, &teller);
-    let (session, plan, found) = stop.unless(opening).await?;
+    let Opened { session, plan, found, looked_at } = stop.unless(opening).await?;
     let checks = asked.checks(&resolved.config, output);
     let secrets = request.refresh.then(|| request.secrets());
     let mut made = planning::finish(resolved, &configured, plan, found)
@@ -147,9 +157,13 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     let shown = Shown { made: &made, running, teller: &teller, stop: &stop, output };
     let planned = plan::status(&made, false);
     let ended = if shown.go_on().await? {
-        let session = match &secrets {
-            Some(secrets) => shown.verified(session, &configured.providers, secrets).await?,
-            None => session,
+        let (session, looked_at) = match &secrets {
+            Some(secrets) => {
+                let (session, again) =
+                    shown.verified(session, &configured.providers, secrets).await?;
+                (session, Some(again.unwrap_or(looked_at)))
+            }
+            None => (session, None),
         };
         let run = Run {
             plan,
@@ -157,7 +171,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
             variables: &variables,
             parallelism: planning.pace.parallelism,
             name: &holder.run,
-            looked: !planning.no_refresh,
+            looked_at,
             onward: onward(planning),
         };
         running::run(session, run, &teller, &stop).await?.or(planned)
@@ -257,19 +271,22 @@ impl Shown<'_> {
     }
 
     /// What somebody said yes to runs where it still fits what is live, as a saved plan does: nobody knows
-    /// how long the question stood there.
+    /// how long the question stood there. With when that was looked at, where it was.
     async fn verified(
         &self,
         session: Session,
         providers: &Providers,
         secrets: &KnownSecrets,
-    ) -> Result<Session, CommandError> {
+    ) -> Result<(Session, Option<Moment>), CommandError> {
         let was_asked = |plan: &&Plan| !self.running.yes && !plan.is_empty();
-        let Some(plan) = self.made.plan.as_ref().filter(was_asked) else { return Ok(session) };
+        let Some(plan) = self.made.plan.as_ref().filter(was_asked) else {
+            return Ok((session, None));
+        };
+        let looked_at = System.clock().moment();
         let looking =
             async { Ok(look_and_verify(plan, session.snapshot(), providers, secrets).await?) };
         match self.stop.unless(looking).await {
-            Ok(()) => Ok(session),
+            Ok(()) => Ok((session, Some(looked_at))),
             Err(why) => {
                 session.close().await?;
                 Err(why)
@@ -329,7 +346,7 @@ async fn of_file(
     )?;
     let asked = (args, &given);
     let checked = stop.unless(open_checked(&folder, &saved, asked, &configured, &teller));
-    let (session, holder) = checked.await?;
+    let (session, holder, looked_at) = checked.await?;
     let variables = variables::secrets(&given, &plan.base);
     if let Err(error) = verify_secrets(plan, &variables, session.snapshot()) {
         session.close().await?;
@@ -341,7 +358,7 @@ async fn of_file(
         variables: &variables,
         parallelism: args.planning.pace.parallelism,
         name: &holder,
-        looked: true,
+        looked_at: Some(looked_at),
         onward: Onward::NewPlan,
     };
     // What the plan showed in doubt, and what still is, needs a decision as it does without a file.
@@ -357,7 +374,7 @@ async fn open_checked(
     (args, given): (&Apply, &BTreeMap<Name, Given>),
     configured: &Configured,
     teller: &Teller,
-) -> Result<(Session, String), CommandError> {
+) -> Result<(Session, String, Moment), CommandError> {
     let holder = System::holder("apply");
     let base = &saved.plan.base;
     let origin = base.first_key.clone().map(|key| (base.lineage.clone(), key));
@@ -368,12 +385,12 @@ async fn open_checked(
     let providers = &configured.providers;
     let secrets = KnownSecrets::of(variables::secrets(given, base).values());
     recover_open(&mut session, providers, &secrets, teller).await?;
-    let snapshot = session.snapshot();
+    let (snapshot, looked_at) = (session.snapshot(), System.clock().moment());
     if let Err(error) = look_and_verify(&saved.plan, snapshot, providers, &secrets).await {
         session.close().await?;
         return Err(error.into());
     }
-    Ok((session, holder.run))
+    Ok((session, holder.run, looked_at))
 }
 
 /// A saved plan has its values: a variable that neither it asks for nor a provider block needs

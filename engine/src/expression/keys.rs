@@ -1,7 +1,7 @@
 //! Keys of a map that are the same, as far as their expressions tell.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::evaluate::text_of;
 use super::{Expr, Kind};
@@ -13,11 +13,11 @@ pub(super) fn twice(entries: &[(Expr, Expr)]) -> Option<usize> {
     if entries.len() < 2 {
         return None;
     }
-    let mut seen = HashSet::with_capacity(entries.len());
+    let mut seen = BTreeSet::new();
     entries.iter().position(|(key, _)| !seen.insert(Key::of(key)))
 }
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Key<'a> {
     Text(Cow<'a, str>),
     Expression(String),

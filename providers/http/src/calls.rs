@@ -157,22 +157,24 @@ impl Caller {
         progress: &(dyn Fn(Notice) + Send + Sync),
     ) -> Result<Shown, Failure> {
         let began = Instant::now();
-        let (mut tries, mut doubted) = (0, false);
+        let (mut tries, mut doubt) = (0, None::<String>);
         loop {
             tries += 1;
-            let mut failure = match self.attempt(prepared).await {
+            let failure = match self.attempt(prepared).await {
                 Ok(shown) => return Ok(shown),
                 Err(failure) => failure,
             };
-            doubted |= failure.error.kind == Kind::InDoubt;
             let Some(after) = self.again(prepared, &failure, tries, began) else {
-                if doubted && prepared.mutation {
-                    // An earlier try may have done it, whatever became of the last one.
-                    failure.error.kind = Kind::InDoubt;
-                }
+                let failure = match doubt.filter(|_| prepared.mutation) {
+                    Some(doubt) => still_in_doubt(&doubt, failure),
+                    None => failure,
+                };
                 return Err(given_up(failure, self.timing.throttle_patience));
             };
             progress(Notice::Retrying { reason: failure.error.to_string(), after });
+            if failure.error.kind == Kind::InDoubt {
+                doubt.get_or_insert(failure.error.message);
+            }
             // The limiter holds back what was throttled, together with all other calls.
             if !matches!(failure.error.kind, Kind::Throttled { .. }) {
                 tokio::time::sleep(after).await;
@@ -234,7 +236,7 @@ impl Caller {
         };
         let turn = limiter.turn().await;
         if let Some(leave) = prepared.leave {
-            leave.ask().await.map_err(Failure::from)?;
+            leave.ask().await.inspect_err(|_| turn.unused()).map_err(Failure::from)?;
         }
         match self.transport.send(outgoing).await {
             Err(broken) => Err(classify::broken(&context, &broken)),
@@ -408,6 +410,15 @@ pub(crate) fn unwritable(what: &str, reason: &crate::wire::Unwritable) -> Failur
             Failure::new(Kind::Rejected, format!("{what} sends a value that is not {shape}"))
         }
     }
+}
+
+/// A call of which an earlier try may have been carried out, whatever became of the last one.
+fn still_in_doubt(doubt: &str, mut last: Failure) -> Failure {
+    if last.error.kind != Kind::InDoubt {
+        last.error.kind = Kind::InDoubt;
+        last.error.message = format!("{doubt}; then: {}", last.error.message);
+    }
+    last
 }
 
 /// A call that is not tried again; says for how long a service that throttles was waited for.

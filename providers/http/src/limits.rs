@@ -37,7 +37,15 @@ pub(crate) struct Limiter {
 #[derive(Debug)]
 pub(crate) struct Turn {
     limiter: Arc<Limiter>,
+    began: Began,
+}
+
+/// What a window knows of a turn that it gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Began {
     epoch: u64,
+    /// When the next one may begin because of it.
+    next_start: Option<Instant>,
 }
 
 impl Limiter {
@@ -70,7 +78,7 @@ impl Limiter {
         loop {
             let changed = self.changed.notified();
             match self.with(|window| window.start(Instant::now())) {
-                Start::Now(epoch) => return Turn { limiter: self.clone(), epoch },
+                Start::Now(began) => return Turn { limiter: self.clone(), began },
                 Start::After(pause) => tokio::time::sleep(pause).await,
                 Start::WhenFree => changed.await,
             }
@@ -85,9 +93,14 @@ impl Turn {
         self.limiter.changed.notify_waiters();
     }
 
+    /// Nothing was sent: the next call need not wait for it.
+    pub(crate) fn unused(&self) {
+        self.limiter.with(|window| window.unused(self.began));
+    }
+
     /// The API refused the call with 429 and asked to wait.
     pub(crate) fn throttled(&self, after: Duration) {
-        self.limiter.with(|window| window.throttled(Instant::now(), self.epoch, after));
+        self.limiter.with(|window| window.throttled(Instant::now(), self.began.epoch, after));
     }
 }
 
@@ -101,7 +114,7 @@ impl Drop for Turn {
 /// Whether a call may begin.
 #[derive(Debug, PartialEq)]
 enum Start {
-    Now(u64),
+    Now(Began),
     After(Duration),
     WhenFree,
 }
@@ -162,7 +175,13 @@ impl Window {
         if let Some(rate) = self.rate {
             self.next_start = Some(now + Duration::from_secs_f64(1.0 / rate));
         }
-        Start::Now(self.epoch)
+        Start::Now(Began { epoch: self.epoch, next_start: self.next_start })
+    }
+
+    fn unused(&mut self, began: Began) {
+        if self.next_start == began.next_start {
+            self.next_start = None;
+        }
     }
 
     fn accepted(&mut self, now: Instant) {
@@ -220,7 +239,7 @@ mod tests {
         let start = Instant::now();
         let mut window = Window::new(8);
         for _ in 0..8 {
-            assert_eq!(window.start(start), Start::Now(0));
+            assert!(matches!(window.start(start), Start::Now(Began { epoch: 0, .. })));
         }
         assert_eq!(window.start(start), Start::WhenFree);
         for _ in 0..8 {
@@ -237,6 +256,22 @@ mod tests {
         assert!((window.allowed - 8.0).abs() < 1e-9);
     }
 
+    #[test]
+    fn a_turn_in_which_nothing_was_sent_holds_nobody_back() {
+        let (now, mut window) = (Instant::now(), Window::new(4));
+        window.rate = Some(0.2);
+        let Start::Now(unused) = window.start(now) else { panic!() };
+        assert_eq!(window.start(now), Start::After(Duration::from_secs(5)));
+        window.unused(unused);
+        let Start::Now(used) = window.start(now + Duration::from_secs(1)) else { panic!() };
+        assert_ne!(used, unused);
+        window.unused(unused);
+        assert_eq!(
+            window.start(now + Duration::from_secs(1)),
+            Start::After(Duration::from_secs(5))
+        );
+    }
+
     /// A thousand calls that take no time against a server that allows 20 a second and asks to
     /// wait one second when it refuses.
     #[test]
@@ -249,7 +284,7 @@ mod tests {
             match window.start(now) {
                 Start::After(pause) => now += pause,
                 Start::WhenFree => unreachable!("no call takes time"),
-                Start::Now(epoch) => {
+                Start::Now(began) => {
                     tokens = (tokens + (now - filled).as_secs_f64() * 20.0).min(20.0);
                     filled = now;
                     if tokens >= 1.0 {
@@ -258,7 +293,7 @@ mod tests {
                         window.accepted(now);
                     } else {
                         refused += 1;
-                        window.throttled(now, epoch, Duration::from_secs(1));
+                        window.throttled(now, began.epoch, Duration::from_secs(1));
                     }
                     window.running = 0;
                 }

@@ -156,8 +156,9 @@ pub const SENT_AFTER_LEAVE: Duration = Duration::from_secs(3);
 /// belongs to may have been stopped, or driven out by another one.
 #[async_trait]
 pub trait Leave: Send + Sync {
-    /// Returns when the request may go out, within [`SENT_AFTER_LEAVE`]. An error says that nothing was sent, and that nothing
-    /// may be.
+    /// Returns when the request may go out, within [`SENT_AFTER_LEAVE`]. An error says that it may not be sent. Who was
+    /// refused so returns that error where no try of its call may have been carried out, and [`Kind::InDoubt`] where
+    /// one may have been: of a call that was not sent, the run may begin another.
     async fn ask(&self) -> Result<(), Error>;
 }
 

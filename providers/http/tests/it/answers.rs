@@ -496,6 +496,20 @@ async fn creates_with_an_idempotency_key_may_be_repeated() {
     assert_eq!(provider.find("thing", &lookup).await.unwrap_err().kind, Kind::InDoubt);
 }
 
+/// One that was cut may have been carried out, whatever becomes of the next try.
+#[tokio::test]
+async fn a_repeated_create_that_gets_no_leave_any_more_is_in_doubt() {
+    let server = Server::start(|_, _| Answer::Cut).await;
+    let leave = LeaveFor(AtomicUsize::new(1));
+    let step = Step::create("thing", json!({"name": "n"}));
+    let done = step.perform_with(&provider(KEYED, &server.address), &leave, &|_| {}).await;
+    let error = done.unwrap_err();
+    assert_eq!(error.kind, Kind::InDoubt);
+    assert!(error.message.ends_with("; then: no leave"), "{}", error.message);
+    assert!(!error.message.starts_with("no leave"), "{}", error.message);
+    assert_eq!(server.requests().len(), 1);
+}
+
 #[tokio::test]
 async fn ids_that_the_client_chooses() {
     let text = KEYED
