@@ -68,7 +68,7 @@ impl Runner {
     /// by then.
     fn is_so(&self, sky: &Sky, call: &Asking, name: &Name, value: &Value) -> bool {
         let shows = |id| sky.may_show(id, name, value) || self.was_shown(sky, id, name, value);
-        call.id.as_ref().is_none_or(shows)
+        call.id.as_ref().is_some_and(shows)
     }
 
     /// What the phase of a call that does not make its object sends.

@@ -12,8 +12,7 @@ use engine::state::{Nonce, ObjectId, Watched};
 use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind};
 
-use crate::dialect::PUBLIC;
-use crate::dialect::Room;
+use crate::dialect::{PUBLIC, Room};
 use crate::keys;
 use crate::rng::Rng;
 use crate::shapes;

@@ -267,7 +267,7 @@ impl<'s> Evaluator<'s> {
             let ty = parts.iter().fold(Type::Null, |ty, part| ty.unify(&part.value.type_of()));
             let secret = secret_key || parts.iter().any(|part| !part.sensitive.is_empty());
             let rebuilt = rebuild(self)?;
-            if let Some(again) = keys::twice(&rebuilt) {
+            if let Some(again) = keys::repeated(&rebuilt) {
                 return Err(twice(entries[again].0.range));
             }
             let residual = Expr { kind: Kind::Map(rebuilt), range };

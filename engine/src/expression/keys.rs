@@ -8,27 +8,25 @@ use super::{Expr, Kind};
 use crate::value::Value;
 
 /// The first entry whose key stands in an entry before it: the same text, or the same expression, which
-/// will have the same value.
-pub(super) fn twice(entries: &[(Expr, Expr)]) -> Option<usize> {
-    if entries.len() < 2 {
-        return None;
-    }
-    let mut seen = BTreeSet::new();
-    entries.iter().position(|(key, _)| !seen.insert(Key::of(key)))
-}
-
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Key<'a> {
-    Text(Cow<'a, str>),
-    Expression(String),
-}
-
-impl<'a> Key<'a> {
-    fn of(key: &'a Expr) -> Self {
-        match &key.kind {
-            Kind::Literal(Value::String(text)) => Self::Text(Cow::Borrowed(text)),
-            Kind::Literal(value) if let Some(text) = text_of(value) => Self::Text(Cow::Owned(text)),
-            _ => Self::Expression(key.to_string()),
+/// will have the same value. Expressions are compared and not printed: printing asks this of the maps in them.
+pub(super) fn repeated(entries: &[(Expr, Expr)]) -> Option<usize> {
+    let mut texts = BTreeSet::new();
+    let mut expressions: Vec<&Expr> = Vec::new();
+    entries.iter().position(|(key, _)| match text(key) {
+        Some(text) => !texts.insert(text),
+        None if expressions.contains(&key) => true,
+        None => {
+            expressions.push(key);
+            false
         }
+    })
+}
+
+/// What a key is where it is known.
+fn text(key: &Expr) -> Option<Cow<'_, str>> {
+    match &key.kind {
+        Kind::Literal(Value::String(text)) => Some(Cow::Borrowed(text)),
+        Kind::Literal(value) => text_of(value).map(Cow::Owned),
+        _ => None,
     }
 }

@@ -119,7 +119,9 @@ impl Printer<'_, '_> {
             Kind::Call(call) => self.call(call),
             Kind::For(walk) => self.walk(walk),
             Kind::List(items) => self.list(items, Printer::expr),
-            Kind::Map(entries) if entries.len() > ENTRIES_MAX || keys::twice(entries).is_some() => {
+            Kind::Map(entries)
+                if entries.len() > ENTRIES_MAX || keys::repeated(entries).is_some() =>
+            {
                 self.out.write_str("tomap(")?;
                 self.list(entries, |printer, (key, value)| {
                     printer.out.write_str("[")?;

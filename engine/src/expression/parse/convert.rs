@@ -231,13 +231,8 @@ impl Converter<'_> {
                 Some(self.map(entries))
             }
             ("tomap", Kind::Literal(Value::List(pairs))) => {
-                let entry = |pair: &Value| match pair.as_items()? {
-                    [key, value] => {
-                        Some((Expr::literal(key.clone()), Expr::literal(value.clone())))
-                    }
-                    _ => None,
-                };
-                Some(self.map(pairs.iter().map(entry).collect::<Option<Vec<_>>>()?))
+                let entries = pairs.iter().map(as_known_pair).collect::<Option<Vec<_>>>()?;
+                Some(self.map(entries))
             }
             _ => None,
         }
@@ -416,10 +411,15 @@ fn as_pair(expr: &Expr) -> Option<(Expr, Expr)> {
             [key, value] => Some((key.clone(), value.clone())),
             _ => None,
         },
-        Kind::Literal(Value::List(items)) => match items.as_slice() {
-            [key, value] => Some((Expr::literal(key.clone()), Expr::literal(value.clone()))),
-            _ => None,
-        },
+        Kind::Literal(pair) => as_known_pair(pair),
+        _ => None,
+    }
+}
+
+fn as_known_pair(pair: &Value) -> Option<(Expr, Expr)> {
+    let Value::List(items) = pair else { return None };
+    match items.as_slice() {
+        [key, value] => Some((Expr::literal(key.clone()), Expr::literal(value.clone()))),
         _ => None,
     }
 }

@@ -92,6 +92,15 @@ fn maps_with_a_key_twice_are_pairs() {
     check("tomap([[\"a\", x], [\"b\", 2]])", "{ a = x, b = 2 }");
 }
 
+/// Each level is printed once, and not once more for each level around it.
+#[test]
+fn keys_of_keys_are_printed_once() {
+    let name = |name: &str| at(Kind::Root(Root::Named(name.into())));
+    let deeper = |key| at(Kind::Map(vec![(key, name("a")), (name("k"), name("b"))]));
+    let deep = (0..40).fold(name("x"), |key, _| deeper(key));
+    assert_eq!(deep.to_string().matches("(k) = b").count(), 40);
+}
+
 #[test]
 fn what_templates_mean_is_kept() {
     let expr = template(
