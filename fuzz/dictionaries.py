@@ -41,7 +41,7 @@ TARGETS = {
     "name": (GRAPHQL, [], ["fuzz/corpus/name/*"], False),
     "plan": (JSON, ["engine/src/plan/**/*.rs", "engine/src/stored/**/*.rs"], ["fuzz/corpus/plan/*"], False),
     "rest": (JSON + HTTP, ["service/src/rest/**/*.rs", "service/src/resources/**/*.rs"], ["fuzz/corpus/rest/*"], True),
-    "spec": (TOML + EXPRESSION, ["engine/src/spec/**/*.rs", "engine/src/expression/functions/table.rs"],
+    "spec": (TOML + EXPRESSION, ["engine/src/config/**/*.rs", "engine/src/expression/functions/table.rs"],
              ["examples/**/*.toml", "docs/spec.md", "fuzz/corpus/spec/*"], False),
     "state": (JSON, ["engine/src/state.rs", "engine/src/stored/**/*.rs"], ["fuzz/corpus/state/*"], False),
     "variables": (TOML + JSON, [], ["fuzz/corpus/variables/*"], False),

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::{Address, Block, Name};
+use engine::config::Config;
+use engine::config::scope::Locals;
 use engine::expression::evaluate::{self, Scope};
 use engine::expression::{Expr, ExprError, Root};
 use engine::plan::input::{Observations, Observed};
-use engine::spec::Config;
-use engine::spec::scope::Locals;
 use engine::state::Snapshot;
 use engine::stored::{KnownSecrets, Marks, Stored};
 use engine::value::{Attributes, Datum, Path, Value};

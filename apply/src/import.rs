@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use engine::address::Address;
+use engine::config::{Config, ImportConfig};
 use engine::diagnostics::Diagnostics;
 use engine::journal::Record;
 use engine::plan::input::{Options, Target};
-use engine::spec::{Config, ImportConfig};
 use engine::state::ObjectId;
 
 use crate::ApplyError;

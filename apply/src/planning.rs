@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::{Address, Name};
+use engine::config::Config;
 use engine::diagnostics::Diagnostics;
 use engine::digest::{Digest, Fingerprint};
 use engine::event::Event;
@@ -14,7 +15,6 @@ use engine::graph::Graph;
 use engine::plan::input::{Leftover, Mode, Observations, Options, PlanInput};
 use engine::plan::{Plan, Selection, plan_with};
 use engine::schema::ProviderSchema;
-use engine::spec::Config;
 use engine::state::{Nonce, ObjectId, Snapshot, Watched};
 use engine::stored::KnownSecrets;
 use engine::work::Workers;

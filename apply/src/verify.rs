@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::{Address, Name};
+use engine::config::variables::environment_name;
 use engine::digest::{Digest, Fingerprint, SealKey};
 use engine::journal::CallId;
 use engine::plan::input::{Observations, Observed};
 use engine::plan::live::{overlay, stored_attributes};
 use engine::plan::{Action, Change, Doubt, Plan, claimed, fitness_digest, is_stable};
 use engine::schema::TypeSchema;
-use engine::spec::variables::environment_name;
 use engine::state::{ObjectId, Snapshot};
 use engine::stored::{KnownSecrets, seal_attributes, seal_like};
 use engine::value::{Attributes, Datum, Path, Paths, Value};

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use engine::spec::settings::StateSettings;
+use engine::config::settings::StateSettings;
 use state::Store;
 use state::cipher::Cipher;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use engine::address::Address;
+use engine::config::settings::provider_settings;
 use engine::diagnostics::nearest;
-use engine::spec::settings::provider_settings;
 use engine::state::Snapshot;
 use provider_port::{Error, Kind, Notice};
 use provider_serverless::jobs::{self, Endpoint, Follow, Job, Jobs, Status};

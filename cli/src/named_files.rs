@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::spec::Document;
+use engine::config::Document;
 
 use crate::folder::{Folder, STATE_FOLDER};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use engine::config::settings::{StateSettings, state_settings};
 use engine::diagnostics::{Diagnostics, Severity};
-use engine::spec::settings::{StateSettings, state_settings};
 use engine::state::Snapshot;
 use state::open::{Environment, Refusal};
 use state::{Held, Holder, Loaded, Store, StoreError, Version};

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use apply::Providers;
 use engine::address::Name;
+use engine::config::Document;
+use engine::config::settings::ProviderSettings;
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources, Span, nearest};
 use engine::schema::ProviderSchema;
-use engine::spec::Document;
-use engine::spec::settings::ProviderSettings;
 use engine::state::Snapshot;
 use provider_builtin::Builtin;
 use provider_http::{Descriptor, HttpProvider, Settings};

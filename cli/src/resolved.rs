@@ -6,12 +6,12 @@ use std::path::Path;
 
 use apply::planning::{Request, make, schemas};
 use engine::address::Name;
+use engine::config::resolve::{Files, Given, ResolveInput, resolve, resolve_with};
+use engine::config::settings::provider_settings;
+use engine::config::{Config, Document};
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::graph::Graph;
 use engine::plan::input::Options;
-use engine::spec::resolve::{Files, Given, ResolveInput, resolve, resolve_with};
-use engine::spec::settings::provider_settings;
-use engine::spec::{Config, Document};
 use engine::state::Snapshot;
 use engine::value::Datum;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use engine::config::{self, BYTES_MAX, Document};
 use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Sources, Span};
 use engine::digest::Digest;
-use engine::spec::{self, BYTES_MAX, Document};
 
 use crate::error::CommandError;
 use crate::threads::Threads;
@@ -23,7 +23,7 @@ pub(crate) struct SpecText {
 impl SpecText {
     /// Parses its files.
     fn parsed(mut self, files: &[FileId]) -> Self {
-        let (document, diagnostics) = spec::parse::parse_with(&self.sources, files, &Threads);
+        let (document, diagnostics) = config::parse::parse_with(&self.sources, files, &Threads);
         self.document = document;
         self.document.torn |= self.unread;
         self.diagnostics.extend(diagnostics);

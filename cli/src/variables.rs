@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use engine::address::Name;
+use engine::config::resolve::Given;
+use engine::config::variables::{environment_name, value_of};
 use engine::plan::Base;
-use engine::spec::resolve::Given;
-use engine::spec::variables::{environment_name, value_of};
 use engine::types::Type;
 use engine::value::{Attributes, Datum, Value};
 

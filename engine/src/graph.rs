@@ -12,11 +12,11 @@ use petgraph::Direction;
 use rustc_hash::FxHashMap;
 
 use crate::address::{Block, Name};
+use crate::config::diagnostics as say;
+use crate::config::{Config, ResourceConfig, SpecExpr};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::Root;
 use crate::expression::visit::roots;
-use crate::spec::diagnostics as say;
-use crate::spec::{Config, ResourceConfig, SpecExpr};
 use crate::work::{self, InTurn, Workers};
 use links::Links;
 

@@ -2,11 +2,12 @@
 //!
 //! Pure: no files, network, clock, environment, randomness or threads (a clippy.toml here bans
 //! them). What it needs from outside it asks for, and the shell answers. In the order in which one
-//! resource flows through it: text becomes a [`spec`], its [`expression`]s are typed against the
+//! resource flows through it: text becomes a [`config`], its [`expression`]s are typed against the
 //! [`schema`]s and evaluated to [`value`]s, the [`plan`] compares them with the [`state`] and what is
 //! live, and the [`journal`] folds what happened back into the state.
 
 pub mod address;
+pub mod config;
 pub mod constraint;
 pub mod diagnostics;
 pub mod digest;
@@ -20,7 +21,6 @@ pub mod plan;
 pub mod schema;
 pub mod shell;
 pub mod sorted;
-pub mod spec;
 pub mod state;
 pub mod stored;
 pub mod types;

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use engine::address::Name;
+use engine::config::resolve::{ResolveInput, resolve_owned};
+use engine::config::{parse, settings};
 use engine::diagnostics::{Diagnostics, FileId, Sources};
 use engine::digest::SealKey;
 use engine::graph::Graph;
 use engine::plan::input::{Observations, Options, PlanInput};
 use engine::plan::saved;
 use engine::schema::ProviderSchema;
-use engine::spec::resolve::{ResolveInput, resolve_owned};
-use engine::spec::{parse, settings};
 use engine::state::Snapshot;
 use provider_http::{HttpProvider, Settings};
 use provider_port::Provider as _;

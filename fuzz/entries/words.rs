@@ -1,7 +1,7 @@
 //! What is typed on a command line, and files of variables.
 
 use engine::address::{Address, Block};
-use engine::spec::constant::{from_toml, variables_file};
+use engine::config::constant::{from_toml, variables_file};
 use engine::state::ObjectId;
 use engine::types::Type;
 

@@ -353,7 +353,7 @@ mod tests {
     fn span_of(sources: &Sources, file: engine::diagnostics::FileId, word: &str) -> Span {
         let text = &sources.get(file).unwrap().text;
         let start = text.find(word).unwrap();
-        engine::spec::span(file, start..start + word.len())
+        engine::config::span(file, start..start + word.len())
     }
 
     #[test]
@@ -482,10 +482,10 @@ mod tests {
             sources(&format!("x = \"{}end\"\n{}", "ü".repeat(100_000), "y\n".repeat(50)));
         let far = Diagnostic::error("too long").at(span_of(&sources, file, "end"));
         assert!(report(&far, &sources, Colour::Off).len() < 1_000);
-        let all = engine::spec::span(file, 0..200_060);
+        let all = engine::config::span(file, 0..200_060);
         let wide = Diagnostic::error("too long").at(all);
         assert!(report(&wide, &sources, Colour::Off).len() < 2_000);
-        let outside = engine::spec::span(file, 10_000_000..10_000_001);
+        let outside = engine::config::span(file, 10_000_000..10_000_001);
         assert!(!report(&Diagnostic::error("x").at(outside), &sources, Colour::Off).is_empty());
     }
 

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use engine::config::settings::StateSettings;
 use engine::hosts::AllowedHosts;
-use engine::spec::settings::StateSettings;
 
 use crate::Store;
 use crate::cipher::Cipher;

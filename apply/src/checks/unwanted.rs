@@ -5,10 +5,10 @@
 use std::cell::Cell;
 
 use engine::address::{Block, Name};
+use engine::config::ResourceConfig;
 use engine::expression::Root;
 use engine::expression::evaluate;
 use engine::plan::for_each_keys;
-use engine::spec::ResourceConfig;
 use engine::value::{Attributes, Datum, Value};
 
 use super::CheckScope;

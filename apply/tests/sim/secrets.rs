@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use engine::address::Name;
-use engine::spec::resolve::Given;
+use engine::config::resolve::Given;
 use engine::value::{Datum, Paths, Value};
 
 use crate::dialect::Room;

@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use apply::checks::Live;
 use engine::address::{Block, Name};
+use engine::config::{CheckConfig, Config, ResourceConfig, SpecExpr, Table};
 use engine::diagnostics::{Sources, Span};
 use engine::expression::Kind;
-use engine::spec::{CheckConfig, Config, ResourceConfig, SpecExpr, Table};
 use engine::state::Snapshot;
 use engine::value::{Datum, Paths, Value};
 use futures_util::stream::{self, StreamExt as _};

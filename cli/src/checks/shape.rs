@@ -1,9 +1,9 @@
 //! The form of what a check fetches, as far as the spec shows it without computing anything.
 
 use engine::address::Address;
+use engine::config::{Config, SpecExpr};
 use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
 use engine::expression::Kind;
-use engine::spec::{Config, SpecExpr};
 use engine::value::Value;
 
 use crate::args;

@@ -11,12 +11,12 @@ use apply::session::Session;
 use apply::verify::{look_and_verify, verify_secrets};
 use apply::{Host as _, Moment, Providers};
 use engine::address::Name;
+use engine::config::Config;
+use engine::config::resolve::Given;
+use engine::config::settings::provider_variables;
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::Plan;
 use engine::plan::saved::SavedPlan;
-use engine::spec::Config;
-use engine::spec::resolve::Given;
-use engine::spec::settings::provider_variables;
 use engine::stored::KnownSecrets;
 use state::Holder;
 

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::spec::testing::{assert_lines, lines, schema, sources};
+use crate::config::testing::{assert_lines, lines, schema, sources};
 
 fn graph(text: &str) -> (Graph, String) {
     let (sources, files) = sources(text);
-    let (document, diagnostics) = crate::spec::parse::parse(&sources, &files);
+    let (document, diagnostics) = crate::config::parse::parse(&sources, &files);
     assert_lines(&lines(&sources, &diagnostics), "");
-    let input = crate::spec::resolve::ResolveInput {
+    let input = crate::config::resolve::ResolveInput {
         providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
         ..Default::default()
     };
-    let (config, diagnostics) = crate::spec::resolve::resolve(&document, &input);
+    let (config, diagnostics) = crate::config::resolve::resolve(&document, &input);
     assert_lines(&lines(&sources, &diagnostics), "");
     let (graph, diagnostics) = Graph::new(&config);
     (graph, lines(&sources, &diagnostics))
@@ -129,12 +129,12 @@ fn the_members_of_a_wave_need_none_of_each_other() {
     let graph = check_order(text, "value.b value.c value.d value.z value.a value.zz");
     assert_eq!(graph.waves, [2, 2, 2]);
     let (sources, files) = sources(text);
-    let (document, _) = crate::spec::parse::parse(&sources, &files);
-    let input = crate::spec::resolve::ResolveInput {
+    let (document, _) = crate::config::parse::parse(&sources, &files);
+    let input = crate::config::resolve::ResolveInput {
         providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
         ..Default::default()
     };
-    let (config, _) = crate::spec::resolve::resolve(&document, &input);
+    let (config, _) = crate::config::resolve::resolve(&document, &input);
     let waves = graph.waves(&config).map(|wave| names(wave.iter().map(|r| &r.block).collect()));
     assert_eq!(
         waves.collect::<Vec<_>>(),

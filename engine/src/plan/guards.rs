@@ -12,9 +12,9 @@ use super::instance::{decide, halfway};
 use super::planner::Draft;
 use super::secrets::turned;
 use super::{Action, Change, diagnostics, rules};
+use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
-use crate::spec::ResourceConfig;
 
 /// Checks one decided instance.
 pub(super) fn check(

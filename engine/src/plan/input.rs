@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::address::{Address, Block, Name};
+use crate::config::Config;
 use crate::digest::Digest;
 use crate::graph::Graph;
 use crate::journal::CallId;
 use crate::schema::ProviderSchema;
-use crate::spec::Config;
 use crate::state::{Nonce, ObjectId, Snapshot};
 use crate::value::Attributes;
 

@@ -27,11 +27,11 @@ use super::{
     others, outputs, removal, selection,
 };
 use crate::address::{Address, Name};
+use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostics;
 use crate::digest::{Digest, Fingerprint};
 use crate::journal::Record;
 use crate::schema::{Phase, TypeSchema};
-use crate::spec::ResourceConfig;
 use crate::state::{Nonce, Object, ObjectId};
 use crate::value::Attributes;
 use crate::work::{self, InTurn, Workers};

@@ -12,11 +12,11 @@ use super::guards::budget::Spent;
 use super::secrets::lost::AllLost;
 
 use crate::address::{Address, Block, Name};
+use crate::config::Config;
 use crate::expression::evaluate::{self, Scope};
 use crate::expression::visit::roots;
 use crate::expression::{Expr, Root};
 use crate::sorted::Set;
-use crate::spec::Config;
 use crate::value::{Attributes, Datum, Path, Paths, Value};
 
 /// The planned objects so far, by block.

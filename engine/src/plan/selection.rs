@@ -9,10 +9,10 @@ use super::diagnostics;
 use super::input::{Mode, Options, PlanInput, Target};
 use super::planner::Planner;
 use crate::address::{Address, Block, Name};
+use crate::config::Config;
 use crate::diagnostics::{Diagnostic, Diagnostics, nearest};
 use crate::graph::Graph;
 use crate::journal::Record;
-use crate::spec::Config;
 use crate::state::Snapshot;
 
 /// The chosen instances.

@@ -75,7 +75,7 @@ fn cause(attribute: &str, replaces: bool, span: Option<engine::diagnostics::Span
 pub(crate) fn plan() -> (Plan, Sources) {
     let mut sources = Sources::default();
     let file = sources.add("plumb.toml", "[resource.disk.eu]\nsize = 200\nplace = \"us\"\n");
-    let line = |start: usize, end: usize| Some(engine::spec::span(file, start..end));
+    let line = |start: usize, end: usize| Some(engine::config::span(file, start..end));
     let seal = |json: &serde_json::Value, places: &Paths| {
         seal_attributes(&attributes(json), places, &SealKey::from_random([1; 32]))
     };

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use engine::spec::settings::StateSettings;
+use engine::config::settings::StateSettings;
 use engine::state::Snapshot;
 use object_store::ObjectStore;
 use object_store::path::Path;

@@ -2,7 +2,7 @@
 //! accounts, buckets and containers. Each has the signs that the service allows in it, and so none
 //! that ends a host's name or begins another one.
 
-use engine::spec::settings::StateSettings;
+use engine::config::settings::StateSettings;
 
 use crate::open::Refusal;
 
@@ -103,7 +103,7 @@ mod tests {
 
     fn with(name: &str, text: &str) -> StateSettings {
         let mut settings = StateSettings::file();
-        let nowhere = engine::spec::span(engine::diagnostics::FileId(0), 0..0);
+        let nowhere = engine::config::span(engine::diagnostics::FileId(0), 0..0);
         settings.values.insert(name.into(), (Value::String(text.into()), nowhere));
         settings
     }

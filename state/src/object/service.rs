@@ -8,8 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::config::settings::StateSettings;
 use engine::hosts::is_loopback;
-use engine::spec::settings::StateSettings;
 use object_store::path::Path;
 use object_store::{ObjectStore, RetryConfig};
 
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_place_names_its_service() {
         let place = |backend: &str, values: &[(&str, &str)], env: &[(&str, &str)]| {
-            let nowhere = engine::spec::span(engine::diagnostics::FileId(0), 0..0);
+            let nowhere = engine::config::span(engine::diagnostics::FileId(0), 0..0);
             let mut settings = StateSettings { backend: backend.into(), ..StateSettings::file() };
             for (key, value) in values {
                 settings.values.insert((*key).into(), (Value::String((*value).into()), nowhere));

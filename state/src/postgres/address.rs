@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::spec::settings::StateSettings;
+use engine::config::settings::StateSettings;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
@@ -270,7 +270,7 @@ mod tests {
             let value = Value::String((*value).into());
             settings.values.insert(
                 (*key).into(),
-                (value, engine::spec::span(engine::diagnostics::FileId(0), 0..0)),
+                (value, engine::config::span(engine::diagnostics::FileId(0), 0..0)),
             );
         }
         settings

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use engine::spec::settings::StateSettings;
+use engine::config::settings::StateSettings;
 use engine::state::Snapshot;
 use tokio::time::Instant;
 use tokio_postgres::types::Type;

@@ -17,7 +17,7 @@ mod servers;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use engine::spec::settings::StateSettings;
+use engine::config::settings::StateSettings;
 use engine::value::Value;
 use state::Holder;
 
@@ -25,7 +25,7 @@ use state::Holder;
 fn settings(backend: &str, values: &[(&str, &str)]) -> StateSettings {
     let mut settings = StateSettings::file();
     settings.backend = backend.into();
-    let nowhere = engine::spec::span(engine::diagnostics::FileId(0), 0..0);
+    let nowhere = engine::config::span(engine::diagnostics::FileId(0), 0..0);
     for (key, value) in values {
         let value = value.parse().map_or_else(|_| Value::String((*value).into()), Value::Integer);
         settings.values.insert((*key).into(), (value, nowhere));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use apply::ApplyError;
 use apply::migrate::{MigrateError, Migrated, migrate};
-use engine::spec::settings::StateSettings;
+use engine::config::settings::StateSettings;
 
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;

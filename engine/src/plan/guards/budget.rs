@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::address::{Block, Name};
+use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostic;
 use crate::expression::Expr;
 use crate::expression::visit::walk;
@@ -15,7 +16,6 @@ use crate::plan::instance::wanted::Instance;
 use crate::plan::planner::Planner;
 use crate::plan::scope::LocalCache;
 use crate::plan::{diagnostics, instance};
-use crate::spec::ResourceConfig;
 use crate::value::{Attributes, Value};
 
 /// The most values of a plan, in millions, items and entries counted. What is shared counts each time,

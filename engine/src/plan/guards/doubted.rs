@@ -6,11 +6,11 @@
 
 use super::names::named;
 use crate::address::Address;
+use crate::config::ResourceConfig;
 use crate::digest::{Fingerprint, SealKey};
 use crate::journal::Started;
 use crate::plan::instance::compare::agree;
 use crate::plan::live::stored_attributes;
-use crate::spec::ResourceConfig;
 use crate::state::{Object, Snapshot};
 use crate::value::{Attributes, Value};
 

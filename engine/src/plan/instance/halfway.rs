@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use super::compare;
 use super::programs::choose;
 use crate::address::Name;
+use crate::config::ResourceConfig;
 use crate::digest::SealKey;
 use crate::journal::ProgramKind;
 use crate::plan::live::stored_attributes;
 use crate::plan::planner::Live;
 use crate::schema::{Attribute, OnChange, Phase, Presence, TypeSchema};
-use crate::spec::ResourceConfig;
 use crate::state::{Nonce, Progress};
 use crate::value::{Attributes, Value};
 

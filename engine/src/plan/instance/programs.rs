@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::address::{Address, Block, Name};
+use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostics;
 use crate::expression::evaluate::evaluate;
 use crate::expression::{Expr, Kind, Root, visit};
@@ -13,7 +14,6 @@ use crate::plan::planner::Draft;
 use crate::plan::scope::AttributeScope;
 use crate::plan::{Action, diagnostics};
 use crate::schema::Program;
-use crate::spec::ResourceConfig;
 use crate::value::{Attributes, Paths, Value};
 
 /// The first program that applies to the object.

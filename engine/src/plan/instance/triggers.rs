@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use super::compare;
 use crate::address::{Address, Block, Name};
+use crate::config::{Config, ResourceConfig};
 use crate::digest::{Fingerprint, SealKey};
 use crate::expression::evaluate::{Scope as _, evaluate};
 use crate::expression::visit::roots;
@@ -25,7 +26,6 @@ use crate::plan::planner::Draft;
 use crate::plan::scope::SpecScope;
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
-use crate::spec::{Config, ResourceConfig};
 use crate::state::{Object, ObjectId};
 use crate::value::{Attributes, Value};
 

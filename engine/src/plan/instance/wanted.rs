@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::origins::Origins;
 use super::triggers;
 use crate::address::{Address, Name};
+use crate::config::{Item, ResourceConfig, SpecExpr};
 use crate::constraint;
 use crate::diagnostics::Diagnostics;
 use crate::expression::{Expr, ExprError, evaluate};
@@ -14,7 +15,6 @@ use crate::plan::scope::{Each, EachSource, SpecScope};
 use crate::plan::{Recipe, diagnostics};
 use crate::schema::{Attribute, Identity, Presence};
 use crate::sorted::Set;
-use crate::spec::{Item, ResourceConfig, SpecExpr};
 use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 
 /// What the spec says about one instance.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::address::{Address, Block, Name};
+use crate::config::{ResourceConfig, SpecExpr};
 use crate::diagnostics::Diagnostics;
 use crate::expression::visit::roots;
 use crate::expression::{Expr, Kind, Root};
@@ -16,7 +17,6 @@ use crate::plan::scope::{Each, EachSource, SpecScope, object};
 use crate::plan::secrets::parting;
 use crate::plan::{diagnostics, live};
 use crate::sorted::Set;
-use crate::spec::{ResourceConfig, SpecExpr};
 use crate::types::Type;
 use crate::value::{Datum, Path, Value};
 

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashSet;
 
 use crate::address::{Address, Name};
+use crate::config::ResourceConfig;
 use crate::plan::guards::names;
 use crate::plan::input::{Mode, PlanInput};
 use crate::plan::instance::compare;
@@ -19,7 +20,6 @@ use crate::plan::planner::{Draft, Planner};
 use crate::plan::{Action, Change, Staying, Use, diagnostics};
 use crate::schema::Presence;
 use crate::sorted::Set;
-use crate::spec::ResourceConfig;
 use crate::state::{Entry, Object, ObjectId, Progress};
 use crate::value::{Attributes, Value};
 

@@ -7,12 +7,12 @@
 //! at rest.
 
 use super::alternatives::alternatives;
+use crate::config::Config;
 use crate::diagnostics::Span;
 use crate::expression::visit::{literals, walk};
 use crate::expression::{Expr, Kind, Root};
 use crate::plan::referred::{Reference, each_in};
 use crate::plan::{Change, Plan};
-use crate::spec::Config;
 use crate::value::{Path, Paths, Segment, Value};
 
 /// A secret that a plan holds in clear.

@@ -6,6 +6,7 @@
 
 use super::lost::{AllLost, LostScope, One, StandsFor};
 use crate::address::Name;
+use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostic;
 use crate::expression::Expr;
 use crate::expression::evaluate::evaluate;
@@ -16,7 +17,6 @@ use crate::plan::planner::Draft;
 use crate::plan::scope::SpecScope;
 use crate::plan::{Action, Lack, Missing, Why};
 use crate::schema::{Attribute, Phase, Presence, SeenIn, Sends};
-use crate::spec::ResourceConfig;
 use crate::value::{Attributes, Value};
 
 /// What a draft would send and nobody has, one for each attribute.

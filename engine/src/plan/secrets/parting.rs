@@ -9,6 +9,7 @@
 //! and what an object names has to be read until it is gone.
 
 use crate::address::{Address, Name};
+use crate::config::{ResourceConfig, SpecExpr};
 use crate::expression::evaluate::evaluate;
 use crate::plan::live;
 use crate::plan::planner::Planner;
@@ -17,7 +18,6 @@ use crate::plan::scope::{Each, SpecScope};
 use crate::plan::secrets::sources::{Source, Sources};
 use crate::plan::secrets::turned::Now;
 use crate::schema::TypeSchema;
-use crate::spec::{ResourceConfig, SpecExpr};
 use crate::value::{Attributes, Datum, Path, Paths, Value};
 
 /// What the spec gives that may be secret, and what is secret of an object.

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use crate::address::{Block, Name};
+use crate::config::{Config, ResourceConfig};
 use crate::expression::visit::walk;
 use crate::expression::{Expr, Kind, Root};
-use crate::spec::{Config, ResourceConfig};
 use crate::value::Path;
 
 /// What an expression is made of.

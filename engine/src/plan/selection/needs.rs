@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use crate::address::{Address, Block, Name};
+use crate::config::Config;
 use crate::expression::visit::walk;
 use crate::expression::{Expr, Kind, Root};
 use crate::graph::{Graph, expressions};
 use crate::plan::input::Target;
-use crate::spec::Config;
 use crate::value::Value;
 
 /// What the block of a target refers to, or names in `depends_on`.

@@ -25,7 +25,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn span(&self, range: Range<usize>) -> Span {
-        engine::spec::span(self.file, range)
+        engine::config::span(self.file, range)
     }
 
     pub(super) fn push(&mut self, diagnostic: Diagnostic) {

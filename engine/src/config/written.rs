@@ -41,9 +41,9 @@ fn string(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::parse;
     use crate::diagnostics::Sources;
     use crate::expression::Kind;
-    use crate::spec::parse;
 
     /// What the spec's own parser reads back.
     fn read(written: &str) -> Value {

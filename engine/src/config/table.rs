@@ -116,9 +116,9 @@ impl FromIterator<(Name, Item)> for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::SpecExpr;
     use crate::diagnostics::{FileId, Span};
     use crate::expression::Expr;
-    use crate::spec::SpecExpr;
     use crate::value::Value;
 
     fn item(number: u32) -> Item {

@@ -219,11 +219,11 @@ fn wrong_value(attribute: &Attribute, value: &Value, at: Span) -> Option<Diagnos
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::testing::{assert_lines, lines, sources};
+    use crate::config::testing::{assert_lines, lines, sources};
 
     fn state(text: &str) -> (String, String) {
         let (sources, files) = sources(text);
-        let (document, diagnostics) = crate::spec::parse::parse(&sources, &files);
+        let (document, diagnostics) = crate::config::parse::parse(&sources, &files);
         assert_lines(&lines(&sources, &diagnostics), "");
         let (state, diagnostics) = read(&document);
         let values: Vec<String> =

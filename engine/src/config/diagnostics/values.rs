@@ -24,7 +24,7 @@ pub fn unknown_variable<'a>(
 /// A variable without a value. Where it is sensitive, no argument of a command is proposed: others on
 /// the machine can see those.
 pub fn missing_variable(name: &str, sensitive: bool, at: Span) -> Diagnostic {
-    let environment = crate::spec::variables::environment_name(name);
+    let environment = crate::config::variables::environment_name(name);
     let argument = if sensitive { String::new() } else { format!("--var {name}=VALUE, ") };
     Diagnostic::error("a variable has no value")
         .at(at)
@@ -84,7 +84,7 @@ pub fn default_tells_no_type(name: &str, spelled: &Type, at: Span) -> Diagnostic
 /// A value given for a variable that does not fit its type. For a sensitive one no argument of a
 /// command is proposed, as in [`missing_variable`].
 pub fn bad_given(name: &str, (ty, sensitive): (&Type, bool), reason: &str, at: Span) -> Diagnostic {
-    let environment = crate::spec::variables::environment_name(name);
+    let environment = crate::config::variables::environment_name(name);
     let help = match ty {
         Type::String if sensitive => {
             format!("give text: {environment}=TEXT in the environment, or --var-file FILE")

@@ -208,11 +208,11 @@ impl StateSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::testing::{assert_lines, lines, sources};
+    use crate::config::testing::{assert_lines, lines, sources};
 
     fn document(text: &str) -> (crate::diagnostics::Sources, Document) {
         let (sources, files) = sources(text);
-        let (document, diagnostics) = crate::spec::parse::parse(&sources, &files);
+        let (document, diagnostics) = crate::config::parse::parse(&sources, &files);
         assert_lines(&lines(&sources, &diagnostics), "");
         (sources, document)
     }

@@ -1,13 +1,13 @@
 //! Spec text in, diagnostics out.
 
 use super::*;
-use crate::spec::testing::{assert_lines, lines, schema, sources};
+use crate::config::testing::{assert_lines, lines, schema, sources};
 
 /// Resolves a spec with the variables of `given`, `name=text` each; parsing says nothing.
 #[track_caller]
 fn check_with(given: &[&str], spec: &str, expected: &str) -> Config {
     let (sources, files) = sources(spec);
-    let (document, mut diagnostics) = crate::spec::parse::parse(&sources, &files);
+    let (document, mut diagnostics) = crate::config::parse::parse(&sources, &files);
     let variables = given.iter().map(|text| {
         let (name, value) = text.split_once('=').unwrap();
         (name.into(), Given::Text(value.to_owned()))
@@ -253,7 +253,7 @@ fn a_sensitive_value_is_never_shown() {
                 [variable.word]\ntype = 'string'\nsensitive = true\nallowed = ['hunter4']\n\
                 [variable.both]\ntype = 'object({ a = string })'\nsensitive = true\ndefault = { hunter6 = 'x' }\n";
     let (sources, files) = sources(spec);
-    let (document, _) = crate::spec::parse::parse(&sources, &files);
+    let (document, _) = crate::config::parse::parse(&sources, &files);
     let variables = ["key", "word"].map(|name| (name.into(), Given::Text("\"hunter5".to_owned())));
     let input = ResolveInput { variables: variables.into(), ..ResolveInput::default() };
     let (config, diagnostics) = resolve(&document, &input);
@@ -307,7 +307,7 @@ fn torn_documents_are_not_checked() {
 #[test]
 fn several_providers() {
     let (sources, files) = sources("[resource.value.a]\n[resource.value.b]\nprovider = 'two'\n");
-    let (document, _) = crate::spec::parse::parse(&sources, &files);
+    let (document, _) = crate::config::parse::parse(&sources, &files);
     let providers = ["one", "two"].map(|name| (name.into(), Arc::new(schema())));
     let input = ResolveInput { providers: providers.into(), ..ResolveInput::default() };
     let (config, diagnostics) = resolve(&document, &input);
@@ -528,7 +528,7 @@ fn very_many_mistakes_end_soon() {
         writeln!(text, "[resource.value.a{index}]\nvalue = '${{value.b{index}.id}}'").unwrap();
     }
     let (sources, files) = sources(&text);
-    let (document, _) = crate::spec::parse::parse(&sources, &files);
+    let (document, _) = crate::config::parse::parse(&sources, &files);
     let input = ResolveInput {
         providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
         ..ResolveInput::default()
@@ -546,7 +546,7 @@ fn who_looks_at_the_blocks_does_not_show() {
             writeln!(text, "[resource.value.a{index}]\nvalue = '${{value.{refers}.id}}'").unwrap();
         }
         let (sources, files) = sources(&text);
-        let (document, _) = crate::spec::parse::parse(&sources, &files);
+        let (document, _) = crate::config::parse::parse(&sources, &files);
         let input = ResolveInput {
             providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
             ..ResolveInput::default()
@@ -587,7 +587,7 @@ proptest::proptest! {
         let end = (cut + length).min(GOOD.len());
         let text = format!("{}{insert}{}", &GOOD[..cut], &GOOD[end..]);
         let (sources, files) = sources(&text);
-        let (document, mut diagnostics) = crate::spec::parse::parse(&sources, &files);
+        let (document, mut diagnostics) = crate::config::parse::parse(&sources, &files);
         let input = ResolveInput {
             providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
             ..ResolveInput::default()

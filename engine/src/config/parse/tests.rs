@@ -1,8 +1,8 @@
 //! Spec text in, diagnostics or the document's shape out.
 
 use super::*;
+use crate::config::testing::{assert_lines, lines, sources};
 use crate::expression::Kind;
-use crate::spec::testing::{assert_lines, lines, sources};
 use crate::value::Value;
 use crate::work::Backwards;
 
