@@ -10,7 +10,7 @@ use engine::address::{Address, Block, Name};
 use engine::expression::evaluate::{self, Scope};
 use engine::expression::visit::without_literals;
 use engine::expression::{Access, Expr, Kind, Root, visit};
-use engine::plan::live::stored_attributes;
+use engine::plan::facts::prior::stored_attributes;
 use engine::schema::{Attribute, Presence, TypeSchema};
 use engine::state::{Entry, Object, Snapshot};
 use engine::value::{Attributes, Datum, Path, Paths, Value};

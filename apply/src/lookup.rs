@@ -14,7 +14,7 @@ use std::time::Duration;
 use engine::address::Name;
 use engine::digest::{Fingerprint, SealKey};
 use engine::journal::{Seen, Started};
-use engine::plan::live::stored_attributes;
+use engine::plan::facts::prior::stored_attributes;
 use engine::schema::{Identity, TypeSchema};
 use engine::sorted::Set;
 use engine::state::{ObjectId, Snapshot};
@@ -282,7 +282,7 @@ pub(crate) fn seen(
             sealer.seal(&object.attributes, &sensitive, &[&sent, known])
         }
     };
-    let attributes = engine::plan::live::overlay(known, &answered);
+    let attributes = engine::plan::facts::prior::overlay(known, &answered);
     Seen { id: object.id.clone(), attributes: Stored::of_sealed(&Value::map(attributes)) }
 }
 

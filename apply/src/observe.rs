@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use engine::address::{Address, Name};
 use engine::digest::SealKey;
+use engine::plan::facts::prior::stored_attributes;
 use engine::plan::input::{Leftover, Observations, Observed};
-use engine::plan::live::stored_attributes;
 use engine::plan::{agree, is_stable};
 use engine::schema::{Presence, SeenIn, Sends, TypeSchema};
 use engine::state::{Nonce, Object, ObjectId, Snapshot, Which};

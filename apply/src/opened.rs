@@ -3,7 +3,7 @@
 
 use engine::address::Name;
 use engine::digest::SealKey;
-use engine::plan::live::stored_attributes;
+use engine::plan::facts::prior::stored_attributes;
 use engine::plan::{Change, agree};
 use engine::schema::TypeSchema;
 use engine::state::{ObjectId, Snapshot};

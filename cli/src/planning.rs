@@ -11,7 +11,7 @@ use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::digest::Digest;
 use engine::event::Event;
 use engine::plan::input::{Mode, Options, Target};
-use engine::plan::{Exposed, Plan, exposed, saved};
+use engine::plan::{Exposed, Plan, exposed, file};
 use engine::schema::Attribute;
 use render::view::{Aim, PlanView, Units};
 use state::StoreError;
@@ -55,7 +55,7 @@ impl Made {
     /// With the plan's digest in its view. It costs as much as writing the plan, so only formats
     /// that show it ask for it.
     pub(crate) fn with_digest(mut self) -> Self {
-        self.digest = self.plan.as_ref().map(saved::digest);
+        self.digest = self.plan.as_ref().map(file::digest);
         self
     }
 

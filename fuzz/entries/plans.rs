@@ -1,7 +1,7 @@
 //! Plan files.
 
 use engine::diagnostics::{Diagnostics, Sources};
-use engine::plan::saved;
+use engine::plan::file;
 use render::Colour;
 use render::view::PlanView;
 
@@ -10,9 +10,9 @@ use super::harmless;
 /// A plan file: as it stands, and with the digest that it should have.
 pub(crate) fn plan(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    drop(saved::read(text));
-    let Some(text) = saved::with_its_digest(text) else { return };
-    let Ok(read) = saved::read(&text) else { return };
+    drop(file::read(text));
+    let Some(text) = file::with_its_digest(text) else { return };
+    let Ok(read) = file::read(&text) else { return };
     let (sources, found) = (Sources::default(), Diagnostics::new());
     let mut view = PlanView::new(&read.plan, &sources, &found, None);
     view.restore(&read.view);
@@ -20,7 +20,7 @@ pub(crate) fn plan(data: &[u8]) {
     harmless(&render::terminal::plan(&view, options));
     harmless(&render::markdown::plan(&view));
     harmless(&render::json::pretty(&view));
-    let again = saved::write(&read.plan, &read.view);
-    let back = saved::read(&again).expect("what was written can be read");
-    assert_eq!(saved::digest(&back.plan), saved::digest(&read.plan));
+    let again = file::write(&read.plan, &read.view);
+    let back = file::read(&again).expect("what was written can be read");
+    assert_eq!(file::digest(&back.plan), file::digest(&read.plan));
 }

@@ -9,8 +9,8 @@ use engine::config::{parse, settings};
 use engine::diagnostics::{Diagnostics, FileId, Sources};
 use engine::digest::SealKey;
 use engine::graph::Graph;
+use engine::plan::file;
 use engine::plan::input::{Observations, Options, PlanInput};
-use engine::plan::saved;
 use engine::schema::ProviderSchema;
 use engine::state::Snapshot;
 use provider_http::{HttpProvider, Settings};
@@ -70,9 +70,9 @@ pub(crate) fn spec(data: &[u8]) {
     if found.has_errors() {
         return;
     }
-    let file = saved::write(&plan, &serde_json::Value::Null);
-    let back = saved::read(&file).expect("what was written can be read");
-    assert_eq!(saved::digest(&back.plan), saved::digest(&plan));
+    let file = file::write(&plan, &serde_json::Value::Null);
+    let back = file::read(&file).expect("what was written can be read");
+    assert_eq!(file::digest(&back.plan), file::digest(&plan));
 }
 
 /// A descriptor: read, and configured if there is nothing wrong with it.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use engine::address::Name;
 use engine::event::Event;
 use engine::journal::{Outcome, ProgramKind, Record, Resolution, Seen, Wait};
-use engine::plan::live::overlay;
+use engine::plan::facts::prior::overlay;
 use engine::plan::{Change, StepId};
 use engine::schema::Identity;
 use engine::sorted::Set;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use engine::address::{Address, Name};
 use engine::event::Event;
 use engine::journal::{CallId, PhaseRef, ProgramKind, Record, Started};
-use engine::plan::live::stored_attributes;
+use engine::plan::facts::prior::stored_attributes;
 use engine::plan::{Change, Step, StepId};
 use engine::schema::{Identity, TypeSchema};
 use engine::sorted::Set;

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use engine::address::{Address, Name};
 use engine::event::{Event, Summary};
 use engine::journal::{CallId, Record, Started};
-use engine::plan::{Plan, Step, StepId, saved};
+use engine::plan::{Plan, Step, StepId, file};
 use engine::schema::{Operation, TypeSchema};
 use engine::state::ObjectId;
 use engine::stored::KnownSecrets;
@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
         (self.input.emit)(Event::RunStarted { run: run.clone(), steps: plan.steps.len() });
         let serial = self.session.snapshot().serial;
         let at_ms = self.input.host.now_ms();
-        let digest = saved::digest(plan);
+        let digest = file::digest(plan);
         self.session.record(Record::RunOpened { run, serial, plan: digest, at_ms })?;
         for record in &plan.seen {
             if !plan.is_outdated(record, self.session.snapshot()) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use engine::address::Name;
 use engine::journal::{PhaseRef, ProgramKind, Started};
-use engine::plan::live::overlay;
+use engine::plan::facts::prior::overlay;
 use engine::plan::{Change, Step, StepId, agree};
 use engine::schema::TypeSchema;
 use engine::sorted::Set;
@@ -74,7 +74,7 @@ impl Run<'_> {
     fn attributes_of(&self, step: &Step, schema: &TypeSchema) -> Option<Attributes> {
         let id = self.object_of(step)?;
         let object = self.session.snapshot().entries.get(&step.address)?.object(&id)?;
-        engine::plan::live::stored_attributes(&object.attributes, schema).ok()
+        engine::plan::facts::prior::stored_attributes(&object.attributes, schema).ok()
     }
 
     /// The secrets that a phase of a delete would send, and that nothing tells.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use engine::address::{Address, Name};
 use engine::expression::Expr;
 use engine::plan::Change;
-use engine::plan::live::{derive, overlay, stored_attributes};
+use engine::plan::facts::prior::{derive, overlay, stored_attributes};
 use engine::schema::{SeenIn, TypeSchema};
 use engine::types::Type;
 use engine::value::{Attributes, Paths, Value};

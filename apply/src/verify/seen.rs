@@ -3,8 +3,8 @@
 
 use engine::address::{Address, Name};
 use engine::journal::Record;
+use engine::plan::facts::prior::{overlay, stored_attributes};
 use engine::plan::input::{Observations, Observed};
-use engine::plan::live::{overlay, stored_attributes};
 use engine::plan::{Action, Change};
 use engine::state::{ObjectId, Snapshot};
 use engine::value::{Attributes, Value};

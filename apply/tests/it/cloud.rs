@@ -151,7 +151,11 @@ impl Cloud {
         let mut attributes = attributes.clone();
         attributes.retain(|name, _| schema.attributes[name].seen_in != SeenIn::Never);
         (self.makes)(&mut attributes);
-        engine::plan::live::derive(schema, &mut attributes, &mut engine::value::Paths::none());
+        engine::plan::facts::prior::derive(
+            schema,
+            &mut attributes,
+            &mut engine::value::Paths::none(),
+        );
         Object { id: id.clone(), attributes }
     }
 }

@@ -1,7 +1,7 @@
 //! Programs of several phases, and phases that wait: what a run left undone is done by the next one,
 //! also where the object does not show it.
 
-use engine::plan::live::stored_attributes;
+use engine::plan::facts::prior::stored_attributes;
 use engine::plan::{Action, Reason};
 use engine::schema::{Attribute, Presence, SeenIn, Sends};
 use engine::state::Progress;

@@ -52,8 +52,8 @@ async fn a_saved_plan_tells_accounts_apart_and_nothing_of_their_keys() {
     let set = |key: &str| key.clone_into(&mut world.cloud.shared.lock().unwrap().key);
     set("hunter2");
     let (plan, ..) = world.plan(&DISK.replace("size = 10", "size = 20")).await;
-    let text = engine::plan::saved::write(&plan, &serde_json::Value::Null);
-    let plan = engine::plan::saved::read(&text).unwrap().plan;
+    let text = engine::plan::file::write(&plan, &serde_json::Value::Null);
+    let plan = engine::plan::file::read(&text).unwrap().plan;
     let digest = engine::digest::Digest::of(b"hunter2").to_string();
     assert!(text.contains("accounts") && !text.contains(&digest), "{text}");
     let snapshot = world.state().await;

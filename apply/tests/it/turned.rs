@@ -41,7 +41,7 @@ async fn made(spec: &str, token: &str) -> World {
 async fn told(world: &World, spec: &str, options: &Options) -> (Plan, String) {
     let (plan, found, sources) = world.plan_with(spec, options).await;
     let text = show(&plan, &found, &sources);
-    let file = saved::write(&plan, &serde_json::Value::Null);
+    let file = file::write(&plan, &serde_json::Value::Null);
     (plan.clone(), format!("{plan:?}\n{file}\n{text}\n{found:?}"))
 }
 

@@ -214,7 +214,7 @@ impl World {
 
     /// Applies a plan as `plumb apply FILE` does.
     pub(crate) async fn apply_saved(&self, plan: &Plan) -> Result<(), ApplyError> {
-        let plan = saved::read(&saved::write(plan, &serde_json::Value::Null)).unwrap().plan;
+        let plan = file::read(&file::write(plan, &serde_json::Value::Null)).unwrap().plan;
         let (providers, holder) = (self.providers(), holder());
         let opened = Session::open(&self.store, &holder, Duration::ZERO, &self.host, None);
         let mut session = opened.await?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::plan::agree;
-use engine::plan::live::stored_attributes;
+use engine::plan::facts::prior::stored_attributes;
 use engine::state::{Nonce, ObjectId, Progress, Snapshot};
 
 use crate::dialect::Room;

@@ -38,7 +38,11 @@ impl Runner {
     fn object(&self, id: &ObjectId, live: &Live) -> Object {
         let mut attributes = live.attributes.clone();
         let sensitive = &mut engine::value::Paths::none();
-        engine::plan::live::derive(&self.schema.types[&live.ty], &mut attributes, sensitive);
+        engine::plan::facts::prior::derive(
+            &self.schema.types[&live.ty],
+            &mut attributes,
+            sensitive,
+        );
         Object { id: id.clone(), attributes }
     }
 

@@ -16,7 +16,7 @@ use engine::config::resolve::Given;
 use engine::config::settings::provider_variables;
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::Plan;
-use engine::plan::saved::SavedPlan;
+use engine::plan::file::SavedPlan;
 use engine::stored::KnownSecrets;
 use state::Holder;
 

@@ -8,8 +8,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use engine::plan::saved::Origin;
-use engine::plan::{Exposed, Plan, saved};
+use engine::plan::file::Origin;
+use engine::plan::{Exposed, Plan, file};
 use render::view;
 use state::disk::{Disk as _, RealDisk};
 
@@ -104,7 +104,7 @@ fn is_plan(path: &Path) -> std::io::Result<bool> {
     let mut file = File::open(path)?;
     (&mut file).take(HEAD).read_to_end(&mut head)?;
     if !state::cipher::is_sealed(&head) {
-        return Ok(saved::is_plan(&head));
+        return Ok(file::is_plan(&head));
     }
     file.read_to_end(&mut head)?;
     let cipher = environment::cipher().ok();
@@ -120,7 +120,7 @@ pub(super) fn save(
     refuse_exposed(made)?;
     let view = serde_json::to_value(made.view())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
-    let text = saved::write_of(plan, &view, origin);
+    let text = file::write_of(plan, &view, origin);
     let bytes = environment::cipher()?
         .seal(saved_plan::CONTEXT, text.as_bytes())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use engine::diagnostics::Sources;
 use engine::digest::Digest;
 use engine::plan::Plan;
-use engine::plan::saved::{Origin, SavedPlan};
+use engine::plan::file::{Origin, SavedPlan};
 use engine::shell;
 
 use crate::error::{CommandError, Status};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use engine::diagnostics::{Diagnostics, Sources};
-use engine::plan::saved::{self, SavedPlan};
+use engine::plan::file::{self, SavedPlan};
 use render::view::PlanView;
 
 use crate::environment;
@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path) -> Result<SavedPlan, CommandError> {
     let text = String::from_utf8(opened.into_owned()).map_err(|_| {
         CommandError::new(format!("{shown} is not a plan file: it is not UTF-8 text"))
     })?;
-    saved::read(&text).map_err(|error| {
+    file::read(&text).map_err(|error| {
         CommandError::new(format!("{shown}: {}", chain(&error)))
             .help("`plumb plan --out FILE` writes plan files")
     })
@@ -44,7 +44,7 @@ pub(super) fn read(path: &Path) -> Result<SavedPlan, CommandError> {
 /// not run; only the places in the spec and the units come from the view beside it. `sources` are
 /// none: a plan at rest refers to no text.
 pub(super) fn view<'a>(saved: &'a SavedPlan, sources: &'a Sources) -> PlanView<'a> {
-    let digest = saved::digest(&saved.plan);
+    let digest = file::digest(&saved.plan);
     let mut view = PlanView::new(&saved.plan, sources, &Diagnostics::new(), Some(&digest));
     view.restore(&saved.view);
     view

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::guards::doubted::Bearer;
-use super::planner::Draft;
-use super::removal::uses;
-use super::{Change, Doubt, Staying, Use};
 use crate::address::{Address, Block, Name};
 use crate::config::{ImportConfig, ResourceConfig};
 use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
+use crate::plan::facts::doubted_names::Bearer;
+use crate::plan::facts::references;
+use crate::plan::pipeline::Draft;
+use crate::plan::{Change, Doubt, Staying, Use};
 use crate::schema::{Attribute, ReplaceOrder};
 use crate::shell;
 use crate::state::ObjectId;
@@ -35,7 +35,7 @@ pub(super) fn too_many_instances(resource: &ResourceConfig) -> Diagnostic {
     let span = resource.for_each.as_ref().map_or(resource.header, |item| item.span);
     Diagnostic::error("this spec has too many instances")
         .at(span)
-        .label(format!("here they become more than {}", super::planner::INSTANCES_MAX))
+        .label(format!("here they become more than {}", super::pipeline::INSTANCES_MAX))
         .help("split the spec into several, each with a state of its own")
 }
 
@@ -616,7 +616,7 @@ pub(super) fn replace_takes_what_is_used(draft: &Draft, by: &Use) -> Diagnostic 
     let help = match by.why {
         Staying::Ignores => {
             let reference = format!("take the reference out of the ignore_changes of {}", by.by);
-            if draft.create_first || uses::takes_its_name(draft) {
+            if draft.create_first || references::takes_its_name(draft) {
                 format!("{reference}, or give this one another name: no two can have the same")
             } else {
                 format!("{reference}, or set lifecycle = {{ create_before_destroy = true }} here")

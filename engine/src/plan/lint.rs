@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
-use super::referred::{Reference, each};
-use super::{Action, Plan, Step, StepId};
 use crate::address::{Block, Name};
 use crate::journal::{PhaseRef, ProgramKind};
+use crate::plan::referred::{Reference, each};
+use crate::plan::{Action, Plan, Step, StepId};
 use crate::schema::Operation;
 use crate::work::{self, InTurn, Workers};
 

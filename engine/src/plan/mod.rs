@@ -5,38 +5,34 @@
 //! sealed in `before` and `after`, and [`Change::secrets`] says how apply computes it again. Nothing
 //! may branch on a reason; reasons are for people.
 
+pub mod check;
+mod decide;
 mod deciding;
 mod diagnostics;
-mod guards;
+mod evaluate;
+pub mod facts;
+pub mod file;
 pub mod input;
-mod instance;
 pub mod lint;
-pub mod live;
-mod lower;
 mod news;
 mod others;
-mod outputs;
-mod planner;
+mod pipeline;
 mod referred;
-mod removal;
-pub mod rules;
-pub mod saved;
-mod scope;
+mod schedule;
 mod secrets;
-mod selection;
 pub mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use guards::names::{Taken, claimed, taken};
-pub use instance::compare::{agree, fitness_digest, is_stable};
-pub use instance::wanted::keys as for_each_keys;
-pub use others::{bearers, users};
-pub use planner::{plan, plan_with};
-pub use secrets::exposed::{Exposed, exposed};
-pub use secrets::recipe::Recipe;
-pub use selection::Selection;
+pub use crate::plan::check::names::{Taken, claimed, taken};
+pub use crate::plan::decide::diff::{agree, fitness_digest, is_stable};
+pub use crate::plan::evaluate::desired::keys as for_each_keys;
+pub use crate::plan::facts::selection::Selection;
+pub use crate::plan::others::{bearers, users};
+pub use crate::plan::pipeline::{plan, plan_with};
+pub use crate::plan::secrets::exposed::{Exposed, exposed};
+pub use crate::plan::secrets::recipe::Recipe;
 
 use crate::address::{Address, Name};
 use crate::diagnostics::Span;

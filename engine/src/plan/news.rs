@@ -4,10 +4,10 @@
 //! What was seen of an object replaces all that the state says of it. A state that has learned
 //! something else since, from another run, knows more than the plan, so it keeps that.
 
-use super::Plan;
 use crate::address::Address;
 use crate::digest::Digest;
 use crate::journal::Record;
+use crate::plan::Plan;
 use crate::state::{Entry, Nonce, ObjectId, Snapshot};
 
 /// The digest of what a state says of an object, as far as seeing it replaces that.

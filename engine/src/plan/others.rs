@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::guards::names::{self, Named, takes_a_name};
-use super::live::stored_attributes;
-use super::removal::uses::each_text;
-use super::{Action, Change, Plan, Step};
 use crate::address::{Address, Name};
 use crate::journal::ProgramKind;
+use crate::plan::check::names;
+use crate::plan::check::names::{Named, takes_a_name};
+use crate::plan::facts::prior::stored_attributes;
+use crate::plan::facts::references::each_text;
+use crate::plan::{Action, Change, Plan, Step};
 use crate::schema::TypeSchema;
 use crate::state::{self, Snapshot};
 use crate::value::Value;

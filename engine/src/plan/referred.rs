@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use super::Plan;
 use crate::address::{Address, Block, Name};
 use crate::expression::{Expr, visit};
+use crate::plan::Plan;
 use crate::value::{Segment, Value};
 
 /// A reference to a resource.

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Plan, Step};
+use crate::plan::{Plan, Step};
 
 /// The steps as text.
 pub fn steps(plan: &Plan) -> String {

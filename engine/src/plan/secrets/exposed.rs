@@ -6,12 +6,12 @@
 //! one that waits for something else. In memory that is as it must be; in a plan file it would be a secret
 //! at rest.
 
-use super::alternatives::alternatives;
 use crate::config::Config;
 use crate::diagnostics::Span;
 use crate::expression::visit::{literals, walk};
 use crate::expression::{Expr, Kind, Root};
 use crate::plan::referred::{Reference, each_in};
+use crate::plan::secrets::alternatives::alternatives;
 use crate::plan::{Change, Plan};
 use crate::value::{Path, Paths, Segment, Value};
 

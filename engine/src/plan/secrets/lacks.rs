@@ -4,17 +4,17 @@
 //! A list need not show all that a read does, so whoever makes a plan reads the few objects in question
 //! before this is an error.
 
-use super::lost::{AllLost, LostScope, One, StandsFor};
 use crate::address::Name;
 use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostic;
 use crate::expression::Expr;
 use crate::expression::evaluate::evaluate;
 use crate::journal::ProgramKind;
-use crate::plan::instance::programs::choose;
-use crate::plan::instance::wanted::Wanted;
-use crate::plan::planner::Draft;
-use crate::plan::scope::SpecScope;
+use crate::plan::decide::programs::choose;
+use crate::plan::evaluate::desired::Wanted;
+use crate::plan::evaluate::scope::SpecScope;
+use crate::plan::pipeline::Draft;
+use crate::plan::secrets::lost::{AllLost, LostScope, One, StandsFor};
 use crate::plan::{Action, Lack, Missing, Why};
 use crate::schema::{Attribute, Phase, Presence, SeenIn, Sends};
 use crate::value::{Attributes, Value};

@@ -11,10 +11,10 @@
 use crate::address::{Address, Name};
 use crate::config::{ResourceConfig, SpecExpr};
 use crate::expression::evaluate::evaluate;
-use crate::plan::live;
-use crate::plan::planner::Planner;
-use crate::plan::removal::farewell;
-use crate::plan::scope::{Each, SpecScope};
+use crate::plan::check::removal_protection;
+use crate::plan::evaluate::scope::{Each, SpecScope};
+use crate::plan::facts::prior;
+use crate::plan::pipeline::Planner;
 use crate::plan::secrets::sources::{Source, Sources};
 use crate::plan::secrets::turned::Now;
 use crate::schema::TypeSchema;
@@ -52,7 +52,7 @@ pub(in crate::plan) fn places(
     object: &Attributes,
 ) -> Paths {
     let mut places = of_spec(planner, resource, each).sensitive;
-    live::derive(&resource.schema, &mut object.clone(), &mut places);
+    prior::derive(&resource.schema, &mut object.clone(), &mut places);
     places
 }
 
@@ -92,8 +92,8 @@ impl Said {
     /// spec gives now, and what there was may have had it at others.
     #[must_use]
     fn with_derived(mut self, object: &Attributes, schema: &TypeSchema) -> Self {
-        live::derive(schema, &mut object.clone(), &mut self.sensitive);
-        live::derive(schema, &mut object.clone(), &mut self.hidden);
+        prior::derive(schema, &mut object.clone(), &mut self.sensitive);
+        prior::derive(schema, &mut object.clone(), &mut self.hidden);
         for (name, _) in schema.attributes.iter().filter(|(_, it)| it.derived.is_some()) {
             let path = Path::attribute(name.clone());
             if self.hidden.touches(&path) {
@@ -151,10 +151,10 @@ fn each<'a>(
 ) -> Option<Each<'a>> {
     let reads = |value_only| {
         let mut items = resource.attributes.values();
-        items.find(|item| farewell::reads(&item.value.expr, value_only))
+        items.find(|item| removal_protection::reads(&item.value.expr, value_only))
     };
     let item = reads(true).or_else(|| reads(false))?;
-    let mut each = farewell::each(planner, address, resource, &item.value).ok()??;
+    let mut each = removal_protection::each(planner, address, resource, &item.value).ok()??;
     let is_gone = matches!(each.value.value, Value::Unknown(_));
     let made_for = sources(planner).of_block(&resource.block).map(|block| block.for_each);
     if is_gone && made_for == Some(Source::Secret) {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use crate::address::Name;
 use crate::digest::SealKey;
+use crate::plan::decide::diff::agree;
+use crate::plan::evaluate::scope::object;
 use crate::plan::input::PlanInput;
-use crate::plan::instance::compare::agree;
-use crate::plan::planner::{Draft, Planner};
-use crate::plan::scope::object;
+use crate::plan::pipeline::{Draft, Planner};
 use crate::plan::{Change, Drift, diagnostics};
 use crate::sorted::Set;
 use crate::stored::{KnownSecrets, Sealer, seal};

@@ -1,0 +1,175 @@
+//! Rules of a type, checked on a planned change: true, false, or not known yet.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::address::{Address, Name};
+use crate::diagnostics::{Diagnostics, Span};
+use crate::expression::evaluate::evaluate;
+use crate::expression::{Expr, Kind, Root};
+use crate::plan::decide::action::Case;
+use crate::plan::evaluate::scope::{RuleScope, object};
+use crate::plan::{Action, diagnostics};
+use crate::schema::{Rule, RuleOn};
+use crate::value::{Attributes, Datum, Path, Value};
+
+/// Checks the rules of a create, an update or a replace. Returns how many are not known yet: they
+/// are checked again before the call.
+pub(in crate::plan) fn check(
+    case: &Case<'_>,
+    action: Action,
+    planned: &Arc<Attributes>,
+    found: &mut Diagnostics,
+) -> usize {
+    // An object that changes nothing keeps no rule waiting; a held one is not looked at.
+    let rules = &case.resource.schema.rules;
+    if rules.is_empty()
+        || case.held.is_some()
+        || !matches!(action, Action::Create | Action::Update | Action::Replace)
+    {
+        return 0;
+    }
+    let old = match case.live {
+        Some(live) => object(live.attributes.clone(), case.wanted.sensitive.clone()),
+        None => Datum::plain(Value::Null),
+    };
+    let new = object(planned.clone(), case.wanted.sensitive.clone());
+    let scope = RuleScope { old: &old, new: &new, action: action.word() };
+    let mut deferred = 0;
+    for rule in rules.iter().filter(|rule| applies(rule.on, action)) {
+        match verdict(rule, &scope) {
+            Verdict::Holds => {}
+            Verdict::Unknown => deferred += 1,
+            Verdict::Broken { message, help } => {
+                let span = Some(span(rule, case));
+                let detail = grew_outside(case, rule);
+                found.push(diagnostics::rule_broken(span, message, help, detail, case.address));
+            }
+            Verdict::Unclear(error) => {
+                found.push(diagnostics::rule_unclear(&error, case.address));
+            }
+        }
+    }
+    deferred
+}
+
+/// Checks the rules of a delete, or of that of a replace. What one cannot say is no leave to delete.
+pub(in crate::plan) fn check_delete(
+    rules: &[Rule],
+    address: &Address,
+    old: &Datum,
+    span: Option<Span>,
+    found: &mut Diagnostics,
+) {
+    let new = Datum::plain(Value::Null);
+    let scope = RuleScope { old, new: &new, action: Action::Delete.word() };
+    for rule in rules.iter().filter(|rule| rule.on == RuleOn::Delete) {
+        match verdict(rule, &scope) {
+            Verdict::Broken { message, help } => {
+                found.push(diagnostics::rule_broken(span, message, help, None, address));
+            }
+            Verdict::Unclear(error) => found.push(diagnostics::rule_unclear(&error, address)),
+            Verdict::Holds | Verdict::Unknown => {}
+        }
+    }
+}
+
+/// Whether a rule holds for an object that is about to be sent, fully known. None when it does;
+/// else what to say and what to do.
+pub fn broken_before_call(
+    rules: &[Rule],
+    action: Action,
+    old: &Datum,
+    new: &Datum,
+) -> Option<(String, Option<String>)> {
+    // What changes of an object that is taken over is an update of it.
+    let action = if action == Action::Import { Action::Update } else { action };
+    let scope = RuleScope { old, new, action: action.word() };
+    rules.iter().filter(|rule| applies(rule.on, action)).find_map(|rule| {
+        match verdict(rule, &scope) {
+            Verdict::Broken { message, help } => Some((message, help)),
+            Verdict::Unclear(error) => Some((format!("a rule cannot be evaluated: {error}"), None)),
+            Verdict::Holds | Verdict::Unknown => None,
+        }
+    })
+}
+
+fn applies(on: RuleOn, action: Action) -> bool {
+    match on {
+        RuleOn::Any => true,
+        RuleOn::Create => matches!(action, Action::Create | Action::Replace),
+        RuleOn::Update => action == Action::Update,
+        RuleOn::Delete => false,
+    }
+}
+
+enum Verdict {
+    Holds,
+    Unknown,
+    Broken { message: String, help: Option<String> },
+    Unclear(crate::expression::ExprError),
+}
+
+fn verdict(rule: &Rule, scope: &RuleScope<'_>) -> Verdict {
+    match evaluate(&rule.assert, scope) {
+        Err(error) => Verdict::Unclear(error),
+        Ok(datum) => match datum.value {
+            Value::Bool(true) => Verdict::Holds,
+            Value::Bool(false) => Verdict::Broken {
+                message: text(&rule.message, scope)
+                    .unwrap_or_else(|| format!("a rule does not hold: {}", rule.assert)),
+                help: rule.help.as_ref().and_then(|help| text(help, scope)),
+            },
+            _ => Verdict::Unknown,
+        },
+    }
+}
+
+/// The text of a message, unless a secret or something unknown would stand in it.
+fn text(expr: &Expr, scope: &RuleScope<'_>) -> Option<String> {
+    let datum = evaluate(expr, scope).ok()?;
+    let plain = datum.sensitive.is_empty();
+    datum.value.as_str().filter(|_| plain).map(ToOwned::to_owned)
+}
+
+/// The line to show: the rule's attribute, else the first that it names and the spec gives, else
+/// the resource.
+fn span(rule: &Rule, case: &Case<'_>) -> Span {
+    let mut names = Vec::new();
+    match &rule.attribute {
+        Some(name) => names.push(name.clone()),
+        None => attributes_of(&rule.assert, "new", &mut names),
+    }
+    let given = names.iter().find_map(|name| case.resource.attributes.get(name));
+    given.map_or(case.resource.header, |item| item.value.span)
+}
+
+/// When a rule breaks on a value that moved outside, the spec's line is not what changed.
+fn grew_outside(case: &Case<'_>, rule: &Rule) -> Option<String> {
+    let live = case.live?;
+    let mut names = Vec::new();
+    attributes_of(&rule.assert, "old", &mut names);
+    let names: BTreeSet<Name> = names.into_iter().collect();
+    let moved = names.iter().find(|name| {
+        let (stored, now) = (live.stored.get(*name), live.attributes.get(*name));
+        stored.zip(now).is_some_and(|(stored, now)| !stored.same(now))
+    })?;
+    let (was, is) = (live.stored.get(moved)?, live.attributes.get(moved)?);
+    let is_secret = case.wanted.sensitive.touches(&Path::attribute(Name::clone(moved)));
+    if is_secret || was.holds_sealed() || is.holds_sealed() {
+        return None;
+    }
+    let (was, is) = (crate::stored::to_json(was), crate::stored::to_json(is));
+    Some(format!("`{moved}` changed outside Plumb: the last run left {was}, and now it is {is}."))
+}
+
+/// The attributes of `root` that an expression names, in the order of the text.
+fn attributes_of(expr: &Expr, root: &str, names: &mut Vec<Name>) {
+    crate::expression::visit::walk(expr, &mut |part| {
+        if let Kind::Attribute(base, name) = &part.kind
+            && matches!(&base.kind, Kind::Root(Root::Named(named)) if &**named == root)
+        {
+            names.push(name.clone());
+        }
+    });
+}

@@ -1,0 +1,451 @@
+//! One instance: what the spec wants of it beside what is live, and what is decided about it.
+//!
+//! Nothing of the planner changes here, so instances that need nothing of one another can be looked
+//! at in any order, and at once. What was found is handed back; the planner takes it over.
+
+pub(super) mod action;
+pub(super) mod diff;
+pub(super) mod import;
+pub(super) mod outputs;
+pub(super) mod programs;
+pub(super) mod removal;
+pub(super) mod resume;
+pub(super) mod triggers;
+
+use std::sync::Arc;
+
+use crate::address::{Address, Name};
+use crate::config::ResourceConfig;
+use crate::diagnostics::Diagnostics;
+use crate::digest::SealKey;
+use crate::journal::Record;
+use crate::plan::check::lifecycle;
+use crate::plan::check::names;
+use crate::plan::evaluate::desired;
+use crate::plan::evaluate::desired::{Instance, Wanted};
+use crate::plan::evaluate::scope::{SpecScope, object};
+use crate::plan::facts::deferrals::Hold;
+use crate::plan::facts::doubted_names::Bearer;
+use crate::plan::facts::prior::stored_attributes;
+use crate::plan::facts::references;
+use crate::plan::input::Mode;
+use crate::plan::pipeline::{Draft, Live, Notes, Planner};
+use crate::plan::secrets::lost::Lost;
+use crate::plan::secrets::turned::Now;
+use crate::plan::secrets::{lacks, lost};
+use crate::plan::{Action, Change, Drift, diagnostics};
+use crate::schema::TypeSchema;
+use crate::sorted::Set;
+use crate::state::{Entry, Object, Progress};
+use crate::stored::Stored;
+use crate::value::{Attributes, Datum, Paths, Value};
+
+/// What came of an instance.
+pub(in crate::plan) struct Outcome {
+    /// The object, as others may refer to it.
+    pub(in crate::plan) object: Datum,
+    /// What is decided; none where the spec disables it, or is wrong about it.
+    pub(in crate::plan) draft: Option<Draft>,
+    /// What nobody has of it.
+    pub(in crate::plan) lost: Lost,
+    /// Whether the spec wants it to exist.
+    pub(in crate::plan) is_enabled: bool,
+    /// The resources that those of its flags looked at that decide something.
+    pub(in crate::plan) looked_at: Set<Address>,
+    pub(in crate::plan) notes: Notes,
+}
+
+/// An instance that may not be as the spec says; it was said why.
+pub(in crate::plan) struct Refused;
+
+/// Looks at an instance with what was planned before it, and decides.
+pub(in crate::plan) fn decide<'a>(
+    planner: &Planner<'a>,
+    resource: &'a ResourceConfig,
+    instance: &Instance<'_>,
+) -> Outcome {
+    let Instance { address, each } = instance;
+    let input = planner.input;
+    let entry = input.snapshot.entries.get(address);
+    let scope = SpecScope::new(input.config, &planner.planned, &planner.locals);
+    let scope = scope.with_each(each.as_ref());
+    let mut found = Notes::default();
+    let diagnostics = &mut found.diagnostics;
+    let enabled = resource.lifecycle.enabled.as_ref();
+    let enabled = desired::flag(enabled, "enabled", &scope, address, diagnostics);
+    let is_enabled = enabled != Some(false);
+    let mut looked_at = scope.touched();
+    let is_evaluated = is_enabled && !planner.planned.spent.is_over();
+    let mut wanted =
+        if is_evaluated { desired::wanted(resource, address, &scope, diagnostics) } else { None };
+    if let Some(wanted) = &mut wanted {
+        wanted.depends_on(address, &looked_at);
+    }
+    let mut flags = action::flags(resource, &scope, address, diagnostics);
+    let of_flags = scope.touched();
+    let current = entry.and_then(|entry| entry.current.as_ref());
+    let key = &input.snapshot.seal_key;
+    let fired = triggers::fired(resource, &scope, &planner.changing, current, key);
+    flags.triggered = fired.is_some();
+    let looked = Looked { planner, resource, address, entry, flags, fired, scope: &scope };
+    let decided = wanted.and_then(|wanted| looked.decide(&wanted, &mut found).ok());
+    let (object, draft, lost) = match decided {
+        Some(decided) => (decided.object, Some(decided.draft), decided.lost),
+        None if !is_enabled => (Datum::plain(Value::Null), None, Lost::default()),
+        // What could not be evaluated was said; it is planned as unknown, so that what refers to
+        // it is still checked.
+        None => {
+            let unknown = action::all_unknown(&resource.schema, address);
+            (object(unknown, Paths::none()), None, Lost::default())
+        }
+    };
+    // The other flags decide nothing but how an object ends.
+    if draft.as_ref().is_none_or(|draft| draft.change.action == Action::Replace) {
+        looked_at.extend(of_flags);
+    }
+    Outcome { object, draft, lost, is_enabled, looked_at, notes: found }
+}
+
+/// An instance of which everything but its attributes was evaluated.
+struct Looked<'p, 'a> {
+    planner: &'p Planner<'a>,
+    resource: &'a ResourceConfig,
+    address: &'p Address,
+    entry: Option<&'a Entry>,
+    flags: action::Flags,
+    fired: Option<triggers::Fired>,
+    scope: &'p SpecScope<'p>,
+}
+
+/// What was decided of one.
+struct Decided {
+    object: Datum,
+    draft: Draft,
+    lost: Lost,
+}
+
+impl Looked<'_, '_> {
+    fn decide(mut self, wanted: &Wanted, found: &mut Notes) -> Result<Decided, Refused> {
+        let Self { planner, resource, address, entry, .. } = self;
+        let input = planner.input;
+        self.keeps_its_provider(&mut found.diagnostics)?;
+        let held = match self.bearer_of_its_name(wanted) {
+            Some(bearer) => {
+                found.diagnostics.push(diagnostics::name_in_doubt(resource, address, bearer));
+                Some(Hold::InDoubt)
+            }
+            None => self.hold(wanted),
+        };
+        let imported = match &held {
+            Some(_) => None,
+            None => import::imported(input, resource, address, wanted, &mut found.diagnostics)?,
+        };
+        let current = entry.and_then(|entry| entry.current.as_ref());
+        let live = match &imported {
+            Some(imported) => Some(imported.live()),
+            None => {
+                current.and_then(|current| planner.live(address, current, &resource.schema, found))
+            }
+        };
+        // There was nothing before that it could have been made with.
+        self.flags.triggered &= imported.is_none();
+        let drift = current.and_then(|current| self.drift(current, live.as_ref()));
+        let case = action::Case {
+            resource,
+            address,
+            wanted,
+            live: live.as_ref(),
+            vanished: live.is_none() && current.is_some(),
+            flags: self.flags,
+            held: held.as_ref(),
+            asked: input.options.replace.contains(address),
+            key: &input.snapshot.seal_key,
+        };
+        let mut decision = action::decide(&case, &mut found.diagnostics);
+        let import = input.config.imports.get(address);
+        if let (Some(imported), Some(import)) = (&imported, import) {
+            found.seen.extend(imported.take_over(&mut decision, import, &mut found.diagnostics));
+        }
+        let mut draft = decision.draft;
+        references::remember_ignored(input, resource, wanted, &mut draft.change);
+        if let Some(drift) = &drift {
+            mark_drifted_causes(drift, &input.snapshot.seal_key, &mut draft.change);
+        }
+        let now = secret_now(wanted, &decision.planned, &draft);
+        let turned = live.as_ref().map(|live| planner.turned.seal(&live.attributes, &now));
+        if let Some(mut drift) = drift {
+            planner.turned.seal_drift(&mut drift, &now);
+            drift.proposal = proposal(resource, &drift);
+            found.drift.push(drift);
+        }
+        draft.turned = turned;
+        self.note_seen(&draft, live.as_ref(), found);
+        self.check(&draft, imported.is_some(), found);
+        let observed = match &imported {
+            Some(imported) => Some(&*imported.attributes),
+            None => current.and_then(|current| planner.seen_of(address, current)),
+        };
+        let lost =
+            self.lost(wanted, (&draft, &mut decision.planned), (live.as_ref(), observed), found);
+        if live.is_some() && imported.is_none() {
+            self.note_triggered(current, found);
+        }
+        let sensitive = draft.change.sensitive.clone();
+        Ok(Decided { object: object(decision.planned, sensitive), draft, lost })
+    }
+
+    /// What nobody has of the object, and of what it is to be made or changed with.
+    fn lost(
+        &self,
+        wanted: &Wanted,
+        (draft, planned): (&Draft, &mut Arc<Attributes>),
+        (live, observed): (Option<&Live<'_>>, Option<&Attributes>),
+        found: &mut Notes,
+    ) -> Lost {
+        let Self { planner, resource, address, scope, .. } = self;
+        let known = (*scope, &planner.planned.lost);
+        found.lacks.extend(lacks::lacks(draft, (resource, wanted), known));
+        found.lacks.extend(lacks::kept(draft, resource, planned));
+        let seen = lost::Seen {
+            schema: &resource.schema,
+            action: draft.change.action,
+            planned,
+            live: live.map(|live| &*live.attributes),
+            observed,
+        };
+        let lost = Lost::of(&seen);
+        lost.mark(address, &resource.schema, planned);
+        lost
+    }
+
+    /// An id means nothing at another provider: there it may be anybody's.
+    fn keeps_its_provider(&self, found: &mut Diagnostics) -> Result<(), Refused> {
+        let Self { resource, address, entry, .. } = self;
+        let has_objects = |entry: &&Entry| entry.current.is_some() || !entry.deposed.is_empty();
+        match entry.filter(has_objects) {
+            Some(entry) if entry.provider != resource.provider => {
+                found.push(diagnostics::other_provider(resource, address, &entry.provider));
+                Err(Refused)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Why the instance is left alone, if it is.
+    fn hold(&self, wanted: &Wanted) -> Option<Hold> {
+        let Self { planner, address, .. } = self;
+        if planner.blocked.contains(address)
+            || wanted.referred().any(|on| planner.held.contains(on))
+        {
+            return Some(Hold::InDoubt);
+        }
+        if let Some(user) = planner.waiting.get(address) {
+            return Some(Hold::still_used(user));
+        }
+        let is_meant = planner.selection.includes(address);
+        (planner.input.options.mode == Mode::RefreshOnly || !is_meant).then_some(Hold::LeftOut)
+    }
+
+    /// Who may have the name that the instance is to get, as far as a call in doubt leaves that open.
+    fn bearer_of_its_name(&self, wanted: &Wanted) -> Option<Bearer<'_>> {
+        let Self { planner, resource, address, entry, .. } = self;
+        if planner.doubted.is_empty() {
+            return None;
+        }
+        let current = entry.and_then(|entry| entry.current.as_ref());
+        let live = current.and_then(|it| stored_attributes(&it.attributes, &resource.schema).ok());
+        let of = (*resource, *address);
+        let key = &planner.input.snapshot.seal_key;
+        planner.doubted.bearer(of, (&wanted.attributes, live.as_ref()), key)
+    }
+
+    /// How the object changed outside, if it did. Of one that a call in doubt is about, that call may have done it.
+    fn drift(&self, object: &Object, live: Option<&Live<'_>>) -> Option<Drift> {
+        let Self { planner, resource, address, .. } = self;
+        if planner.blocked.contains(*address) {
+            return None;
+        }
+        let schema = &resource.schema;
+        let Some(live) = live else {
+            let before = stored_attributes(&object.attributes, schema).ok()?;
+            let (address, attributes) = (Address::clone(address), Vec::new());
+            return Some(Drift { address, before, after: None, attributes, proposal: None });
+        };
+        if !object.progress.is_ready() {
+            return None;
+        }
+        let mut attributes = drifted(live, schema, &planner.input.snapshot.seal_key);
+        // What the spec leaves to others is no drift when they change it.
+        attributes.retain(|name| !resource.lifecycle.ignore_changes.contains(name));
+        (!attributes.is_empty()).then(|| Drift {
+            address: Address::clone(address),
+            before: (*live.stored).clone(),
+            after: Some((*live.attributes).clone()),
+            attributes,
+            proposal: None,
+        })
+    }
+
+    fn check(&self, draft: &Draft, is_imported: bool, found: &mut Notes) {
+        // An import makes and ends nothing; one that would was refused.
+        if !is_imported {
+            lifecycle::check(
+                self.resource,
+                draft,
+                (self.flags, &self.planner.input.snapshot.seal_key),
+                &mut found.diagnostics,
+            );
+        }
+        if !is_imported || draft.change.action == Action::Import {
+            names::check_strangers(self.planner.input, draft, found);
+        }
+        // Before anything is looked at, much more is unknown than in a plan.
+        if !self.planner.input.options.validating {
+            programs::check(self.resource, draft, &mut found.diagnostics);
+        }
+    }
+
+    /// The triggers that fire are remembered before anything is called: their replace may fail, or
+    /// be no part of this plan.
+    fn note_triggered(self, current: Option<&Object>, found: &mut Notes) {
+        if let (Some(made_with), Some(object)) = (self.fired, current)
+            && !made_with.is_empty()
+        {
+            let (address, object) = (self.address.clone(), object.id.clone());
+            found.seen.push(Record::Triggered { address, object, made_with });
+        }
+    }
+
+    /// What the state takes over without a call.
+    fn note_seen(&self, draft: &Draft, live: Option<&Live<'_>>, found: &mut Notes) {
+        let (Some(live), Some(entry)) = (live, self.entry) else { return };
+        let change = &draft.change;
+        if change.action != Action::NoOp || draft.held == Some(Hold::InDoubt) {
+            return;
+        }
+        let key = &self.planner.input.snapshot.seal_key;
+        let shown = without_turned(live, draft);
+        let record = if draft.held.is_some() {
+            // Nothing is looked at anew for what nobody has touched.
+            let moved = live.attributes != live.stored;
+            accepted(self.address, if moved { &shown } else { live }, entry)
+        } else {
+            let next = Next {
+                progress: &Progress::Ready,
+                managed: &change.managed,
+                sensitive: &change.sensitive,
+                dependencies: &change.dependencies,
+            };
+            next.record(self.address, &as_written(&shown, change, key), entry)
+        };
+        found.seen.extend(record);
+    }
+}
+
+/// A live object without what has become a secret since it was written down.
+fn without_turned<'a>(live: &Live<'a>, draft: &Draft) -> Live<'a> {
+    let attributes = draft.turned.as_ref().unwrap_or(&live.attributes).clone();
+    Live { object: live.object, attributes, stored: live.stored.clone() }
+}
+
+/// A live object as the spec has it, where nothing is to be done. What was sealed wherever it stands, and
+/// what the spec says in clear, is no secret.
+fn as_written<'a>(live: &Live<'a>, change: &Change, key: &SealKey) -> Live<'a> {
+    let (object, stored, mut attributes) =
+        (live.object, live.stored.clone(), live.attributes.clone());
+    for name in &change.managed {
+        let Some(seen) = attributes.get(name).filter(|seen| seen.holds_sealed()) else { continue };
+        let written = change.after.as_ref().and_then(|after| after.get(name));
+        if let Some(written) = written.filter(|it| *it != seen && diff::agree(it, seen, key)) {
+            let written = written.clone();
+            Arc::make_mut(&mut attributes).insert(name.clone(), written);
+        }
+    }
+    Live { object, attributes, stored }
+}
+
+/// What is secret of an instance now. What is held back is not as the spec says, so nothing of it is no secret
+/// for being written there.
+fn secret_now<'n>(wanted: &'n Wanted, planned: &'n Attributes, draft: &'n Draft) -> Now<'n> {
+    let Draft { change, held, .. } = draft;
+    Now {
+        wanted: &wanted.attributes,
+        planned: Some(planned),
+        sensitive: &change.sensitive,
+        shown: change.after.as_deref().filter(|_| held.is_none()),
+        ignored: Some(&change.ignored),
+    }
+}
+
+/// What to write into the spec to keep what changed outside, and may be shown.
+fn proposal(resource: &ResourceConfig, drift: &Drift) -> Option<String> {
+    action::proposal(resource, &drift.attributes, drift.after.as_ref()?)
+}
+
+fn mark_drifted_causes(drift: &Drift, key: &SealKey, change: &mut Change) {
+    for cause in &mut change.causes {
+        let wanted = change.after.as_ref().and_then(|after| after.get(&cause.attribute));
+        let stored = drift.before.get(&cause.attribute);
+        cause.drifted = drift.attributes.contains(&cause.attribute)
+            && wanted.zip(stored).is_some_and(|(w, s)| diff::agree(w, s, key));
+    }
+}
+
+/// The managed attributes whose live value is not the state's.
+fn drifted(live: &Live<'_>, schema: &TypeSchema, key: &SealKey) -> Vec<Name> {
+    let managed = live.object.managed.iter().filter(|name| diff::is_stable(schema, name));
+    diff::differing(managed, &live.stored, &live.attributes, key).into_iter().collect()
+}
+
+/// The record that accepts what is live and changes nothing else; none when nothing moved.
+pub(in crate::plan) fn accepted(
+    address: &Address,
+    live: &Live<'_>,
+    entry: &Entry,
+) -> Option<Record> {
+    let next = Next {
+        progress: &live.object.progress,
+        managed: &live.object.managed,
+        sensitive: &live.object.sensitive,
+        dependencies: &entry.dependencies,
+    };
+    next.record(address, live, entry)
+}
+
+/// What the state is to say of an object beside its attributes.
+struct Next<'a> {
+    progress: &'a Progress,
+    managed: &'a Set<Name>,
+    sensitive: &'a Paths,
+    dependencies: &'a Set<Address>,
+}
+
+impl Next<'_> {
+    /// The record that says it; none when the state says it already.
+    fn record(&self, address: &Address, live: &Live<'_>, entry: &Entry) -> Option<Record> {
+        let object = live.object;
+        let moved = !Arc::ptr_eq(&live.attributes, &live.stored) && live.attributes != live.stored;
+        let same = !moved
+            && *self.progress == object.progress
+            && *self.managed == object.managed
+            && *self.sensitive == object.sensitive
+            && *self.dependencies == entry.dependencies;
+        if same {
+            return None;
+        }
+        let attributes = if moved {
+            Stored::of_sealed(&Value::Map(live.attributes.clone()))
+        } else {
+            object.attributes.clone()
+        };
+        Some(Record::Seen {
+            address: address.clone(),
+            object: object.id.clone(),
+            progress: self.progress.clone(),
+            attributes,
+            managed: self.managed.clone(),
+            sensitive: self.sensitive.clone(),
+            dependencies: self.dependencies.clone(),
+        })
+    }
+}

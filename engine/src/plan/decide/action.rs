@@ -1,0 +1,471 @@
+//! What to do about one instance: wanted and live compared, nothing looked up.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::address::{Address, Name};
+use crate::config::{ResourceConfig, written};
+use crate::diagnostics::Diagnostics;
+use crate::digest::SealKey;
+use crate::expression::{Expr, Kind};
+use crate::journal::ProgramKind;
+use crate::plan::check::names;
+use crate::plan::check::rules;
+use crate::plan::decide::resume::Rest;
+use crate::plan::decide::{diff, resume};
+use crate::plan::evaluate::desired;
+use crate::plan::evaluate::desired::Wanted;
+use crate::plan::evaluate::scope::SpecScope;
+use crate::plan::facts::deferrals::Hold;
+use crate::plan::facts::prior;
+use crate::plan::pipeline::{Draft, Live};
+use crate::plan::{Action, Cause, Change, Reason, diagnostics};
+use crate::schema::{OnChange, Presence, ReplaceOrder, TypeSchema};
+use crate::state::Progress;
+use crate::stored;
+use crate::value::{Attributes, Path, Paths, Value};
+
+/// The yes-or-nos of an instance's lifecycle.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a yes-or-no of its own in the spec")]
+pub(in crate::plan) struct Flags {
+    pub(in crate::plan) prevent_destroy: bool,
+    pub(in crate::plan) allow_data_loss: bool,
+    pub(in crate::plan) create_first: Option<bool>,
+    /// Whether an object that would be deleted is let go instead.
+    pub(in crate::plan) retain: bool,
+    /// Whether something in `replace_triggered_by` changes.
+    pub(in crate::plan) triggered: bool,
+}
+
+/// Evaluates them.
+pub(in crate::plan) fn flags(
+    resource: &ResourceConfig,
+    scope: &SpecScope<'_>,
+    address: &Address,
+    found: &mut Diagnostics,
+) -> Flags {
+    let lifecycle = &resource.lifecycle;
+    let mut flag = |item, word| desired::flag(item, word, scope, address, found);
+    Flags {
+        prevent_destroy: flag(lifecycle.prevent_destroy.as_ref(), "prevent_destroy")
+            .unwrap_or(false),
+        allow_data_loss: flag(lifecycle.allow_data_loss.as_ref(), "allow_data_loss")
+            .unwrap_or(false),
+        create_first: flag(lifecycle.create_before_destroy.as_ref(), "create_before_destroy"),
+        retain: flag(lifecycle.retain.as_ref(), "retain").unwrap_or(false),
+        triggered: false,
+    }
+}
+
+/// Everything that a decision rests on.
+pub(in crate::plan) struct Case<'a> {
+    pub(in crate::plan) resource: &'a ResourceConfig,
+    pub(in crate::plan) address: &'a Address,
+    pub(in crate::plan) wanted: &'a Wanted,
+    pub(in crate::plan) live: Option<&'a Live<'a>>,
+    /// Whether the state has an object that is gone.
+    pub(in crate::plan) vanished: bool,
+    pub(in crate::plan) flags: Flags,
+    /// Why it is left alone, if it is.
+    pub(in crate::plan) held: Option<&'a Hold>,
+    /// Whether `--replace` names it.
+    pub(in crate::plan) asked: bool,
+    pub(in crate::plan) key: &'a SealKey,
+}
+
+/// What was decided.
+pub(in crate::plan) struct Decision {
+    pub(in crate::plan) draft: Draft,
+    /// The planned object, in clear where it is known.
+    pub(in crate::plan) planned: Arc<Attributes>,
+}
+
+/// Decides.
+pub(in crate::plan) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
+    let goal = goal(case);
+    let verdict = verdict(case, &goal);
+    let unmanaged = unmanaged(case, &verdict);
+    warn_stopped(case, &verdict, found);
+    let mut sensitive = case.wanted.sensitive.clone();
+    let planned = Arc::new(planned(case, (&verdict, &goal), &mut sensitive));
+    let deferred = rules::check(case, verdict.action, &planned, found);
+    let change = change(case, &verdict, (&planned, sensitive), deferred);
+    let schema = case.resource.schema.clone();
+    let retains = retains(case, &verdict);
+    if let Some(live) = case.live.filter(|_| retains) {
+        let drained = resume::drained(live, (&schema, case.key));
+        if !drained.is_empty() {
+            found.push(diagnostics::drained_is_retained(case.resource, &change, &drained));
+        }
+    }
+    let create_first = create_first(case, (&change, retains), found);
+    let Verdict { changed, rest, .. } = verdict;
+    let held = case.held.cloned();
+    let (keeps_old, turned) = (false, None);
+    let draft = Draft {
+        change,
+        turned,
+        schema,
+        create_first,
+        retains,
+        keeps_old,
+        changed,
+        unmanaged,
+        rest,
+        held,
+    };
+    let planned = seen_by_others(case, planned);
+    Decision { draft, planned }
+}
+
+/// The planned object as others see it: what is not known yet and may turn out to be another word for null,
+/// or to be null where there is a default, is what the object shows then.
+fn seen_by_others(case: &Case<'_>, planned: Arc<Attributes>) -> Arc<Attributes> {
+    let schema = &case.resource.schema;
+    let may_differ = |name: &Name| {
+        let attribute = schema.attributes.get(name);
+        attribute.is_some_and(|it| !it.nulls.is_empty() || it.default.is_some())
+    };
+    let is_open = |(name, value): (&Name, &Value)| !value.is_known() && may_differ(name);
+    if !planned.iter().any(is_open) {
+        return planned;
+    }
+    let shown = |(name, value): (&Name, &Value)| {
+        let shown =
+            if is_open((name, value)) { slot(case.address, name, schema) } else { value.clone() };
+        (name.clone(), shown)
+    };
+    Arc::new(planned.iter().map(shown).collect())
+}
+
+/// The heart of a decision.
+struct Verdict {
+    action: Action,
+    reason: Reason,
+    /// The attributes that differ.
+    changed: BTreeSet<Name>,
+    /// Those of them that cannot be changed in place.
+    replacing: BTreeSet<Name>,
+    /// What an earlier run left undone, for an update.
+    rest: Option<Rest>,
+}
+
+/// What the object that is there is to be, where there is one.
+fn goal<'a>(case: &Case<'a>) -> Cow<'a, Attributes> {
+    let wanted = &case.wanted.attributes;
+    case.live.map_or(Cow::Borrowed(wanted), |live| resume::goal(case.resource, wanted, live))
+}
+
+fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
+    let plain = |action, reason| Verdict {
+        action,
+        reason,
+        changed: BTreeSet::new(),
+        replacing: BTreeSet::new(),
+        rest: None,
+    };
+    if let Some(held) = case.held {
+        return plain(Action::NoOp, held.reason());
+    }
+    let Some(live) = case.live else {
+        let reason = if case.vanished { Reason::Vanished } else { Reason::NotInState };
+        return plain(Action::Create, reason);
+    };
+    let mut changed = diff::differing(goal.keys(), goal, &live.attributes, case.key);
+    changed.retain(|name| !is_made_already(case, live, name));
+    let replacing: BTreeSet<Name> = changed
+        .iter()
+        .filter(|name| case.resource.schema.attributes[*name].on_change == OnChange::Replace)
+        .cloned()
+        .collect();
+    let rest = resume::rest(live, &changed, (&case.resource.schema, case.key));
+    let (action, reason) = if case.asked {
+        (Action::Replace, Reason::Asked)
+    } else if !replacing.is_empty() {
+        (Action::Replace, Reason::CannotUpdate)
+    } else if case.flags.triggered {
+        (Action::Replace, Reason::Triggered)
+    } else if rest.is_none() && changed.is_empty() {
+        (Action::NoOp, Reason::InSync)
+    } else {
+        (Action::Update, reason_to_update(live, rest))
+    };
+    let rest = rest.filter(|_| action == Action::Update);
+    Verdict { action, reason, changed, replacing, rest }
+}
+
+/// Whether an attribute that nobody can compute now would be made of what the live one was made of.
+fn is_made_already(case: &Case<'_>, live: &Live<'_>, name: &Name) -> bool {
+    let recipe = case.wanted.recipes.get(name).zip(live.object.made_of.get(name));
+    let value = live.attributes.get(name);
+    recipe
+        .zip(value)
+        .is_some_and(|((recipe, made_of), value)| recipe.fingerprint(value, case.key) == *made_of)
+}
+
+fn reason_to_update(live: &Live<'_>, rest: Option<Rest>) -> Reason {
+    match (&live.object.progress, rest.map(|rest| rest.kind)) {
+        (Progress::Deleting { .. }, _) => Reason::DeleteInterrupted,
+        (_, Some(ProgramKind::Create)) => Reason::Unfinished,
+        (_, Some(_)) => Reason::HalfChanged,
+        (_, None) => Reason::Differs,
+    }
+}
+
+/// What a delete has stopped and nothing starts again is said, for who wants the object.
+fn warn_stopped(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
+    let Some(live) = case.live.filter(|_| case.held.is_none()) else { return };
+    let stays = matches!(verdict.action, Action::NoOp | Action::Update) && verdict.rest.is_none();
+    if stays && resume::may_be_stopped(live, &case.resource.schema) {
+        found.push(diagnostics::may_be_stopped(case.resource, case.address));
+    }
+}
+
+/// Whether the old object of a replace is let go and left alone. Nobody wants to keep a half-made
+/// one.
+fn retains(case: &Case<'_>, verdict: &Verdict) -> bool {
+    let is_whole = case.live.is_some_and(|live| !is_half_made(case, live));
+    verdict.action == Action::Replace && case.flags.retain && is_whole
+}
+
+/// Whether a replace makes the new object first. One that has the only name that the old one can
+/// have, and has it from the start, cannot be made beside it: the old one goes first, unless the
+/// spec says otherwise.
+fn create_first(
+    case: &Case<'_>,
+    (change, retains): (&Change, bool),
+    found: &mut Diagnostics,
+) -> bool {
+    let schema = &case.resource.schema;
+    let said = case.flags.create_first;
+    let first = said.unwrap_or(schema.replace == ReplaceOrder::CreateFirst);
+    // What is retained keeps its name, which is said elsewhere.
+    if !first || retains || change.action != Action::Replace {
+        return first;
+    }
+    let Some(name) = names::in_the_way(change, schema, case.key) else { return first };
+    if said == Some(true) {
+        found.push(diagnostics::cannot_be_made_first(case.resource, case.address, name));
+    }
+    said == Some(true)
+}
+
+fn is_half_made(case: &Case<'_>, live: &Live<'_>) -> bool {
+    let schema = &case.resource.schema;
+    resume::is_half_made(&live.object.progress, &live.attributes, (schema, case.key))
+}
+
+/// The attributes that the spec gave the last time and is silent about now.
+fn unmanaged(case: &Case<'_>, verdict: &Verdict) -> Vec<Name> {
+    let Some(live) = case.live else { return Vec::new() };
+    if matches!(verdict.action, Action::Replace) || case.held.is_some() {
+        return Vec::new();
+    }
+    let is_unmanaged = |name: &&Name| {
+        let known = case.resource.schema.attributes.get(*name);
+        let follows = known.and_then(|known| known.follows.as_ref());
+        let is_derived = follows.is_some_and(|name| verdict.changed.contains(name));
+        !case.wanted.attributes.contains_key(*name) && known.is_some() && !is_derived
+    };
+    live.object.managed.iter().filter(is_unmanaged).cloned().collect()
+}
+
+/// How apply computes the secrets that it sends. What the spec ignores stays as it is live, which it may say.
+fn secrets(case: &Case<'_>, verdict: &Verdict) -> BTreeMap<Name, Expr> {
+    let mut secrets = case.wanted.secrets.clone();
+    if let Some(live) = case.live.filter(|_| verdict.action != Action::Replace) {
+        let goal = resume::goal(case.resource, &case.wanted.attributes, live);
+        let is_live = |name: &Name| {
+            let live = live.attributes.get(name).unwrap_or(&Value::Null);
+            let wanted = case.wanted.attributes.get(name);
+            wanted.is_some_and(|wanted| diff::agree(wanted, live, case.key))
+        };
+        secrets.retain(|name, _| goal.contains_key(name) || is_live(name));
+    }
+    secrets
+}
+
+/// The object as it will be.
+fn planned(
+    case: &Case<'_>,
+    (verdict, goal): (&Verdict, &Attributes),
+    sensitive: &mut Paths,
+) -> Attributes {
+    let schema = &case.resource.schema;
+    let base = case.live.filter(|_| verdict.action != Action::Replace);
+    if base.is_none() && case.held.is_some() {
+        return all_unknown(schema, case.address);
+    }
+    // An object that is made anew has nothing to ignore.
+    let goal = if base.is_some() { goal } else { &case.wanted.attributes };
+    let mut planned = Attributes::with_capacity(schema.attributes.len());
+    for (name, attribute) in &schema.attributes {
+        let value = match (goal.get(name), base) {
+            (Some(value), Some(live)) if keeps_live(case, name, verdict) => {
+                clear_or_live(value, live.attributes.get(name), case)
+            }
+            (Some(value), _) => value.clone(),
+            (None, Some(live)) => {
+                let value = live.attributes.get(name).cloned().unwrap_or(Value::Null);
+                let volatile = attribute.volatile && verdict.action != Action::NoOp;
+                let to_come = resume::is_to_come(attribute, &value, (live, verdict.rest));
+                let follows = attribute.follows.as_ref();
+                let stale = follows.is_some_and(|name| verdict.changed.contains(name));
+                if volatile || to_come || stale { slot(case.address, name, schema) } else { value }
+            }
+            (None, None) if attribute.presence == Presence::Computed => {
+                slot(case.address, name, schema)
+            }
+            (None, None) if attribute.server_default => slot(case.address, name, schema),
+            (None, None) => Value::Null,
+        };
+        planned.insert(name.clone(), value);
+    }
+    if let (Some(live), Some(_)) = (base, case.held) {
+        sensitive.extend_below(&Path::root(), &live.object.sensitive);
+        return planned;
+    }
+    let before = (verdict.action == Action::NoOp).then(|| planned.clone());
+    prior::derive(schema, &mut planned, sensitive);
+    // Where nothing changes, what cannot be derived again (from a sealed value) is as it was.
+    for (name, value) in before.into_iter().flatten() {
+        if planned.get(&name).is_some_and(|derived| !derived.is_known()) {
+            planned.insert(name, value);
+        }
+    }
+    planned
+}
+
+/// Whether an attribute of a live object keeps its live value although the spec gives one.
+fn keeps_live(case: &Case<'_>, name: &Name, verdict: &Verdict) -> bool {
+    case.held.is_some() || !verdict.changed.contains(name)
+}
+
+/// Where wanted and live agree, the wanted value serves later evaluations, because a secret is in
+/// clear in it; where the live value is kept against the spec, the live one does.
+fn clear_or_live(wanted: &Value, live: Option<&Value>, case: &Case<'_>) -> Value {
+    let live = live.cloned().unwrap_or(Value::Null);
+    if diff::agree(wanted, &live, case.key) { wanted.clone() } else { live }
+}
+
+fn slot(address: &Address, name: &Name, schema: &TypeSchema) -> Value {
+    Value::unknown(schema.attributes[name].ty.clone(), Expr::slot(address, name))
+}
+
+/// An object of which nothing is known yet.
+pub(in crate::plan) fn all_unknown(schema: &TypeSchema, address: &Address) -> Attributes {
+    schema.attributes.keys().map(|name| (name.clone(), slot(address, name, schema))).collect()
+}
+
+fn change(
+    case: &Case<'_>,
+    verdict: &Verdict,
+    (planned, sensitive): (&Arc<Attributes>, Paths),
+    deferred: usize,
+) -> Change {
+    let schema = &case.resource.schema;
+    let replaces = verdict.action == Action::Replace;
+    let after = if sensitive.is_empty() {
+        planned.clone()
+    } else {
+        let sealed = stored::seal_attributes(planned, &sensitive, case.key);
+        Arc::new(hide_partly_known(&sealed, &sensitive, case))
+    };
+    let retains = retains(case, verdict);
+    let is_harmless = retains || case.live.is_some_and(|live| is_half_made(case, live));
+    let loss = schema.delete_effect.clone().filter(|_| replaces && !is_harmless);
+    let effects = match (retains, replaces) {
+        (true, _) => vec!["the old object is let go and left alone".to_owned()],
+        (false, true) => Vec::new(),
+        (false, false) => effects(schema, &verdict.changed),
+    };
+    Change {
+        address: case.address.clone(),
+        deposed: false,
+        provider: case.resource.provider.clone(),
+        action: verdict.action,
+        reason: verdict.reason.clone(),
+        before: case.live.map(|live| live.attributes.clone()),
+        after: (case.live.is_some() || case.held.is_none()).then_some(after),
+        causes: causes(case, verdict),
+        object: case.live.map(|live| live.object.id.clone()),
+        progress: case.live.map(|live| live.object.progress.clone()).unwrap_or_default(),
+        sensitive,
+        secrets: secrets(case, verdict),
+        managed: case.wanted.attributes.keys().cloned().collect(),
+        dependencies: case.wanted.dependencies.clone(),
+        effects,
+        loss,
+        deferred_rules: deferred,
+        allow_unknown: case.resource.lifecycle.allow_unknown.iter().cloned().collect(),
+        ignored: case.resource.lifecycle.ignore_changes.iter().cloned().collect(),
+        span: Some(case.resource.header),
+    }
+}
+
+/// What is secret as a whole and known in part is unknown as a whole: its keys would show. How apply
+/// computes it stands beside it, or it is the object's own.
+fn hide_partly_known(sealed: &Attributes, sensitive: &Paths, case: &Case<'_>) -> Attributes {
+    let hide = |(name, value): (&Name, &Value)| {
+        let is_secret = || sensitive.covers(&Path::attribute(name.clone()));
+        let is_partly =
+            matches!(value, Value::Map(_) | Value::List(_) | Value::Set(_)) && !value.is_known();
+        if !is_partly || !is_secret() {
+            return (name.clone(), value.clone());
+        }
+        let residual = case.wanted.secrets.get(name).cloned();
+        let residual = residual.unwrap_or_else(|| Expr::slot(case.address, name));
+        (name.clone(), Value::unknown(value.type_of().nameless(), residual))
+    };
+    sealed.iter().map(hide).collect()
+}
+
+fn causes(case: &Case<'_>, verdict: &Verdict) -> Vec<Cause> {
+    if verdict.action == Action::NoOp {
+        return Vec::new();
+    }
+    let cause = |name: &Name| Cause {
+        attribute: name.clone(),
+        replaces: verdict.replacing.contains(name),
+        span: case.resource.attributes.get(name).map(|item| item.value.span),
+        drifted: false,
+    };
+    verdict.changed.iter().map(cause).collect()
+}
+
+fn effects(schema: &TypeSchema, changed: &BTreeSet<Name>) -> Vec<String> {
+    let mut effects = Vec::new();
+    for effect in changed.iter().filter_map(|name| schema.attributes[name].effect.as_ref()) {
+        if !effects.contains(effect) {
+            effects.push(effect.clone());
+        }
+    }
+    effects
+}
+
+/// Says whether an object of the type has something in it that goes with it: the attributes whose
+/// change would lose it say so, and any other replace loses the same.
+pub(in crate::plan) fn holds_data(schema: &TypeSchema) -> bool {
+    schema.attributes.values().any(|attribute| attribute.data_loss)
+}
+
+/// What to write into the spec to keep what changed outside, where the spec gives plain values: TOML,
+/// a line for each.
+pub(in crate::plan) fn proposal(
+    resource: &ResourceConfig,
+    drifted: &[Name],
+    live: &Attributes,
+) -> Option<String> {
+    let lines: Vec<String> = drifted
+        .iter()
+        .filter_map(|name| {
+            let item = resource.attributes.get(name)?;
+            let literal = matches!(item.value.expr.kind, Kind::Literal(_));
+            let value = live.get(name).filter(|value| literal && !value.holds_sealed())?;
+            Some(format!("{name} = {}", written::scalar(value)?))
+        })
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}

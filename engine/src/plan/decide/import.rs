@@ -1,0 +1,196 @@
+//! Objects that exist and that the spec asks to take over: whether that may be, and as what.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::address::Address;
+use crate::config::{ImportConfig, ResourceConfig};
+use crate::diagnostics::Diagnostics;
+use crate::journal::Record;
+use crate::plan::decide::Refused;
+use crate::plan::decide::action::Decision;
+use crate::plan::evaluate::desired::Wanted;
+use crate::plan::input::{Observed, PlanInput};
+use crate::plan::pipeline::{Draft, Live, Planner};
+use crate::plan::{Action, Change, Reason, diagnostics};
+use crate::schema::Identity;
+use crate::state::{Nonce, Object, Progress};
+use crate::stored::{KnownSecrets, Sealer, Stored, seal_attributes};
+use crate::value::{Attributes, Value};
+
+/// An object that is to be taken over, as the state will hold it.
+pub(in crate::plan) struct Imported {
+    pub(in crate::plan) object: Object,
+    pub(in crate::plan) attributes: Arc<Attributes>,
+}
+
+/// The object that is to be taken over for an instance, if one is. What the spec says is secret is
+/// sealed in it, beside what the schema does.
+pub(in crate::plan) fn imported(
+    input: &PlanInput<'_>,
+    resource: &ResourceConfig,
+    address: &Address,
+    wanted: &Wanted,
+    found: &mut Diagnostics,
+) -> Result<Option<Imported>, Refused> {
+    let Some(import) = input.config.imports.get(address) else { return Ok(None) };
+    if input.options.validating {
+        return match refusal(input, resource, import) {
+            None => Ok(None),
+            Some(why) => Err(refuse(address, import, &why, found)),
+        };
+    }
+    let entry = input.snapshot.entries.get(address);
+    let current = entry.and_then(|entry| entry.current.as_ref());
+    // What was taken over may have been replaced since, or gone and been made anew, or a run may have
+    // ended between the two: a block that stays in the spec must not keep a plan from being made.
+    if let Some(object) = current {
+        if object.id != import.id {
+            let why = format!("{address} stands for {} already", object.id);
+            found.push(diagnostics::import_does_nothing(import, address, &why));
+        }
+        return Ok(None);
+    }
+    if input.snapshot.has_taken_over(address, &import.id) {
+        let why = format!("{address} stood for it, and it went since");
+        found.push(diagnostics::import_does_nothing(import, address, &why));
+        return Ok(None);
+    }
+    let observed = input.observations.objects.get(&(address.clone(), import.id.clone()));
+    let refused = refusal(input, resource, import).map_or(Ok(()), Err);
+    let observed = refused.and_then(|()| match observed {
+        Some(Observed::Live(observed)) => Ok(observed),
+        Some(Observed::Gone) => {
+            Err(Cow::Owned(format!("there is no {} with the id {}", address.block.ty, import.id)))
+        }
+        None => Err(Cow::Borrowed("it was not looked at: leave out --no-refresh")),
+    });
+    let observed = observed.and_then(|observed| match made_for(input, resource, observed) {
+        Some(other) if other != address => Err(Cow::Owned(format!(
+            "the create of {other} made it, which is in doubt: it bears its one-time name"
+        ))),
+        _ => Ok(observed),
+    });
+    match observed {
+        Ok(observed) => Ok(Some(Imported::new(input, import, observed, wanted))),
+        Err(why) => Err(refuse(address, import, &why, found)),
+    }
+}
+
+fn refuse(address: &Address, import: &ImportConfig, why: &str, found: &mut Diagnostics) -> Refused {
+    found.push(diagnostics::cannot_import(import.span, address, &import.id, why));
+    Refused
+}
+
+/// Why an object may not be taken over, whatever is live.
+fn refusal(
+    input: &PlanInput<'_>,
+    resource: &ResourceConfig,
+    import: &ImportConfig,
+) -> Option<Cow<'static, str>> {
+    if !resource.schema.remote {
+        let ty = &resource.block.ty;
+        return Some(format!("a {ty} lives in the state only: no API has it").into());
+    }
+    let snapshot = input.snapshot;
+    if let Some(owner) = snapshot.owner(&resource.provider, &resource.block.ty, &import.id) {
+        return Some(format!("{owner} stands for this object already").into());
+    }
+    let here = |nonce: &Nonce| {
+        let place = (&resource.provider, &resource.block.ty);
+        let mut watched = snapshot.watched.iter().filter(|watched| watched.nonce == *nonce);
+        watched.any(|watched| (&watched.provider, &watched.ty) == place)
+    };
+    let mut leftovers = input.observations.leftovers.iter();
+    if leftovers.any(|leftover| leftover.id == import.id && here(&leftover.nonce)) {
+        return Some("a create that was given up made it, and this plan deletes it".into());
+    }
+    None
+}
+
+/// For whom a create in doubt made an object that was looked at.
+fn made_for<'a>(
+    input: &'a PlanInput<'_>,
+    resource: &ResourceConfig,
+    observed: &Attributes,
+) -> Option<&'a Address> {
+    let Identity::OneTimeName { attribute } = &resource.schema.identity else { return None };
+    let Some(Value::String(name)) = observed.get(attribute) else { return None };
+    input.snapshot.named_in_doubt(&resource.provider, &resource.block.ty, name).next()
+}
+
+impl Imported {
+    fn new(
+        input: &PlanInput<'_>,
+        import: &ImportConfig,
+        observed: &Attributes,
+        wanted: &Wanted,
+    ) -> Self {
+        let key = &input.snapshot.seal_key;
+        // Where the spec has a secret, the object may have it at another place, or another one.
+        let secrets = KnownSecrets::default().with(&wanted.attributes, &wanted.sensitive);
+        let recorded = seal_attributes(&wanted.attributes, &wanted.sensitive, key);
+        let sealer = Sealer::new(key, &secrets);
+        let attributes = sealer.seal(observed, &wanted.sensitive, &[&recorded]);
+        let object = Object {
+            id: import.id.clone(),
+            progress: Progress::Ready,
+            attributes: Stored::of_sealed(&Value::map(attributes.clone())),
+            managed: wanted.attributes.keys().cloned().collect(),
+            sensitive: wanted.sensitive.clone(),
+            delete_sent_ms: None,
+            made_with: std::collections::BTreeMap::new(),
+            made_of: std::collections::BTreeMap::new(),
+        };
+        Self { object, attributes: Arc::new(attributes) }
+    }
+
+    /// It, as it is now.
+    pub(in crate::plan) fn live(&self) -> Live<'_> {
+        Live {
+            object: &self.object,
+            attributes: self.attributes.clone(),
+            stored: self.attributes.clone(),
+        }
+    }
+
+    /// Makes an import of what was decided about the object, and returns the record that takes it
+    /// over. An object that would have to be replaced is not the one that the spec means.
+    pub(in crate::plan) fn take_over(
+        &self,
+        decision: &mut Decision,
+        import: &ImportConfig,
+        found: &mut Diagnostics,
+    ) -> Option<Record> {
+        let Draft { change, .. } = &mut decision.draft;
+        if change.action == Action::Replace {
+            found.push(diagnostics::import_would_replace(import.span, change));
+            return None;
+        }
+        change.action = Action::Import;
+        change.reason = Reason::Imported;
+        Some(adopted(change, self.object.clone()))
+    }
+}
+
+fn adopted(change: &Change, object: Object) -> Record {
+    Record::Adopted {
+        address: change.address.clone(),
+        provider: change.provider.clone(),
+        object,
+        dependencies: change.dependencies.clone(),
+        deposed: false,
+    }
+}
+
+/// Says which imports name an instance that its block does not have.
+pub(in crate::plan) fn report_unused(planner: &mut Planner<'_>) {
+    let imports = &planner.input.config.imports;
+    let unused: BTreeSet<&Address> =
+        imports.keys().filter(|address| !planner.planned.has(address)).collect();
+    for address in unused {
+        let span = imports[address].span;
+        planner.diagnostics.push(diagnostics::import_of_no_instance(span, address));
+    }
+}

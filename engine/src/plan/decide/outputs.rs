@@ -1,0 +1,199 @@
+//! Outputs: what the spec shows of its result.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::address::{Address, Block, Name};
+use crate::config::OutputConfig;
+use crate::diagnostics::Diagnostic;
+use crate::digest::{Fingerprint, SealKey};
+use crate::expression::evaluate;
+use crate::expression::{Kind, Root};
+use crate::plan::evaluate::scope::SpecScope;
+use crate::plan::input::Mode;
+use crate::plan::pipeline::Planner;
+use crate::plan::secrets::lost::{AllLost, LostScope, StandsFor};
+use crate::plan::{Action, OutputChange, Recipe, diagnostics};
+use crate::sorted::Set;
+use crate::state::OutputValue;
+use crate::stored;
+use crate::value::{Datum, Paths, Sealed, Value};
+
+/// Evaluates the outputs and compares them with the last run's.
+pub(in crate::plan) fn outputs(planner: &mut Planner<'_>) -> BTreeMap<Name, OutputChange> {
+    let mut changes = BTreeMap::new();
+    if planner.input.options.mode == Mode::Apply {
+        for (name, output) in &planner.input.config.outputs {
+            if let Some(change) = output_change(planner, name, output) {
+                changes.insert(name.clone(), change);
+            }
+        }
+    }
+    for (name, last) in &planner.input.snapshot.outputs {
+        // A plan for some of the resources leaves the outputs of the others alone.
+        let gone = planner.input.options.cover_all()
+            && planner.input.options.mode != Mode::RefreshOnly
+            && (planner.input.options.mode == Mode::Destroy
+                || !planner.input.config.outputs.contains_key(name));
+        if gone {
+            changes.insert(name.clone(), gone_output(planner, name, last));
+        }
+    }
+    changes
+}
+
+/// One that goes. What the spec says of it counts where it still has it, in a destroy.
+fn gone_output(planner: &Planner<'_>, name: &Name, last: &OutputValue) -> OutputChange {
+    let declared = planner.input.config.outputs.get(name).is_some_and(|output| output.sensitive);
+    let sensitive = last.sensitive || declared;
+    let before = last.value.value().ok();
+    OutputChange {
+        action: Action::Delete,
+        before: before.map(|before| planner.turned.seal_value(&before, sensitive)),
+        after: None,
+        sensitive,
+        secret: None,
+    }
+}
+
+fn output_change(
+    planner: &mut Planner<'_>,
+    name: &Name,
+    output: &OutputConfig,
+) -> Option<OutputChange> {
+    let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals);
+    let datum = match evaluate::evaluate(&output.value.expr, &scope) {
+        Ok(datum) => datum,
+        Err(error) => {
+            let span = output.value.span_of(error.range);
+            planner.diagnostics.push(diagnostics::evaluation(span, &error, &label(name)));
+            return None;
+        }
+    };
+    let looked_at = scope.touched();
+    if waits_for_others(planner, &looked_at) {
+        return None;
+    }
+    let datum = without_unshown(datum, output, &scope, &planner.planned.lost);
+    let sensitive = output.sensitive || !datum.sensitive.is_empty();
+    if sensitive && !output.sensitive {
+        planner.diagnostics.push(leaks(name, output));
+    }
+    let paths = if sensitive { Paths::whole() } else { Paths::none() };
+    let key = &planner.input.snapshot.seal_key;
+    let after = stored::seal(&datum.value, &paths, key);
+    let last = planner.input.snapshot.outputs.get(name);
+    let before = last.and_then(|last| last.value.value().ok());
+    let kept = before.as_ref().filter(|_| last.is_some_and(|last| last.sensitive));
+    let unmakeable = unmakeable(&datum.value, kept, output, &scope, key);
+    let after = unmakeable.unwrap_or(after);
+    let action = match &before {
+        None => Action::Create,
+        Some(before) if same(&after, before) => Action::NoOp,
+        Some(_) => Action::Update,
+    };
+    // What stays is as the state has it, and a file need not hold it for an apply.
+    let is_made = sensitive && (action != Action::NoOp || !datum.value.is_known());
+    let secret = is_made.then(|| evaluate::residual(&output.value.expr, &scope).ok()).flatten();
+    let before = before.map(|before| match &before {
+        // What it shows on is not hidden in what it was.
+        before if *before == after => before.clone(),
+        before => planner.turned.seal_value(before, sensitive),
+    });
+    if action != Action::NoOp {
+        planner.deciding.of_output(looked_at);
+    }
+    Some(OutputChange { action, before, after: Some(after), sensitive, secret })
+}
+
+/// What the state keeps of an output that is made of a secret of which there is only a fingerprint: no apply
+/// knows more, so it stays as the run left it that knew the secret. Where there is nothing of that, it is
+/// the fingerprint of what it is made of.
+fn unmakeable(
+    value: &Value,
+    kept: Option<&Value>,
+    output: &OutputConfig,
+    scope: &SpecScope<'_>,
+    key: &SealKey,
+) -> Option<Value> {
+    let ty = value.type_of().nameless();
+    let kept = kept.filter(|kept| kept.type_of().nameless().fits(&ty));
+    if value.is_known() {
+        // Sealed part by part it cannot be compared with what was sealed as a whole.
+        let is_in_parts = value.holds_sealed() && !matches!(value, Value::Sealed(_));
+        return kept.filter(|kept| is_in_parts && matches!(kept, Value::Sealed(_))).cloned();
+    }
+    // Without one, something is unknown that an apply will know.
+    let recipe = Recipe::new(&output.value.expr, scope)?;
+    Some(kept.cloned().unwrap_or_else(|| {
+        let fingerprint = recipe.fingerprint(&Value::Null, key);
+        Value::Sealed(Arc::new(Sealed { ty, fingerprint }))
+    }))
+}
+
+/// An output shows what there is, and null where no answer has shown it.
+fn without_unshown(
+    datum: Datum,
+    output: &OutputConfig,
+    scope: &SpecScope<'_>,
+    lost: &AllLost,
+) -> Datum {
+    if lost.is_empty() || datum.value.is_known() {
+        return datum;
+    }
+    let scope_of_what_is_shown = LostScope { scope, lost, stands_for: StandsFor::Nothing };
+    let residual = evaluate::residual(&output.value.expr, scope);
+    let shown = residual.and_then(|expr| evaluate::evaluate(&expr, &scope_of_what_is_shown));
+    shown.map_or(datum.clone(), |shown| Datum { value: shown.value, ..datum })
+}
+
+/// Whether what an output shows is not there and not made by this plan: it keeps its last value
+/// until there is something to show.
+fn waits_for_others(planner: &Planner<'_>, looked_at: &Set<Address>) -> bool {
+    let mut changes = looked_at.iter().filter_map(|address| Some(&planner.draft(address)?.change));
+    changes.any(|change| change.action == Action::NoOp && change.after.is_none())
+}
+
+fn same(after: &Value, before: &Value) -> bool {
+    // Numbers and sets lose their exact kind in JSON, so both go through it.
+    stored::Stored::of_sealed(after) == stored::Stored::of_sealed(before)
+}
+
+/// Outputs have no address; diagnostics about them borrow one that says what it is.
+fn label(name: &Name) -> Address {
+    Block::new("output", name.clone()).instance(None)
+}
+
+fn leaks(name: &Name, output: &OutputConfig) -> Diagnostic {
+    Diagnostic::error(format!("output `{name}` shows something sensitive"))
+        .at(output.value.span)
+        .label("this is computed from a sensitive value")
+        .help("add `sensitive = true` to the output, or leave the secret out of it")
+}
+
+/// The fingerprints of the sensitive variables that apply needs again.
+pub(in crate::plan) fn needed_secrets(
+    planner: &Planner<'_>,
+    outputs: &BTreeMap<Name, OutputChange>,
+) -> BTreeMap<Name, Fingerprint> {
+    let mut names = std::collections::BTreeSet::new();
+    let residuals = planner.drafts.iter().flat_map(|draft| draft.change.secrets.values());
+    // With the locals filled in, that an output is made of.
+    let of_outputs = outputs.values().filter_map(|output| output.secret.as_ref());
+    for expr in residuals.chain(of_outputs) {
+        crate::expression::visit::walk(expr, &mut |part| {
+            if let Kind::Root(Root::Var(name)) = &part.kind {
+                names.insert(name.clone());
+            }
+        });
+    }
+    let key = &planner.input.snapshot.seal_key;
+    names
+        .into_iter()
+        .filter_map(|name| {
+            let variable = planner.input.config.variables.get(&name)?;
+            let Datum { value, sensitive } = &variable.value;
+            (!sensitive.is_empty()).then(|| (name, Fingerprint::of(value, key)))
+        })
+        .collect()
+}

@@ -1,0 +1,335 @@
+//! What is to go: entries of the state that the spec does not want, deposed objects and leftovers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::address::Address;
+use crate::config::ResourceConfig;
+use crate::journal::Record;
+use crate::plan::check::removal_protection;
+use crate::plan::check::rules;
+use crate::plan::decide::{accepted, resume};
+use crate::plan::facts::deferrals::Hold;
+use crate::plan::input::{Leftover, Mode};
+use crate::plan::pipeline::{Draft, Live, Notes, Planner};
+use crate::plan::secrets::parting;
+use crate::plan::secrets::parting::Said;
+use crate::plan::secrets::turned;
+use crate::plan::{Action, Change, Reason, Staying, Use, diagnostics};
+use crate::schema::TypeSchema;
+use crate::sorted::Set;
+use crate::state::{Entry, Object, Progress, Watched};
+use crate::stored::Stored;
+use crate::value::{Attributes, Path, Value};
+
+/// Plans the end of everything that the walk did not handle.
+pub(in crate::plan) fn remove(planner: &mut Planner<'_>) {
+    let snapshot = planner.input.snapshot;
+    for (address, entry) in &snapshot.entries {
+        let Some(schema) = schema_of(planner, address, entry) else {
+            planner.diagnostics.push(diagnostics::provider_is_missing(&entry.provider, address));
+            continue;
+        };
+        if !planner.handled.contains(address)
+            && let Some(current) = &entry.current
+        {
+            remove_current(planner, address, (entry, current), &schema);
+        }
+        for object in &entry.deposed {
+            remove_deposed(planner, address, (entry, object), &schema);
+        }
+    }
+    surface_leftovers(planner);
+    let over = planner.input.observations.over.iter();
+    planner.seen.extend(over.map(|nonce| Record::Unwatched { nonce: nonce.clone() }));
+    tell_what_stays(planner);
+}
+
+/// A plan shows what changes, so what was to go and does not is said beside it. What waits for a
+/// doubt is not: the doubt is told already.
+fn tell_what_stays(planner: &mut Planner<'_>) {
+    let stays = planner.drafts.iter().filter_map(|draft| match &draft.held {
+        Some(Hold::StillUsed(user)) if user.why != Staying::InDoubt => {
+            Some((&draft.change, &**user))
+        }
+        _ => None,
+    });
+    let stays: Vec<(&Change, &Use)> = stays.collect();
+    if !stays.is_empty() {
+        planner.diagnostics.push(diagnostics::still_used(&stays));
+    }
+}
+
+fn schema_of(planner: &Planner<'_>, address: &Address, entry: &Entry) -> Option<Arc<TypeSchema>> {
+    planner.input.providers.get(&entry.provider)?.types.get(&address.block.ty).cloned()
+}
+
+fn remove_current<'a>(
+    planner: &mut Planner<'a>,
+    address: &Address,
+    (entry, current): (&Entry, &'a Object),
+    schema: &Arc<TypeSchema>,
+) {
+    let Some(live) = live(planner, address, current, schema) else { return };
+    let config = planner.input.config.resources.get(&address.block);
+    let held = held(planner, address, current);
+    let reason = reason(planner, address, config);
+    let (mut draft, kept) = ending(planner, (address, schema), entry, &live);
+    let Draft { change, turned, .. } = &mut draft;
+    if let Some(held) = &held {
+        change.after.clone_from(&change.before);
+        change.reason = held.reason();
+        if *held != Hold::InDoubt {
+            planner.seen.extend(accepted(address, &kept, entry));
+        }
+    } else {
+        end(planner, (change, turned.as_deref()), &live, (schema, reason));
+        // What a drain changes can be given back only as the state knows it.
+        if schema.delete.iter().any(|program| program.phases.len() > 1) {
+            planner.seen.extend(accepted(address, &kept, entry));
+        }
+    }
+    planner.drafts.push(Draft { held, ..draft });
+}
+
+fn remove_deposed<'a>(
+    planner: &mut Planner<'a>,
+    address: &Address,
+    (entry, object): (&Entry, &'a Object),
+    schema: &Arc<TypeSchema>,
+) {
+    let Some(live) = live(planner, address, object, schema) else { return };
+    let (mut draft, _) = ending(planner, (address, schema), entry, &live);
+    let Draft { change, turned, .. } = &mut draft;
+    change.deposed = true;
+    let held = held(planner, address, object);
+    if let Some(held) = &held {
+        change.reason = held.reason();
+    } else {
+        end(planner, (change, turned.as_deref()), &live, (schema, Reason::Deposed));
+    }
+    planner.drafts.push(Draft { held, ..draft });
+}
+
+/// Decides how an object ends that nothing holds: an address's own, one that was put aside, or a
+/// leftover. What was not made whole is nobody's data, so nothing protects it.
+fn end(
+    planner: &mut Planner<'_>,
+    (change, turned): (&mut Change, Option<&Attributes>),
+    live: &Live<'_>,
+    (schema, reason): (&TypeSchema, Reason),
+) {
+    let config = planner.input.config.resources.get(&change.address.block);
+    let key = &planner.input.snapshot.seal_key;
+    let is_whole = !resume::is_half_made(&live.object.progress, &live.attributes, (schema, key));
+    if is_whole && removal_protection::retained(planner, &change.address, config) {
+        let drained = resume::drained(live, (schema, key));
+        if let (Some(config), false) = (config, drained.is_empty()) {
+            planner.diagnostics.push(diagnostics::drained_is_retained(config, change, &drained));
+        }
+        (change.action, change.reason) = (Action::Forget, Reason::Retained);
+        return;
+    }
+    (change.action, change.reason) = (Action::Delete, reason);
+    if !is_whole {
+        return;
+    }
+    change.loss.clone_from(&schema.delete_effect);
+    // The replace that put an object aside was guarded already.
+    if !change.deposed {
+        removal_protection::protect(planner, &change.address, config);
+    }
+    let span = config.map(|config| config.header);
+    let (rules, found) = (&schema.rules, &mut planner.diagnostics);
+    let old = turned::in_clear(change, &live.attributes, turned);
+    rules::check_delete(rules, &change.address, &old, span, found);
+}
+
+fn live<'a>(
+    planner: &mut Planner<'a>,
+    address: &Address,
+    object: &'a Object,
+    schema: &TypeSchema,
+) -> Option<Live<'a>> {
+    let mut found = Notes::default();
+    let live = planner.live(address, object, schema, &mut found);
+    planner.note(found);
+    live
+}
+
+/// Why an object that is to go stays for now, if it does.
+fn held(planner: &Planner<'_>, address: &Address, object: &Object) -> Option<Hold> {
+    if planner.held.contains(address) {
+        return Some(Hold::InDoubt);
+    }
+    if planner.input.options.mode == Mode::RefreshOnly || !planner.is_chosen(address) {
+        return Some(Hold::LeftOut);
+    }
+    planner.uses.of(address, &object.id).map(Hold::still_used)
+}
+
+/// Objects that bear a watched nonce are ours and unwanted: the state takes them as deposed, and
+/// the plan deletes them.
+fn surface_leftovers(planner: &mut Planner<'_>) {
+    let watched: BTreeMap<_, _> =
+        planner.input.snapshot.watched.iter().map(|watched| (&watched.nonce, watched)).collect();
+    for leftover in &planner.input.observations.leftovers {
+        let Some(watched) = watched.get(&leftover.nonce) else { continue };
+        // It is watched on, and goes in a plan that its address is a part of.
+        if !planner.is_chosen(&watched.address) {
+            continue;
+        }
+        let provider = planner.input.providers.get(&watched.provider);
+        let Some(schema) = provider.and_then(|p| p.types.get(&watched.ty)).cloned() else {
+            continue;
+        };
+        let object = Object {
+            id: leftover.id.clone(),
+            // Nobody knows whose program made it; it is half made, and never gets further.
+            progress: Progress::Created {
+                program: 0,
+                done: 1,
+                called: false,
+                nonce: leftover.nonce.clone(),
+            },
+            attributes: Stored::default(),
+            managed: Set::new(),
+            sensitive: watched.sensitive.clone(),
+            delete_sent_ms: None,
+            made_with: BTreeMap::new(),
+            made_of: BTreeMap::new(),
+        };
+        let address = place_of(planner, watched);
+        let object = sealed_leftover(planner, (&address, &schema), object, leftover);
+        planner.seen.push(Record::Adopted {
+            address: address.clone(),
+            provider: watched.provider.clone(),
+            object: object.clone(),
+            dependencies: Set::new(),
+            deposed: true,
+        });
+        let entry = Entry::without_object(watched.provider.clone());
+        let attributes = Arc::new(leftover.attributes.clone());
+        let live = Live { object: &object, stored: attributes.clone(), attributes };
+        let (mut draft, _) = ending(planner, (&address, &schema), &entry, &live);
+        let Draft { change, turned, .. } = &mut draft;
+        change.deposed = true;
+        let reason = Reason::Leftover(leftover.nonce.clone());
+        if planner.input.options.mode == Mode::RefreshOnly {
+            change.reason = reason;
+        } else {
+            end(planner, (change, turned.as_deref()), &live, (&schema, reason));
+        }
+        planner.drafts.push(draft);
+    }
+}
+
+/// The address under which the state keeps a leftover until it is gone: that of its create, unless what is
+/// there, or will be, is at another provider, where its id may be anybody's.
+fn place_of(planner: &Planner<'_>, watched: &Watched) -> Address {
+    let Watched { address, provider, .. } = watched;
+    let snapshot = planner.input.snapshot;
+    let entry = snapshot.entries.get(address).map(|entry| &entry.provider);
+    let calls = snapshot.pending.values().map(|pending| &pending.started);
+    let called = calls.filter(|call| call.address == *address).map(|call| &call.provider);
+    let config = planner.input.config.resources.get(&address.block).map(|it| &it.provider);
+    if entry.into_iter().chain(config).chain(called).all(|own| own == provider) {
+        return address.clone();
+    }
+    let key = address.key.as_ref().map_or_else(String::new, |key| format!("{key}, "));
+    let key = format!("{key}left at {provider}");
+    Address { block: address.block.clone(), key: Some(key.into()) }
+}
+
+/// An object that is to go, and that nothing is decided about yet; and what the state takes over of it where it
+/// stays for now, or gets something back before its end.
+fn ending<'a>(
+    planner: &mut Planner<'_>,
+    (address, schema): (&Address, &Arc<TypeSchema>),
+    entry: &Entry,
+    live: &Live<'a>,
+) -> (Draft, Live<'a>) {
+    let said = parting::said(planner, (address, schema), &live.attributes);
+    let turned = planner.turned.seal(&live.attributes, &said.now());
+    let kept = kept(planner, live, &said);
+    let mut change = nothing_done(address, entry, live);
+    change.sensitive.extend_below(&Path::root(), &said.sensitive);
+    let draft = Draft {
+        change,
+        turned: Some(turned),
+        schema: schema.clone(),
+        create_first: false,
+        retains: false,
+        keeps_old: false,
+        changed: BTreeSet::new(),
+        unmanaged: Vec::new(),
+        rest: None,
+        held: None,
+    };
+    (draft, kept)
+}
+
+fn nothing_done(address: &Address, entry: &Entry, live: &Live<'_>) -> Change {
+    let object = live.object;
+    Change {
+        address: address.clone(),
+        deposed: false,
+        provider: entry.provider.clone(),
+        action: Action::NoOp,
+        reason: Reason::InSync,
+        before: Some(live.attributes.clone()),
+        after: None,
+        causes: Vec::new(),
+        object: Some(object.id.clone()),
+        progress: object.progress.clone(),
+        sensitive: object.sensitive.clone(),
+        secrets: BTreeMap::new(),
+        managed: object.managed.clone(),
+        dependencies: entry.dependencies.clone(),
+        effects: Vec::new(),
+        loss: None,
+        deferred_rules: 0,
+        allow_unknown: Set::new(),
+        ignored: Set::new(),
+        span: None,
+    }
+}
+
+/// A live object without what is known to have become a secret; as the state has it where nobody has touched it.
+fn kept<'a>(planner: &Planner<'_>, live: &Live<'a>, said: &Said) -> Live<'a> {
+    let attributes = if live.attributes == live.stored {
+        live.attributes.clone()
+    } else {
+        planner.turned.seal(&live.attributes, &said.known())
+    };
+    Live { object: live.object, attributes, stored: live.stored.clone() }
+}
+
+/// A leftover as the state is to have it: what it was made with may have become a secret.
+fn sealed_leftover(
+    planner: &mut Planner<'_>,
+    (address, schema): (&Address, &TypeSchema),
+    object: Object,
+    leftover: &Leftover,
+) -> Object {
+    let said = parting::said(planner, (address, schema), &leftover.attributes);
+    let sealed = planner.turned.seal(&Arc::new(leftover.attributes.clone()), &said.known());
+    Object { attributes: Stored::of_sealed(&Value::Map(sealed)), ..object }
+}
+
+fn reason(planner: &Planner<'_>, address: &Address, config: Option<&ResourceConfig>) -> Reason {
+    match config {
+        _ if planner.input.options.mode == Mode::Destroy => Reason::Destroy,
+        None => Reason::NotInSpec,
+        Some(resource) if resource.for_each.is_some() == address.key.is_some() => {
+            if address.key.is_some() && !planner.planned.has(address) {
+                Reason::KeyNotInSpec
+            } else {
+                Reason::Disabled
+            }
+        }
+        // The state has it from before the block got a for_each, or from before it lost it.
+        Some(_) if address.key.is_none() => Reason::BecameMany,
+        Some(_) => Reason::BecameOne,
+    }
+}

@@ -1,0 +1,231 @@
+//! `lifecycle.replace_triggered_by`: what else's change replaces an instance.
+//!
+//! A reference to a resource fires when that object is updated or replaced; a reference to one of
+//! its attributes fires when that attribute changes, or is no longer known because of the change,
+//! or the object is replaced. An attribute that moves by itself counts as the whole object: that it
+//! moved says nothing. A create fires nothing: there was nothing before it that this instance could
+//! have been made with.
+//!
+//! The replace may fail, or be left out of the plan, after what it waits for is done. So what a
+//! trigger stood for before it fired is kept, as a fingerprint, with the object that is to go; as
+//! long as that object is there, the trigger fires whenever it stands for something else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::address::{Address, Block, Name};
+use crate::config::{Config, ResourceConfig};
+use crate::digest::{Fingerprint, SealKey};
+use crate::expression::evaluate::{Scope as _, evaluate};
+use crate::expression::visit::roots;
+use crate::expression::{Expr, Kind, Root};
+use crate::journal::ProgramKind;
+use crate::plan::Action;
+use crate::plan::decide::diff;
+use crate::plan::evaluate::scope::SpecScope;
+use crate::plan::pipeline::Draft;
+use crate::schema::TypeSchema;
+use crate::sorted::Set;
+use crate::state::{Object, ObjectId};
+use crate::value::{Attributes, Value};
+
+/// What was decided of the objects that triggers name.
+#[derive(Default)]
+pub(in crate::plan) struct Changing {
+    /// The blocks that triggers name: what becomes of others is not kept.
+    named: BTreeSet<Block>,
+    sources: BTreeMap<Address, Source>,
+}
+
+/// What becomes of one object that a trigger names.
+struct Source {
+    action: Action,
+    object: Option<ObjectId>,
+    before: Option<Arc<Attributes>>,
+    after: Option<Arc<Attributes>>,
+    managed: Set<Name>,
+    schema: Arc<TypeSchema>,
+}
+
+impl Changing {
+    /// Nothing decided yet.
+    pub(in crate::plan) fn new(config: &Config) -> Self {
+        let mut named = BTreeSet::new();
+        let triggers = config.resources.values().flat_map(|r| &r.lifecycle.replace_triggered_by);
+        for trigger in triggers {
+            roots(&trigger.expr, &mut |root, _| {
+                if let Root::Resource(block) = root {
+                    named.insert(block.clone());
+                }
+            });
+        }
+        Self { named, sources: BTreeMap::new() }
+    }
+
+    /// Remembers a decision.
+    pub(in crate::plan) fn note(&mut self, draft: &Draft) {
+        let change = &draft.change;
+        if !self.named.contains(&change.address.block) {
+            return;
+        }
+        // To finish a create is to create.
+        let finishes = draft.rest.is_some_and(|rest| rest.kind == ProgramKind::Create);
+        let source = Source {
+            action: if finishes { Action::Create } else { change.action },
+            object: change.object.clone(),
+            before: change.before.clone(),
+            after: change.after.clone(),
+            managed: change.managed.clone(),
+            schema: draft.schema.clone(),
+        };
+        self.sources.insert(change.address.clone(), source);
+    }
+
+    /// What a reference names: an instance, or all those of a block with `for_each`.
+    fn named_by<'a>(
+        &'a self,
+        address: &'a Address,
+    ) -> impl Iterator<Item = (&'a Address, &'a Source)> {
+        let all = address.key.is_none() && !self.sources.contains_key(address);
+        let same = move |other: &Address| {
+            if all { other.block == address.block } else { other == address }
+        };
+        self.sources.range(address..).take_while(move |(other, _)| same(other))
+    }
+}
+
+impl Source {
+    /// Whether the planned change of the object fires the trigger.
+    fn changes(&self, attribute: Option<&Name>, key: &SealKey) -> bool {
+        match (self.action, attribute.filter(|name| !self.is_volatile(name))) {
+            (Action::Replace, _) | (Action::Update, None) => true,
+            (Action::Update, Some(name)) => {
+                let names = std::iter::once(name);
+                let (Some(after), Some(before)) = (&self.after, &self.before) else { return true };
+                !diff::differing(names, after, before, key).is_empty()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the object is, or will be, something else than what it once was.
+    fn differs(&self, attribute: Option<&Name>, from: &Fingerprint, key: &SealKey) -> bool {
+        match self.action {
+            // The object will be another one.
+            Action::Create | Action::Replace => true,
+            action => match self.print(attribute, self.after.as_deref(), key) {
+                Some(now) => now != *from,
+                None => action == Action::Update,
+            },
+        }
+    }
+
+    /// The fingerprint of what a reference stands for; none where that is not known.
+    fn print(
+        &self,
+        attribute: Option<&Name>,
+        object: Option<&Attributes>,
+        key: &SealKey,
+    ) -> Option<Fingerprint> {
+        let (id, object) = (self.object.as_ref()?, object?);
+        let part = |name: &Name| object.get(name).cloned().unwrap_or(Value::Null);
+        let value = if let Some(name) = attribute.filter(|name| !self.is_volatile(name)) {
+            part(name)
+        } else {
+            let stable = self.managed.iter().filter(|name| !self.is_volatile(name));
+            Value::map(stable.map(|name| (name.clone(), part(name))).collect())
+        };
+        let id = Value::String(id.0.clone());
+        value.is_known().then(|| Fingerprint::of(&Value::list(vec![id, value]), key))
+    }
+
+    fn is_volatile(&self, name: &Name) -> bool {
+        self.schema.attributes.get(name).is_some_and(|attribute| attribute.volatile)
+    }
+}
+
+/// A block's triggers that fire for an instance: for each, by its text, what it stood for until
+/// now, where the state does not say so already.
+pub(in crate::plan) type Fired = BTreeMap<Name, Fingerprint>;
+
+/// The triggers that fire for an instance; none when none does. `current` is its object.
+pub(in crate::plan) fn fired(
+    resource: &ResourceConfig,
+    scope: &SpecScope<'_>,
+    changing: &Changing,
+    current: Option<&Object>,
+    key: &SealKey,
+) -> Option<Fired> {
+    let mut fired = None;
+    for (named, attribute) in all_references(resource, scope) {
+        let attribute = attribute.as_ref();
+        for (address, source) in changing.named_by(&named) {
+            let name = text_of(address, attribute);
+            let known = current.and_then(|object| object.made_with.get(&name));
+            // A change back to what it stood for when it fired is none.
+            let fires = known.map_or_else(
+                || source.changes(attribute, key),
+                |known| source.differs(attribute, known, key),
+            );
+            if !fires {
+                continue;
+            }
+            let due = fired.get_or_insert_with(Fired::new);
+            let before = || source.print(attribute, source.before.as_deref(), key);
+            if let (None, Some(before)) = (known, before()) {
+                due.insert(name, before);
+            }
+        }
+    }
+    fired
+}
+
+/// Looks at what the block's triggers name: a replace comes after what it is made for.
+pub(in crate::plan) fn touch(resource: &ResourceConfig, scope: &SpecScope<'_>) {
+    for (address, _) in all_references(resource, scope) {
+        // What is not there was said by the resolution.
+        let _seen = scope.resource(&address.block, address.key.as_deref());
+    }
+}
+
+fn text_of(address: &Address, attribute: Option<&Name>) -> Name {
+    match attribute {
+        Some(attribute) => format!("{address}.{attribute}").into(),
+        None => address.to_string().into(),
+    }
+}
+
+type Reference = (Address, Option<Name>);
+
+fn all_references(resource: &ResourceConfig, scope: &SpecScope<'_>) -> Vec<Reference> {
+    let triggers = &resource.lifecycle.replace_triggered_by;
+    triggers.iter().flat_map(|item| references(&item.expr, scope)).collect()
+}
+
+/// The resources, and attributes of them, that a trigger names: one reference or a list of them.
+fn references(expr: &Expr, scope: &SpecScope<'_>) -> Vec<Reference> {
+    match &expr.kind {
+        Kind::List(items) => items.iter().flat_map(|item| references(item, scope)).collect(),
+        Kind::Attribute(base, name) => match instance(base, scope) {
+            Some(address) => vec![(address, Some(name.clone()))],
+            // Deeper than an attribute: the attribute is what changes.
+            None => references(base, scope),
+        },
+        Kind::Index(base, _) if instance(expr, scope).is_none() => references(base, scope),
+        _ => instance(expr, scope).map(|address| (address, None)).into_iter().collect(),
+    }
+}
+
+fn instance(expr: &Expr, scope: &SpecScope<'_>) -> Option<Address> {
+    match &expr.kind {
+        Kind::Root(Root::Resource(block)) => Some(block.instance(None)),
+        Kind::Index(base, key) => {
+            let Kind::Root(Root::Resource(block)) = &base.kind else { return None };
+            match evaluate(key, scope).ok()?.value {
+                Value::String(key) => Some(block.instance(Some(key))),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}

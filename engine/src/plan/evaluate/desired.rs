@@ -1,0 +1,359 @@
+//! An instance as the spec wants it: its attributes evaluated, converted and checked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::address::{Address, Name};
+use crate::config::{Item, ResourceConfig, SpecExpr};
+use crate::constraint;
+use crate::diagnostics::Diagnostics;
+use crate::expression::{Expr, ExprError, evaluate};
+use crate::plan::check::budget;
+use crate::plan::decide::triggers;
+use crate::plan::evaluate::for_each_provenance::Origins;
+use crate::plan::evaluate::scope::{Each, EachSource, SpecScope};
+use crate::plan::{Recipe, diagnostics};
+use crate::schema::{Attribute, Identity, Presence};
+use crate::sorted::Set;
+use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
+
+/// What the spec says about one instance.
+#[derive(Clone, Debug, Default)]
+pub(in crate::plan) struct Wanted {
+    /// The managed attributes, in clear, in the schema's types.
+    pub(in crate::plan) attributes: Attributes,
+    /// Their sensitive places, and the schema's.
+    pub(in crate::plan) sensitive: Paths,
+    /// How apply computes the sensitive ones again.
+    pub(in crate::plan) secrets: BTreeMap<Name, Expr>,
+    /// What those of them are made of that cannot be computed now.
+    pub(in crate::plan) recipes: BTreeMap<Name, Recipe>,
+    /// The resources that they were computed from, and those of `depends_on`.
+    pub(in crate::plan) dependencies: Set<Address>,
+    /// The resources that attributes were computed from whose changes are ignored: an object that
+    /// exists is not made from those.
+    pub(in crate::plan) ignored: BTreeMap<Name, Set<Address>>,
+}
+
+/// One instance of a block before its attributes are looked at.
+pub(in crate::plan) struct Instance<'a> {
+    /// Its address.
+    pub(in crate::plan) address: Address,
+    /// Its `each`.
+    pub(in crate::plan) each: Option<Each<'a>>,
+}
+
+/// The instances of a block.
+#[derive(Default)]
+pub(in crate::plan) struct Expanded<'a> {
+    /// By key.
+    pub(in crate::plan) instances: Vec<Instance<'a>>,
+    /// The resources that its `for_each` looked at.
+    pub(in crate::plan) looked_at: Arc<Set<Address>>,
+}
+
+/// The instances of a block; none when `for_each` is wrong, which is then said.
+pub(in crate::plan) fn expand<'a>(
+    resource: &'a ResourceConfig,
+    scope: &SpecScope<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Expanded<'a>> {
+    let Some(for_each) = &resource.for_each else {
+        let instances = vec![Instance { address: resource.block.instance(None), each: None }];
+        return Some(Expanded { instances, ..Expanded::default() });
+    };
+    let datum = evaluate_spec(for_each, scope, &resource.block.instance(None), diagnostics)?;
+    let keys = match keys(&datum) {
+        Ok(keys) if keys.iter().any(|(key, _)| key.is_empty()) => {
+            diagnostics.push(diagnostics::empty_key(for_each.span));
+            return None;
+        }
+        Ok(keys) => keys,
+        Err(why) => {
+            diagnostics.push(diagnostics::bad_for_each(for_each.span, why));
+            return None;
+        }
+    };
+    let all = Arc::new(scope.touched());
+    let mut origins = if all.len() > 1 { Origins::of(&for_each.expr, scope) } else { None };
+    let source = EachSource::new(&for_each.expr);
+    let instance = |(key, value): (Name, Datum)| {
+        let own = origins.as_mut().and_then(|origins| origins.take(&key));
+        let touched = own.map_or_else(|| all.clone(), Arc::new);
+        Instance {
+            address: resource.block.instance(Some(key.clone())),
+            each: Some(Each { key, value, source: source.clone(), touched }),
+        }
+    };
+    let instances = keys.into_iter().map(instance).collect();
+    Some(Expanded { instances, looked_at: all })
+}
+
+/// The keys of a `for_each` with what stands at each, or why it cannot be one.
+pub fn keys(datum: &Datum) -> Result<Vec<(Name, Datum)>, &'static str> {
+    if datum.sensitive.covers(&Path::root()) {
+        return Err("its keys would be shown in addresses, and it is sensitive");
+    }
+    match &datum.value {
+        Value::Unknown(_) => Err("it is known only after apply, and the keys must be known now"),
+        Value::Map(entries) => Ok(entries
+            .iter()
+            .map(|(key, value)| {
+                let sensitive = datum.sensitive.inside(&Segment::Key(key.clone()));
+                (key.clone(), Datum { value: value.clone(), sensitive })
+            })
+            .collect()),
+        Value::List(items) | Value::Set(items) => list_keys(items, datum),
+        _ => Err("it must be a table, or a list of distinct strings"),
+    }
+}
+
+fn list_keys(items: &[Value], datum: &Datum) -> Result<Vec<(Name, Datum)>, &'static str> {
+    let mut keys = BTreeMap::new();
+    for (index, item) in items.iter().enumerate() {
+        if datum.sensitive.touches(&Path::root().join(index)) {
+            return Err("its keys would be shown in addresses, and one of them is sensitive");
+        }
+        let Value::String(text) = item else {
+            return Err(if matches!(item, Value::Unknown(_)) {
+                "one of its keys is known only after apply, and the keys must be known now"
+            } else {
+                "a list of for_each holds strings only"
+            });
+        };
+        if keys.insert(text.clone(), Datum::plain(item.clone())).is_some() {
+            return Err("the same key stands in it twice");
+        }
+    }
+    Ok(keys.into_iter().collect())
+}
+
+/// Evaluates an expression of a resource, or says what is wrong with it.
+pub(in crate::plan) fn evaluate_spec(
+    item: &SpecExpr,
+    scope: &SpecScope<'_>,
+    address: &Address,
+    diagnostics: &mut Diagnostics,
+) -> Option<Datum> {
+    match evaluate::evaluate(&item.expr, scope) {
+        Ok(datum) => Some(datum),
+        Err(error) => {
+            diagnostics.push(diagnostics::evaluation(item.span_of(error.range), &error, address));
+            None
+        }
+    }
+}
+
+/// Evaluates a yes-or-no of `lifecycle`; none when it is absent or wrong. It is no secret: a plan
+/// shows what follows from it, so conditions over one would show it bit by bit.
+pub(in crate::plan) fn flag(
+    item: Option<&SpecExpr>,
+    word: &'static str,
+    scope: &SpecScope<'_>,
+    address: &Address,
+    diagnostics: &mut Diagnostics,
+) -> Option<bool> {
+    let item = item?;
+    let datum = evaluate_spec(item, scope, address, diagnostics)?;
+    if !datum.sensitive.is_empty() {
+        diagnostics.push(diagnostics::flag_sensitive(item.span, word, address));
+        return None;
+    }
+    match datum.value {
+        Value::Bool(value) => Some(value),
+        Value::Unknown(_) => {
+            diagnostics.push(diagnostics::flag_unknown(item.span, word, address));
+            None
+        }
+        _ => {
+            diagnostics.push(diagnostics::flag_not_bool(item.span, word, address));
+            None
+        }
+    }
+}
+
+/// Evaluates the attributes of an instance; none when one of them is wrong, which is then said.
+pub(in crate::plan) fn wanted(
+    resource: &ResourceConfig,
+    address: &Address,
+    scope: &SpecScope<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Wanted> {
+    let mut wanted = Wanted { sensitive: resource.schema.sensitive(), ..Wanted::default() };
+    let mut whole = true;
+    wanted.note_touched(None, resource, scope);
+    for (name, attribute) in &resource.schema.attributes {
+        if attribute.presence == Presence::Computed {
+            continue;
+        }
+        let given = match resource.attributes.get(name) {
+            Some(item) => given(resource, (name, attribute), item, (address, scope), diagnostics),
+            None => Given::Absent,
+        };
+        match given {
+            Given::Value(datum) => {
+                let put = wanted.put(name, datum, resource, scope);
+                let item = resource.attributes.get(name);
+                if let (Err(error), Some(item)) = (put, item) {
+                    let span = item.value.span_of(error.range);
+                    diagnostics.push(diagnostics::evaluation(span, &error, address));
+                    whole = false;
+                }
+            }
+            Given::Wrong => whole = false,
+            Given::Absent => match &attribute.default {
+                Some(default) => {
+                    wanted.attributes.insert(name.clone(), default.clone());
+                }
+                None if attribute.presence == Presence::Required => {
+                    diagnostics.push(diagnostics::required_is_null(resource, name, address));
+                    whole = false;
+                }
+                None => {}
+            },
+        }
+        wanted.note_touched(Some(name), resource, scope);
+    }
+    let secrets = wanted.secrets.values().map(budget::weight_of_expression);
+    scope.spend(budget::weight_of(&wanted.attributes) + secrets.sum::<usize>());
+    wanted.dependencies.extend(dependencies(resource, scope));
+    // Never the instance itself.
+    wanted.dependencies.remove(address);
+    wanted.ignored.values_mut().for_each(|touched| {
+        touched.remove(address);
+    });
+    whole.then_some(wanted)
+}
+
+impl Wanted {
+    /// All resources that the spec refers to, also where changes are ignored.
+    pub(in crate::plan) fn referred(&self) -> impl Iterator<Item = &Address> {
+        self.dependencies.iter().chain(self.ignored.values().flatten())
+    }
+
+    /// Adds to what an instance is computed from, but for itself.
+    pub(in crate::plan) fn depends_on(&mut self, address: &Address, others: &Set<Address>) {
+        self.dependencies.extend(others.iter().filter(|other| *other != address).cloned());
+    }
+
+    /// Tells what was looked at for an attribute apart from the rest, where its changes are ignored.
+    fn note_touched(
+        &mut self,
+        name: Option<&Name>,
+        resource: &ResourceConfig,
+        scope: &SpecScope<'_>,
+    ) {
+        let ignored = &resource.lifecycle.ignore_changes;
+        if ignored.is_empty() {
+            return;
+        }
+        match name.filter(|name| ignored.contains(*name)) {
+            Some(name) => {
+                self.ignored.insert(name.clone(), scope.touched());
+            }
+            None => self.dependencies.extend(scope.touched()),
+        }
+    }
+
+    /// A secret is kept with how apply computes it again: a plan cannot hold it.
+    fn put(
+        &mut self,
+        name: &Name,
+        datum: Datum,
+        resource: &ResourceConfig,
+        scope: &SpecScope<'_>,
+    ) -> Result<(), ExprError> {
+        if self.sensitive.is_empty() && datum.sensitive.is_empty() {
+            self.attributes.insert(name.clone(), datum.value);
+            return Ok(());
+        }
+        let path = Path::attribute(name.clone());
+        self.sensitive.extend_below(&path, &datum.sensitive);
+        self.attributes.insert(name.clone(), datum.value);
+        if let Some(item) = resource.attributes.get(name)
+            && self.sensitive.touches(&path)
+        {
+            let expr = evaluate::residual(&item.value.expr, scope)?;
+            if !self.attributes[name].is_known()
+                && let Some(recipe) = Recipe::new(&expr, scope)
+            {
+                self.recipes.insert(name.clone(), recipe);
+            }
+            self.secrets.insert(name.clone(), expr);
+        }
+        Ok(())
+    }
+}
+
+/// What the spec gives for an attribute. A null counts as nothing given; another word for it, such as ""
+/// for an id, says that there is to be none.
+enum Given {
+    Value(Datum),
+    Absent,
+    Wrong,
+}
+
+fn given(
+    resource: &ResourceConfig,
+    (name, attribute): (&Name, &Attribute),
+    item: &Item,
+    (address, scope): (&Address, &SpecScope<'_>),
+    diagnostics: &mut Diagnostics,
+) -> Given {
+    let Some(datum) = evaluate_spec(&item.value, scope, address, diagnostics) else {
+        return Given::Wrong;
+    };
+    if datum.value.is_null() {
+        return Given::Absent;
+    }
+    let secret = attribute.sensitive || !datum.sensitive.is_empty();
+    let datum = match datum.convert(&attribute.ty) {
+        Ok(datum) => datum,
+        Err(misfit) => {
+            diagnostics.push(diagnostics::misfit(
+                item.value.span,
+                (name, secret),
+                &misfit,
+                address,
+            ));
+            return Given::Wrong;
+        }
+    };
+    let datum = Datum { value: attribute.as_shown(datum.value), ..datum };
+    if datum.value.is_null() && attribute.presence == Presence::Required {
+        return Given::Absent;
+    }
+    let tolerated = resource.lifecycle.allow_unknown.contains(name);
+    let mut wrong = false;
+    if secret
+        && matches!(&resource.schema.identity, Identity::ClientId { attribute } if attribute == name)
+    {
+        diagnostics.push(diagnostics::id_sensitive(item.value.span, name, address));
+        return Given::Wrong;
+    }
+    for violation in
+        constraint::violations(name, attribute.unit.as_deref(), &attribute.constraint, &datum.value)
+    {
+        let warning = violation.outside_list && tolerated;
+        wrong |= !warning;
+        diagnostics.push(diagnostics::violation(
+            item.value.span,
+            (name, secret),
+            violation,
+            warning,
+            address,
+        ));
+    }
+    if wrong { Given::Wrong } else { Given::Value(datum) }
+}
+
+/// What was looked at, and what `depends_on` names.
+fn dependencies(resource: &ResourceConfig, scope: &SpecScope<'_>) -> Set<Address> {
+    use crate::expression::evaluate::Scope as _;
+    for (target, _) in &resource.depends_on {
+        // Looking is enough: the scope remembers it. What is not there was said by the resolution.
+        let _seen = scope.resource(&target.block, target.key.as_deref());
+    }
+    triggers::touch(resource, scope);
+    scope.touched()
+}

@@ -1,0 +1,431 @@
+//! What an expression of a resource may see while planning: variables, locals, `each`, and the
+//! planned objects of the resources before it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use crate::plan::check::budget;
+use crate::plan::check::budget::Spent;
+use crate::plan::secrets::lost::AllLost;
+
+use crate::address::{Address, Block, Name};
+use crate::config::Config;
+use crate::expression::evaluate::{self, Scope};
+use crate::expression::visit::roots;
+use crate::expression::{Expr, Root};
+use crate::sorted::Set;
+use crate::value::{Attributes, Datum, Path, Paths, Value};
+
+/// The planned objects so far, by block.
+#[derive(Default)]
+pub(in crate::plan) struct Planned<'a> {
+    /// What they and the locals take.
+    pub(in crate::plan) spent: Spent,
+    /// What nobody has of them.
+    pub(in crate::plan) lost: AllLost,
+    blocks: FxHashMap<&'a Block, Instances>,
+}
+
+/// The instances of one block.
+enum Instances {
+    /// A block without `for_each`: its object, or null.
+    One(Datum),
+    /// A block with `for_each`: an object for each key; those of disabled ones are null.
+    Many(BTreeMap<Name, Datum>),
+}
+
+impl<'a> Planned<'a> {
+    /// Makes room for some blocks more: growing step by step would look at each of them often.
+    pub(in crate::plan) fn reserve(&mut self, blocks: usize) {
+        self.blocks.reserve(blocks);
+    }
+
+    /// Declares a block with `for_each`, so that it is known even when it has no instance.
+    pub(in crate::plan) fn declare_many(&mut self, block: &'a Block) {
+        self.blocks.insert(block, Instances::Many(BTreeMap::new()));
+    }
+
+    /// Says whether an instance was planned.
+    pub(in crate::plan) fn has(&self, address: &Address) -> bool {
+        match (self.blocks.get(&address.block), &address.key) {
+            (Some(Instances::Many(objects)), Some(key)) => objects.contains_key(key),
+            (Some(Instances::One(_)), None) => true,
+            _ => false,
+        }
+    }
+
+    /// The keys of a block with `for_each`.
+    pub(in crate::plan) fn keys(&self, block: &Block) -> Option<impl Iterator<Item = &Name>> {
+        match self.blocks.get(block)? {
+            Instances::Many(objects) => Some(objects.keys()),
+            Instances::One(_) => None,
+        }
+    }
+
+    /// Adds the object of an instance of a block.
+    pub(in crate::plan) fn insert(&mut self, block: &'a Block, key: Option<&Name>, object: Datum) {
+        match key {
+            None => {
+                self.blocks.insert(block, Instances::One(object));
+            }
+            Some(key) => {
+                let instances =
+                    self.blocks.entry(block).or_insert_with(|| Instances::Many(BTreeMap::new()));
+                if let Instances::Many(objects) = instances {
+                    objects.insert(key.clone(), object);
+                }
+            }
+        }
+    }
+}
+
+/// Builds the datum of an object from its attributes.
+pub(in crate::plan) fn object(attributes: impl Into<Arc<Attributes>>, sensitive: Paths) -> Datum {
+    Datum { value: Value::Map(attributes.into()), sensitive }
+}
+
+/// The scope of one spec. It remembers which resources were looked at.
+pub(in crate::plan) struct SpecScope<'a> {
+    config: &'a Config,
+    planned: &'a Planned<'a>,
+    locals: &'a LocalCache,
+    each: Option<&'a Each<'a>>,
+    touched: RefCell<Vec<Address>>,
+}
+
+/// `each` of one instance.
+pub(in crate::plan) struct Each<'a> {
+    /// `each.key`.
+    pub(in crate::plan) key: Name,
+    /// `each.value`.
+    pub(in crate::plan) value: Datum,
+    /// What its block's instances are made for.
+    pub(in crate::plan) source: Arc<EachSource<'a>>,
+    /// The resources that `each.value` may come from.
+    pub(in crate::plan) touched: Arc<Set<Address>>,
+}
+
+/// The expression of a `for_each`, for residuals of sensitive values.
+pub(in crate::plan) struct EachSource<'a> {
+    expr: &'a Expr,
+    /// What stands for it in a residual: it is found when it is first asked for, once for all instances.
+    residual: OnceLock<LocalSource>,
+}
+
+impl<'a> EachSource<'a> {
+    pub(in crate::plan) fn new(expr: &'a Expr) -> Arc<Self> {
+        Arc::new(Self { expr, residual: OnceLock::new() })
+    }
+
+    fn residual(&self, scope: &SpecScope<'_>) -> LocalSource {
+        let find = || evaluate::residual(self.expr, &scope.apart());
+        let find = || find().map(Arc::new).map_err(|error| error.message);
+        self.residual.get_or_init(find).clone()
+    }
+}
+
+/// What came of the locals that were computed. Who computes one that another is computing meanwhile
+/// gets the same.
+#[derive(Default)]
+pub(in crate::plan) struct LocalCache {
+    values: Mutex<BTreeMap<Name, Local>>,
+    sources: Mutex<BTreeMap<Name, LocalSource>>,
+}
+
+/// A local with the resources it looked at, or why it cannot be computed.
+type Local = Result<(Datum, Set<Address>), Broken>;
+
+/// Why a local cannot be computed, and whether a secret may be why.
+#[derive(Clone)]
+pub(in crate::plan) struct Broken {
+    message: String,
+    over_secret: bool,
+}
+
+/// What stands for a local, or a `for_each`, in a residual, or why nothing can.
+type LocalSource = Result<Arc<Expr>, String>;
+
+impl LocalCache {
+    pub(in crate::plan) fn values(&self) -> MutexGuard<'_, BTreeMap<Name, Local>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sources(&self) -> MutexGuard<'_, BTreeMap<Name, LocalSource>> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a> SpecScope<'a> {
+    /// The scope outside any instance.
+    pub(in crate::plan) fn new(
+        config: &'a Config,
+        planned: &'a Planned<'a>,
+        locals: &'a LocalCache,
+    ) -> Self {
+        Self { config, planned, locals, each: None, touched: RefCell::default() }
+    }
+
+    /// With `each` of an instance.
+    #[must_use]
+    pub(in crate::plan) fn with_each(mut self, each: Option<&'a Each<'a>>) -> Self {
+        self.each = each;
+        self
+    }
+
+    /// The resources that were looked at so far, to be told once.
+    pub(in crate::plan) fn touched(&self) -> Set<Address> {
+        self.touched.take().into_iter().collect()
+    }
+
+    /// The same outside any instance, where nothing was looked at yet.
+    pub(in crate::plan) fn apart(&self) -> SpecScope<'a> {
+        SpecScope::new(self.config, self.planned, self.locals)
+    }
+
+    /// What a local is computed from.
+    pub(in crate::plan) fn local_expression(&self, name: &Name) -> Option<&'a Expr> {
+        self.config.locals.get(name).map(|local| &local.expr)
+    }
+
+    /// The keys of a block with `for_each`.
+    pub(in crate::plan) fn keys(&self, block: &Block) -> Option<impl Iterator<Item = &'a Name>> {
+        self.planned.keys(block)
+    }
+
+    /// Accounts for values that were evaluated.
+    pub(in crate::plan) fn spend(&self, values: usize) {
+        self.planned.spent.add(values);
+    }
+
+    fn local(&self, name: &Name) -> Result<Datum, String> {
+        if !self.config.locals.contains_key(name) {
+            return Err(format!("there is no local `{name}`"));
+        }
+        let known = self.locals.values().get(name).cloned();
+        let found = match known {
+            Some(local) => local,
+            None => self.computed_local(name),
+        };
+        let (datum, touched) = found.map_err(|broken| broken.message)?;
+        self.touched.borrow_mut().extend(touched);
+        Ok(datum)
+    }
+
+    /// Computes what a local refers to before the local, so that a long chain of locals needs no deep
+    /// stack. Locals are acyclic: the spec's resolution proved it.
+    fn computed_local(&self, name: &Name) -> Local {
+        let broken = |message| Broken { message, over_secret: false };
+        let mut last = Err(broken(format!("there is no local `{name}`")));
+        let is_known = |name: &Name| self.locals.values().contains_key(name);
+        for (name, expr) in self.locals_before(name, &is_known) {
+            // A scope of its own, so that what the local looks at is known by itself.
+            let own = self.apart();
+            if self.planned.spent.is_over() {
+                return Err(broken("the plan would hold too many values".to_owned()));
+            }
+            let datum = evaluate::evaluate_telling(expr, &own).map_err(|failure| Broken {
+                message: failure.error.message,
+                over_secret: failure.over_secret,
+            });
+            last = datum.map(|datum| (datum, own.touched()));
+            if let Ok((datum, _)) = &last {
+                self.spend(budget::weight(&datum.value));
+            }
+            self.locals.values().insert(name.clone(), last.clone());
+        }
+        last
+    }
+
+    /// What a local was computed from, with what it refers to filled in. Each local's is found once,
+    /// after those that it refers to: in a chain each one's holds that of all before it.
+    fn local_source(&self, name: &Name) -> LocalSource {
+        if let Some(known) = self.locals.sources().get(name) {
+            return known.clone();
+        }
+        let mut last = Err(format!("there is no local `{name}`"));
+        let is_known = |name: &Name| self.locals.sources().contains_key(name);
+        for (name, expr) in self.locals_before(name, &is_known) {
+            let own = self.apart();
+            last = evaluate::residual(expr, &own).map(Arc::new).map_err(|error| error.message);
+            self.locals.sources().insert(name.clone(), last.clone());
+        }
+        last
+    }
+
+    /// The locals that one needs and that are not known yet, those first that others need; at the end
+    /// itself.
+    fn locals_before(
+        &self,
+        last: &Name,
+        is_known: &dyn Fn(&Name) -> bool,
+    ) -> Vec<(&'a Name, &'a Expr)> {
+        let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
+        let of = |name: &Name| self.config.locals.get_key_value(name);
+        let mut open: Vec<_> = of(last).map(|local| (local, false)).into_iter().collect();
+        while let Some(((name, local), is_ready)) = open.pop() {
+            if is_ready {
+                order.push((name, &local.expr));
+            } else if (name == last || !is_known(name)) && seen.insert(name) {
+                open.push(((name, local), true));
+                roots(&local.expr, &mut |root, _| {
+                    if let Root::Local(other) = root {
+                        open.extend(of(other).map(|local| (local, false)));
+                    }
+                });
+            }
+        }
+        order
+    }
+
+    fn touch(&self, address: Address) {
+        let mut touched = self.touched.borrow_mut();
+        // A loop looks at the same few again and again.
+        if !touched.iter().rev().take(8).any(|seen| *seen == address) {
+            touched.push(address);
+        }
+    }
+}
+
+impl Scope for SpecScope<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        match root {
+            Root::Var(name) => match self.config.variables.get(name) {
+                Some(variable) => Ok(variable.value.clone()),
+                None => Err(format!("there is no variable `{name}`")),
+            },
+            Root::Local(name) => self.local(name),
+            Root::EachKey | Root::EachValue => {
+                let each = self.each.as_ref().ok_or("`each` stands only below for_each")?;
+                if *root == Root::EachKey {
+                    return Ok(Datum::plain(Value::String(each.key.clone())));
+                }
+                self.touched.borrow_mut().extend(each.touched.iter().cloned());
+                Ok(each.value.clone())
+            }
+            Root::Resource(block) => self.resource(block, None),
+            Root::Named(name) => Err(format!("there is no `{name}` here")),
+        }
+    }
+
+    fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
+        match (self.planned.blocks.get(block), key) {
+            (None, _) => Err(format!("there is no resource `{block}`")),
+            (Some(Instances::One(_)), Some(_)) => {
+                Err(format!("`{block}` has no for_each, so it has no keys"))
+            }
+            (Some(Instances::One(object)), None) => {
+                self.touch(block.instance(None));
+                Ok(object.clone())
+            }
+            (Some(Instances::Many(objects)), Some(key)) => {
+                let object = objects.get(key).ok_or_else(|| no_key(block, key, objects))?;
+                self.touch(block.instance(Some(key.into())));
+                Ok(object.clone())
+            }
+            (Some(Instances::Many(objects)), None) => {
+                let (mut values, mut sensitive) = (Attributes::new(), Paths::none());
+                for (key, object) in objects {
+                    self.touch(block.instance(Some(key.clone())));
+                    sensitive.extend_below(&Path::attribute(key.clone()), &object.sensitive);
+                    values.insert(key.clone(), object.value.clone());
+                }
+                Ok(Datum { value: Value::map(values), sensitive })
+            }
+        }
+    }
+
+    fn touch_all(&self, block: &Block) {
+        if let Some(Instances::Many(objects)) = self.planned.blocks.get(block) {
+            for key in objects.keys() {
+                self.touch(block.instance(Some(key.clone())));
+            }
+        }
+    }
+
+    fn is_keyed(&self, block: &Block) -> bool {
+        matches!(self.planned.blocks.get(block), Some(Instances::Many(_)))
+    }
+
+    fn source(&self, root: &Root) -> Result<Option<Arc<Expr>>, String> {
+        match (root, self.each) {
+            (Root::Local(name), _) => self.local_source(name).map(Some),
+            (Root::EachValue, Some(each)) => {
+                let source = each.source.residual(self)?;
+                Ok(Some(evaluate::residual_of_entry(&source, &each.key).into()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn fails_over_a_secret(&self, root: &Root) -> bool {
+        let Root::Local(name) = root else { return false };
+        let values = self.locals.values();
+        matches!(values.get(name), Some(Err(broken)) if broken.over_secret)
+    }
+
+    fn file(&self, path: &str) -> Result<Arc<str>, String> {
+        self.config.files.get(path).cloned().ok_or_else(|| format!("`{path}` was not read"))
+    }
+}
+
+fn no_key(block: &Block, key: &str, objects: &BTreeMap<Name, Datum>) -> String {
+    let near = crate::diagnostics::nearest(key, objects.keys().map(|key| &**key));
+    match near {
+        Some(near) => format!("`{block}` has no key \"{key}\"; there is \"{near}\""),
+        None => format!("`{block}` has no key \"{key}\""),
+    }
+}
+
+/// The scope of a rule: `old`, `new` and `action`, and nothing else.
+pub(in crate::plan) struct RuleScope<'a> {
+    /// The live object, null on create.
+    pub(in crate::plan) old: &'a Datum,
+    /// The planned object, null on delete.
+    pub(in crate::plan) new: &'a Datum,
+    /// The action's word.
+    pub(in crate::plan) action: &'static str,
+}
+
+impl Scope for RuleScope<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        match root {
+            Root::Named(name) if &**name == "old" => Ok(self.old.clone()),
+            Root::Named(name) if &**name == "new" => Ok(self.new.clone()),
+            Root::Named(name) if &**name == "action" => {
+                Ok(Datum::plain(Value::string(self.action)))
+            }
+            _ => Err("a rule sees `old`, `new` and `action`".to_owned()),
+        }
+    }
+
+    fn resource(&self, block: &Block, _key: Option<&str>) -> Result<Datum, String> {
+        Err(format!("a rule sees no resource, so not `{block}`"))
+    }
+}
+
+/// The scope of a schema's expressions: an object's attributes, by name.
+pub(in crate::plan) struct AttributeScope<'a> {
+    /// The attributes.
+    pub(in crate::plan) attributes: &'a Attributes,
+    /// Their sensitive places.
+    pub(in crate::plan) sensitive: &'a Paths,
+}
+
+impl Scope for AttributeScope<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        match root {
+            Root::Named(name) => Ok(Datum {
+                value: self.attributes.get(name).cloned().unwrap_or(Value::Null),
+                sensitive: self.sensitive.inside(&crate::value::Segment::Key(name.clone())),
+            }),
+            _ => Err("only the object's attributes can be seen here".to_owned()),
+        }
+    }
+
+    fn resource(&self, block: &Block, _key: Option<&str>) -> Result<Datum, String> {
+        Err(format!("only the object's attributes can be seen here, not `{block}`"))
+    }
+}

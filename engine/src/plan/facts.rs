@@ -1,0 +1,7 @@
+//! Facts: what is computed once, before anything is decided.
+
+pub(super) mod deferrals;
+pub(super) mod doubted_names;
+pub mod prior;
+pub(super) mod references;
+pub(super) mod selection;

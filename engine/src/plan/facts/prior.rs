@@ -1,0 +1,62 @@
+//! What is live, as the state and a refresh know it together.
+
+use crate::expression::evaluate;
+use crate::plan::evaluate::scope::AttributeScope;
+use crate::schema::TypeSchema;
+use crate::stored::Stored;
+use crate::types::Type;
+use crate::value::{Attributes, Path, Paths, Value};
+
+/// Reads attributes back from the state, in the schema's types. What the schema no longer has is
+/// left out; what it has with another type is left as it is.
+pub fn stored_attributes(stored: &Stored, schema: &TypeSchema) -> Result<Attributes, String> {
+    let mut attributes = Attributes::new();
+    // Most objects hold nothing sealed: those are taken as they are, sharing the schema's names.
+    if let (Value::Map(entries), true) =
+        (&stored.json, stored.sealed.is_empty() && stored.unknown.is_empty())
+    {
+        for (name, value) in entries.iter() {
+            let Some((name, attribute)) = schema.attributes.get_key_value(name) else { continue };
+            attributes.insert(name.clone(), typed(value.clone(), &attribute.ty));
+        }
+        return Ok(attributes);
+    }
+    let value = stored.value().map_err(|error| error.to_string())?;
+    for (name, value) in value.as_map().into_iter().flatten() {
+        if let Some(attribute) = schema.attributes.get(name) {
+            attributes.insert(name.clone(), typed(value.clone(), &attribute.ty));
+        }
+    }
+    Ok(attributes)
+}
+
+fn typed(value: Value, ty: &Type) -> Value {
+    match ty {
+        Type::Any | Type::String | Type::Boolean => value,
+        _ => value.convert(ty).unwrap_or(value),
+    }
+}
+
+/// What the state knows, overlaid with what was seen: a key that is missing in an answer is not
+/// null, so what the state knows of it stands.
+pub fn overlay(known: &Attributes, seen: &Attributes) -> Attributes {
+    let mut attributes = known.clone();
+    attributes.extend(seen.iter().map(|(name, value)| (name.clone(), value.clone())));
+    attributes
+}
+
+/// Computes the derived attributes of an object from its others. One that follows from something
+/// unknown is unknown, and one that follows from something sensitive is added to the sensitive
+/// places.
+pub fn derive(schema: &TypeSchema, attributes: &mut Attributes, sensitive: &mut Paths) {
+    for (name, attribute) in &schema.attributes {
+        let Some(expr) = &attribute.derived else { continue };
+        let scope = AttributeScope { attributes, sensitive };
+        // A derivation that fails shows with the live object; there is nothing to add to it here.
+        if let Ok(datum) = evaluate::evaluate(expr, &scope) {
+            let datum = datum.convert(&attribute.ty).unwrap_or(datum);
+            sensitive.extend_below(&Path::attribute(name.clone()), &datum.sensitive);
+            attributes.insert(name.clone(), datum.value);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Which instances a plan is about: `--target` and `--exclude`. What a target refers to is in
+//! `needs`.
+
+mod needs;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::address::{Address, Block, Name};
+use crate::config::Config;
+use crate::diagnostics::{Diagnostic, Diagnostics, nearest};
+use crate::graph::Graph;
+use crate::journal::Record;
+use crate::plan::diagnostics;
+use crate::plan::input::{Mode, Options, PlanInput, Target};
+use crate::plan::pipeline::Planner;
+use crate::state::Snapshot;
+
+/// The chosen instances.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// None: all.
+    targets: Option<Chosen>,
+    excludes: Chosen,
+}
+
+/// What an option names, and what that takes along.
+#[derive(Debug, Default)]
+struct Chosen {
+    named: Vec<Target>,
+    /// What goes with that, by the references of the spec.
+    along: BTreeSet<Target>,
+    /// Single instances, by what the state knows.
+    instances: BTreeSet<Address>,
+}
+
+impl Chosen {
+    fn has(&self, address: &Address) -> bool {
+        self.names(address)
+            || self.along.contains(&Target::Block(address.block.clone()))
+            || self.along.contains(&Target::Instance(address.clone()))
+    }
+
+    /// The same without what only goes along by the references of the spec.
+    fn names(&self, address: &Address) -> bool {
+        self.named.iter().any(|target| target.names(address)) || self.instances.contains(address)
+    }
+}
+
+impl Selection {
+    /// Works out what was asked for.
+    pub fn new(config: &Config, graph: &Graph, snapshot: &Snapshot, options: &Options) -> Self {
+        let up: Next<'_> = &|target| needs::of(config, target);
+        let down: Next<'_> = &|target| needs::users(config, graph, target);
+        let chosen = |named: &[Target], next: Next<'_>| match options.mode {
+            Mode::Destroy => with_dependents(named, snapshot),
+            Mode::Apply | Mode::RefreshOnly => with_references(named, next),
+        };
+        let targets = (!options.targets.is_empty()).then(|| chosen(&options.targets, up));
+        Self { targets, excludes: chosen(&options.excludes, down) }
+    }
+
+    /// Says whether an instance is chosen.
+    pub fn includes(&self, address: &Address) -> bool {
+        !self.excludes.has(address)
+            && self.targets.as_ref().is_none_or(|targets| targets.has(address))
+    }
+
+    /// The same for what the spec does not want: nothing is made from what goes, so a target takes none
+    /// of it along.
+    pub(in crate::plan) fn lets_go(&self, address: &Address) -> bool {
+        !self.excludes.has(address)
+            && self.targets.as_ref().is_none_or(|targets| targets.names(address))
+    }
+}
+
+/// The same, and says where it names nothing.
+pub(in crate::plan) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) -> Selection {
+    let options = input.options;
+    for (targets, option) in [(&options.targets, "--target"), (&options.excludes, "--exclude")] {
+        for target in targets.iter().filter(|target| !exists(input, target)) {
+            found.push(nothing_named(input, target, option));
+        }
+    }
+    for target in options.replace.iter().cloned().map(Target::Instance) {
+        if !exists(input, &target) {
+            found.push(nothing_named(input, &target, "--replace"));
+        }
+    }
+    Selection::new(input.config, input.graph, input.snapshot, options)
+}
+
+type Next<'a> = &'a dyn Fn(&Target) -> Vec<Target>;
+
+/// What is made needs what it refers to, and cannot be made without it.
+fn with_references(named: &[Target], next: Next<'_>) -> Chosen {
+    let mut along = BTreeSet::new();
+    let mut open: Vec<Target> = named.iter().flat_map(next).collect();
+    while let Some(target) = open.pop() {
+        if along.insert(target.clone()) {
+            open.extend(next(&target));
+        }
+    }
+    Chosen { named: named.to_vec(), along, instances: BTreeSet::new() }
+}
+
+/// What goes takes along whatever was made from it. Only the state knows that: the spec may refer
+/// otherwise by now.
+fn with_dependents(named: &[Target], snapshot: &Snapshot) -> Chosen {
+    let mut chosen = Chosen { named: named.to_vec(), ..Chosen::default() };
+    if named.is_empty() {
+        return chosen;
+    }
+    let mut dependents: BTreeMap<&Address, Vec<&Address>> = BTreeMap::new();
+    for (address, entry) in &snapshot.entries {
+        for dependency in &entry.dependencies {
+            dependents.entry(dependency).or_default().push(address);
+        }
+    }
+    let mut open: Vec<&Address> = snapshot.entries.keys().filter(|at| chosen.has(at)).collect();
+    while let Some(address) = open.pop() {
+        if chosen.instances.insert(address.clone()) {
+            open.extend(dependents.get(address).into_iter().flatten());
+        }
+    }
+    chosen
+}
+
+/// Leaves out what is seen of objects that were not chosen, where seeing is all that a plan does.
+/// Any other plan goes by what is live of all that it refers to.
+pub(in crate::plan) fn narrow_seen(planner: &mut Planner<'_>) {
+    if planner.input.options.mode != Mode::RefreshOnly {
+        return;
+    }
+    let Planner { selection, drift, seen, .. } = planner;
+    drift.retain(|drift| selection.includes(&drift.address));
+    seen.retain(|record| match record {
+        Record::Seen { address, .. } | Record::Vanished { address, .. } => {
+            selection.includes(address)
+        }
+        _ => true,
+    });
+}
+
+/// Says where an option names an instance that neither the spec nor the state has. Which keys a
+/// spec has is known only after the walk.
+pub(in crate::plan) fn report_unmatched(planner: &mut Planner<'_>) {
+    if planner.diagnostics.has_errors() {
+        return;
+    }
+    let input = planner.input;
+    let options = input.options;
+    let instances = |targets: &'static str, list: &[Target]| -> Vec<(Address, &'static str)> {
+        list.iter().filter_map(|t| Some((instance(t)?.clone(), targets))).collect()
+    };
+    let mut named = instances("--target", &options.targets);
+    named.extend(instances("--exclude", &options.excludes));
+    named.extend(options.replace.iter().map(|address| (address.clone(), "--replace")));
+    for (address, option) in named {
+        if !planner.planned.has(&address) && !input.snapshot.entries.contains_key(&address) {
+            let keys = keys(planner, &address.block);
+            planner.diagnostics.push(diagnostics::no_instance(&address, option, &keys));
+        }
+    }
+}
+
+/// The keys that a block has, in the spec or in the state.
+fn keys<'k>(planner: &'k Planner<'_>, block: &Block) -> Vec<&'k Name> {
+    let known = planner.input.snapshot.entries.keys().filter(|address| address.block == *block);
+    let keys: BTreeSet<&Name> = known
+        .filter_map(|address| address.key.as_ref())
+        .chain(planner.planned.keys(block).into_iter().flatten())
+        .collect();
+    keys.into_iter().collect()
+}
+
+fn instance(target: &Target) -> Option<&Address> {
+    match target {
+        Target::Block(_) => None,
+        Target::Instance(address) => Some(address),
+    }
+}
+
+/// An option names nothing; a block of the spec or the state may be meant.
+fn nothing_named(input: &PlanInput<'_>, target: &Target, option: &str) -> Diagnostic {
+    let blocks: BTreeSet<String> = input
+        .config
+        .resources
+        .keys()
+        .chain(input.snapshot.entries.keys().map(|address| &address.block))
+        .map(Block::to_string)
+        .collect();
+    let meant = nearest(&target.block().to_string(), blocks.iter().map(String::as_str));
+    let named = match target {
+        Target::Block(block) => block.to_string(),
+        Target::Instance(address) => address.to_string(),
+    };
+    diagnostics::nothing_named(&named, option, meant)
+}
+
+/// Whether the spec or the state has it. Keys of the spec are not known yet, so a block is enough.
+fn exists(input: &PlanInput<'_>, target: &Target) -> bool {
+    input.config.resources.contains_key(target.block())
+        || input.snapshot.entries.keys().any(|address| target.names(address))
+}

@@ -1,0 +1,111 @@
+//! What a target refers to, and what refers to it, as far as the text of the spec says it: one instance where
+//! a key is written down, or is the instance's own, and else all instances of the block.
+
+use std::collections::BTreeSet;
+
+use crate::address::{Address, Block, Name};
+use crate::config::Config;
+use crate::expression::visit::walk;
+use crate::expression::{Expr, Kind, Root};
+use crate::graph::{Graph, expressions};
+use crate::plan::input::Target;
+use crate::value::Value;
+
+/// What the block of a target refers to, or names in `depends_on`.
+pub(in crate::plan) fn of(config: &Config, target: &Target) -> Vec<Target> {
+    let Some(resource) = config.resources.get(target.block()) else { return Vec::new() };
+    let key = match target {
+        Target::Block(_) => None,
+        Target::Instance(address) => address.key.as_ref(),
+    };
+    let mut search = Search { config, key, found: BTreeSet::new(), locals: BTreeSet::new() };
+    for (address, _) in &resource.depends_on {
+        search.add(&address.block, address.key.as_ref());
+    }
+    for value in expressions(resource) {
+        search.look_at(&value.expr);
+    }
+    search.found.into_iter().collect()
+}
+
+/// What refers to a target, or names it in `depends_on`, directly.
+pub(in crate::plan) fn users(config: &Config, graph: &Graph, target: &Target) -> Vec<Target> {
+    let users = graph.dependents(target.block()).into_iter();
+    match target {
+        Target::Block(_) => users.cloned().map(Target::Block).collect(),
+        Target::Instance(own) => users.filter_map(|user| user_of(config, own, user)).collect(),
+    }
+}
+
+/// Which instances of a block that refers to another one refer to a certain instance of that: all, none, or
+/// the one of the same key.
+fn user_of(config: &Config, own: &Address, user: &Block) -> Option<Target> {
+    let refers = |user: &Address| {
+        let needs = of(config, &Target::Instance(user.clone()));
+        needs.contains(&Target::Block(own.block.clone()))
+            || needs.contains(&Target::Instance(own.clone()))
+    };
+    let key = own.key.as_deref().unwrap_or_default();
+    // Who has another key and refers to it does not do so by a key of his own.
+    if refers(&user.instance(Some(format!("{key}+").into()))) {
+        return Some(Target::Block(user.clone()));
+    }
+    let same = user.instance(Some(key.into()));
+    refers(&same).then_some(Target::Instance(same))
+}
+
+struct Search<'a> {
+    config: &'a Config,
+    /// The key of the instance that refers, where only one does.
+    key: Option<&'a Name>,
+    found: BTreeSet<Target>,
+    /// The locals that were looked at.
+    locals: BTreeSet<&'a Name>,
+}
+
+impl<'a> Search<'a> {
+    fn add(&mut self, block: &Block, key: Option<&Name>) {
+        self.found.insert(match key {
+            Some(key) => Target::Instance(block.instance(Some(key.clone()))),
+            None => Target::Block(block.clone()),
+        });
+    }
+
+    fn look_at(&mut self, expr: &'a Expr) {
+        let mut locals = Vec::new();
+        // The root of a reference with a key is met right after the key was.
+        let mut keyed: Option<&Expr> = None;
+        walk(expr, &mut |part| match &part.kind {
+            Kind::Index(base, index) => {
+                if let (Kind::Root(Root::Resource(block)), Some(key)) =
+                    (&base.kind, self.key_of(index))
+                {
+                    self.add(block, Some(&key));
+                    keyed = Some(base);
+                }
+            }
+            Kind::Root(Root::Resource(block))
+                if keyed.is_none_or(|known| !std::ptr::eq(known, part)) =>
+            {
+                self.add(block, None);
+            }
+            Kind::Root(Root::Local(name)) => locals.push(name),
+            _ => {}
+        });
+        for name in locals {
+            if self.locals.insert(name)
+                && let Some(value) = self.config.locals.get(name)
+            {
+                self.look_at(&value.expr);
+            }
+        }
+    }
+
+    fn key_of(&self, index: &Expr) -> Option<Name> {
+        match &index.kind {
+            Kind::Literal(Value::String(key)) => Some(key.clone()),
+            Kind::Root(Root::EachKey) => self.key.cloned(),
+            _ => None,
+        }
+    }
+}
