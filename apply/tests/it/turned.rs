@@ -2,7 +2,7 @@
 //! does what it would have done.
 
 use engine::plan::input::{Mode, Options};
-use engine::plan::{Action, Plan, saved};
+use engine::plan::{Action, Plan, file};
 use engine::schema::{Rule, RuleOn};
 use engine::value::Value;
 

@@ -19,7 +19,7 @@ use engine::diagnostics::{Diagnostics, Sources};
 use engine::event::Event;
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Options};
-use engine::plan::{Plan, saved, text};
+use engine::plan::{Plan, file, text};
 use engine::state::Snapshot;
 use engine::stored::KnownSecrets;
 use engine::value::{Datum, Paths, Value};
