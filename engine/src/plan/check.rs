@@ -5,7 +5,6 @@ pub(super) mod kept;
 pub(super) mod let_go;
 pub(super) mod lifecycle;
 pub(super) mod names;
-pub(super) mod removal_protection;
 pub(super) mod renamed;
 pub mod rules;
 pub(super) mod unmanaged;

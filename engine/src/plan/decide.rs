@@ -11,6 +11,7 @@ pub(super) mod programs;
 pub(super) mod removal;
 pub(super) mod resume;
 pub(super) mod triggers;
+pub(super) mod walk;
 
 use std::sync::Arc;
 
@@ -21,15 +22,18 @@ use crate::digest::SealKey;
 use crate::journal::Record;
 use crate::plan::check::lifecycle;
 use crate::plan::check::names;
+use crate::plan::decide::walk::Walk;
+use crate::plan::draft::Draft;
 use crate::plan::evaluate::desired;
 use crate::plan::evaluate::desired::{Instance, Wanted};
 use crate::plan::evaluate::scope::{SpecScope, object};
 use crate::plan::facts::deferrals::Hold;
 use crate::plan::facts::doubted_names::Bearer;
+use crate::plan::facts::prior::Live;
 use crate::plan::facts::prior::stored_attributes;
 use crate::plan::facts::references;
+use crate::plan::findings::Findings;
 use crate::plan::input::Mode;
-use crate::plan::pipeline::{Draft, Live, Notes, Planner};
 use crate::plan::secrets::lost::Lost;
 use crate::plan::secrets::turned::Now;
 use crate::plan::secrets::{lacks, lost};
@@ -52,7 +56,7 @@ pub(in crate::plan) struct Outcome {
     pub(in crate::plan) is_enabled: bool,
     /// The resources that those of its flags looked at that decide something.
     pub(in crate::plan) looked_at: Set<Address>,
-    pub(in crate::plan) notes: Notes,
+    pub(in crate::plan) found: Findings,
 }
 
 /// An instance that may not be as the spec says; it was said why.
@@ -60,22 +64,23 @@ pub(in crate::plan) struct Refused;
 
 /// Looks at an instance with what was planned before it, and decides.
 pub(in crate::plan) fn decide<'a>(
-    planner: &Planner<'a>,
+    walk: &Walk<'_, 'a>,
     resource: &'a ResourceConfig,
     instance: &Instance<'_>,
 ) -> Outcome {
     let Instance { address, each } = instance;
-    let input = planner.input;
+    let Walk { context, evaluation, decisions, .. } = walk;
+    let input = context.input;
     let entry = input.snapshot.entries.get(address);
-    let scope = SpecScope::new(input.config, &planner.planned, &planner.locals);
+    let scope = context.scope(evaluation);
     let scope = scope.with_each(each.as_ref());
-    let mut found = Notes::default();
+    let mut found = Findings::default();
     let diagnostics = &mut found.diagnostics;
     let enabled = resource.lifecycle.enabled.as_ref();
     let enabled = desired::flag(enabled, "enabled", &scope, address, diagnostics);
     let is_enabled = enabled != Some(false);
     let mut looked_at = scope.touched();
-    let is_evaluated = is_enabled && !planner.planned.spent.is_over();
+    let is_evaluated = is_enabled && !evaluation.planned.spent.is_over();
     let mut wanted =
         if is_evaluated { desired::wanted(resource, address, &scope, diagnostics) } else { None };
     if let Some(wanted) = &mut wanted {
@@ -85,9 +90,9 @@ pub(in crate::plan) fn decide<'a>(
     let of_flags = scope.touched();
     let current = entry.and_then(|entry| entry.current.as_ref());
     let key = &input.snapshot.seal_key;
-    let fired = triggers::fired(resource, &scope, &planner.changing, current, key);
+    let fired = triggers::fired(resource, &scope, &decisions.changing, current, key);
     flags.triggered = fired.is_some();
-    let looked = Looked { planner, resource, address, entry, flags, fired, scope: &scope };
+    let looked = Looked { walk, resource, address, entry, flags, fired, scope: &scope };
     let decided = wanted.and_then(|wanted| looked.decide(&wanted, &mut found).ok());
     let (object, draft, lost) = match decided {
         Some(decided) => (decided.object, Some(decided.draft), decided.lost),
@@ -103,12 +108,12 @@ pub(in crate::plan) fn decide<'a>(
     if draft.as_ref().is_none_or(|draft| draft.change.action == Action::Replace) {
         looked_at.extend(of_flags);
     }
-    Outcome { object, draft, lost, is_enabled, looked_at, notes: found }
+    Outcome { object, draft, lost, is_enabled, looked_at, found }
 }
 
 /// An instance of which everything but its attributes was evaluated.
 struct Looked<'p, 'a> {
-    planner: &'p Planner<'a>,
+    walk: &'p Walk<'p, 'a>,
     resource: &'a ResourceConfig,
     address: &'p Address,
     entry: Option<&'a Entry>,
@@ -125,9 +130,10 @@ struct Decided {
 }
 
 impl Looked<'_, '_> {
-    fn decide(mut self, wanted: &Wanted, found: &mut Notes) -> Result<Decided, Refused> {
-        let Self { planner, resource, address, entry, .. } = self;
-        let input = planner.input;
+    fn decide(mut self, wanted: &Wanted, found: &mut Findings) -> Result<Decided, Refused> {
+        let Self { walk, resource, address, entry, .. } = self;
+        let context = walk.context;
+        let input = context.input;
         self.keeps_its_provider(&mut found.diagnostics)?;
         let held = match self.bearer_of_its_name(wanted) {
             Some(bearer) => {
@@ -144,7 +150,7 @@ impl Looked<'_, '_> {
         let live = match &imported {
             Some(imported) => Some(imported.live()),
             None => {
-                current.and_then(|current| planner.live(address, current, &resource.schema, found))
+                current.and_then(|current| context.live(address, current, &resource.schema, found))
             }
         };
         // There was nothing before that it could have been made with.
@@ -172,9 +178,9 @@ impl Looked<'_, '_> {
             mark_drifted_causes(drift, &input.snapshot.seal_key, &mut draft.change);
         }
         let now = secret_now(wanted, &decision.planned, &draft);
-        let turned = live.as_ref().map(|live| planner.turned.seal(&live.attributes, &now));
+        let turned = live.as_ref().map(|live| context.turned.seal(&live.attributes, &now));
         if let Some(mut drift) = drift {
-            planner.turned.seal_drift(&mut drift, &now);
+            context.turned.seal_drift(&mut drift, &now);
             drift.proposal = proposal(resource, &drift);
             found.drift.push(drift);
         }
@@ -183,7 +189,7 @@ impl Looked<'_, '_> {
         self.check(&draft, imported.is_some(), found);
         let observed = match &imported {
             Some(imported) => Some(&*imported.attributes),
-            None => current.and_then(|current| planner.seen_of(address, current)),
+            None => current.and_then(|current| context.observed(address, current)),
         };
         let lost =
             self.lost(wanted, (&draft, &mut decision.planned), (live.as_ref(), observed), found);
@@ -200,10 +206,10 @@ impl Looked<'_, '_> {
         wanted: &Wanted,
         (draft, planned): (&Draft, &mut Arc<Attributes>),
         (live, observed): (Option<&Live<'_>>, Option<&Attributes>),
-        found: &mut Notes,
+        found: &mut Findings,
     ) -> Lost {
-        let Self { planner, resource, address, scope, .. } = self;
-        let known = (*scope, &planner.planned.lost);
+        let Self { walk, resource, address, scope, .. } = self;
+        let known = (*scope, &walk.evaluation.planned.lost);
         found.lacks.extend(lacks::lacks(draft, (resource, wanted), known));
         found.lacks.extend(lacks::kept(draft, resource, planned));
         let seen = lost::Seen {
@@ -233,36 +239,39 @@ impl Looked<'_, '_> {
 
     /// Why the instance is left alone, if it is.
     fn hold(&self, wanted: &Wanted) -> Option<Hold> {
-        let Self { planner, address, .. } = self;
-        if planner.blocked.contains(address)
-            || wanted.referred().any(|on| planner.held.contains(on))
+        let Self { walk, address, .. } = self;
+        let Walk { context, decisions, .. } = walk;
+        if context.blocked.contains(address)
+            || wanted.referred().any(|on| decisions.held.contains(on))
         {
             return Some(Hold::InDoubt);
         }
-        if let Some(user) = planner.waiting.get(address) {
+        if let Some(user) = context.waiting.get(address) {
             return Some(Hold::still_used(user));
         }
-        let is_meant = planner.selection.includes(address);
-        (planner.input.options.mode == Mode::RefreshOnly || !is_meant).then_some(Hold::LeftOut)
+        let is_meant = context.selection.includes(address);
+        (context.input.options.mode == Mode::RefreshOnly || !is_meant).then_some(Hold::LeftOut)
     }
 
     /// Who may have the name that the instance is to get, as far as a call in doubt leaves that open.
     fn bearer_of_its_name(&self, wanted: &Wanted) -> Option<Bearer<'_>> {
-        let Self { planner, resource, address, entry, .. } = self;
-        if planner.doubted.is_empty() {
+        let Self { walk, resource, address, entry, .. } = self;
+        let context = walk.context;
+        if context.doubted.is_empty() {
             return None;
         }
         let current = entry.and_then(|entry| entry.current.as_ref());
         let live = current.and_then(|it| stored_attributes(&it.attributes, &resource.schema).ok());
         let of = (*resource, *address);
-        let key = &planner.input.snapshot.seal_key;
-        planner.doubted.bearer(of, (&wanted.attributes, live.as_ref()), key)
+        let key = &context.input.snapshot.seal_key;
+        context.doubted.bearer(of, (&wanted.attributes, live.as_ref()), key)
     }
 
     /// How the object changed outside, if it did. Of one that a call in doubt is about, that call may have done it.
     fn drift(&self, object: &Object, live: Option<&Live<'_>>) -> Option<Drift> {
-        let Self { planner, resource, address, .. } = self;
-        if planner.blocked.contains(*address) {
+        let Self { walk, resource, address, .. } = self;
+        let context = walk.context;
+        if context.blocked.contains(*address) {
             return None;
         }
         let schema = &resource.schema;
@@ -274,7 +283,7 @@ impl Looked<'_, '_> {
         if !object.progress.is_ready() {
             return None;
         }
-        let mut attributes = drifted(live, schema, &planner.input.snapshot.seal_key);
+        let mut attributes = drifted(live, schema, &context.input.snapshot.seal_key);
         // What the spec leaves to others is no drift when they change it.
         attributes.retain(|name| !resource.lifecycle.ignore_changes.contains(name));
         (!attributes.is_empty()).then(|| Drift {
@@ -286,28 +295,28 @@ impl Looked<'_, '_> {
         })
     }
 
-    fn check(&self, draft: &Draft, is_imported: bool, found: &mut Notes) {
+    fn check(&self, draft: &Draft, is_imported: bool, found: &mut Findings) {
         // An import makes and ends nothing; one that would was refused.
         if !is_imported {
             lifecycle::check(
                 self.resource,
                 draft,
-                (self.flags, &self.planner.input.snapshot.seal_key),
+                (self.flags, &self.walk.context.input.snapshot.seal_key),
                 &mut found.diagnostics,
             );
         }
         if !is_imported || draft.change.action == Action::Import {
-            names::check_strangers(self.planner.input, draft, found);
+            names::check_strangers(self.walk.context.input, draft, found);
         }
         // Before anything is looked at, much more is unknown than in a plan.
-        if !self.planner.input.options.validating {
+        if !self.walk.context.input.options.validating {
             programs::check(self.resource, draft, &mut found.diagnostics);
         }
     }
 
     /// The triggers that fire are remembered before anything is called: their replace may fail, or
     /// be no part of this plan.
-    fn note_triggered(self, current: Option<&Object>, found: &mut Notes) {
+    fn note_triggered(self, current: Option<&Object>, found: &mut Findings) {
         if let (Some(made_with), Some(object)) = (self.fired, current)
             && !made_with.is_empty()
         {
@@ -317,13 +326,13 @@ impl Looked<'_, '_> {
     }
 
     /// What the state takes over without a call.
-    fn note_seen(&self, draft: &Draft, live: Option<&Live<'_>>, found: &mut Notes) {
+    fn note_seen(&self, draft: &Draft, live: Option<&Live<'_>>, found: &mut Findings) {
         let (Some(live), Some(entry)) = (live, self.entry) else { return };
         let change = &draft.change;
         if change.action != Action::NoOp || draft.held == Some(Hold::InDoubt) {
             return;
         }
-        let key = &self.planner.input.snapshot.seal_key;
+        let key = &self.walk.context.input.snapshot.seal_key;
         let shown = without_turned(live, draft);
         let record = if draft.held.is_some() {
             // Nothing is looked at anew for what nobody has touched.

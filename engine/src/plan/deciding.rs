@@ -31,21 +31,21 @@ struct Own {
 }
 
 impl<'a> Deciding<'a> {
-    /// Notes what the `for_each` of a block looked at.
+    /// Findings what the `for_each` of a block looked at.
     pub(super) fn of_block(&mut self, block: &'a Block, looked_at: Arc<Set<Address>>) {
         if !looked_at.is_empty() {
             self.blocks.insert(block, looked_at);
         }
     }
 
-    /// Notes what the key of an instance is made of.
+    /// Findings what the key of an instance is made of.
     pub(super) fn of_key(&mut self, address: &Address, made_of: Arc<Set<Address>>) {
         if self.blocks.contains_key(&address.block) {
             self.instances.entry(address.clone()).or_default().key = Some(made_of);
         }
     }
 
-    /// Notes what the flags of an instance looked at.
+    /// Findings what the flags of an instance looked at.
     pub(super) fn of_flags(&mut self, address: &Address, looked_at: Set<Address>) {
         if looked_at.is_empty() {
             return;
@@ -56,7 +56,7 @@ impl<'a> Deciding<'a> {
         self.instances.entry(address.clone()).or_default().flags.push(self.last.clone());
     }
 
-    /// Notes what an output looked at that will be another one.
+    /// Findings what an output looked at that will be another one.
     pub(super) fn of_output(&mut self, looked_at: Set<Address>) {
         self.shown.extend(looked_at);
     }

@@ -7,9 +7,9 @@ use crate::config::{ImportConfig, ResourceConfig};
 use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
+use crate::plan::draft::Draft;
 use crate::plan::facts::doubted_names::Bearer;
 use crate::plan::facts::references;
-use crate::plan::pipeline::Draft;
 use crate::plan::{Change, Doubt, Staying, Use};
 use crate::schema::{Attribute, ReplaceOrder};
 use crate::shell;
@@ -35,7 +35,7 @@ pub(super) fn too_many_instances(resource: &ResourceConfig) -> Diagnostic {
     let span = resource.for_each.as_ref().map_or(resource.header, |item| item.span);
     Diagnostic::error("this spec has too many instances")
         .at(span)
-        .label(format!("here they become more than {}", super::pipeline::INSTANCES_MAX))
+        .label(format!("here they become more than {}", super::INSTANCES_MAX))
         .help("split the spec into several, each with a state of its own")
 }
 

@@ -2,4 +2,15 @@
 
 pub(super) mod desired;
 mod for_each_provenance;
+pub(super) mod gone;
+pub(super) mod prior;
 pub(super) mod scope;
+
+use self::scope::{LocalCache, Planned};
+
+/// Results of evaluating: the objects as expressions see them, and the locals.
+#[derive(Default)]
+pub(in crate::plan) struct Evaluation<'a> {
+    pub(in crate::plan) planned: Planned<'a>,
+    pub(in crate::plan) locals: LocalCache,
+}

@@ -5,13 +5,17 @@
 //! sealed in `before` and `after`, and [`Change::secrets`] says how apply computes it again. Nothing
 //! may branch on a reason; reasons are for people.
 
+mod base;
 pub mod check;
+mod context;
 mod decide;
 mod deciding;
 mod diagnostics;
+mod draft;
 mod evaluate;
 pub mod facts;
 pub mod file;
+mod findings;
 pub mod input;
 pub mod lint;
 mod news;
@@ -43,6 +47,9 @@ use crate::schema::Operation;
 use crate::sorted::Set;
 use crate::state::{Nonce, ObjectId, Progress};
 use crate::value::{Attributes, Paths, Value};
+
+/// Instances that a spec may have.
+pub(in crate::plan) const INSTANCES_MAX: usize = 250_000;
 
 /// What will be done, and why.
 #[derive(Clone, Debug, Default, PartialEq)]

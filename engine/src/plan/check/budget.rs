@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::address::{Block, Name};
-use crate::config::ResourceConfig;
+use crate::config::{Config, ResourceConfig};
 use crate::diagnostics::Diagnostic;
 use crate::expression::Expr;
 use crate::expression::visit::walk;
+use crate::plan::diagnostics;
+use crate::plan::draft::Draft;
 use crate::plan::evaluate::desired::Instance;
 use crate::plan::evaluate::scope::LocalCache;
-use crate::plan::pipeline::Planner;
-use crate::plan::{decide, diagnostics};
 use crate::value::{Attributes, Value};
 
 /// The most values of a plan, in millions, items and entries counted. What is shared counts each time,
@@ -38,10 +38,6 @@ impl Spent {
     /// Whether a plan may hold no more.
     pub(in crate::plan) fn is_over(&self) -> bool {
         self.0.load(Ordering::Relaxed) > VALUES_MAX
-    }
-
-    fn set(&self, values: usize) {
-        self.0.store(values, Ordering::Relaxed);
     }
 }
 
@@ -68,32 +64,26 @@ pub(in crate::plan) fn weight_of(attributes: &Attributes) -> usize {
     attributes.values().map(weight).sum()
 }
 
-/// Says that the plan would hold too much, and where most of it is. `open` are the instances under
-/// way: they are looked at once more, one after the other, until they are too much again, so that
-/// the answer does not depend on who looked at which first.
-pub(in crate::plan) fn exceeded<'a>(
-    planner: &mut Planner<'a>,
-    open: &[(&'a ResourceConfig, Instance<'a>)],
+/// Returns the diagnostic of a plan that would hold too much, with the place of most of it. `open` are
+/// the instances under way: each is taken to need an equal part of what is left of the bound, so
+/// that the answer does not depend on which of them was evaluated first.
+pub(in crate::plan) fn exceeded(
+    config: &Config,
+    drafts: &[Draft],
+    locals: &LocalCache,
+    open: &[(&ResourceConfig, Instance<'_>)],
 ) -> Diagnostic {
     let mut blocks: BTreeMap<&Block, usize> = BTreeMap::new();
-    for draft in &planner.drafts {
+    for draft in drafts {
         let after = draft.change.after.as_deref().map_or(0, weight_of);
         *blocks.entry(&draft.change.address.block).or_default() += after;
     }
-    planner.locals = LocalCache::default();
-    planner.planned.spent.set(blocks.values().sum());
-    for (resource, instance) in open {
-        if planner.planned.spent.is_over() {
-            break;
-        }
-        let draft = decide::decide(planner, resource, instance).draft;
-        let after = draft.as_ref().and_then(|draft| draft.change.after.as_deref());
-        *blocks.entry(&resource.block).or_default() += after.map_or(0, weight_of);
+    let left = VALUES_MAX.saturating_sub(blocks.values().sum());
+    for (resource, _) in open {
+        *blocks.entry(&resource.block).or_default() += left / open.len();
     }
     let block = blocks.into_iter().max_by_key(|(_, values)| *values);
-    let local = planner.locals.largest();
-    let config = planner.input.config;
-    match (block, local) {
+    match (block, locals.largest()) {
         (block, Some((name, values))) if block.is_none_or(|(_, most)| most < values) => {
             let span = config.locals.get(&name).map(|local| local.span);
             diagnostics::too_many_values(span, &format!("local.{name}"), MILLIONS_MAX)

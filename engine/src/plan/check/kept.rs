@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
+use crate::plan::draft::Draft;
 use crate::plan::facts::references::each_text;
-use crate::plan::pipeline::Draft;
 use crate::plan::{Action, Change, diagnostics};
 use crate::value::Value;
 

@@ -4,8 +4,8 @@
 use crate::diagnostics::Diagnostics;
 use crate::plan::check::kept::gone;
 use crate::plan::diagnostics;
+use crate::plan::draft::Draft;
 use crate::plan::facts::references::each_text;
-use crate::plan::pipeline::Draft;
 
 /// Refuses to delete it.
 pub(in crate::plan) fn check(drafts: &[Draft], found: &mut Diagnostics) {

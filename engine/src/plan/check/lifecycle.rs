@@ -7,7 +7,7 @@ use crate::digest::SealKey;
 use crate::plan::check::rules;
 use crate::plan::decide::action::Flags;
 use crate::plan::decide::{action, resume};
-use crate::plan::pipeline::Draft;
+use crate::plan::draft::Draft;
 use crate::plan::secrets::turned;
 use crate::plan::{Action, Change, diagnostics};
 
@@ -20,12 +20,22 @@ pub(in crate::plan) fn check(
 ) {
     let change = &draft.change;
     if change.action == Action::Replace && !is_half_made(draft, key) {
-        if flags.prevent_destroy {
-            let span = resource.lifecycle.prevent_destroy.as_ref().map(|item| item.span);
-            found.push(diagnostics::destroy_prevented(span, &change.address, "replace"));
-        }
+        check_prevent_destroy(flags.prevent_destroy, resource, change, found);
         check_loss(draft, flags, found);
         check_rules(draft, found);
+    }
+}
+
+/// Refuses the end of an object whose `lifecycle.prevent_destroy` is true, by a delete or by a replace.
+pub(in crate::plan) fn check_prevent_destroy(
+    is_protected: bool,
+    resource: &ResourceConfig,
+    change: &Change,
+    found: &mut Diagnostics,
+) {
+    if is_protected {
+        let span = resource.lifecycle.prevent_destroy.as_ref().map(|item| item.span);
+        found.push(diagnostics::destroy_prevented(span, &change.address, change.action.word()));
     }
 }
 

@@ -11,8 +11,9 @@ use crate::diagnostics::{Diagnostics, Span};
 use crate::digest::{Fingerprint, SealKey};
 use crate::plan::decide::diff;
 use crate::plan::decide::programs::choose;
+use crate::plan::draft::Draft;
+use crate::plan::findings::Findings;
 use crate::plan::input::{Observations, PlanInput};
-use crate::plan::pipeline::{Draft, Notes};
 use crate::plan::{Action, Change, diagnostics};
 use crate::schema::TypeSchema;
 use crate::state::ObjectId;
@@ -20,7 +21,7 @@ use crate::value::{Attributes, Value};
 
 /// Says where a name is wanted that an object outside the state bears, and remembers which: the plan
 /// is made knowing of those, and of no others.
-pub(in crate::plan) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, found: &mut Notes) {
+pub(in crate::plan) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, found: &mut Findings) {
     let (change, schema) = (&draft.change, &draft.schema);
     let Some(taken) = taken(change, schema, input.observations) else { return };
     let is_imported = |id: &&ObjectId| is_imported(input, change, id);
@@ -36,7 +37,7 @@ pub(in crate::plan) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, fou
     } else {
         diagnostics::other_bears_name(span, &change.address, name, &bearers)
     });
-    found.namesakes.push((change.address.clone(), bearers));
+    found.namesakes.insert(change.address.clone(), bearers);
 }
 
 /// A name that a change takes, and objects outside the state bear.

@@ -5,9 +5,12 @@
 
 use std::sync::Arc;
 
+use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::plan::decide::diff;
-use crate::plan::pipeline::{Draft, Planner};
+use crate::plan::draft::Draft;
+use crate::plan::evaluate::Evaluation;
+use crate::plan::input::PlanInput;
 use crate::plan::{Action, Change, diagnostics};
 use crate::value::{Attributes, Value};
 
@@ -15,16 +18,20 @@ use crate::value::{Attributes, Value};
 const COMPARISONS_MAX: usize = 10_000;
 
 /// Tells of what may have got another address.
-pub(in crate::plan) fn note(planner: &mut Planner<'_>) {
-    let made: Vec<&Draft> =
-        planner.drafts.iter().filter(|draft| is_made(planner, &draft.change)).collect();
+pub(in crate::plan) fn note(
+    input: &PlanInput<'_>,
+    evaluation: &Evaluation<'_>,
+    drafts: &[Draft],
+    found: &mut Diagnostics,
+) {
+    let made: Vec<&Draft> = drafts.iter().filter(|draft| is_made(input, &draft.change)).collect();
     if made.is_empty() {
         return;
     }
-    let key = &planner.input.snapshot.seal_key;
+    let key = &input.snapshot.seal_key;
     let (mut pairs, mut left) = (Vec::new(), COMPARISONS_MAX);
     let mut taken = vec![false; made.len()];
-    for gone in planner.drafts.iter().filter(|draft| has_left(planner, &draft.change)) {
+    for gone in drafts.iter().filter(|draft| has_left(evaluation, &draft.change)) {
         if left == 0 {
             break;
         }
@@ -38,19 +45,19 @@ pub(in crate::plan) fn note(planner: &mut Planner<'_>) {
         }
     }
     if let Some(said) = diagnostics::may_be_renamed(&pairs) {
-        planner.diagnostics.push(said);
+        found.push(said);
     }
 }
 
 /// Whether it is made where the state has nothing.
-fn is_made(planner: &Planner<'_>, change: &Change) -> bool {
-    let is_known = planner.input.snapshot.entries.contains_key(&change.address);
+fn is_made(input: &PlanInput<'_>, change: &Change) -> bool {
+    let is_known = input.snapshot.entries.contains_key(&change.address);
     change.action == Action::Create && !is_known
 }
 
 /// Whether the spec has it no longer: what is disabled, or put aside, is no older name of anything.
-fn has_left(planner: &Planner<'_>, change: &Change) -> bool {
-    let is_named = planner.planned.has(&change.address);
+fn has_left(evaluation: &Evaluation<'_>, change: &Change) -> bool {
+    let is_named = evaluation.planned.has(&change.address);
     change.action == Action::Delete && !change.deposed && !is_named
 }
 

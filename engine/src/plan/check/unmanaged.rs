@@ -4,28 +4,35 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::address::{Address, Name};
+use crate::diagnostics::Diagnostics;
 use crate::plan::check::kept::Place;
+use crate::plan::draft::Draft;
 use crate::plan::facts::references::each_text;
-use crate::plan::pipeline::Planner;
+use crate::plan::input::PlanInput;
 use crate::plan::{Change, diagnostics};
 use crate::state::ObjectId;
 use crate::stored;
 use crate::value::Value;
 
 /// Warns of each such attribute, once it is known what goes; but not of one that keeps it from going, which was told.
-pub(in crate::plan) fn warn(planner: &mut Planner<'_>, told: &BTreeSet<Place>) {
-    if planner.drafts.iter().all(|draft| draft.unmanaged.is_empty()) {
+pub(in crate::plan) fn warn(
+    input: &PlanInput<'_>,
+    drafts: &[Draft],
+    told: &BTreeSet<Place>,
+    found: &mut Diagnostics,
+) {
+    if drafts.iter().all(|draft| draft.unmanaged.is_empty()) {
         return;
     }
-    let ends = planner.drafts.iter().filter(|draft| draft.is_deleted()).map(|it| &it.change);
+    let ends = drafts.iter().filter(|draft| draft.is_deleted()).map(|it| &it.change);
     let ends = ends.filter_map(|it| Some((&it.address, it.object.as_ref()?)));
     let mut gone = BTreeMap::<&Address, BTreeSet<&ObjectId>>::new();
     for (address, object) in ends {
         gone.entry(address).or_default().insert(object);
     }
-    for draft in &planner.drafts {
+    for draft in drafts {
         let change = &draft.change;
-        let entry = planner.input.snapshot.entries.get(&change.address);
+        let entry = input.snapshot.entries.get(&change.address);
         let dependencies = entry.into_iter().flat_map(|entry| &entry.dependencies);
         let gone: BTreeSet<&ObjectId> =
             dependencies.filter_map(|on| gone.get(on)).flatten().copied().collect();
@@ -37,7 +44,7 @@ pub(in crate::plan) fn warn(planner: &mut Planner<'_>, told: &BTreeSet<Place>) {
             let shown = draft.turned.as_ref().and_then(|turned| turned.get(name));
             let stays = stays((value, shown.unwrap_or(value)), &gone);
             let said = diagnostics::no_longer_managed(span, &change.address, name, &stays);
-            planner.diagnostics.push(said);
+            found.push(said);
         }
     }
 }

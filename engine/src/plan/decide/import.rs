@@ -8,11 +8,14 @@ use crate::address::Address;
 use crate::config::{ImportConfig, ResourceConfig};
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
+use crate::plan::context::Context;
 use crate::plan::decide::Refused;
 use crate::plan::decide::action::Decision;
+use crate::plan::draft::Draft;
+use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::desired::Wanted;
+use crate::plan::facts::prior::Live;
 use crate::plan::input::{Observed, PlanInput};
-use crate::plan::pipeline::{Draft, Live, Planner};
 use crate::plan::{Action, Change, Reason, diagnostics};
 use crate::schema::Identity;
 use crate::state::{Nonce, Object, Progress};
@@ -185,12 +188,16 @@ fn adopted(change: &Change, object: Object) -> Record {
 }
 
 /// Says which imports name an instance that its block does not have.
-pub(in crate::plan) fn report_unused(planner: &mut Planner<'_>) {
-    let imports = &planner.input.config.imports;
+pub(in crate::plan) fn report_unused(
+    context: &Context<'_>,
+    evaluation: &Evaluation<'_>,
+    found: &mut Diagnostics,
+) {
+    let imports = &context.input.config.imports;
     let unused: BTreeSet<&Address> =
-        imports.keys().filter(|address| !planner.planned.has(address)).collect();
+        imports.keys().filter(|address| !evaluation.planned.has(address)).collect();
     for address in unused {
         let span = imports[address].span;
-        planner.diagnostics.push(diagnostics::import_of_no_instance(span, address));
+        found.push(diagnostics::import_of_no_instance(span, address));
     }
 }

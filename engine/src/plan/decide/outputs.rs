@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use crate::address::{Address, Block, Name};
 use crate::config::OutputConfig;
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::digest::{Fingerprint, SealKey};
 use crate::expression::evaluate;
 use crate::expression::{Kind, Root};
+use crate::plan::context::Context;
+use crate::plan::decide::walk::Decisions;
+use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::scope::SpecScope;
 use crate::plan::input::Mode;
-use crate::plan::pipeline::Planner;
 use crate::plan::secrets::lost::{AllLost, LostScope, StandsFor};
 use crate::plan::{Action, OutputChange, Recipe, diagnostics};
 use crate::sorted::Set;
@@ -20,36 +22,42 @@ use crate::stored;
 use crate::value::{Datum, Paths, Sealed, Value};
 
 /// Evaluates the outputs and compares them with the last run's.
-pub(in crate::plan) fn outputs(planner: &mut Planner<'_>) -> BTreeMap<Name, OutputChange> {
+pub(in crate::plan) fn outputs(
+    context: &Context<'_>,
+    evaluation: &Evaluation<'_>,
+    decisions: &mut Decisions<'_>,
+    found: &mut Diagnostics,
+) -> BTreeMap<Name, OutputChange> {
     let mut changes = BTreeMap::new();
-    if planner.input.options.mode == Mode::Apply {
-        for (name, output) in &planner.input.config.outputs {
-            if let Some(change) = output_change(planner, name, output) {
+    if context.input.options.mode == Mode::Apply {
+        for (name, output) in &context.input.config.outputs {
+            if let Some(change) = output_change(context, evaluation, decisions, name, output, found)
+            {
                 changes.insert(name.clone(), change);
             }
         }
     }
-    for (name, last) in &planner.input.snapshot.outputs {
+    for (name, last) in &context.input.snapshot.outputs {
         // A plan for some of the resources leaves the outputs of the others alone.
-        let gone = planner.input.options.cover_all()
-            && planner.input.options.mode != Mode::RefreshOnly
-            && (planner.input.options.mode == Mode::Destroy
-                || !planner.input.config.outputs.contains_key(name));
+        let gone = context.input.options.cover_all()
+            && context.input.options.mode != Mode::RefreshOnly
+            && (context.input.options.mode == Mode::Destroy
+                || !context.input.config.outputs.contains_key(name));
         if gone {
-            changes.insert(name.clone(), gone_output(planner, name, last));
+            changes.insert(name.clone(), gone_output(context, name, last));
         }
     }
     changes
 }
 
 /// One that goes. What the spec says of it counts where it still has it, in a destroy.
-fn gone_output(planner: &Planner<'_>, name: &Name, last: &OutputValue) -> OutputChange {
-    let declared = planner.input.config.outputs.get(name).is_some_and(|output| output.sensitive);
+fn gone_output(context: &Context<'_>, name: &Name, last: &OutputValue) -> OutputChange {
+    let declared = context.input.config.outputs.get(name).is_some_and(|output| output.sensitive);
     let sensitive = last.sensitive || declared;
     let before = last.value.value().ok();
     OutputChange {
         action: Action::Delete,
-        before: before.map(|before| planner.turned.seal_value(&before, sensitive)),
+        before: before.map(|before| context.turned.seal_value(&before, sensitive)),
         after: None,
         sensitive,
         secret: None,
@@ -57,32 +65,35 @@ fn gone_output(planner: &Planner<'_>, name: &Name, last: &OutputValue) -> Output
 }
 
 fn output_change(
-    planner: &mut Planner<'_>,
+    context: &Context<'_>,
+    evaluation: &Evaluation<'_>,
+    decisions: &mut Decisions<'_>,
     name: &Name,
     output: &OutputConfig,
+    found: &mut Diagnostics,
 ) -> Option<OutputChange> {
-    let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals);
+    let scope = context.scope(evaluation);
     let datum = match evaluate::evaluate(&output.value.expr, &scope) {
         Ok(datum) => datum,
         Err(error) => {
             let span = output.value.span_of(error.range);
-            planner.diagnostics.push(diagnostics::evaluation(span, &error, &label(name)));
+            found.push(diagnostics::evaluation(span, &error, &label(name)));
             return None;
         }
     };
     let looked_at = scope.touched();
-    if waits_for_others(planner, &looked_at) {
+    if waits_for_others(decisions, &looked_at) {
         return None;
     }
-    let datum = without_unshown(datum, output, &scope, &planner.planned.lost);
+    let datum = without_unshown(datum, output, &scope, &evaluation.planned.lost);
     let sensitive = output.sensitive || !datum.sensitive.is_empty();
     if sensitive && !output.sensitive {
-        planner.diagnostics.push(leaks(name, output));
+        found.push(leaks(name, output));
     }
     let paths = if sensitive { Paths::whole() } else { Paths::none() };
-    let key = &planner.input.snapshot.seal_key;
+    let key = &context.input.snapshot.seal_key;
     let after = stored::seal(&datum.value, &paths, key);
-    let last = planner.input.snapshot.outputs.get(name);
+    let last = context.input.snapshot.outputs.get(name);
     let before = last.and_then(|last| last.value.value().ok());
     let kept = before.as_ref().filter(|_| last.is_some_and(|last| last.sensitive));
     let unmakeable = unmakeable(&datum.value, kept, output, &scope, key);
@@ -98,10 +109,10 @@ fn output_change(
     let before = before.map(|before| match &before {
         // What it shows on is not hidden in what it was.
         before if *before == after => before.clone(),
-        before => planner.turned.seal_value(before, sensitive),
+        before => context.turned.seal_value(before, sensitive),
     });
     if action != Action::NoOp {
-        planner.deciding.of_output(looked_at);
+        decisions.deciding.of_output(looked_at);
     }
     Some(OutputChange { action, before, after: Some(after), sensitive, secret })
 }
@@ -149,8 +160,9 @@ fn without_unshown(
 
 /// Whether what an output shows is not there and not made by this plan: it keeps its last value
 /// until there is something to show.
-fn waits_for_others(planner: &Planner<'_>, looked_at: &Set<Address>) -> bool {
-    let mut changes = looked_at.iter().filter_map(|address| Some(&planner.draft(address)?.change));
+fn waits_for_others(decisions: &Decisions<'_>, looked_at: &Set<Address>) -> bool {
+    let mut changes =
+        looked_at.iter().filter_map(|address| Some(&decisions.draft(address)?.change));
     changes.any(|change| change.action == Action::NoOp && change.after.is_none())
 }
 
@@ -173,11 +185,12 @@ fn leaks(name: &Name, output: &OutputConfig) -> Diagnostic {
 
 /// The fingerprints of the sensitive variables that apply needs again.
 pub(in crate::plan) fn needed_secrets(
-    planner: &Planner<'_>,
+    context: &Context<'_>,
+    decisions: &Decisions<'_>,
     outputs: &BTreeMap<Name, OutputChange>,
 ) -> BTreeMap<Name, Fingerprint> {
     let mut names = std::collections::BTreeSet::new();
-    let residuals = planner.drafts.iter().flat_map(|draft| draft.change.secrets.values());
+    let residuals = decisions.drafts.iter().flat_map(|draft| draft.change.secrets.values());
     // With the locals filled in, that an output is made of.
     let of_outputs = outputs.values().filter_map(|output| output.secret.as_ref());
     for expr in residuals.chain(of_outputs) {
@@ -187,11 +200,11 @@ pub(in crate::plan) fn needed_secrets(
             }
         });
     }
-    let key = &planner.input.snapshot.seal_key;
+    let key = &context.input.snapshot.seal_key;
     names
         .into_iter()
         .filter_map(|name| {
-            let variable = planner.input.config.variables.get(&name)?;
+            let variable = context.input.config.variables.get(&name)?;
             let Datum { value, sensitive } = &variable.value;
             (!sensitive.is_empty()).then(|| (name, Fingerprint::of(value, key)))
         })

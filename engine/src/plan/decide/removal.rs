@@ -4,14 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::config::ResourceConfig;
+use crate::config::{ResourceConfig, SpecExpr};
+use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
-use crate::plan::check::removal_protection;
+use crate::plan::check::lifecycle;
 use crate::plan::check::rules;
+use crate::plan::context::Context;
+use crate::plan::decide::walk::Decisions;
 use crate::plan::decide::{accepted, resume};
+use crate::plan::draft::Draft;
+use crate::plan::evaluate::Evaluation;
+use crate::plan::evaluate::gone::GoneInstances;
 use crate::plan::facts::deferrals::Hold;
+use crate::plan::facts::prior::Live;
+use crate::plan::facts::references::Uses;
+use crate::plan::findings::Findings;
 use crate::plan::input::{Leftover, Mode};
-use crate::plan::pipeline::{Draft, Live, Notes, Planner};
 use crate::plan::secrets::parting;
 use crate::plan::secrets::parting::Said;
 use crate::plan::secrets::turned;
@@ -23,32 +31,72 @@ use crate::stored::Stored;
 use crate::value::{Attributes, Path, Value};
 
 /// Plans the end of everything that the walk did not handle.
-pub(in crate::plan) fn remove(planner: &mut Planner<'_>) {
-    let snapshot = planner.input.snapshot;
+pub(in crate::plan) fn remove<'a>(
+    context: &Context<'a>,
+    evaluation: &Evaluation<'a>,
+    uses: &Uses,
+    decisions: &mut Decisions<'a>,
+    found: &mut Findings,
+) {
+    let mut removal = Removal {
+        context,
+        decisions,
+        uses,
+        gone: GoneInstances::new(context, evaluation),
+        drafts: Vec::new(),
+        found: Findings::default(),
+        flags: Vec::new(),
+    };
+    remove_all(&mut removal);
+    let Removal { drafts, found: own, flags, .. } = removal;
+    for (address, looked_at) in flags {
+        decisions.deciding.of_flags(&address, looked_at);
+    }
+    decisions.drafts.extend(drafts);
+    found.add(own);
+    report_still_used(&decisions.drafts, &mut found.diagnostics);
+}
+
+/// The removal under way.
+struct Removal<'r, 'a> {
+    context: &'r Context<'a>,
+    decisions: &'r Decisions<'a>,
+    uses: &'r Uses,
+    gone: GoneInstances<'r, 'a>,
+    drafts: Vec<Draft>,
+    found: Findings,
+    /// The resources that flags looked at, by the address of their instance.
+    flags: Vec<(Address, Set<Address>)>,
+}
+
+fn remove_all(removal: &mut Removal<'_, '_>) {
+    let snapshot = removal.context.input.snapshot;
     for (address, entry) in &snapshot.entries {
-        let Some(schema) = schema_of(planner, address, entry) else {
-            planner.diagnostics.push(diagnostics::provider_is_missing(&entry.provider, address));
+        let Some(schema) = schema_of(removal, address, entry) else {
+            removal
+                .found
+                .diagnostics
+                .push(diagnostics::provider_is_missing(&entry.provider, address));
             continue;
         };
-        if !planner.handled.contains(address)
+        if !removal.decisions.handled.contains(address)
             && let Some(current) = &entry.current
         {
-            remove_current(planner, address, (entry, current), &schema);
+            remove_current(removal, address, (entry, current), &schema);
         }
         for object in &entry.deposed {
-            remove_deposed(planner, address, (entry, object), &schema);
+            remove_deposed(removal, address, (entry, object), &schema);
         }
     }
-    surface_leftovers(planner);
-    let over = planner.input.observations.over.iter();
-    planner.seen.extend(over.map(|nonce| Record::Unwatched { nonce: nonce.clone() }));
-    tell_what_stays(planner);
+    surface_leftovers(removal);
+    let over = removal.context.input.observations.over.iter();
+    removal.found.seen.extend(over.map(|nonce| Record::Unwatched { nonce: nonce.clone() }));
 }
 
 /// A plan shows what changes, so what was to go and does not is said beside it. What waits for a
 /// doubt is not: the doubt is told already.
-fn tell_what_stays(planner: &mut Planner<'_>) {
-    let stays = planner.drafts.iter().filter_map(|draft| match &draft.held {
+fn report_still_used(drafts: &[Draft], found: &mut Diagnostics) {
+    let stays = drafts.iter().filter_map(|draft| match &draft.held {
         Some(Hold::StillUsed(user)) if user.why != Staying::InDoubt => {
             Some((&draft.change, &**user))
         }
@@ -56,76 +104,83 @@ fn tell_what_stays(planner: &mut Planner<'_>) {
     });
     let stays: Vec<(&Change, &Use)> = stays.collect();
     if !stays.is_empty() {
-        planner.diagnostics.push(diagnostics::still_used(&stays));
+        found.push(diagnostics::still_used(&stays));
     }
 }
 
-fn schema_of(planner: &Planner<'_>, address: &Address, entry: &Entry) -> Option<Arc<TypeSchema>> {
-    planner.input.providers.get(&entry.provider)?.types.get(&address.block.ty).cloned()
+fn schema_of(
+    removal: &Removal<'_, '_>,
+    address: &Address,
+    entry: &Entry,
+) -> Option<Arc<TypeSchema>> {
+    removal.context.input.providers.get(&entry.provider)?.types.get(&address.block.ty).cloned()
 }
 
 fn remove_current<'a>(
-    planner: &mut Planner<'a>,
+    removal: &mut Removal<'_, 'a>,
     address: &Address,
     (entry, current): (&Entry, &'a Object),
     schema: &Arc<TypeSchema>,
 ) {
-    let Some(live) = live(planner, address, current, schema) else { return };
-    let config = planner.input.config.resources.get(&address.block);
-    let held = held(planner, address, current);
-    let reason = reason(planner, address, config);
-    let (mut draft, kept) = ending(planner, (address, schema), entry, &live);
+    let Some(live) = live(removal, address, current, schema) else { return };
+    let config = removal.context.input.config.resources.get(&address.block);
+    let held = held(removal, address, current);
+    let reason = reason(removal, address, config);
+    let (mut draft, kept) = ending(removal, (address, schema), entry, &live);
     let Draft { change, turned, .. } = &mut draft;
     if let Some(held) = &held {
         change.after.clone_from(&change.before);
         change.reason = held.reason();
         if *held != Hold::InDoubt {
-            planner.seen.extend(accepted(address, &kept, entry));
+            removal.found.seen.extend(accepted(address, &kept, entry));
         }
     } else {
-        end(planner, (change, turned.as_deref()), &live, (schema, reason));
+        end(removal, (change, turned.as_deref()), &live, (schema, reason));
         // What a drain changes can be given back only as the state knows it.
         if schema.delete.iter().any(|program| program.phases.len() > 1) {
-            planner.seen.extend(accepted(address, &kept, entry));
+            removal.found.seen.extend(accepted(address, &kept, entry));
         }
     }
-    planner.drafts.push(Draft { held, ..draft });
+    removal.drafts.push(Draft { held, ..draft });
 }
 
 fn remove_deposed<'a>(
-    planner: &mut Planner<'a>,
+    removal: &mut Removal<'_, 'a>,
     address: &Address,
     (entry, object): (&Entry, &'a Object),
     schema: &Arc<TypeSchema>,
 ) {
-    let Some(live) = live(planner, address, object, schema) else { return };
-    let (mut draft, _) = ending(planner, (address, schema), entry, &live);
+    let Some(live) = live(removal, address, object, schema) else { return };
+    let (mut draft, _) = ending(removal, (address, schema), entry, &live);
     let Draft { change, turned, .. } = &mut draft;
     change.deposed = true;
-    let held = held(planner, address, object);
+    let held = held(removal, address, object);
     if let Some(held) = &held {
         change.reason = held.reason();
     } else {
-        end(planner, (change, turned.as_deref()), &live, (schema, Reason::Deposed));
+        end(removal, (change, turned.as_deref()), &live, (schema, Reason::Deposed));
     }
-    planner.drafts.push(Draft { held, ..draft });
+    removal.drafts.push(Draft { held, ..draft });
 }
 
 /// Decides how an object ends that nothing holds: an address's own, one that was put aside, or a
 /// leftover. What was not made whole is nobody's data, so nothing protects it.
 fn end(
-    planner: &mut Planner<'_>,
+    removal: &mut Removal<'_, '_>,
     (change, turned): (&mut Change, Option<&Attributes>),
     live: &Live<'_>,
     (schema, reason): (&TypeSchema, Reason),
 ) {
-    let config = planner.input.config.resources.get(&change.address.block);
-    let key = &planner.input.snapshot.seal_key;
+    let config = removal.context.input.config.resources.get(&change.address.block);
+    let key = &removal.context.input.snapshot.seal_key;
     let is_whole = !resume::is_half_made(&live.object.progress, &live.attributes, (schema, key));
-    if is_whole && removal_protection::retained(planner, &change.address, config) {
+    if is_whole && is_retained(removal, &change.address, config) {
         let drained = resume::drained(live, (schema, key));
         if let (Some(config), false) = (config, drained.is_empty()) {
-            planner.diagnostics.push(diagnostics::drained_is_retained(config, change, &drained));
+            removal
+                .found
+                .diagnostics
+                .push(diagnostics::drained_is_retained(config, change, &drained));
         }
         (change.action, change.reason) = (Action::Forget, Reason::Retained);
         return;
@@ -136,50 +191,85 @@ fn end(
     }
     change.loss.clone_from(&schema.delete_effect);
     // The replace that put an object aside was guarded already.
-    if !change.deposed {
-        removal_protection::protect(planner, &change.address, config);
+    if let (Some(config), false) = (config, change.deposed) {
+        let item = config.lifecycle.prevent_destroy.as_ref();
+        let is_protected = flag(removal, &change.address, config, item, "prevent_destroy");
+        let is_protected = is_protected == Some(true);
+        let found = &mut removal.found.diagnostics;
+        lifecycle::check_prevent_destroy(is_protected, config, change, found);
     }
     let span = config.map(|config| config.header);
-    let (rules, found) = (&schema.rules, &mut planner.diagnostics);
+    let (rules, found) = (&schema.rules, &mut removal.found.diagnostics);
     let old = turned::in_clear(change, &live.attributes, turned);
     rules::check_delete(rules, &change.address, &old, span, found);
 }
 
+/// Returns true if the object is to be left alone when its address goes. A flag that cannot be read
+/// is an error, and until it is fixed nothing goes.
+fn is_retained<'a>(
+    removal: &mut Removal<'_, 'a>,
+    address: &Address,
+    config: Option<&'a ResourceConfig>,
+) -> bool {
+    let Some(config) = config else { return false };
+    let item = config.lifecycle.retain.as_ref();
+    flag(removal, address, config, item, "retain").unwrap_or(true)
+}
+
+/// Reads a flag, and remembers the resources that it looked at.
+fn flag<'a>(
+    removal: &mut Removal<'_, 'a>,
+    address: &Address,
+    config: &'a ResourceConfig,
+    item: Option<&SpecExpr>,
+    word: &'static str,
+) -> Option<bool> {
+    let found = &mut removal.found.diagnostics;
+    let flag = removal.gone.flag(address, config, item, word, found);
+    removal.flags.push((address.clone(), flag.looked_at));
+    flag.value
+}
+
 fn live<'a>(
-    planner: &mut Planner<'a>,
+    removal: &mut Removal<'_, 'a>,
     address: &Address,
     object: &'a Object,
     schema: &TypeSchema,
 ) -> Option<Live<'a>> {
-    let mut found = Notes::default();
-    let live = planner.live(address, object, schema, &mut found);
-    planner.note(found);
-    live
+    removal.context.live(address, object, schema, &mut removal.found)
 }
 
 /// Why an object that is to go stays for now, if it does.
-fn held(planner: &Planner<'_>, address: &Address, object: &Object) -> Option<Hold> {
-    if planner.held.contains(address) {
+fn held(removal: &Removal<'_, '_>, address: &Address, object: &Object) -> Option<Hold> {
+    if removal.decisions.held.contains(address) {
         return Some(Hold::InDoubt);
     }
-    if planner.input.options.mode == Mode::RefreshOnly || !planner.is_chosen(address) {
+    if removal.context.input.options.mode == Mode::RefreshOnly
+        || !removal.decisions.is_chosen(removal.context, address)
+    {
         return Some(Hold::LeftOut);
     }
-    planner.uses.of(address, &object.id).map(Hold::still_used)
+    removal.uses.of(address, &object.id).map(Hold::still_used)
 }
 
 /// Objects that bear a watched nonce are ours and unwanted: the state takes them as deposed, and
 /// the plan deletes them.
-fn surface_leftovers(planner: &mut Planner<'_>) {
-    let watched: BTreeMap<_, _> =
-        planner.input.snapshot.watched.iter().map(|watched| (&watched.nonce, watched)).collect();
-    for leftover in &planner.input.observations.leftovers {
+fn surface_leftovers(removal: &mut Removal<'_, '_>) {
+    let watched: BTreeMap<_, _> = removal
+        .context
+        .input
+        .snapshot
+        .watched
+        .iter()
+        .map(|watched| (&watched.nonce, watched))
+        .collect();
+    for leftover in &removal.context.input.observations.leftovers {
         let Some(watched) = watched.get(&leftover.nonce) else { continue };
         // It is watched on, and goes in a plan that its address is a part of.
-        if !planner.is_chosen(&watched.address) {
+        if !removal.decisions.is_chosen(removal.context, &watched.address) {
             continue;
         }
-        let provider = planner.input.providers.get(&watched.provider);
+        let provider = removal.context.input.providers.get(&watched.provider);
         let Some(schema) = provider.and_then(|p| p.types.get(&watched.ty)).cloned() else {
             continue;
         };
@@ -199,9 +289,9 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
             made_with: BTreeMap::new(),
             made_of: BTreeMap::new(),
         };
-        let address = place_of(planner, watched);
-        let object = sealed_leftover(planner, (&address, &schema), object, leftover);
-        planner.seen.push(Record::Adopted {
+        let address = place_of(removal, watched);
+        let object = sealed_leftover(removal, (&address, &schema), object, leftover);
+        removal.found.seen.push(Record::Adopted {
             address: address.clone(),
             provider: watched.provider.clone(),
             object: object.clone(),
@@ -211,28 +301,28 @@ fn surface_leftovers(planner: &mut Planner<'_>) {
         let entry = Entry::without_object(watched.provider.clone());
         let attributes = Arc::new(leftover.attributes.clone());
         let live = Live { object: &object, stored: attributes.clone(), attributes };
-        let (mut draft, _) = ending(planner, (&address, &schema), &entry, &live);
+        let (mut draft, _) = ending(removal, (&address, &schema), &entry, &live);
         let Draft { change, turned, .. } = &mut draft;
         change.deposed = true;
         let reason = Reason::Leftover(leftover.nonce.clone());
-        if planner.input.options.mode == Mode::RefreshOnly {
+        if removal.context.input.options.mode == Mode::RefreshOnly {
             change.reason = reason;
         } else {
-            end(planner, (change, turned.as_deref()), &live, (&schema, reason));
+            end(removal, (change, turned.as_deref()), &live, (&schema, reason));
         }
-        planner.drafts.push(draft);
+        removal.drafts.push(draft);
     }
 }
 
 /// The address under which the state keeps a leftover until it is gone: that of its create, unless what is
 /// there, or will be, is at another provider, where its id may be anybody's.
-fn place_of(planner: &Planner<'_>, watched: &Watched) -> Address {
+fn place_of(removal: &Removal<'_, '_>, watched: &Watched) -> Address {
     let Watched { address, provider, .. } = watched;
-    let snapshot = planner.input.snapshot;
+    let snapshot = removal.context.input.snapshot;
     let entry = snapshot.entries.get(address).map(|entry| &entry.provider);
     let calls = snapshot.pending.values().map(|pending| &pending.started);
     let called = calls.filter(|call| call.address == *address).map(|call| &call.provider);
-    let config = planner.input.config.resources.get(&address.block).map(|it| &it.provider);
+    let config = removal.context.input.config.resources.get(&address.block).map(|it| &it.provider);
     if entry.into_iter().chain(config).chain(called).all(|own| own == provider) {
         return address.clone();
     }
@@ -244,14 +334,14 @@ fn place_of(planner: &Planner<'_>, watched: &Watched) -> Address {
 /// An object that is to go, and that nothing is decided about yet; and what the state takes over of it where it
 /// stays for now, or gets something back before its end.
 fn ending<'a>(
-    planner: &mut Planner<'_>,
+    removal: &mut Removal<'_, '_>,
     (address, schema): (&Address, &Arc<TypeSchema>),
     entry: &Entry,
     live: &Live<'a>,
 ) -> (Draft, Live<'a>) {
-    let said = parting::said(planner, (address, schema), &live.attributes);
-    let turned = planner.turned.seal(&live.attributes, &said.now());
-    let kept = kept(planner, live, &said);
+    let said = parting::said(&mut removal.gone, (address, schema), &live.attributes);
+    let turned = removal.context.turned.seal(&live.attributes, &said.now());
+    let kept = kept(removal, live, &said);
     let mut change = nothing_done(address, entry, live);
     change.sensitive.extend_below(&Path::root(), &said.sensitive);
     let draft = Draft {
@@ -296,33 +386,33 @@ fn nothing_done(address: &Address, entry: &Entry, live: &Live<'_>) -> Change {
 }
 
 /// A live object without what is known to have become a secret; as the state has it where nobody has touched it.
-fn kept<'a>(planner: &Planner<'_>, live: &Live<'a>, said: &Said) -> Live<'a> {
+fn kept<'a>(removal: &Removal<'_, '_>, live: &Live<'a>, said: &Said) -> Live<'a> {
     let attributes = if live.attributes == live.stored {
         live.attributes.clone()
     } else {
-        planner.turned.seal(&live.attributes, &said.known())
+        removal.context.turned.seal(&live.attributes, &said.known())
     };
     Live { object: live.object, attributes, stored: live.stored.clone() }
 }
 
 /// A leftover as the state is to have it: what it was made with may have become a secret.
 fn sealed_leftover(
-    planner: &mut Planner<'_>,
+    removal: &mut Removal<'_, '_>,
     (address, schema): (&Address, &TypeSchema),
     object: Object,
     leftover: &Leftover,
 ) -> Object {
-    let said = parting::said(planner, (address, schema), &leftover.attributes);
-    let sealed = planner.turned.seal(&Arc::new(leftover.attributes.clone()), &said.known());
+    let said = parting::said(&mut removal.gone, (address, schema), &leftover.attributes);
+    let sealed = removal.context.turned.seal(&Arc::new(leftover.attributes.clone()), &said.known());
     Object { attributes: Stored::of_sealed(&Value::Map(sealed)), ..object }
 }
 
-fn reason(planner: &Planner<'_>, address: &Address, config: Option<&ResourceConfig>) -> Reason {
+fn reason(removal: &Removal<'_, '_>, address: &Address, config: Option<&ResourceConfig>) -> Reason {
     match config {
-        _ if planner.input.options.mode == Mode::Destroy => Reason::Destroy,
+        _ if removal.context.input.options.mode == Mode::Destroy => Reason::Destroy,
         None => Reason::NotInSpec,
         Some(resource) if resource.for_each.is_some() == address.key.is_some() => {
-            if address.key.is_some() && !planner.planned.has(address) {
+            if address.key.is_some() && !removal.gone.evaluation.planned.has(address) {
                 Reason::KeyNotInSpec
             } else {
                 Reason::Disabled

@@ -1,11 +1,23 @@
 //! What is live, as the state and a refresh know it together.
 
+use std::sync::Arc;
+
 use crate::expression::evaluate;
 use crate::plan::evaluate::scope::AttributeScope;
 use crate::schema::TypeSchema;
+use crate::state::Object;
 use crate::stored::Stored;
 use crate::types::Type;
 use crate::value::{Attributes, Path, Paths, Value};
+
+/// A live object with what the state and refresh know of it.
+pub(in crate::plan) struct Live<'a> {
+    pub(in crate::plan) object: &'a Object,
+    /// The state's attributes, overlaid with what refresh saw; secrets sealed.
+    pub(in crate::plan) attributes: Arc<Attributes>,
+    /// The state's attributes alone; the same where refresh did not look.
+    pub(in crate::plan) stored: Arc<Attributes>,
+}
 
 /// Reads attributes back from the state, in the schema's types. What the schema no longer has is
 /// left out; what it has with another type is left as it is.

@@ -11,12 +11,15 @@ use rustc_hash::FxHashSet;
 
 use crate::address::{Address, Name};
 use crate::config::ResourceConfig;
+use crate::diagnostics::Diagnostics;
 use crate::plan::check::names;
+use crate::plan::context::Context;
 use crate::plan::decide::diff;
+use crate::plan::decide::walk::Decisions;
+use crate::plan::draft::Draft;
 use crate::plan::evaluate::desired::Wanted;
 use crate::plan::facts::prior::stored_attributes;
 use crate::plan::input::{Mode, PlanInput};
-use crate::plan::pipeline::{Draft, Planner};
 use crate::plan::{Action, Change, Staying, Use, diagnostics};
 use crate::schema::Presence;
 use crate::sorted::Set;
@@ -35,11 +38,11 @@ impl Uses {
 }
 
 /// Finds them, after the walk and before anything is removed.
-pub(in crate::plan) fn find(planner: &Planner<'_>) -> Uses {
-    if planner.input.options.mode == Mode::RefreshOnly {
+pub(in crate::plan) fn find<'a>(context: &Context<'a>, decisions: &Decisions<'a>) -> Uses {
+    if context.input.options.mode == Mode::RefreshOnly {
         return Uses::default();
     }
-    let mut search = Search::new(planner);
+    let mut search = Search::new(context, decisions);
     // What is said of a doubt comes first: it is what has to be decided before anything else.
     search.doubts();
     search.waiting();
@@ -49,7 +52,8 @@ pub(in crate::plan) fn find(planner: &Planner<'_>) -> Uses {
 }
 
 struct Search<'p, 'a> {
-    planner: &'p Planner<'a>,
+    context: &'p Context<'a>,
+    decisions: &'p Decisions<'a>,
     uses: Uses,
     /// Objects that stay, whose own uses were not looked at yet.
     open: Vec<(&'a Address, &'a Object, Staying)>,
@@ -59,11 +63,12 @@ struct Search<'p, 'a> {
 }
 
 impl<'p, 'a> Search<'p, 'a> {
-    fn new(planner: &'p Planner<'a>) -> Self {
-        let changes = planner.drafts.iter().map(|draft| &draft.change);
+    fn new(context: &'p Context<'a>, decisions: &'p Decisions<'a>) -> Self {
+        let changes = decisions.drafts.iter().map(|draft| &draft.change);
         let replaced = changes.filter(|change| change.action == Action::Replace);
         Self {
-            planner,
+            context,
+            decisions,
             uses: Uses::default(),
             open: Vec::new(),
             replaced: replaced.map(|change| &change.address).collect(),
@@ -73,34 +78,34 @@ impl<'p, 'a> Search<'p, 'a> {
 
     /// What a call in doubt is about may still be there, and what waits for it stays as it was.
     fn doubts(&mut self) {
-        let planner = self.planner;
-        for pending in planner.input.snapshot.pending.values() {
+        let context = self.context;
+        for pending in context.input.snapshot.pending.values() {
             for dependency in &pending.started.dependencies {
                 for object in self.objects(dependency) {
                     self.mark(dependency, object, &pending.started.address, Staying::InDoubt);
                 }
             }
         }
-        for address in &planner.held {
+        for address in &self.decisions.held {
             self.stays(address, Staying::InDoubt);
         }
         self.follow();
     }
 
     fn waiting(&mut self) {
-        for (address, user) in &self.planner.waiting {
+        for (address, user) in &self.context.waiting {
             self.stays(address, user.why);
         }
         self.follow();
     }
 
     fn left_out(&mut self) {
-        let options = self.planner.input.options;
+        let options = self.context.input.options;
         if options.cover_all() {
             return;
         }
-        for address in self.planner.input.snapshot.entries.keys() {
-            if !self.planner.is_chosen(address) {
+        for address in self.context.input.snapshot.entries.keys() {
+            if !self.decisions.is_chosen(self.context, address) {
                 self.stays(address, Staying::LeftOut);
             }
         }
@@ -109,15 +114,15 @@ impl<'p, 'a> Search<'p, 'a> {
 
     /// What is changed, or stays, and keeps the id of an object in an attribute that it ignores.
     fn ignoring(&mut self) {
-        let planner = self.planner;
-        let resources = &planner.input.config.resources;
+        let context = self.context;
+        let resources = &context.input.config.resources;
         if resources.values().all(|resource| resource.lifecycle.ignore_changes.is_empty()) {
             return;
         }
-        for draft in &planner.drafts {
+        for draft in &self.decisions.drafts {
             let change = &draft.change;
             let Some(resource) = resources.get(&change.address.block) else { continue };
-            let kept = kept_by_ignoring(planner.input, resource, change, &Set::new());
+            let kept = kept_by_ignoring(context.input, resource, change, &Set::new());
             for (dependency, object) in kept {
                 self.mark(dependency, object, &change.address, Staying::Ignores);
             }
@@ -126,7 +131,7 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     fn entry(&self, address: &Address) -> Option<(&'a Address, &'a Entry)> {
-        self.planner.input.snapshot.entries.get_key_value(address)
+        self.context.input.snapshot.entries.get_key_value(address)
     }
 
     fn objects(&self, address: &Address) -> Vec<&'a Object> {
@@ -155,7 +160,7 @@ impl<'p, 'a> Search<'p, 'a> {
         let mut dependencies: BTreeSet<&Address> = entry.dependencies.iter().collect();
         // What the spec says stands among them.
         let is_current = is_current(entry, object);
-        let by_id = self.by_id.get_or_init(|| by_id(self.planner.input));
+        let by_id = self.by_id.get_or_init(|| by_id(self.context.input));
         for (name, value) in object.attributes.json.as_map().into_iter().flat_map(|map| map.iter())
         {
             let is_said = is_current && object.managed.contains(&**name);
@@ -172,7 +177,7 @@ impl<'p, 'a> Search<'p, 'a> {
 
     /// Whether the API alone says an attribute: an id in it may be that of who uses the object.
     fn is_computed(&self, address: &Address, entry: &Entry, name: &str) -> bool {
-        let schema = self.planner.input.providers.get(&entry.provider);
+        let schema = self.context.input.providers.get(&entry.provider);
         let ty = schema.and_then(|schema| schema.types.get(&address.block.ty));
         let attribute = ty.and_then(|ty| ty.attributes.get(name));
         attribute.is_some_and(|attribute| attribute.presence == Presence::Computed)
@@ -203,7 +208,7 @@ impl<'p, 'a> Search<'p, 'a> {
         users.insert(object.id.clone(), Use { by: by.clone(), why });
         // What the walk decided follows what it uses by itself, but for an object that it replaces.
         let follows = is_current(entry, object)
-            && self.planner.handled.contains(address)
+            && self.decisions.handled.contains(address)
             && !self.replaced.contains(address);
         if !follows {
             self.open.push((address, object, why));
@@ -322,19 +327,24 @@ pub(in crate::plan) fn each_text<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v
 /// Decides what becomes of changes that meet an object which is still used. A replace that creates
 /// first leaves it beside the new one; one that deletes first is refused. What has to wait until
 /// the object is free is returned, and must be planned as waiting.
-pub(in crate::plan) fn settle(planner: &mut Planner<'_>) -> BTreeMap<Address, Use> {
+pub(in crate::plan) fn settle(
+    context: &Context<'_>,
+    uses: &Uses,
+    decisions: &mut Decisions<'_>,
+    found: &mut Diagnostics,
+) -> BTreeMap<Address, Use> {
     let mut waiting = BTreeMap::new();
-    for draft in &mut planner.drafts {
-        let Some(user) = met(planner.input, &planner.uses, draft) else { continue };
+    for draft in &mut decisions.drafts {
+        let Some(user) = met(context.input, uses, draft) else { continue };
         let change = &mut draft.change;
         if user.why == Staying::InDoubt || change.action != Action::Replace {
             waiting.insert(change.address.clone(), user.clone());
         } else if draft.create_first && (user.why == Staying::LeftOut || !takes_its_name(draft)) {
             draft.change.loss = None;
             draft.keeps_old = true;
-            planner.diagnostics.push(diagnostics::old_object_stays(&draft.change, user));
+            found.push(diagnostics::old_object_stays(&draft.change, user));
         } else {
-            planner.diagnostics.push(diagnostics::replace_takes_what_is_used(draft, user));
+            found.push(diagnostics::replace_takes_what_is_used(draft, user));
         }
     }
     waiting

@@ -9,10 +9,10 @@ use crate::address::{Address, Block, Name};
 use crate::config::Config;
 use crate::diagnostics::{Diagnostic, Diagnostics, nearest};
 use crate::graph::Graph;
-use crate::journal::Record;
+use crate::plan::context::Context;
 use crate::plan::diagnostics;
+use crate::plan::evaluate::Evaluation;
 use crate::plan::input::{Mode, Options, PlanInput, Target};
-use crate::plan::pipeline::Planner;
 use crate::state::Snapshot;
 
 /// The chosen instances.
@@ -125,29 +125,17 @@ fn with_dependents(named: &[Target], snapshot: &Snapshot) -> Chosen {
     chosen
 }
 
-/// Leaves out what is seen of objects that were not chosen, where seeing is all that a plan does.
-/// Any other plan goes by what is live of all that it refers to.
-pub(in crate::plan) fn narrow_seen(planner: &mut Planner<'_>) {
-    if planner.input.options.mode != Mode::RefreshOnly {
-        return;
-    }
-    let Planner { selection, drift, seen, .. } = planner;
-    drift.retain(|drift| selection.includes(&drift.address));
-    seen.retain(|record| match record {
-        Record::Seen { address, .. } | Record::Vanished { address, .. } => {
-            selection.includes(address)
-        }
-        _ => true,
-    });
-}
-
 /// Says where an option names an instance that neither the spec nor the state has. Which keys a
 /// spec has is known only after the walk.
-pub(in crate::plan) fn report_unmatched(planner: &mut Planner<'_>) {
-    if planner.diagnostics.has_errors() {
+pub(in crate::plan) fn report_unmatched(
+    context: &Context<'_>,
+    evaluation: &Evaluation<'_>,
+    found: &mut Diagnostics,
+) {
+    if found.has_errors() {
         return;
     }
-    let input = planner.input;
+    let input = context.input;
     let options = input.options;
     let instances = |targets: &'static str, list: &[Target]| -> Vec<(Address, &'static str)> {
         list.iter().filter_map(|t| Some((instance(t)?.clone(), targets))).collect()
@@ -156,19 +144,23 @@ pub(in crate::plan) fn report_unmatched(planner: &mut Planner<'_>) {
     named.extend(instances("--exclude", &options.excludes));
     named.extend(options.replace.iter().map(|address| (address.clone(), "--replace")));
     for (address, option) in named {
-        if !planner.planned.has(&address) && !input.snapshot.entries.contains_key(&address) {
-            let keys = keys(planner, &address.block);
-            planner.diagnostics.push(diagnostics::no_instance(&address, option, &keys));
+        if !evaluation.planned.has(&address) && !input.snapshot.entries.contains_key(&address) {
+            let keys = keys(context, evaluation, &address.block);
+            found.push(diagnostics::no_instance(&address, option, &keys));
         }
     }
 }
 
 /// The keys that a block has, in the spec or in the state.
-fn keys<'k>(planner: &'k Planner<'_>, block: &Block) -> Vec<&'k Name> {
-    let known = planner.input.snapshot.entries.keys().filter(|address| address.block == *block);
+fn keys<'k>(
+    context: &'k Context<'_>,
+    evaluation: &'k Evaluation<'_>,
+    block: &Block,
+) -> Vec<&'k Name> {
+    let known = context.input.snapshot.entries.keys().filter(|address| address.block == *block);
     let keys: BTreeSet<&Name> = known
         .filter_map(|address| address.key.as_ref())
-        .chain(planner.planned.keys(block).into_iter().flatten())
+        .chain(evaluation.planned.keys(block).into_iter().flatten())
         .collect();
     keys.into_iter().collect()
 }

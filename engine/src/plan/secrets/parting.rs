@@ -11,11 +11,12 @@
 use crate::address::{Address, Name};
 use crate::config::{ResourceConfig, SpecExpr};
 use crate::expression::evaluate::evaluate;
-use crate::plan::check::removal_protection;
-use crate::plan::evaluate::scope::{Each, SpecScope};
+use crate::plan::context::Context;
+use crate::plan::evaluate::Evaluation;
+use crate::plan::evaluate::gone::{self, GoneInstances};
+use crate::plan::evaluate::scope::Each;
 use crate::plan::facts::prior;
-use crate::plan::pipeline::Planner;
-use crate::plan::secrets::sources::{Source, Sources};
+use crate::plan::secrets::sources::Source;
 use crate::plan::secrets::turned::Now;
 use crate::schema::TypeSchema;
 use crate::value::{Attributes, Datum, Path, Paths, Value};
@@ -31,55 +32,53 @@ pub(in crate::plan) struct Said {
 
 /// What is secret now of an object that goes.
 pub(in crate::plan) fn said(
-    planner: &mut Planner<'_>,
+    gone: &mut GoneInstances<'_, '_>,
     (address, schema): (&Address, &TypeSchema),
     object: &Attributes,
 ) -> Said {
-    let config = planner.input.config;
+    let config = gone.context.input.config;
     let resource = config.resources.get(&address.block).filter(|it| it.schema.name == schema.name);
     let Some(resource) = resource else {
         return Said::by_schema(schema).with_derived(object, schema);
     };
-    let each = each(planner, address, resource);
-    of_spec(planner, resource, each.as_ref()).with_derived(object, schema)
+    let each = each(gone, address, resource);
+    of_spec(gone.context, gone.evaluation, resource, each.as_ref()).with_derived(object, schema)
 }
 
 /// The sensitive places of an object of the state that nothing is decided about: what follows from something
 /// secret in it is secret, too.
 pub(in crate::plan) fn places(
-    planner: &Planner<'_>,
+    context: &Context<'_>,
+    evaluation: &Evaluation<'_>,
     (resource, each): (&ResourceConfig, Option<&Each<'_>>),
     object: &Attributes,
 ) -> Paths {
-    let mut places = of_spec(planner, resource, each).sensitive;
+    let mut places = of_spec(context, evaluation, resource, each).sensitive;
     prior::derive(&resource.schema, &mut object.clone(), &mut places);
     places
 }
 
 /// What is secret of an instance by the schema and by the spec, without deciding about it.
 pub(in crate::plan) fn of_spec(
-    planner: &Planner<'_>,
+    context: &Context<'_>,
+    evaluation: &Evaluation<'_>,
     resource: &ResourceConfig,
     each: Option<&Each>,
 ) -> Said {
     let mut said = Said::by_schema(&resource.schema);
-    let sources = sources(planner).of_block(&resource.block);
+    let sources = context.sources().of_block(&resource.block);
     for (name, source) in sources.into_iter().flat_map(|block| &block.attributes) {
         if let Some(item) = resource.attributes.get(name) {
-            said.add(name, value(planner, &item.value, each), *source, resource);
+            said.add(name, value(context, evaluation, &item.value, each), *source, resource);
         }
     }
     said
 }
 
 /// Whether anything in the spec may be a secret that the state does not know as one.
-pub(in crate::plan) fn are_secrets(planner: &Planner<'_>) -> bool {
-    let mut resources = planner.input.config.resources.values();
-    resources.any(|it| !it.schema.sensitive().is_empty()) || sources(planner).has_secrets()
-}
-
-fn sources<'p, 'a>(planner: &'p Planner<'a>) -> &'p Sources<'a> {
-    planner.sources.get_or_init(|| Sources::of(planner.input.config))
+pub(in crate::plan) fn are_secrets(context: &Context<'_>) -> bool {
+    let mut resources = context.input.config.resources.values();
+    resources.any(|it| !it.schema.sensitive().is_empty()) || context.sources().has_secrets()
 }
 
 impl Said {
@@ -137,26 +136,30 @@ impl Said {
     }
 }
 
-fn value(planner: &Planner<'_>, item: &SpecExpr, each: Option<&Each>) -> Option<Datum> {
-    let scope = SpecScope::new(planner.input.config, &planner.planned, &planner.locals);
-    evaluate(&item.expr, &scope.with_each(each)).ok()
+fn value(
+    context: &Context<'_>,
+    evaluation: &Evaluation<'_>,
+    item: &SpecExpr,
+    each: Option<&Each>,
+) -> Option<Datum> {
+    evaluate(&item.expr, &context.scope(evaluation).with_each(each)).ok()
 }
 
 /// `each` of an instance that goes. Where its key is gone nobody knows what its value was, only whether it was
 /// made of a secret.
 fn each<'a>(
-    planner: &mut Planner<'a>,
+    gone: &mut GoneInstances<'_, 'a>,
     address: &Address,
     resource: &'a ResourceConfig,
 ) -> Option<Each<'a>> {
     let reads = |value_only| {
         let mut items = resource.attributes.values();
-        items.find(|item| removal_protection::reads(&item.value.expr, value_only))
+        items.find(|item| gone::reads(&item.value.expr, value_only))
     };
     let item = reads(true).or_else(|| reads(false))?;
-    let mut each = removal_protection::each(planner, address, resource, &item.value).ok()??;
+    let mut each = gone.each(address, resource, &item.value).ok()??;
     let is_gone = matches!(each.value.value, Value::Unknown(_));
-    let made_for = sources(planner).of_block(&resource.block).map(|block| block.for_each);
+    let made_for = gone.context.sources().of_block(&resource.block).map(|block| block.for_each);
     if is_gone && made_for == Some(Source::Secret) {
         each.value.sensitive = Paths::whole();
     }

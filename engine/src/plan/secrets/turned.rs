@@ -8,11 +8,12 @@
 use std::sync::Arc;
 
 use crate::address::Name;
+use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::plan::decide::diff::agree;
+use crate::plan::draft::Draft;
 use crate::plan::evaluate::scope::object;
 use crate::plan::input::PlanInput;
-use crate::plan::pipeline::{Draft, Planner};
 use crate::plan::{Change, Drift, diagnostics};
 use crate::sorted::Set;
 use crate::stored::{KnownSecrets, Sealer, seal};
@@ -138,9 +139,8 @@ impl<'a> Turned<'a> {
 }
 
 /// Warns of what becomes a secret and changes at once: nothing tells the old value where it stands elsewhere.
-pub(in crate::plan) fn warn(planner: &mut Planner<'_>) {
-    let key = &planner.input.snapshot.seal_key;
-    let changed = planner.drafts.iter().find_map(|draft| {
+pub(in crate::plan) fn warn(drafts: &[Draft], key: &SealKey, found: &mut Diagnostics) {
+    let changed = drafts.iter().find_map(|draft| {
         let Draft { change, turned, changed, .. } = draft;
         let (was, sealed) = (change.before.as_ref()?, turned.as_ref()?);
         let after = change.after.as_ref().filter(|_| !Arc::ptr_eq(was, sealed))?;
@@ -151,7 +151,7 @@ pub(in crate::plan) fn warn(planner: &mut Planner<'_>) {
         Some((change.span, change.address.clone(), changed.iter().find(is_other)?.clone()))
     });
     if let Some((span, address, name)) = changed {
-        planner.diagnostics.push(diagnostics::turned_and_changed(span, &address, &name));
+        found.push(diagnostics::turned_and_changed(span, &address, &name));
     }
 }
 

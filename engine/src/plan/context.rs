@@ -1,0 +1,135 @@
+//! The context of a plan: borrowed inputs, and the facts that follow from them before anything is
+//! decided. Read-only once it is built.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use crate::address::Address;
+use crate::diagnostics::Diagnostics;
+use crate::journal::Record;
+use crate::plan::evaluate::Evaluation;
+use crate::plan::evaluate::scope::SpecScope;
+use crate::plan::facts::doubted_names::Doubted;
+use crate::plan::facts::prior::{Live, overlay, stored_attributes};
+use crate::plan::facts::selection::{self, Selection};
+use crate::plan::findings::Findings;
+use crate::plan::input::{Observed, PlanInput};
+use crate::plan::secrets::sources::Sources;
+use crate::plan::secrets::turned::Turned;
+use crate::plan::{Doubt, Use, diagnostics};
+use crate::schema::TypeSchema;
+use crate::state::Object;
+use crate::value::Attributes;
+
+/// The inputs of a plan, and the facts computed from them.
+pub(in crate::plan) struct Context<'a> {
+    pub(in crate::plan) input: &'a PlanInput<'a>,
+    /// The instances that the plan is about.
+    pub(in crate::plan) selection: Selection,
+    /// The calls in doubt, in their order.
+    pub(in crate::plan) doubts: Vec<Doubt>,
+    /// The addresses that calls in doubt are about.
+    pub(in crate::plan) blocked: BTreeSet<Address>,
+    /// The names that calls in doubt may have given.
+    pub(in crate::plan) doubted: Doubted<'a>,
+    /// Changes that wait, because something that stays as it is uses their object.
+    pub(in crate::plan) waiting: BTreeMap<Address, Use>,
+    /// Seals values that became secret after the state recorded them.
+    pub(in crate::plan) turned: Turned<'a>,
+    sources: OnceLock<Sources<'a>>,
+}
+
+impl<'a> Context<'a> {
+    /// Computes the facts. Adds a diagnostic for each call in doubt, and for each option that names
+    /// nothing.
+    pub(in crate::plan) fn new(
+        input: &'a PlanInput<'a>,
+        waiting: BTreeMap<Address, Use>,
+        found: &mut Diagnostics,
+    ) -> Self {
+        let doubts = doubts(input, found);
+        Self {
+            input,
+            selection: selection::select(input, found),
+            blocked: doubts.iter().map(|doubt| doubt.address.clone()).collect(),
+            doubts,
+            doubted: Doubted::of(input.snapshot),
+            waiting,
+            turned: Turned::new(input),
+            sources: OnceLock::new(),
+        }
+    }
+
+    /// The scope of the spec's expressions, outside any instance.
+    pub(in crate::plan) fn scope<'s>(&'s self, evaluation: &'s Evaluation<'_>) -> SpecScope<'s> {
+        SpecScope::new(self.input.config, &evaluation.planned, &evaluation.locals)
+    }
+
+    /// The sources of the spec's attributes, computed when they are first asked for.
+    pub(in crate::plan) fn sources(&self) -> &Sources<'a> {
+        self.sources.get_or_init(|| Sources::of(self.input.config))
+    }
+
+    /// Returns an object of the state as it is live; none when it is confirmed gone.
+    pub(in crate::plan) fn live<'o>(
+        &self,
+        address: &Address,
+        object: &'o Object,
+        schema: &TypeSchema,
+        found: &mut Findings,
+    ) -> Option<Live<'o>> {
+        let stored = match stored_attributes(&object.attributes, schema) {
+            Ok(stored) => Arc::new(stored),
+            Err(error) => {
+                found.diagnostics.push(diagnostics::state_is_damaged(address, &error));
+                return None;
+            }
+        };
+        let key = (address.clone(), object.id.clone());
+        match self.input.observations.objects.get(&key) {
+            // While a call on it is in doubt, only the look-up of that call says what became of it.
+            Some(Observed::Gone) if self.blocked.contains(address) => None,
+            Some(Observed::Gone) => {
+                let id = object.id.clone();
+                found.seen.push(Record::Vanished { address: address.clone(), object: id });
+                None
+            }
+            Some(Observed::Live(observed)) => {
+                let attributes = Arc::new(overlay(&stored, observed));
+                Some(Live { object, attributes, stored })
+            }
+            None => Some(Live { object, attributes: stored.clone(), stored }),
+        }
+    }
+
+    /// Returns the attributes of an object that refresh looked at and found.
+    pub(in crate::plan) fn observed(
+        &self,
+        address: &Address,
+        object: &Object,
+    ) -> Option<&'a Attributes> {
+        let key = (address.clone(), object.id.clone());
+        match self.input.observations.objects.get(&key)? {
+            Observed::Live(attributes) => Some(attributes),
+            Observed::Gone => None,
+        }
+    }
+}
+
+fn doubts(input: &PlanInput<'_>, found: &mut Diagnostics) -> Vec<Doubt> {
+    let doubt = |(call, pending): (&crate::journal::CallId, &crate::journal::Pending)| {
+        let running = input.observations.running.contains(call);
+        Doubt {
+            call: *call,
+            address: pending.started.address.clone(),
+            operation: pending.started.operation,
+            reason: pending.why(running).to_owned(),
+            running,
+        }
+    };
+    let doubts: Vec<Doubt> = input.snapshot.pending.iter().map(doubt).collect();
+    for doubt in &doubts {
+        found.push(diagnostics::in_doubt(doubt));
+    }
+    doubts
+}

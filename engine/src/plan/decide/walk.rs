@@ -1,0 +1,206 @@
+//! The walk over the blocks in dependency order: evaluates and decides each instance.
+//!
+//! Evaluating and deciding go together, because a decision feeds later evaluations: the id of an
+//! object that is replaced is unknown to everything after it. Instances of one wave need nothing of
+//! one another, so they are decided in any order, and at once.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
+
+use crate::address::Address;
+use crate::config::ResourceConfig;
+use crate::plan::Action;
+use crate::plan::check::budget;
+use crate::plan::context::Context;
+use crate::plan::decide::triggers::Changing;
+use crate::plan::decide::{self, Outcome};
+use crate::plan::deciding::Deciding;
+use crate::plan::draft::Draft;
+use crate::plan::evaluate::Evaluation;
+use crate::plan::evaluate::desired::{self, Expanded, Instance};
+use crate::plan::facts::deferrals::Hold;
+use crate::plan::findings::Findings;
+use crate::plan::{INSTANCES_MAX, diagnostics};
+use crate::work::{self, InTurn, Workers};
+
+/// Instances that one worker decides before it asks for more.
+const PART: usize = 128;
+
+/// Instances that are decided, about, before their outcomes are taken over: more would need much
+/// memory.
+const OPEN_MAX: usize = 8_192;
+
+/// The decisions of a plan.
+pub(in crate::plan) struct Decisions<'a> {
+    pub(in crate::plan) drafts: Vec<Draft>,
+    /// Addresses of the state that the spec wants.
+    pub(in crate::plan) handled: FxHashSet<Address>,
+    /// Addresses that a call in doubt is about, and those that depend on them.
+    pub(in crate::plan) held: BTreeSet<Address>,
+    /// Changes of objects that `replace_triggered_by` names.
+    pub(in crate::plan) changing: Changing,
+    pub(in crate::plan) deciding: Deciding<'a>,
+}
+
+impl<'a> Decisions<'a> {
+    /// No decision yet.
+    pub(in crate::plan) fn new(context: &Context<'a>) -> Self {
+        Self {
+            drafts: Vec::with_capacity(context.input.config.resources.len()),
+            handled: FxHashSet::default(),
+            held: context.blocked.clone(),
+            changing: Changing::new(context.input.config),
+            deciding: Deciding::default(),
+        }
+    }
+
+    /// Returns true if the plan is about the object of an address.
+    pub(in crate::plan) fn is_chosen(&self, context: &Context<'_>, address: &Address) -> bool {
+        if self.handled.contains(address) {
+            context.selection.includes(address)
+        } else {
+            context.selection.lets_go(address)
+        }
+    }
+
+    /// Sorts the drafts by address; those of deposed objects follow the one of their address.
+    pub(in crate::plan) fn sort(&mut self) {
+        self.drafts.sort_by(|a, b| {
+            let (a, b) = (&a.change, &b.change);
+            (&a.address, a.deposed, &a.object).cmp(&(&b.address, b.deposed, &b.object))
+        });
+    }
+
+    /// Returns the draft of an address's own object. The drafts must be sorted.
+    pub(in crate::plan) fn draft(&self, address: &Address) -> Option<&Draft> {
+        let key = (address, false);
+        let of = |draft: &Draft| (&draft.change.address, draft.change.deposed) < key;
+        let draft = self.drafts.get(self.drafts.partition_point(of));
+        draft.filter(|draft| draft.change.address == *address && !draft.change.deposed)
+    }
+}
+
+/// The walk under way.
+pub(in crate::plan) struct Walk<'c, 'a> {
+    pub(in crate::plan) context: &'c Context<'a>,
+    pub(in crate::plan) evaluation: Evaluation<'a>,
+    pub(in crate::plan) decisions: Decisions<'a>,
+    found: Findings,
+}
+
+/// An instance that is to be decided, with its block.
+type Open<'a> = (&'a ResourceConfig, Instance<'a>);
+
+/// Evaluates and decides every instance of the spec.
+pub(in crate::plan) fn walk<'a>(
+    context: &Context<'a>,
+    workers: &dyn Workers,
+    found: &mut Findings,
+) -> (Evaluation<'a>, Decisions<'a>) {
+    let mut walk = Walk {
+        context,
+        evaluation: Evaluation::default(),
+        decisions: Decisions::new(context),
+        found: Findings::default(),
+    };
+    walk.decide_all(workers);
+    found.add(walk.found);
+    (walk.evaluation, walk.decisions)
+}
+
+impl<'a> Walk<'_, 'a> {
+    /// Decides every block in dependency order, every instance by key.
+    fn decide_all(&mut self, workers: &dyn Workers) {
+        let input = self.context.input;
+        let (mut count, mut open) = (0, Vec::new());
+        self.evaluation.planned.reserve(input.config.resources.len());
+        self.decisions.handled.reserve(input.snapshot.entries.len());
+        for wave in input.graph.waves(input.config) {
+            for resource in wave {
+                let instances = self.expand(resource);
+                count += instances.len();
+                if count > INSTANCES_MAX {
+                    self.decide(&mut open, workers);
+                    self.found.diagnostics.push(diagnostics::too_many_instances(resource));
+                    return;
+                }
+                // Growing step by step would copy a large list often.
+                self.decisions.drafts.reserve(instances.len());
+                open.extend(instances.into_iter().map(|instance| (resource, instance)));
+                if open.len() >= OPEN_MAX && !self.decide(&mut open, workers) {
+                    return;
+                }
+            }
+            if !self.decide(&mut open, workers) {
+                return;
+            }
+        }
+    }
+
+    /// Returns the instances of a block.
+    fn expand(&mut self, resource: &'a ResourceConfig) -> Vec<Instance<'a>> {
+        let scope = self.context.scope(&self.evaluation);
+        let expanded = desired::expand(resource, &scope, &mut self.found.diagnostics);
+        if resource.for_each.is_some() {
+            self.evaluation.planned.declare_many(&resource.block);
+        }
+        let Expanded { instances, looked_at } = expanded.unwrap_or_default();
+        self.decisions.deciding.of_block(&resource.block, looked_at);
+        instances
+    }
+
+    /// Decides instances that need nothing of one another. Returns false where the plan would hold
+    /// too much.
+    fn decide(&mut self, open: &mut Vec<Open<'a>>, workers: &dyn Workers) -> bool {
+        let outcomes = self.outcomes(open, workers);
+        if self.evaluation.planned.spent.is_over() {
+            let (config, locals) = (self.context.input.config, &self.evaluation.locals);
+            let exceeded = budget::exceeded(config, &self.decisions.drafts, locals, open);
+            self.found.diagnostics.push(exceeded);
+            return false;
+        }
+        for ((resource, instance), outcome) in open.drain(..).zip(outcomes.into_iter().flatten()) {
+            self.take(resource, instance, outcome);
+        }
+        true
+    }
+
+    /// Returns the outcomes of instances, in parts.
+    fn outcomes(&self, open: &[Open<'a>], workers: &dyn Workers) -> Vec<Vec<Outcome>> {
+        let workers = if open.len() < PART * 2 { &InTurn } else { workers };
+        let parts: Vec<_> = open.chunks(PART).collect();
+        work::map(workers, parts.len(), |part| {
+            let instances = parts[part].iter();
+            instances.map(|(resource, it)| decide::decide(self, resource, it)).collect()
+        })
+    }
+
+    /// Takes over the outcome of an instance.
+    fn take(&mut self, resource: &'a ResourceConfig, instance: Instance<'_>, outcome: Outcome) {
+        let Instance { address, each } = instance;
+        let Outcome { object, draft, lost, is_enabled, looked_at, found } = outcome;
+        self.found.add(found);
+        let decisions = &mut self.decisions;
+        // What stays as it is was not decided by what is told apart here.
+        if draft.as_ref().is_none_or(|draft| draft.change.action != Action::NoOp) {
+            if let Some(each) = each {
+                decisions.deciding.of_key(&address, each.touched);
+            }
+            decisions.deciding.of_flags(&address, looked_at);
+        }
+        self.evaluation.planned.lost.insert(&address, lost);
+        self.evaluation.planned.insert(&resource.block, address.key.as_ref(), object);
+        if let Some(draft) = draft {
+            if draft.held == Some(Hold::InDoubt) {
+                decisions.held.insert(address.clone());
+            }
+            decisions.changing.note(&draft);
+            decisions.drafts.push(draft);
+        }
+        // Whether it was decided matters only for what the state has.
+        if is_enabled && !self.context.input.snapshot.entries.is_empty() {
+            decisions.handled.insert(address);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A change on its way through the passes: with what scheduling needs beside it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::address::Name;
+use crate::plan::decide::resume::Rest;
+use crate::plan::facts::deferrals::Hold;
+use crate::plan::{Action, Change};
+use crate::schema::{Phase, TypeSchema};
+use crate::value::Attributes;
+
+/// A change with what lowering needs beside it.
+pub(in crate::plan) struct Draft {
+    pub(in crate::plan) change: Change,
+    /// The object that is there, without what has become a secret: what a plan shows of it.
+    pub(in crate::plan) turned: Option<Arc<Attributes>>,
+    pub(in crate::plan) schema: Arc<TypeSchema>,
+    /// Whether a replace creates before it deletes.
+    pub(in crate::plan) create_first: bool,
+    /// Whether a replace lets the old object go instead of deleting it.
+    pub(in crate::plan) retains: bool,
+    /// Whether a replace leaves the old object to a later plan.
+    pub(in crate::plan) keeps_old: bool,
+    /// The attributes that differ.
+    pub(in crate::plan) changed: BTreeSet<Name>,
+    /// Those that the spec gave the last time and is silent about now.
+    pub(in crate::plan) unmanaged: Vec<Name>,
+    /// What an earlier run left undone, for an update.
+    pub(in crate::plan) rest: Option<Rest>,
+    /// Why nothing is done, if something keeps it from being done.
+    pub(in crate::plan) held: Option<Hold>,
+}
+
+impl Draft {
+    /// What an earlier run left undone, and the phases of its program.
+    pub(in crate::plan) fn rest(&self) -> Option<(Rest, &[Phase])> {
+        let rest = self.rest?;
+        Some((rest, &self.schema.programs(rest.kind).get(rest.program)?.phases))
+    }
+
+    /// Whether the object that is there now is deleted.
+    pub(in crate::plan) fn is_deleted(&self) -> bool {
+        match self.change.action {
+            Action::Delete => true,
+            Action::Replace => !self.retains && !self.keeps_old,
+            _ => false,
+        }
+    }
+
+    /// Whether the spec does not give an attribute, also where it did the last time.
+    pub(in crate::plan) fn is_silent_about(&self, attribute: &Name) -> bool {
+        self.unmanaged.contains(attribute) || !self.change.managed.contains(attribute)
+    }
+
+    /// Whether it is forgotten instead, and left alone.
+    pub(in crate::plan) fn is_let_go(&self) -> bool {
+        match self.change.action {
+            Action::Forget => true,
+            Action::Replace => self.retains,
+            _ => false,
+        }
+    }
+}

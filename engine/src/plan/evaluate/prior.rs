@@ -1,0 +1,68 @@
+//! Prior objects as expressions see them: for a destroy, which decides nothing from the spec.
+
+use crate::config::{ResourceConfig, SpecExpr};
+use crate::diagnostics::Diagnostics;
+use crate::expression::Kind;
+use crate::plan::context::Context;
+use crate::plan::decide::action;
+use crate::plan::evaluate::scope::object;
+use crate::plan::evaluate::{Evaluation, desired};
+use crate::plan::facts::prior;
+use crate::plan::secrets::parting;
+use crate::value::{Datum, Path, Value};
+
+/// Plans every resource as the state has it, so that in a destroy, which decides nothing from the
+/// spec, the flags still see what they refer to, and what is secret by now is known.
+pub(in crate::plan) fn objects<'a>(context: &Context<'a>) -> Evaluation<'a> {
+    let mut evaluation = Evaluation::default();
+    let resources = &context.input.config.resources;
+    let is_computed = |item: &SpecExpr| !matches!(item.expr.kind, Kind::Literal(_));
+    let has_flags = resources.values().flat_map(flags).any(is_computed);
+    if !has_flags && !parting::are_secrets(context) {
+        return evaluation;
+    }
+    for resource in context.input.graph.walk(context.input.config).flatten() {
+        let scope = context.scope(&evaluation);
+        // What is wrong with a resource does not keep it from being destroyed.
+        let instances = desired::expand(resource, &scope, &mut Diagnostics::new());
+        if resource.for_each.is_some() {
+            evaluation.planned.declare_many(&resource.block);
+        }
+        for instance in instances.unwrap_or_default().instances {
+            let object = prior_object(context, &evaluation, resource, &instance);
+            evaluation.planned.insert(&resource.block, instance.address.key.as_ref(), object);
+        }
+    }
+    evaluation
+}
+
+fn flags(resource: &ResourceConfig) -> impl Iterator<Item = &SpecExpr> {
+    resource.lifecycle.prevent_destroy.iter().chain(&resource.lifecycle.retain)
+}
+
+fn prior_object<'a>(
+    context: &Context<'a>,
+    evaluation: &Evaluation<'a>,
+    resource: &ResourceConfig,
+    instance: &desired::Instance<'_>,
+) -> Datum {
+    let address = &instance.address;
+    let entry = context.input.snapshot.entries.get(address);
+    let current = entry.and_then(|entry| entry.current.as_ref());
+    if let Some(current) = current
+        && let Ok(stored) = prior::stored_attributes(&current.attributes, &resource.schema)
+    {
+        let seen = context.observed(address, current);
+        let seen = seen.map_or(stored.clone(), |seen| prior::overlay(&stored, seen));
+        let of_spec = (resource, instance.each.as_ref());
+        let mut sensitive = parting::places(context, evaluation, of_spec, &seen);
+        sensitive.extend_below(&Path::root(), &current.sensitive);
+        return object(seen, sensitive);
+    }
+    let scope = context.scope(evaluation).with_each(instance.each.as_ref());
+    let enabled = resource.lifecycle.enabled.as_ref();
+    match desired::flag(enabled, "enabled", &scope, address, &mut Diagnostics::new()) {
+        Some(false) => Datum::plain(Value::Null),
+        _ => object(action::all_unknown(&resource.schema, address), resource.schema.sensitive()),
+    }
+}

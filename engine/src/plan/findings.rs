@@ -1,0 +1,53 @@
+//! Findings: results of a pass beside its decisions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::address::Address;
+use crate::diagnostics::Diagnostics;
+use crate::journal::Record;
+use crate::plan::facts::selection::Selection;
+use crate::plan::{Drift, Lack};
+use crate::state::ObjectId;
+
+/// Results of a pass beside its decisions.
+#[derive(Default)]
+pub(in crate::plan) struct Findings {
+    pub(in crate::plan) diagnostics: Diagnostics,
+    /// Changes outside Plumb since the last run.
+    pub(in crate::plan) drift: Vec<Drift>,
+    /// Records that the state takes over without a call.
+    pub(in crate::plan) seen: Vec<Record>,
+    /// Values that calls would send and that nobody has.
+    pub(in crate::plan) lacks: Vec<Lack>,
+    /// Objects outside the state that bear a name which the plan gives, by the address that it gives it to.
+    pub(in crate::plan) namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
+}
+
+impl Findings {
+    /// Adds the findings of another pass, or of one instance.
+    pub(in crate::plan) fn add(&mut self, other: Self) {
+        self.diagnostics.extend(other.diagnostics);
+        self.drift.extend(other.drift);
+        self.seen.extend(other.seen);
+        self.lacks.extend(other.lacks);
+        self.namesakes.extend(other.namesakes);
+    }
+
+    /// Removes what was observed of objects outside the selection. A refresh-only plan accepts
+    /// nothing else into the state.
+    pub(in crate::plan) fn narrow(&mut self, selection: &Selection) {
+        self.drift.retain(|drift| selection.includes(&drift.address));
+        self.seen.retain(|record| match record {
+            Record::Seen { address, .. } | Record::Vanished { address, .. } => {
+                selection.includes(address)
+            }
+            _ => true,
+        });
+    }
+
+    /// Sorts drift and lacks by address.
+    pub(in crate::plan) fn sort(&mut self) {
+        self.drift.sort_by(|a, b| a.address.cmp(&b.address));
+        self.lacks.sort_by(|a, b| (&a.address, &a.attribute).cmp(&(&b.address, &b.attribute)));
+    }
+}
