@@ -7,9 +7,8 @@ use engine::constraint;
 use engine::expression::visit::without_literals;
 use engine::expression::{Expr, Kind};
 use engine::journal::{PhaseRef, Started};
-use engine::plan::check::rules;
 use engine::plan::facts::prior::overlay;
-use engine::plan::{Action, Change};
+use engine::plan::{Action, Change, broken_before_call};
 use engine::schema::{Attribute, Identity, Presence, Sends, TypeSchema};
 use engine::state::{ObjectId, Snapshot};
 use engine::value::{Attributes, Datum, Path, Paths, Value};
@@ -250,7 +249,7 @@ fn check_rules(
         None => Datum::plain(Value::Null),
     };
     let new = Datum { value: Value::map(overlay(left_out, desired)), sensitive };
-    match rules::broken_before_call(&schema.rules, change.action, &old, &new) {
+    match broken_before_call(&schema.rules, change.action, &old, &new) {
         Some((message, help)) => Err(Trouble { message, help }),
         None => Ok(()),
     }

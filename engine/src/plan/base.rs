@@ -8,7 +8,7 @@ use crate::address::{Address, Name};
 use crate::digest::{Digest, Fingerprint};
 use crate::journal::Record;
 use crate::plan::context::Context;
-use crate::plan::decide::walk::Decisions;
+use crate::plan::decide::decisions::Decisions;
 use crate::plan::decide::{diff, outputs};
 use crate::plan::deciding::Reached;
 use crate::plan::draft::Draft;

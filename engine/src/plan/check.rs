@@ -5,6 +5,47 @@ pub(super) mod kept;
 pub(super) mod let_go;
 pub(super) mod lifecycle;
 pub(super) mod names;
+mod programs;
 pub(super) mod renamed;
-pub mod rules;
+pub(super) mod targets;
 pub(super) mod unmanaged;
+
+use crate::plan::Action;
+use crate::plan::context::Context;
+use crate::plan::decide::decisions::Decisions;
+use crate::plan::draft::Draft;
+use crate::plan::evaluate::Evaluation;
+use crate::plan::findings::Findings;
+use crate::plan::secrets::turned;
+
+/// Runs every check over the decided changes.
+pub(in crate::plan) fn check(
+    context: &Context<'_>,
+    evaluation: &Evaluation<'_>,
+    decisions: &Decisions<'_>,
+    found: &mut Findings,
+) {
+    let (input, drafts) = (context.input, &decisions.drafts);
+    for draft in drafts.iter().filter(|draft| draft.change.action != Action::NoOp) {
+        check_one(context, draft, found);
+    }
+    let kept = kept::check(drafts, &mut found.diagnostics);
+    unmanaged::warn(input, drafts, &kept, &mut found.diagnostics);
+    turned::warn(drafts, &input.snapshot.seal_key, &mut found.diagnostics);
+    renamed::note(input, evaluation, drafts, &mut found.diagnostics);
+    names::check_twice(input, drafts, &mut found.diagnostics);
+    let_go::check(drafts, &mut found.diagnostics);
+}
+
+/// Checks one decided change by itself.
+fn check_one(context: &Context<'_>, draft: &Draft, found: &mut Findings) {
+    let input = context.input;
+    let resource = input.config.resources.get(&draft.change.address.block);
+    lifecycle::check(resource, draft, &input.snapshot.seal_key, &mut found.diagnostics);
+    let Some(resource) = resource else { return };
+    names::check_strangers(input, draft, found);
+    // Before anything is looked at, much more is unknown than in a plan.
+    if !input.options.validating {
+        programs::check(resource, draft, &mut found.diagnostics);
+    }
+}

@@ -4,12 +4,15 @@
 //! at in any order, and at once. What was found is handed back; the planner takes it over.
 
 pub(super) mod action;
+pub(super) mod case;
+pub(super) mod decisions;
 pub(super) mod diff;
 pub(super) mod import;
 pub(super) mod outputs;
 pub(super) mod programs;
 pub(super) mod removal;
 pub(super) mod resume;
+pub(super) mod rules;
 pub(super) mod triggers;
 pub(super) mod walk;
 
@@ -20,13 +23,14 @@ use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::journal::Record;
-use crate::plan::check::lifecycle;
-use crate::plan::check::names;
-use crate::plan::decide::walk::Walk;
-use crate::plan::draft::Draft;
+use crate::plan::context::Context;
+use crate::plan::decide::case::Case;
+use crate::plan::decide::decisions::Decisions;
+use crate::plan::draft::{Draft, Flags};
 use crate::plan::evaluate::desired;
 use crate::plan::evaluate::desired::{Instance, Wanted};
 use crate::plan::evaluate::scope::{SpecScope, object};
+use crate::plan::evaluate::{Evaluation, lifecycle};
 use crate::plan::facts::deferrals::Hold;
 use crate::plan::facts::doubted_names::Bearer;
 use crate::plan::facts::prior::Live;
@@ -44,7 +48,14 @@ use crate::state::{Entry, Object, Progress};
 use crate::stored::Stored;
 use crate::value::{Attributes, Datum, Paths, Value};
 
-/// What came of an instance.
+/// The results of the passes and waves before an instance.
+pub(super) struct Reached<'p, 'a> {
+    pub(super) context: &'p Context<'a>,
+    pub(super) evaluation: &'p Evaluation<'a>,
+    pub(super) decisions: &'p Decisions<'a>,
+}
+
+/// The outcome of an instance.
 pub(in crate::plan) struct Outcome {
     /// The object, as others may refer to it.
     pub(in crate::plan) object: Datum,
@@ -64,12 +75,12 @@ pub(in crate::plan) struct Refused;
 
 /// Looks at an instance with what was planned before it, and decides.
 pub(in crate::plan) fn decide<'a>(
-    walk: &Walk<'_, 'a>,
+    reached: &Reached<'_, 'a>,
     resource: &'a ResourceConfig,
     instance: &Instance<'_>,
 ) -> Outcome {
     let Instance { address, each } = instance;
-    let Walk { context, evaluation, decisions, .. } = walk;
+    let Reached { context, evaluation, decisions } = reached;
     let input = context.input;
     let entry = input.snapshot.entries.get(address);
     let scope = context.scope(evaluation);
@@ -86,13 +97,13 @@ pub(in crate::plan) fn decide<'a>(
     if let Some(wanted) = &mut wanted {
         wanted.depends_on(address, &looked_at);
     }
-    let mut flags = action::flags(resource, &scope, address, diagnostics);
+    let mut flags = lifecycle::flags(resource, &scope, address, diagnostics);
     let of_flags = scope.touched();
     let current = entry.and_then(|entry| entry.current.as_ref());
     let key = &input.snapshot.seal_key;
     let fired = triggers::fired(resource, &scope, &decisions.changing, current, key);
     flags.triggered = fired.is_some();
-    let looked = Looked { walk, resource, address, entry, flags, fired, scope: &scope };
+    let looked = Looked { reached, resource, address, entry, flags, fired, scope: &scope };
     let decided = wanted.and_then(|wanted| looked.decide(&wanted, &mut found).ok());
     let (object, draft, lost) = match decided {
         Some(decided) => (decided.object, Some(decided.draft), decided.lost),
@@ -113,11 +124,11 @@ pub(in crate::plan) fn decide<'a>(
 
 /// An instance of which everything but its attributes was evaluated.
 struct Looked<'p, 'a> {
-    walk: &'p Walk<'p, 'a>,
+    reached: &'p Reached<'p, 'a>,
     resource: &'a ResourceConfig,
     address: &'p Address,
     entry: Option<&'a Entry>,
-    flags: action::Flags,
+    flags: Flags,
     fired: Option<triggers::Fired>,
     scope: &'p SpecScope<'p>,
 }
@@ -131,8 +142,8 @@ struct Decided {
 
 impl Looked<'_, '_> {
     fn decide(mut self, wanted: &Wanted, found: &mut Findings) -> Result<Decided, Refused> {
-        let Self { walk, resource, address, entry, .. } = self;
-        let context = walk.context;
+        let Self { reached, resource, address, entry, .. } = self;
+        let context = reached.context;
         let input = context.input;
         self.keeps_its_provider(&mut found.diagnostics)?;
         let held = match self.bearer_of_its_name(wanted) {
@@ -156,7 +167,7 @@ impl Looked<'_, '_> {
         // There was nothing before that it could have been made with.
         self.flags.triggered &= imported.is_none();
         let drift = current.and_then(|current| self.drift(current, live.as_ref()));
-        let case = action::Case {
+        let case = Case {
             resource,
             address,
             wanted,
@@ -186,7 +197,6 @@ impl Looked<'_, '_> {
         }
         draft.turned = turned;
         self.note_seen(&draft, live.as_ref(), found);
-        self.check(&draft, imported.is_some(), found);
         let observed = match &imported {
             Some(imported) => Some(&*imported.attributes),
             None => current.and_then(|current| context.observed(address, current)),
@@ -208,8 +218,8 @@ impl Looked<'_, '_> {
         (live, observed): (Option<&Live<'_>>, Option<&Attributes>),
         found: &mut Findings,
     ) -> Lost {
-        let Self { walk, resource, address, scope, .. } = self;
-        let known = (*scope, &walk.evaluation.planned.lost);
+        let Self { reached, resource, address, scope, .. } = self;
+        let known = (*scope, &reached.evaluation.planned.lost);
         found.lacks.extend(lacks::lacks(draft, (resource, wanted), known));
         found.lacks.extend(lacks::kept(draft, resource, planned));
         let seen = lost::Seen {
@@ -239,8 +249,8 @@ impl Looked<'_, '_> {
 
     /// Why the instance is left alone, if it is.
     fn hold(&self, wanted: &Wanted) -> Option<Hold> {
-        let Self { walk, address, .. } = self;
-        let Walk { context, decisions, .. } = walk;
+        let Self { reached, address, .. } = self;
+        let Reached { context, decisions, .. } = reached;
         if context.blocked.contains(address)
             || wanted.referred().any(|on| decisions.held.contains(on))
         {
@@ -255,8 +265,8 @@ impl Looked<'_, '_> {
 
     /// Who may have the name that the instance is to get, as far as a call in doubt leaves that open.
     fn bearer_of_its_name(&self, wanted: &Wanted) -> Option<Bearer<'_>> {
-        let Self { walk, resource, address, entry, .. } = self;
-        let context = walk.context;
+        let Self { reached, resource, address, entry, .. } = self;
+        let context = reached.context;
         if context.doubted.is_empty() {
             return None;
         }
@@ -269,8 +279,8 @@ impl Looked<'_, '_> {
 
     /// How the object changed outside, if it did. Of one that a call in doubt is about, that call may have done it.
     fn drift(&self, object: &Object, live: Option<&Live<'_>>) -> Option<Drift> {
-        let Self { walk, resource, address, .. } = self;
-        let context = walk.context;
+        let Self { reached, resource, address, .. } = self;
+        let context = reached.context;
         if context.blocked.contains(*address) {
             return None;
         }
@@ -295,25 +305,6 @@ impl Looked<'_, '_> {
         })
     }
 
-    fn check(&self, draft: &Draft, is_imported: bool, found: &mut Findings) {
-        // An import makes and ends nothing; one that would was refused.
-        if !is_imported {
-            lifecycle::check(
-                self.resource,
-                draft,
-                (self.flags, &self.walk.context.input.snapshot.seal_key),
-                &mut found.diagnostics,
-            );
-        }
-        if !is_imported || draft.change.action == Action::Import {
-            names::check_strangers(self.walk.context.input, draft, found);
-        }
-        // Before anything is looked at, much more is unknown than in a plan.
-        if !self.walk.context.input.options.validating {
-            programs::check(self.resource, draft, &mut found.diagnostics);
-        }
-    }
-
     /// The triggers that fire are remembered before anything is called: their replace may fail, or
     /// be no part of this plan.
     fn note_triggered(self, current: Option<&Object>, found: &mut Findings) {
@@ -332,7 +323,7 @@ impl Looked<'_, '_> {
         if change.action != Action::NoOp || draft.held == Some(Hold::InDoubt) {
             return;
         }
-        let key = &self.walk.context.input.snapshot.seal_key;
+        let key = &self.reached.context.input.snapshot.seal_key;
         let shown = without_turned(live, draft);
         let record = if draft.held.is_some() {
             // Nothing is looked at anew for what nobody has touched.

@@ -9,7 +9,6 @@ use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
 use crate::plan::draft::Draft;
 use crate::plan::facts::doubted_names::Bearer;
-use crate::plan::facts::references;
 use crate::plan::{Change, Doubt, Staying, Use};
 use crate::schema::{Attribute, ReplaceOrder};
 use crate::shell;
@@ -35,7 +34,7 @@ pub(super) fn too_many_instances(resource: &ResourceConfig) -> Diagnostic {
     let span = resource.for_each.as_ref().map_or(resource.header, |item| item.span);
     Diagnostic::error("this spec has too many instances")
         .at(span)
-        .label(format!("here they become more than {}", super::INSTANCES_MAX))
+        .label(format!("here they become more than {}", super::limits::INSTANCES_MAX))
         .help("split the spec into several, each with a state of its own")
 }
 
@@ -611,12 +610,16 @@ pub(super) fn old_object_stays(change: &Change, by: &Use) -> Diagnostic {
         .detail(format!("{}. A later plan deletes it, once nothing uses it.", user(by)))
 }
 
-pub(super) fn replace_takes_what_is_used(draft: &Draft, by: &Use) -> Diagnostic {
+pub(super) fn replace_takes_what_is_used(
+    draft: &Draft,
+    takes_its_name: bool,
+    by: &Use,
+) -> Diagnostic {
     let address = &draft.change.address;
     let help = match by.why {
         Staying::Ignores => {
             let reference = format!("take the reference out of the ignore_changes of {}", by.by);
-            if draft.create_first || references::takes_its_name(draft) {
+            if draft.create_first || takes_its_name {
                 format!("{reference}, or give this one another name: no two can have the same")
             } else {
                 format!("{reference}, or set lifecycle = {{ create_before_destroy = true }} here")

@@ -10,12 +10,27 @@ use crate::plan::{Action, Change};
 use crate::schema::{Phase, TypeSchema};
 use crate::value::Attributes;
 
+/// The flags of an instance's `lifecycle`.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a yes-or-no of its own in the spec")]
+pub(in crate::plan) struct Flags {
+    pub(in crate::plan) prevent_destroy: bool,
+    pub(in crate::plan) allow_data_loss: bool,
+    pub(in crate::plan) create_first: Option<bool>,
+    /// Whether an object that would be deleted is let go instead.
+    pub(in crate::plan) retain: bool,
+    /// Whether something in `replace_triggered_by` changes.
+    pub(in crate::plan) triggered: bool,
+}
+
 /// A change with what lowering needs beside it.
 pub(in crate::plan) struct Draft {
     pub(in crate::plan) change: Change,
     /// The object that is there, without what has become a secret: what a plan shows of it.
     pub(in crate::plan) turned: Option<Arc<Attributes>>,
     pub(in crate::plan) schema: Arc<TypeSchema>,
+    /// The flags of the instance's `lifecycle`; for one that goes, those that protect it.
+    pub(in crate::plan) flags: Flags,
     /// Whether a replace creates before it deletes.
     pub(in crate::plan) create_first: bool,
     /// Whether a replace lets the old object go instead of deleting it.

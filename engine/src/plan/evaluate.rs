@@ -3,8 +3,10 @@
 pub(super) mod desired;
 mod for_each_provenance;
 pub(super) mod gone;
+pub(super) mod lifecycle;
 pub(super) mod prior;
 pub(super) mod scope;
+pub(super) mod trigger_references;
 
 use self::scope::{LocalCache, Planned};
 

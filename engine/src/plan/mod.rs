@@ -6,7 +6,7 @@
 //! may branch on a reason; reasons are for people.
 
 mod base;
-pub mod check;
+mod check;
 mod context;
 mod decide;
 mod deciding;
@@ -17,6 +17,7 @@ pub mod facts;
 pub mod file;
 mod findings;
 pub mod input;
+mod limits;
 pub mod lint;
 mod news;
 mod others;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 
 pub use crate::plan::check::names::{Taken, claimed, taken};
 pub use crate::plan::decide::diff::{agree, fitness_digest, is_stable};
+pub use crate::plan::decide::rules::broken_before_call;
 pub use crate::plan::evaluate::desired::keys as for_each_keys;
 pub use crate::plan::facts::selection::Selection;
 pub use crate::plan::others::{bearers, users};
@@ -47,9 +49,6 @@ use crate::schema::Operation;
 use crate::sorted::Set;
 use crate::state::{Nonce, ObjectId, Progress};
 use crate::value::{Attributes, Paths, Value};
-
-/// Instances that a spec may have.
-pub(in crate::plan) const INSTANCES_MAX: usize = 250_000;
 
 /// What will be done, and why.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::address::Address;
 use crate::diagnostics::Diagnostics;
-use crate::plan::check::{budget, kept, let_go, names, renamed, unmanaged};
+use crate::plan::check::{self, budget, targets};
 use crate::plan::context::Context;
-use crate::plan::decide::walk::{self, Decisions};
+use crate::plan::decide::decisions::Decisions;
+use crate::plan::decide::walk;
 use crate::plan::decide::{import, outputs, removal};
 use crate::plan::evaluate::{self, Evaluation};
-use crate::plan::facts::{references, selection};
+use crate::plan::facts::references;
 use crate::plan::findings::Findings;
 use crate::plan::input::{Mode, PlanInput};
 use crate::plan::secrets::{idle, turned};
@@ -52,7 +53,7 @@ fn decide_spec<'a>(
     }
     let (evaluation, decisions) = walk::walk(context, workers, found);
     import::report_unused(context, &evaluation, &mut found.diagnostics);
-    selection::report_unmatched(context, &evaluation, &mut found.diagnostics);
+    targets::report_unmatched(context, &evaluation, &mut found.diagnostics);
     (evaluation, decisions)
 }
 
@@ -70,7 +71,7 @@ fn finish<'a>(
     }
     decisions.sort();
     found.sort();
-    check(context, evaluation, &decisions, &mut found.diagnostics);
+    check::check(context, evaluation, &decisions, &mut found);
     let steps = schedule::lower(&decisions.drafts, input.snapshot, &mut found.diagnostics);
     let outputs = outputs::outputs(context, evaluation, &mut decisions, &mut found.diagnostics);
     decisions.drafts.iter_mut().for_each(turned::hide);
@@ -101,22 +102,6 @@ fn finish<'a>(
     }
     diagnostics.sort();
     (plan, diagnostics)
-}
-
-/// Reads the decided changes, and reports what is wrong with them or worth a warning.
-fn check(
-    context: &Context<'_>,
-    evaluation: &Evaluation<'_>,
-    decisions: &Decisions<'_>,
-    found: &mut Diagnostics,
-) {
-    let drafts = &decisions.drafts;
-    let kept = kept::check(drafts, found);
-    unmanaged::warn(context.input, drafts, &kept, found);
-    turned::warn(drafts, &context.input.snapshot.seal_key, found);
-    renamed::note(context.input, evaluation, drafts, found);
-    names::check_twice(context.input, drafts, found);
-    let_go::check(drafts, found);
 }
 
 /// Returns the addresses that bear the names which a plan gives to others.

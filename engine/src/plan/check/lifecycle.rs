@@ -4,47 +4,49 @@
 use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
-use crate::plan::check::rules;
-use crate::plan::decide::action::Flags;
-use crate::plan::decide::{action, resume};
+use crate::plan::decide::{action, resume, rules};
 use crate::plan::draft::Draft;
 use crate::plan::secrets::turned;
 use crate::plan::{Action, Change, diagnostics};
 
-/// Checks one decided instance.
+/// Refuses a change that ends an object which its `lifecycle` protects, loses data that nobody agreed to
+/// lose, or breaks a rule of deletes. `resource` is the block of the spec, where it still has one.
 pub(in crate::plan) fn check(
-    resource: &ResourceConfig,
+    resource: Option<&ResourceConfig>,
     draft: &Draft,
-    (flags, key): (Flags, &SealKey),
+    key: &SealKey,
     found: &mut Diagnostics,
 ) {
-    let change = &draft.change;
-    if change.action == Action::Replace && !is_half_made(draft, key) {
-        check_prevent_destroy(flags.prevent_destroy, resource, change, found);
-        check_loss(draft, flags, found);
-        check_rules(draft, found);
+    let is_ended = matches!(draft.change.action, Action::Replace | Action::Delete);
+    if !is_ended || is_half_made(draft, key) {
+        return;
     }
+    // The replace that put an object aside was checked already.
+    if let (Some(resource), false) = (resource, draft.change.deposed) {
+        check_prevent_destroy(resource, draft, found);
+    }
+    if draft.change.action == Action::Replace {
+        check_loss(draft, found);
+    }
+    check_rules(resource, draft, found);
 }
 
 /// Refuses the end of an object whose `lifecycle.prevent_destroy` is true, by a delete or by a replace.
-pub(in crate::plan) fn check_prevent_destroy(
-    is_protected: bool,
-    resource: &ResourceConfig,
-    change: &Change,
-    found: &mut Diagnostics,
-) {
-    if is_protected {
-        let span = resource.lifecycle.prevent_destroy.as_ref().map(|item| item.span);
+fn check_prevent_destroy(resource: &ResourceConfig, draft: &Draft, found: &mut Diagnostics) {
+    if draft.flags.prevent_destroy {
+        let (change, item) = (&draft.change, &resource.lifecycle.prevent_destroy);
+        let span = item.as_ref().map(|item| item.span);
         found.push(diagnostics::destroy_prevented(span, &change.address, change.action.word()));
     }
 }
 
-/// A replace deletes the old object, so what keeps that from being deleted keeps it from being replaced.
-fn check_rules(draft: &Draft, found: &mut Diagnostics) {
+/// Checks the rules of deletes: a replace deletes the old object, so what forbids the one forbids the other.
+fn check_rules(resource: Option<&ResourceConfig>, draft: &Draft, found: &mut Diagnostics) {
     let Draft { change, schema, retains, turned, .. } = draft;
     if let (Some(live), false) = (&change.before, retains) {
+        let span = change.span.or(resource.map(|resource| resource.header));
         let old = turned::in_clear(change, live, turned.as_deref());
-        rules::check_delete(&schema.rules, &change.address, &old, change.span, found);
+        rules::check_delete(&schema.rules, &change.address, &old, span, found);
     }
 }
 
@@ -56,8 +58,8 @@ fn is_half_made(draft: &Draft, key: &SealKey) -> bool {
 }
 
 /// Whatever asks for a replace, the old object goes with all that is in it.
-fn check_loss(draft: &Draft, flags: Flags, found: &mut Diagnostics) {
-    if flags.allow_data_loss || draft.retains || !action::holds_data(&draft.schema) {
+fn check_loss(draft: &Draft, found: &mut Diagnostics) {
+    if draft.flags.allow_data_loss || draft.retains || !action::holds_data(&draft.schema) {
         return;
     }
     let causes: Vec<_> = draft.change.causes.iter().filter(|cause| cause.replaces).collect();

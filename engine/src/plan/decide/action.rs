@@ -7,18 +7,14 @@ use std::sync::Arc;
 use crate::address::{Address, Name};
 use crate::config::{ResourceConfig, written};
 use crate::diagnostics::Diagnostics;
-use crate::digest::SealKey;
 use crate::expression::{Expr, Kind};
 use crate::journal::ProgramKind;
 use crate::plan::check::names;
-use crate::plan::check::rules;
+use crate::plan::decide::case::Case;
 use crate::plan::decide::resume::Rest;
+use crate::plan::decide::rules;
 use crate::plan::decide::{diff, resume};
 use crate::plan::draft::Draft;
-use crate::plan::evaluate::desired;
-use crate::plan::evaluate::desired::Wanted;
-use crate::plan::evaluate::scope::SpecScope;
-use crate::plan::facts::deferrals::Hold;
 use crate::plan::facts::prior;
 use crate::plan::facts::prior::Live;
 use crate::plan::{Action, Cause, Change, Reason, diagnostics};
@@ -26,55 +22,6 @@ use crate::schema::{OnChange, Presence, ReplaceOrder, TypeSchema};
 use crate::state::Progress;
 use crate::stored;
 use crate::value::{Attributes, Path, Paths, Value};
-
-/// The yes-or-nos of an instance's lifecycle.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a yes-or-no of its own in the spec")]
-pub(in crate::plan) struct Flags {
-    pub(in crate::plan) prevent_destroy: bool,
-    pub(in crate::plan) allow_data_loss: bool,
-    pub(in crate::plan) create_first: Option<bool>,
-    /// Whether an object that would be deleted is let go instead.
-    pub(in crate::plan) retain: bool,
-    /// Whether something in `replace_triggered_by` changes.
-    pub(in crate::plan) triggered: bool,
-}
-
-/// Evaluates them.
-pub(in crate::plan) fn flags(
-    resource: &ResourceConfig,
-    scope: &SpecScope<'_>,
-    address: &Address,
-    found: &mut Diagnostics,
-) -> Flags {
-    let lifecycle = &resource.lifecycle;
-    let mut flag = |item, word| desired::flag(item, word, scope, address, found);
-    Flags {
-        prevent_destroy: flag(lifecycle.prevent_destroy.as_ref(), "prevent_destroy")
-            .unwrap_or(false),
-        allow_data_loss: flag(lifecycle.allow_data_loss.as_ref(), "allow_data_loss")
-            .unwrap_or(false),
-        create_first: flag(lifecycle.create_before_destroy.as_ref(), "create_before_destroy"),
-        retain: flag(lifecycle.retain.as_ref(), "retain").unwrap_or(false),
-        triggered: false,
-    }
-}
-
-/// Everything that a decision rests on.
-pub(in crate::plan) struct Case<'a> {
-    pub(in crate::plan) resource: &'a ResourceConfig,
-    pub(in crate::plan) address: &'a Address,
-    pub(in crate::plan) wanted: &'a Wanted,
-    pub(in crate::plan) live: Option<&'a Live<'a>>,
-    /// Whether the state has an object that is gone.
-    pub(in crate::plan) vanished: bool,
-    pub(in crate::plan) flags: Flags,
-    /// Why it is left alone, if it is.
-    pub(in crate::plan) held: Option<&'a Hold>,
-    /// Whether `--replace` names it.
-    pub(in crate::plan) asked: bool,
-    pub(in crate::plan) key: &'a SealKey,
-}
 
 /// What was decided.
 pub(in crate::plan) struct Decision {
@@ -109,6 +56,7 @@ pub(in crate::plan) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decis
         change,
         turned,
         schema,
+        flags: case.flags,
         create_first,
         retains,
         keeps_old,

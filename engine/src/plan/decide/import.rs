@@ -169,6 +169,7 @@ impl Imported {
         let Draft { change, .. } = &mut decision.draft;
         if change.action == Action::Replace {
             found.push(diagnostics::import_would_replace(import.span, change));
+            change.action = Action::NoOp;
             return None;
         }
         change.action = Action::Import;

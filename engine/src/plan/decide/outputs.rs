@@ -10,7 +10,7 @@ use crate::digest::{Fingerprint, SealKey};
 use crate::expression::evaluate;
 use crate::expression::{Kind, Root};
 use crate::plan::context::Context;
-use crate::plan::decide::walk::Decisions;
+use crate::plan::decide::decisions::Decisions;
 use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::scope::SpecScope;
 use crate::plan::input::Mode;

@@ -7,12 +7,11 @@ use crate::address::Address;
 use crate::config::{ResourceConfig, SpecExpr};
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
-use crate::plan::check::lifecycle;
-use crate::plan::check::rules;
 use crate::plan::context::Context;
-use crate::plan::decide::walk::Decisions;
+use crate::plan::decide::decisions::Decisions;
 use crate::plan::decide::{accepted, resume};
 use crate::plan::draft::Draft;
+use crate::plan::draft::Flags;
 use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::gone::GoneInstances;
 use crate::plan::facts::deferrals::Hold;
@@ -22,13 +21,12 @@ use crate::plan::findings::Findings;
 use crate::plan::input::{Leftover, Mode};
 use crate::plan::secrets::parting;
 use crate::plan::secrets::parting::Said;
-use crate::plan::secrets::turned;
 use crate::plan::{Action, Change, Reason, Staying, Use, diagnostics};
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
 use crate::state::{Entry, Object, Progress, Watched};
 use crate::stored::Stored;
-use crate::value::{Attributes, Path, Value};
+use crate::value::{Path, Value};
 
 /// Plans the end of everything that the walk did not handle.
 pub(in crate::plan) fn remove<'a>(
@@ -127,15 +125,15 @@ fn remove_current<'a>(
     let held = held(removal, address, current);
     let reason = reason(removal, address, config);
     let (mut draft, kept) = ending(removal, (address, schema), entry, &live);
-    let Draft { change, turned, .. } = &mut draft;
     if let Some(held) = &held {
+        let change = &mut draft.change;
         change.after.clone_from(&change.before);
         change.reason = held.reason();
         if *held != Hold::InDoubt {
             removal.found.seen.extend(accepted(address, &kept, entry));
         }
     } else {
-        end(removal, (change, turned.as_deref()), &live, (schema, reason));
+        end(removal, &mut draft, &live, reason);
         // What a drain changes can be given back only as the state knows it.
         if schema.delete.iter().any(|program| program.phases.len() > 1) {
             removal.found.seen.extend(accepted(address, &kept, entry));
@@ -152,30 +150,25 @@ fn remove_deposed<'a>(
 ) {
     let Some(live) = live(removal, address, object, schema) else { return };
     let (mut draft, _) = ending(removal, (address, schema), entry, &live);
-    let Draft { change, turned, .. } = &mut draft;
-    change.deposed = true;
+    draft.change.deposed = true;
     let held = held(removal, address, object);
     if let Some(held) = &held {
-        change.reason = held.reason();
+        draft.change.reason = held.reason();
     } else {
-        end(removal, (change, turned.as_deref()), &live, (schema, Reason::Deposed));
+        end(removal, &mut draft, &live, Reason::Deposed);
     }
     removal.drafts.push(Draft { held, ..draft });
 }
 
 /// Decides how an object ends that nothing holds: an address's own, one that was put aside, or a
 /// leftover. What was not made whole is nobody's data, so nothing protects it.
-fn end(
-    removal: &mut Removal<'_, '_>,
-    (change, turned): (&mut Change, Option<&Attributes>),
-    live: &Live<'_>,
-    (schema, reason): (&TypeSchema, Reason),
-) {
+fn end(removal: &mut Removal<'_, '_>, draft: &mut Draft, live: &Live<'_>, reason: Reason) {
+    let Draft { change, schema, flags, .. } = draft;
     let config = removal.context.input.config.resources.get(&change.address.block);
     let key = &removal.context.input.snapshot.seal_key;
-    let is_whole = !resume::is_half_made(&live.object.progress, &live.attributes, (schema, key));
+    let is_whole = !resume::is_half_made(&live.object.progress, &live.attributes, (&*schema, key));
     if is_whole && is_retained(removal, &change.address, config) {
-        let drained = resume::drained(live, (schema, key));
+        let drained = resume::drained(live, (&*schema, key));
         if let (Some(config), false) = (config, drained.is_empty()) {
             removal
                 .found
@@ -190,18 +183,13 @@ fn end(
         return;
     }
     change.loss.clone_from(&schema.delete_effect);
-    // The replace that put an object aside was guarded already.
+    // The replace that put an object aside was checked already.
     if let (Some(config), false) = (config, change.deposed) {
         let item = config.lifecycle.prevent_destroy.as_ref();
-        let is_protected = flag(removal, &change.address, config, item, "prevent_destroy");
-        let is_protected = is_protected == Some(true);
-        let found = &mut removal.found.diagnostics;
-        lifecycle::check_prevent_destroy(is_protected, config, change, found);
+        let address = change.address.clone();
+        let is_protected = flag(removal, &address, config, item, "prevent_destroy");
+        flags.prevent_destroy = is_protected == Some(true);
     }
-    let span = config.map(|config| config.header);
-    let (rules, found) = (&schema.rules, &mut removal.found.diagnostics);
-    let old = turned::in_clear(change, &live.attributes, turned);
-    rules::check_delete(rules, &change.address, &old, span, found);
 }
 
 /// Returns true if the object is to be left alone when its address goes. A flag that cannot be read
@@ -302,13 +290,12 @@ fn surface_leftovers(removal: &mut Removal<'_, '_>) {
         let attributes = Arc::new(leftover.attributes.clone());
         let live = Live { object: &object, stored: attributes.clone(), attributes };
         let (mut draft, _) = ending(removal, (&address, &schema), &entry, &live);
-        let Draft { change, turned, .. } = &mut draft;
-        change.deposed = true;
+        draft.change.deposed = true;
         let reason = Reason::Leftover(leftover.nonce.clone());
         if removal.context.input.options.mode == Mode::RefreshOnly {
-            change.reason = reason;
+            draft.change.reason = reason;
         } else {
-            end(removal, (change, turned.as_deref()), &live, (&schema, reason));
+            end(removal, &mut draft, &live, reason);
         }
         removal.drafts.push(draft);
     }
@@ -348,6 +335,7 @@ fn ending<'a>(
         change,
         turned: Some(turned),
         schema: schema.clone(),
+        flags: Flags::default(),
         create_first: false,
         retains: false,
         keeps_old: false,

@@ -16,14 +16,14 @@ use std::sync::Arc;
 use crate::address::{Address, Block, Name};
 use crate::config::{Config, ResourceConfig};
 use crate::digest::{Fingerprint, SealKey};
-use crate::expression::evaluate::{Scope as _, evaluate};
+use crate::expression::Root;
 use crate::expression::visit::roots;
-use crate::expression::{Expr, Kind, Root};
 use crate::journal::ProgramKind;
 use crate::plan::Action;
 use crate::plan::decide::diff;
 use crate::plan::draft::Draft;
 use crate::plan::evaluate::scope::SpecScope;
+use crate::plan::evaluate::trigger_references;
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
 use crate::state::{Object, ObjectId};
@@ -157,7 +157,7 @@ pub(in crate::plan) fn fired(
     key: &SealKey,
 ) -> Option<Fired> {
     let mut fired = None;
-    for (named, attribute) in all_references(resource, scope) {
+    for (named, attribute) in trigger_references::all(resource, scope) {
         let attribute = attribute.as_ref();
         for (address, source) in changing.named_by(&named) {
             let name = text_of(address, attribute);
@@ -180,52 +180,9 @@ pub(in crate::plan) fn fired(
     fired
 }
 
-/// Looks at what the block's triggers name: a replace comes after what it is made for.
-pub(in crate::plan) fn touch(resource: &ResourceConfig, scope: &SpecScope<'_>) {
-    for (address, _) in all_references(resource, scope) {
-        // What is not there was said by the resolution.
-        let _seen = scope.resource(&address.block, address.key.as_deref());
-    }
-}
-
 fn text_of(address: &Address, attribute: Option<&Name>) -> Name {
     match attribute {
         Some(attribute) => format!("{address}.{attribute}").into(),
         None => address.to_string().into(),
-    }
-}
-
-type Reference = (Address, Option<Name>);
-
-fn all_references(resource: &ResourceConfig, scope: &SpecScope<'_>) -> Vec<Reference> {
-    let triggers = &resource.lifecycle.replace_triggered_by;
-    triggers.iter().flat_map(|item| references(&item.expr, scope)).collect()
-}
-
-/// The resources, and attributes of them, that a trigger names: one reference or a list of them.
-fn references(expr: &Expr, scope: &SpecScope<'_>) -> Vec<Reference> {
-    match &expr.kind {
-        Kind::List(items) => items.iter().flat_map(|item| references(item, scope)).collect(),
-        Kind::Attribute(base, name) => match instance(base, scope) {
-            Some(address) => vec![(address, Some(name.clone()))],
-            // Deeper than an attribute: the attribute is what changes.
-            None => references(base, scope),
-        },
-        Kind::Index(base, _) if instance(expr, scope).is_none() => references(base, scope),
-        _ => instance(expr, scope).map(|address| (address, None)).into_iter().collect(),
-    }
-}
-
-fn instance(expr: &Expr, scope: &SpecScope<'_>) -> Option<Address> {
-    match &expr.kind {
-        Kind::Root(Root::Resource(block)) => Some(block.instance(None)),
-        Kind::Index(base, key) => {
-            let Kind::Root(Root::Resource(block)) = &base.kind else { return None };
-            match evaluate(key, scope).ok()?.value {
-                Value::String(key) => Some(block.instance(Some(key))),
-                _ => None,
-            }
-        }
-        _ => None,
     }
 }

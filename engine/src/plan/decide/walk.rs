@@ -4,24 +4,18 @@
 //! object that is replaced is unknown to everything after it. Instances of one wave need nothing of
 //! one another, so they are decided in any order, and at once.
 
-use std::collections::BTreeSet;
-
-use rustc_hash::FxHashSet;
-
-use crate::address::Address;
 use crate::config::ResourceConfig;
 use crate::plan::Action;
 use crate::plan::check::budget;
 use crate::plan::context::Context;
-use crate::plan::decide::triggers::Changing;
-use crate::plan::decide::{self, Outcome};
-use crate::plan::deciding::Deciding;
-use crate::plan::draft::Draft;
+use crate::plan::decide::decisions::Decisions;
+use crate::plan::decide::{self, Outcome, Reached};
+use crate::plan::diagnostics;
 use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::desired::{self, Expanded, Instance};
 use crate::plan::facts::deferrals::Hold;
 use crate::plan::findings::Findings;
-use crate::plan::{INSTANCES_MAX, diagnostics};
+use crate::plan::limits::INSTANCES_MAX;
 use crate::work::{self, InTurn, Workers};
 
 /// Instances that one worker decides before it asks for more.
@@ -31,61 +25,11 @@ const PART: usize = 128;
 /// memory.
 const OPEN_MAX: usize = 8_192;
 
-/// The decisions of a plan.
-pub(in crate::plan) struct Decisions<'a> {
-    pub(in crate::plan) drafts: Vec<Draft>,
-    /// Addresses of the state that the spec wants.
-    pub(in crate::plan) handled: FxHashSet<Address>,
-    /// Addresses that a call in doubt is about, and those that depend on them.
-    pub(in crate::plan) held: BTreeSet<Address>,
-    /// Changes of objects that `replace_triggered_by` names.
-    pub(in crate::plan) changing: Changing,
-    pub(in crate::plan) deciding: Deciding<'a>,
-}
-
-impl<'a> Decisions<'a> {
-    /// No decision yet.
-    pub(in crate::plan) fn new(context: &Context<'a>) -> Self {
-        Self {
-            drafts: Vec::with_capacity(context.input.config.resources.len()),
-            handled: FxHashSet::default(),
-            held: context.blocked.clone(),
-            changing: Changing::new(context.input.config),
-            deciding: Deciding::default(),
-        }
-    }
-
-    /// Returns true if the plan is about the object of an address.
-    pub(in crate::plan) fn is_chosen(&self, context: &Context<'_>, address: &Address) -> bool {
-        if self.handled.contains(address) {
-            context.selection.includes(address)
-        } else {
-            context.selection.lets_go(address)
-        }
-    }
-
-    /// Sorts the drafts by address; those of deposed objects follow the one of their address.
-    pub(in crate::plan) fn sort(&mut self) {
-        self.drafts.sort_by(|a, b| {
-            let (a, b) = (&a.change, &b.change);
-            (&a.address, a.deposed, &a.object).cmp(&(&b.address, b.deposed, &b.object))
-        });
-    }
-
-    /// Returns the draft of an address's own object. The drafts must be sorted.
-    pub(in crate::plan) fn draft(&self, address: &Address) -> Option<&Draft> {
-        let key = (address, false);
-        let of = |draft: &Draft| (&draft.change.address, draft.change.deposed) < key;
-        let draft = self.drafts.get(self.drafts.partition_point(of));
-        draft.filter(|draft| draft.change.address == *address && !draft.change.deposed)
-    }
-}
-
 /// The walk under way.
-pub(in crate::plan) struct Walk<'c, 'a> {
-    pub(in crate::plan) context: &'c Context<'a>,
-    pub(in crate::plan) evaluation: Evaluation<'a>,
-    pub(in crate::plan) decisions: Decisions<'a>,
+struct Walk<'c, 'a> {
+    context: &'c Context<'a>,
+    evaluation: Evaluation<'a>,
+    decisions: Decisions<'a>,
     found: Findings,
 }
 
@@ -170,9 +114,11 @@ impl<'a> Walk<'_, 'a> {
     fn outcomes(&self, open: &[Open<'a>], workers: &dyn Workers) -> Vec<Vec<Outcome>> {
         let workers = if open.len() < PART * 2 { &InTurn } else { workers };
         let parts: Vec<_> = open.chunks(PART).collect();
+        let Self { context, evaluation, decisions, .. } = self;
+        let reached = Reached { context, evaluation, decisions };
         work::map(workers, parts.len(), |part| {
             let instances = parts[part].iter();
-            instances.map(|(resource, it)| decide::decide(self, resource, it)).collect()
+            instances.map(|(resource, it)| decide::decide(&reached, resource, it)).collect()
         })
     }
 

@@ -8,10 +8,10 @@ use crate::config::{Item, ResourceConfig, SpecExpr};
 use crate::constraint;
 use crate::diagnostics::Diagnostics;
 use crate::expression::{Expr, ExprError, evaluate};
-use crate::plan::check::budget;
-use crate::plan::decide::triggers;
 use crate::plan::evaluate::for_each_provenance::Origins;
 use crate::plan::evaluate::scope::{Each, EachSource, SpecScope};
+use crate::plan::evaluate::trigger_references;
+use crate::plan::limits;
 use crate::plan::{Recipe, diagnostics};
 use crate::schema::{Attribute, Identity, Presence};
 use crate::sorted::Set;
@@ -214,8 +214,8 @@ pub(in crate::plan) fn wanted(
         }
         wanted.note_touched(Some(name), resource, scope);
     }
-    let secrets = wanted.secrets.values().map(budget::weight_of_expression);
-    scope.spend(budget::weight_of(&wanted.attributes) + secrets.sum::<usize>());
+    let secrets = wanted.secrets.values().map(limits::weight_of_expression);
+    scope.spend(limits::weight_of(&wanted.attributes) + secrets.sum::<usize>());
     wanted.dependencies.extend(dependencies(resource, scope));
     // Never the instance itself.
     wanted.dependencies.remove(address);
@@ -354,6 +354,6 @@ fn dependencies(resource: &ResourceConfig, scope: &SpecScope<'_>) -> Set<Address
         // Looking is enough: the scope remembers it. What is not there was said by the resolution.
         let _seen = scope.resource(&target.block, target.key.as_deref());
     }
-    triggers::touch(resource, scope);
+    trigger_references::touch(resource, scope);
     scope.touched()
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use crate::plan::check::budget;
-use crate::plan::check::budget::Spent;
+use crate::plan::limits;
+use crate::plan::limits::Spent;
 use crate::plan::secrets::lost::AllLost;
 
 use crate::address::{Address, Block, Name};
@@ -232,7 +232,7 @@ impl<'a> SpecScope<'a> {
             });
             last = datum.map(|datum| (datum, own.touched()));
             if let Ok((datum, _)) = &last {
-                self.spend(budget::weight(&datum.value));
+                self.spend(limits::weight(&datum.value));
             }
             self.locals.values().insert(name.clone(), last.clone());
         }

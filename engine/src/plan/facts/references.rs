@@ -14,8 +14,8 @@ use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostics;
 use crate::plan::check::names;
 use crate::plan::context::Context;
+use crate::plan::decide::decisions::Decisions;
 use crate::plan::decide::diff;
-use crate::plan::decide::walk::Decisions;
 use crate::plan::draft::Draft;
 use crate::plan::evaluate::desired::Wanted;
 use crate::plan::facts::prior::stored_attributes;
@@ -344,7 +344,7 @@ pub(in crate::plan) fn settle(
             draft.keeps_old = true;
             found.push(diagnostics::old_object_stays(&draft.change, user));
         } else {
-            found.push(diagnostics::replace_takes_what_is_used(draft, user));
+            found.push(diagnostics::replace_takes_what_is_used(draft, takes_its_name(draft), user));
         }
     }
     waiting

@@ -5,13 +5,11 @@ mod needs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::address::{Address, Block, Name};
+use crate::address::{Address, Block};
 use crate::config::Config;
 use crate::diagnostics::{Diagnostic, Diagnostics, nearest};
 use crate::graph::Graph;
-use crate::plan::context::Context;
 use crate::plan::diagnostics;
-use crate::plan::evaluate::Evaluation;
 use crate::plan::input::{Mode, Options, PlanInput, Target};
 use crate::state::Snapshot;
 
@@ -123,53 +121,6 @@ fn with_dependents(named: &[Target], snapshot: &Snapshot) -> Chosen {
         }
     }
     chosen
-}
-
-/// Says where an option names an instance that neither the spec nor the state has. Which keys a
-/// spec has is known only after the walk.
-pub(in crate::plan) fn report_unmatched(
-    context: &Context<'_>,
-    evaluation: &Evaluation<'_>,
-    found: &mut Diagnostics,
-) {
-    if found.has_errors() {
-        return;
-    }
-    let input = context.input;
-    let options = input.options;
-    let instances = |targets: &'static str, list: &[Target]| -> Vec<(Address, &'static str)> {
-        list.iter().filter_map(|t| Some((instance(t)?.clone(), targets))).collect()
-    };
-    let mut named = instances("--target", &options.targets);
-    named.extend(instances("--exclude", &options.excludes));
-    named.extend(options.replace.iter().map(|address| (address.clone(), "--replace")));
-    for (address, option) in named {
-        if !evaluation.planned.has(&address) && !input.snapshot.entries.contains_key(&address) {
-            let keys = keys(context, evaluation, &address.block);
-            found.push(diagnostics::no_instance(&address, option, &keys));
-        }
-    }
-}
-
-/// The keys that a block has, in the spec or in the state.
-fn keys<'k>(
-    context: &'k Context<'_>,
-    evaluation: &'k Evaluation<'_>,
-    block: &Block,
-) -> Vec<&'k Name> {
-    let known = context.input.snapshot.entries.keys().filter(|address| address.block == *block);
-    let keys: BTreeSet<&Name> = known
-        .filter_map(|address| address.key.as_ref())
-        .chain(evaluation.planned.keys(block).into_iter().flatten())
-        .collect();
-    keys.into_iter().collect()
-}
-
-fn instance(target: &Target) -> Option<&Address> {
-    match target {
-        Target::Block(_) => None,
-        Target::Instance(address) => Some(address),
-    }
 }
 
 /// An option names nothing; a block of the spec or the state may be meant.

@@ -7,7 +7,7 @@ use crate::address::{Address, Name};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::evaluate::evaluate;
 use crate::expression::{Expr, Kind, Root};
-use crate::plan::decide::action::Case;
+use crate::plan::decide::case::Case;
 use crate::plan::evaluate::scope::{RuleScope, object};
 use crate::plan::{Action, diagnostics};
 use crate::schema::{Rule, RuleOn};

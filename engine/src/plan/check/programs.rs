@@ -1,0 +1,79 @@
+//! Refuses a change whose program cannot be chosen while planning.
+
+use std::collections::BTreeSet;
+
+use crate::address::{Address, Block, Name};
+use crate::config::ResourceConfig;
+use crate::diagnostics::Diagnostics;
+use crate::expression::{Expr, Kind, Root, visit};
+use crate::plan::decide::programs::answer;
+use crate::plan::draft::Draft;
+use crate::plan::{Action, diagnostics};
+use crate::schema::Program;
+use crate::value::{Attributes, Value};
+
+/// Refuses a draft whose program would be chosen by what is not known yet: another one might run
+/// than its value calls for.
+pub(in crate::plan) fn check(resource: &ResourceConfig, draft: &Draft, found: &mut Diagnostics) {
+    let change = &draft.change;
+    let programs = match change.action {
+        Action::Create | Action::Replace => &draft.schema.create,
+        Action::Update => &draft.schema.update,
+        Action::Import if !draft.changed.is_empty() => &draft.schema.update,
+        _ => return,
+    };
+    // Most types have one program for everything.
+    let (Some(after), [_, _, ..]) = (change.after.as_deref(), &**programs) else { return };
+    if let Some((when, sources)) = open_question(programs, after, &change.address) {
+        let asked = asked(when);
+        found.push(diagnostics::program_unknown(resource, &change.address, (&asked, &sources)));
+    }
+}
+
+/// The `when` that has to be answered to choose, and cannot be; with what its answer comes from.
+fn open_question<'p>(
+    programs: &'p [Program],
+    object: &Attributes,
+    address: &Address,
+) -> Option<(&'p Expr, BTreeSet<Block>)> {
+    for program in programs {
+        let when = program.when.as_ref()?;
+        match answer(when, object) {
+            Some(Value::Bool(true)) => return None,
+            Some(Value::Unknown(unknown)) => {
+                let sources = sources(&unknown.residual, address);
+                if let Some(sources) = sources {
+                    return Some((when, sources));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The other resources that something comes from; none where only the object itself will say it.
+/// A secret comes from no resource, and is asked for all the same.
+fn sources(residual: &Expr, address: &Address) -> Option<BTreeSet<Block>> {
+    let (mut sources, mut is_own) = (BTreeSet::new(), true);
+    visit::roots(residual, &mut |root, _| match root {
+        Root::Resource(block) if *block == address.block => {}
+        Root::Resource(block) => {
+            is_own = false;
+            sources.insert(block.clone());
+        }
+        _ => is_own = false,
+    });
+    (!is_own).then_some(sources)
+}
+
+/// The attributes that a `when` asks for.
+fn asked(when: &Expr) -> BTreeSet<Name> {
+    let mut asked = BTreeSet::new();
+    visit::walk(when, &mut |part| {
+        if let Kind::Root(Root::Named(name)) = &part.kind {
+            asked.insert(name.clone());
+        }
+    });
+    asked
+}

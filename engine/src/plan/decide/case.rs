@@ -1,0 +1,25 @@
+//! A case: the inputs of one decision.
+
+use crate::address::Address;
+use crate::config::ResourceConfig;
+use crate::digest::SealKey;
+use crate::plan::draft::Flags;
+use crate::plan::evaluate::desired::Wanted;
+use crate::plan::facts::deferrals::Hold;
+use crate::plan::facts::prior::Live;
+
+/// The inputs of one decision.
+pub(in crate::plan) struct Case<'a> {
+    pub(in crate::plan) resource: &'a ResourceConfig,
+    pub(in crate::plan) address: &'a Address,
+    pub(in crate::plan) wanted: &'a Wanted,
+    pub(in crate::plan) live: Option<&'a Live<'a>>,
+    /// Whether the state has an object that is gone.
+    pub(in crate::plan) vanished: bool,
+    pub(in crate::plan) flags: Flags,
+    /// Why it is left alone, if it is.
+    pub(in crate::plan) held: Option<&'a Hold>,
+    /// Whether `--replace` names it.
+    pub(in crate::plan) asked: bool,
+    pub(in crate::plan) key: &'a SealKey,
+}

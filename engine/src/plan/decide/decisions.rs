@@ -1,0 +1,61 @@
+//! The decisions of a plan.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
+
+use crate::address::Address;
+use crate::plan::context::Context;
+use crate::plan::decide::triggers::Changing;
+use crate::plan::deciding::Deciding;
+use crate::plan::draft::Draft;
+
+/// The decisions of a plan.
+pub(in crate::plan) struct Decisions<'a> {
+    pub(in crate::plan) drafts: Vec<Draft>,
+    /// Addresses of the state that the spec wants.
+    pub(in crate::plan) handled: FxHashSet<Address>,
+    /// Addresses that a call in doubt is about, and those that depend on them.
+    pub(in crate::plan) held: BTreeSet<Address>,
+    /// Changes of objects that `replace_triggered_by` names.
+    pub(in crate::plan) changing: Changing,
+    pub(in crate::plan) deciding: Deciding<'a>,
+}
+
+impl<'a> Decisions<'a> {
+    /// No decision yet.
+    pub(in crate::plan) fn new(context: &Context<'a>) -> Self {
+        Self {
+            drafts: Vec::with_capacity(context.input.config.resources.len()),
+            handled: FxHashSet::default(),
+            held: context.blocked.clone(),
+            changing: Changing::new(context.input.config),
+            deciding: Deciding::default(),
+        }
+    }
+
+    /// Returns true if the plan is about the object of an address.
+    pub(in crate::plan) fn is_chosen(&self, context: &Context<'_>, address: &Address) -> bool {
+        if self.handled.contains(address) {
+            context.selection.includes(address)
+        } else {
+            context.selection.lets_go(address)
+        }
+    }
+
+    /// Sorts the drafts by address; those of deposed objects follow the one of their address.
+    pub(in crate::plan) fn sort(&mut self) {
+        self.drafts.sort_by(|a, b| {
+            let (a, b) = (&a.change, &b.change);
+            (&a.address, a.deposed, &a.object).cmp(&(&b.address, b.deposed, &b.object))
+        });
+    }
+
+    /// Returns the draft of an address's own object. The drafts must be sorted.
+    pub(in crate::plan) fn draft(&self, address: &Address) -> Option<&Draft> {
+        let key = (address, false);
+        let of = |draft: &Draft| (&draft.change.address, draft.change.deposed) < key;
+        let draft = self.drafts.get(self.drafts.partition_point(of));
+        draft.filter(|draft| draft.change.address == *address && !draft.change.deposed)
+    }
+}

@@ -1,0 +1,84 @@
+//! The limits of a plan. Values are counted while they are evaluated, in any order.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::expression::Expr;
+use crate::expression::visit::walk;
+use crate::value::{Attributes, Value};
+
+/// The most instances of a spec.
+pub(in crate::plan) const INSTANCES_MAX: usize = 250_000;
+
+/// The most values of a plan, in millions, items and entries counted. What is shared counts each time,
+/// since whoever walks the plan meets it each time.
+pub(in crate::plan) const MILLIONS_MAX: usize = 20;
+pub(in crate::plan) const VALUES_MAX: usize = MILLIONS_MAX * 1_000_000;
+
+/// So many bytes of text count as one value more.
+const BYTES_PER_VALUE: usize = 64;
+
+/// How many values were evaluated so far.
+#[derive(Debug, Default)]
+pub(in crate::plan) struct Spent(AtomicUsize);
+
+impl Spent {
+    pub(in crate::plan) fn add(&self, values: usize) {
+        self.0.fetch_add(values, Ordering::Relaxed);
+    }
+
+    /// Whether a plan may hold no more.
+    pub(in crate::plan) fn is_over(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > VALUES_MAX
+    }
+}
+
+/// What a value counts.
+pub(in crate::plan) fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => 1 + text.len() / BYTES_PER_VALUE,
+        Value::List(items) | Value::Set(items) => 1 + items.iter().map(weight).sum::<usize>(),
+        Value::Map(entries) => 1 + weight_of(entries),
+        Value::Unknown(unknown) => 1 + weight_of_expression(&unknown.residual),
+        _ => 1,
+    }
+}
+
+/// What a residual counts: its parts, for it is copied whole.
+pub(in crate::plan) fn weight_of_expression(expr: &Expr) -> usize {
+    let mut parts = 0;
+    walk(expr, &mut |_| parts += 1);
+    parts
+}
+
+/// What the attributes of an object count.
+pub(in crate::plan) fn weight_of(attributes: &Attributes) -> usize {
+    attributes.values().map(weight).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_walked_is_counted() {
+        let text = |length: usize| Value::string("x".repeat(length));
+        for (value, counted) in [
+            (Value::Null, 1),
+            (text(63), 1),
+            (text(640), 11),
+            (Value::list(vec![Value::Null, text(64)]), 4),
+            (Value::map(Attributes::from_iter([("a".into(), Value::Null)])), 2),
+        ] {
+            assert_eq!(weight(&value), counted, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn the_bound_is_the_last_that_is_allowed() {
+        let spent = Spent::default();
+        spent.add(VALUES_MAX);
+        assert!(!spent.is_over());
+        spent.add(1);
+        assert!(spent.is_over());
+    }
+}
