@@ -15,7 +15,7 @@ use engine::expression::evaluate::{self, Scope};
 use engine::expression::{Expr, ExprError, Root};
 use engine::plan::input::{Observations, Observed};
 use engine::state::Snapshot;
-use engine::stored::{KnownSecrets, Marks, Stored};
+use engine::stored::{KnownSecrets, SecretFingerprints, Stored};
 use engine::value::{Attributes, Datum, Path, Value};
 
 use self::unwanted::{Depth, Each};
@@ -31,7 +31,7 @@ pub struct Live {
     /// The secrets that variables give, wherever an object has them.
     known: KnownSecrets,
     /// The secrets of which there are fingerprints.
-    marks: Marks,
+    marks: SecretFingerprints,
 }
 
 impl Live {
@@ -129,8 +129,8 @@ impl Live {
 }
 
 /// What the state has sealed, and what was seen that is.
-fn marks(snapshot: &Snapshot, observations: &Observations) -> Marks {
-    let mut marks = Marks::default();
+fn marks(snapshot: &Snapshot, observations: &Observations) -> SecretFingerprints {
+    let mut marks = SecretFingerprints::default();
     for entry in snapshot.entries.values() {
         entry.current.iter().chain(&entry.deposed).for_each(|it| marks.add(&it.attributes));
     }

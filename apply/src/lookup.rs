@@ -18,7 +18,7 @@ use engine::plan::facts::prior::stored_attributes;
 use engine::schema::{Identity, TypeSchema};
 use engine::sorted::Set;
 use engine::state::{ObjectId, Snapshot};
-use engine::stored::{Sealer, Stored, seal_attributes};
+use engine::stored::{SecretScanner, Stored, seal_attributes};
 use engine::types::Type;
 use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind, Lookup, Object, Provider, SENT_AFTER_LEAVE};
@@ -266,7 +266,7 @@ pub(crate) fn seen(
     known: &Attributes,
     sent: Option<&Attributes>,
     (schema, started): (&TypeSchema, &Started),
-    sealer: Sealer<'_>,
+    sealer: SecretScanner<'_>,
 ) -> Seen {
     let sensitive = sensitive(schema, &started.sensitive);
     let answered = match sent {
@@ -278,7 +278,7 @@ pub(crate) fn seen(
         Some(sent) => {
             let secrets = sealer.secrets().with(sent, &sensitive);
             let sent = seal_attributes(sent, &sensitive, sealer.key());
-            let sealer = Sealer::new(sealer.key(), &secrets);
+            let sealer = SecretScanner::new(sealer.key(), &secrets);
             sealer.seal(&object.attributes, &sensitive, &[&sent, known])
         }
     };

@@ -16,7 +16,7 @@ use engine::plan::input::{Leftover, Observations, Observed};
 use engine::plan::{agree, is_stable};
 use engine::schema::{Presence, SeenIn, Sends, TypeSchema};
 use engine::state::{Nonce, Object, ObjectId, Snapshot, Which};
-use engine::stored::{KnownSecrets, Sealer};
+use engine::stored::{KnownSecrets, SecretScanner};
 use engine::value::{Attributes, Path, Paths, Value};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use provider_port::{Error, Kind, Provider};
@@ -61,7 +61,7 @@ pub async fn observe_chosen(
 ) -> Result<(Observations, Option<ApplyError>), ApplyError> {
     let lists = list_all(snapshot, providers, wanted).await?;
     let known = known_objects(snapshot, providers);
-    let sealer = Sealer::new(&snapshot.seal_key, secrets);
+    let sealer = SecretScanner::new(&snapshot.seal_key, secrets);
     let mut observations = Observations::default();
     let mut to_read = Vec::new();
     let (mut drifted, mut untold) = (Vec::new(), Vec::new());
@@ -115,7 +115,7 @@ pub async fn observe_imports<'a>(
     secrets: &KnownSecrets,
     observations: &mut Observations,
 ) -> Result<(), ApplyError> {
-    let sealer = Sealer::new(&snapshot.seal_key, secrets);
+    let sealer = SecretScanner::new(&snapshot.seal_key, secrets);
     let mut open = Vec::new();
     for (address, instance, id) in imports {
         let key = (instance.clone(), address.block.ty.clone());
@@ -262,7 +262,7 @@ fn sends_all(schema: &TypeSchema) -> bool {
 /// How objects are read one by one, and which of them must be.
 struct Look<'a> {
     providers: &'a Providers,
-    sealer: Sealer<'a>,
+    sealer: SecretScanner<'a>,
     is_chosen: &'a (dyn Fn(&Address) -> bool + Sync),
 }
 
@@ -299,7 +299,7 @@ async fn read_one(known: &Known<'_>, look: &Look<'_>) -> Result<Observed, Error>
     }
 }
 
-fn seal(known: &Known<'_>, live: &provider_port::Object, sealer: Sealer<'_>) -> Attributes {
+fn seal(known: &Known<'_>, live: &provider_port::Object, sealer: SecretScanner<'_>) -> Attributes {
     let Known { object, schema, .. } = known;
     let sensitive = sensitive(schema, &object.sensitive);
     // Most objects hold nothing sealed, and are not read back for it.
@@ -356,7 +356,7 @@ fn is_deleted_by_us(known: &Known<'_>, snapshot: &Snapshot) -> bool {
 fn find_unowned(
     snapshot: &Snapshot,
     providers: &Providers,
-    (lists, sealer): (&BTreeMap<Key, Listed>, Sealer<'_>),
+    (lists, sealer): (&BTreeMap<Key, Listed>, SecretScanner<'_>),
     observations: &mut Observations,
 ) {
     // A type that needs no API is not listed, and a large state may have no other.

@@ -14,7 +14,7 @@ use engine::journal::{CallId, Outcome, Pending, Record, Resolution, Started};
 use engine::schema::{Identity, TypeSchema};
 use engine::sorted::Set;
 use engine::state::Snapshot;
-use engine::stored::{KnownSecrets, Sealer};
+use engine::stored::{KnownSecrets, SecretScanner};
 use futures_util::{StreamExt, stream};
 use provider_port::{Error, Kind, Provider};
 
@@ -118,7 +118,7 @@ async fn look_up_all(
 ) -> Vec<Record> {
     let mut records: Vec<(CallId, Record)> = stream::iter(&snapshot.pending)
         .map(|(call, pending)| async move {
-            let sealer = Sealer::new(&snapshot.seal_key, secrets);
+            let sealer = SecretScanner::new(&snapshot.seal_key, secrets);
             let of_call = (*call, pending, sealer);
             let record = recover_one(snapshot, of_call, providers, host, emit).await;
             record.map(|record| (*call, record))
@@ -133,7 +133,7 @@ async fn look_up_all(
 
 async fn recover_one(
     snapshot: &Snapshot,
-    (call, pending, sealer): (CallId, &Pending, Sealer<'_>),
+    (call, pending, sealer): (CallId, &Pending, SecretScanner<'_>),
     providers: &Providers,
     host: &dyn Host,
     emit: &(dyn Fn(Event) + Send + Sync),

@@ -7,7 +7,7 @@ use engine::address::{Address, Name};
 use engine::journal::{CallId, Pending, Record, Resolution};
 use engine::schema::TypeSchema;
 use engine::state::{ObjectId, Snapshot};
-use engine::stored::{KnownSecrets, Sealer};
+use engine::stored::{KnownSecrets, SecretScanner};
 use provider_port::Provider;
 
 use crate::Providers;
@@ -131,7 +131,7 @@ impl<'a> Doubt<'a> {
         let known = known_in_doubt(snapshot, started, schema);
         // No spec is resolved for this: what only its variables tell is sealed by the next refresh.
         let secrets = KnownSecrets::default();
-        let sealer = Sealer::new(&snapshot.seal_key, &secrets);
+        let sealer = SecretScanner::new(&snapshot.seal_key, &secrets);
         let object = seen(&object, &known, None, (schema, started), sealer);
         Ok(self.record(Resolution::Found { object }))
     }

@@ -11,7 +11,7 @@ use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::digest::Digest;
 use engine::event::Event;
 use engine::plan::input::{Mode, Options, Target};
-use engine::plan::{Exposed, Plan, exposed, file};
+use engine::plan::{Plan, WrittenSecret, file, written_secrets};
 use engine::schema::Attribute;
 use render::view::{Aim, PlanView, Units};
 use state::StoreError;
@@ -48,7 +48,7 @@ pub(crate) struct Made {
     aim: Aim,
     digest: Option<Digest>,
     /// The secrets that a file of the plan would hold in clear.
-    pub(crate) exposed: Vec<Exposed>,
+    pub(crate) written_secrets: Vec<WrittenSecret>,
 }
 
 impl Made {
@@ -72,7 +72,7 @@ impl Made {
 
     /// What is shown of it.
     pub(crate) fn view(&self) -> PlanView<'_> {
-        let Self { plan, sources, diagnostics, units, aim, digest, exposed: _ } = self;
+        let Self { plan, sources, diagnostics, units, aim, digest, written_secrets: _ } = self;
         match plan {
             Some(plan) => PlanView::new(plan, sources, diagnostics, digest.as_ref())
                 .with_units(units)
@@ -84,7 +84,15 @@ impl Made {
     /// Where there is none, and why.
     pub(crate) fn without_plan(sources: Sources, diagnostics: Diagnostics) -> Self {
         let (units, aim) = (Units::new(), Aim::default());
-        Self { plan: None, sources, diagnostics, units, aim, digest: None, exposed: Vec::new() }
+        Self {
+            plan: None,
+            sources,
+            diagnostics,
+            units,
+            aim,
+            digest: None,
+            written_secrets: Vec::new(),
+        }
     }
 
     /// What is made of a spec that cannot be planned.
@@ -253,8 +261,8 @@ fn made_of(
         return Made::without_plan(sources, diagnostics);
     }
     let (units, aim) = (units(configured), Aim::default());
-    let exposed = exposed(&plan, &resolved.config);
-    Made { plan: Some(plan), sources, diagnostics, units, aim, digest: None, exposed }
+    let written_secrets = written_secrets(&plan, &resolved.config);
+    Made { plan: Some(plan), sources, diagnostics, units, aim, digest: None, written_secrets }
 }
 
 /// What was asked for, as a view says it.

@@ -278,9 +278,9 @@ pub struct Object {
     /// What its triggers stood for, of those that have fired since and have not replaced it yet.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub made_with: BTreeMap<Name, Fingerprint>,
-    /// What its secret attributes were made of that nobody can make again: see [`crate::plan::Recipe`].
+    /// What its secret attributes were made of that nobody can make again: see [`crate::plan::SecretInputs`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub made_of: BTreeMap<Name, Fingerprint>,
+    pub input_fingerprints: BTreeMap<Name, Fingerprint>,
 }
 
 /// How far the operation on an object has come.

@@ -6,18 +6,18 @@
 //! [`seal`]; storing something that is marked sensitive without sealing it first is impossible,
 //! because [`Stored::new`] takes the sensitive places and seals them itself.
 
-mod anywhere;
-mod known;
-mod marks;
+mod known_secrets;
 mod plain;
+mod redact;
+mod secret_fingerprints;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::anywhere::{Sealer, seal_like};
-pub use self::known::KnownSecrets;
-pub use self::marks::Marks;
+pub use self::known_secrets::KnownSecrets;
+pub use self::redact::{SecretScanner, seal_like};
+pub use self::secret_fingerprints::SecretFingerprints;
 use crate::address::Name;
 use crate::digest::{Fingerprint, SealKey};
 use crate::expression::parse;

@@ -295,7 +295,7 @@ mod tests {
             sensitive: places,
             delete_sent_ms: None,
             made_with: std::collections::BTreeMap::new(),
-            made_of: std::collections::BTreeMap::new(),
+            input_fingerprints: std::collections::BTreeMap::new(),
         }
     }
 

@@ -64,7 +64,7 @@ fn entry(n: u64) -> Entry {
         sensitive: engine::value::Paths::none(),
         delete_sent_ms: None,
         made_with: std::collections::BTreeMap::new(),
-        made_of: std::collections::BTreeMap::new(),
+        input_fingerprints: std::collections::BTreeMap::new(),
     };
     Entry {
         provider: "builtin".into(),

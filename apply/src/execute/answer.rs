@@ -12,7 +12,7 @@ use engine::plan::facts::prior::overlay;
 use engine::plan::{Change, StepId};
 use engine::schema::Identity;
 use engine::sorted::Set;
-use engine::stored::{Sealer, seal_attributes};
+use engine::stored::{SecretScanner, seal_attributes};
 use engine::value::Attributes;
 use provider_port::{Error, Kind, Reply};
 
@@ -101,7 +101,7 @@ impl Run<'_> {
 
     /// An object of a call as the journal keeps it.
     fn seen(&self, object: &provider_port::Object, known: &Attributes, flight: &InFlight) -> Seen {
-        let sealer = Sealer::new(&self.session.snapshot().seal_key, &self.known_secrets);
+        let sealer = SecretScanner::new(&self.session.snapshot().seal_key, &self.known_secrets);
         seen(object, known, Some(&flight.desired), (&flight.schema, &flight.started), sealer)
     }
 

@@ -187,7 +187,7 @@ impl Run<'_> {
             deposes: step.deposes,
             managed: change.managed.clone(),
             unshown: Set::new(),
-            made_of: self.made_of(phase, change, schema, desired),
+            input_fingerprints: self.made_of(phase, change, schema, desired),
             dependencies: change.dependencies.clone(),
             account: self
                 .input

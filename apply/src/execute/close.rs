@@ -7,7 +7,7 @@ use engine::event::{Event, Summary};
 use engine::journal::{Outcome, Record};
 use engine::plan::{Action, StepId};
 use engine::state::OutputValue;
-use engine::stored::{Sealer, Stored, seal};
+use engine::stored::{SecretScanner, Stored, seal};
 use engine::value::{Paths, Value};
 
 use super::Run;
@@ -186,7 +186,7 @@ impl Run<'_> {
             let sealed = seal(&value, &paths, key);
             // An API may have built a secret into what this is computed from, which no plan could see.
             let is_new = change.after.as_ref().is_some_and(|after| !after.is_known());
-            let sealer = Sealer::new(key, &self.known_secrets);
+            let sealer = SecretScanner::new(key, &self.known_secrets);
             let sealed = if is_new { sealer.seal_value(&sealed) } else { sealed };
             let shown = if change.sensitive { value } else { sealed.clone() };
             let stored = Stored::of_sealed(&sealed);

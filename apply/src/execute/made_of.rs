@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use engine::address::Name;
 use engine::digest::Fingerprint;
 use engine::journal::{PhaseRef, ProgramKind};
-use engine::plan::{Change, Recipe};
+use engine::plan::{Change, SecretInputs};
 use engine::schema::TypeSchema;
 use engine::stored::seal;
 use engine::value::{Attributes, Segment};
@@ -17,7 +17,7 @@ use crate::observe::sensitive;
 use crate::prepare;
 
 impl Run<'_> {
-    /// The fingerprints of the recipes of the attributes that a call sends.
+    /// The fingerprints of the inputs of the secret attributes that a call sends.
     pub(super) fn made_of(
         &self,
         phase: PhaseRef,
@@ -35,12 +35,12 @@ impl Run<'_> {
         let places = sensitive(schema, &change.sensitive);
         let changed = prepare::changed(change);
         let sent = change.secrets.iter().filter(|(name, _)| sends(schema, phase, &changed, name));
-        let recipes = sent.filter_map(|(name, expr)| {
-            let recipe = Recipe::new(expr, &scope)?;
+        let fingerprints = sent.filter_map(|(name, expr)| {
+            let inputs = SecretInputs::new(expr, &scope)?;
             let inside = places.inside(&Segment::Key(name.clone()));
             let sealed = seal(desired.get(name)?, &inside, key);
-            Some((name.clone(), recipe.fingerprint(&sealed, key)))
+            Some((name.clone(), inputs.fingerprint(&sealed, key)))
         });
-        recipes.collect()
+        fingerprints.collect()
     }
 }

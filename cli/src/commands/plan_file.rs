@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use engine::plan::file::Origin;
-use engine::plan::{Exposed, Plan, file};
+use engine::plan::{Plan, WrittenSecret, file};
 use render::view;
 use state::disk::{Disk as _, RealDisk};
 
@@ -21,7 +21,7 @@ use crate::planning::Made;
 use crate::spec_text;
 
 /// How many secrets are named that a file would hold.
-const EXPOSED_MAX: usize = 20;
+const PLACES_MAX: usize = 20;
 
 /// How much of a file is looked at to know a plan file.
 const HEAD: u64 = 64;
@@ -117,7 +117,7 @@ pub(super) fn save(
     (plan, made): (&Plan, &Made),
     origin: Origin,
 ) -> Result<(), CommandError> {
-    refuse_exposed(made)?;
+    refuse_written_secrets(made)?;
     let view = serde_json::to_value(made.view())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
     let text = file::write_of(plan, &view, origin);
@@ -165,20 +165,20 @@ fn write_into(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 /// A plan file in clear holds no secret: one that would is not written.
-fn refuse_exposed(made: &Made) -> Result<(), CommandError> {
-    if made.exposed.is_empty() || environment::cipher()?.is_on() {
+fn refuse_written_secrets(made: &Made) -> Result<(), CommandError> {
+    if made.written_secrets.is_empty() || environment::cipher()?.is_on() {
         return Ok(());
     }
     // The line itself is not shown: the secret stands in it.
-    let said = |it: &Exposed| match view::place(it.span, &made.sources) {
+    let said = |it: &WrittenSecret| match view::place(it.span, &made.sources) {
         view::Place { file: Some(file), line: Some(line), .. } => {
             format!("{} ({file}:{line})", it.what)
         }
         _ => it.what.clone(),
     };
-    let mut places: Vec<String> = made.exposed.iter().take(EXPOSED_MAX).map(said).collect();
-    if made.exposed.len() > EXPOSED_MAX {
-        places.push(format!("and {} more", made.exposed.len() - EXPOSED_MAX));
+    let mut places: Vec<String> = made.written_secrets.iter().take(PLACES_MAX).map(said).collect();
+    if made.written_secrets.len() > PLACES_MAX {
+        places.push(format!("and {} more", made.written_secrets.len() - PLACES_MAX));
     }
     let whats = if places.len() == 1 { "a secret in clear" } else { "secrets in clear" };
     Err(CommandError::new(format!(

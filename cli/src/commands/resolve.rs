@@ -238,7 +238,7 @@ mod tests {
             managed: engine::sorted::Set::new(),
             sensitive: engine::value::Paths::none(),
             unshown: engine::sorted::Set::new(),
-            made_of: std::collections::BTreeMap::new(),
+            input_fingerprints: std::collections::BTreeMap::new(),
             dependencies: engine::sorted::Set::new(),
             at_ms: 0,
         }))

@@ -55,8 +55,8 @@ impl Snapshot {
             // What has outlived its delete by so much has outlived it for good.
             let late = |sent_ms: &u64| started.at_ms.saturating_sub(*sent_ms) <= DELETE_LATE_MS;
             object.delete_sent_ms = object.delete_sent_ms.filter(late);
-            object.made_of.extend(started.made_of.clone());
-            object.made_of.retain(|name, _| started.managed.contains(name));
+            object.input_fingerprints.extend(started.input_fingerprints.clone());
+            object.input_fingerprints.retain(|name, _| started.managed.contains(name));
             object.managed.clone_from(&started.managed);
             object.sensitive.clone_from(&started.sensitive);
             if let Some(entry) = self.entries.get_mut(address) {
@@ -183,7 +183,7 @@ impl Snapshot {
             sensitive: started.sensitive.clone(),
             delete_sent_ms: None,
             made_with: BTreeMap::new(),
-            made_of: started.made_of.clone(),
+            input_fingerprints: started.input_fingerprints.clone(),
         });
         // Where a later phase gives the real name, a second execution is told by its nonce.
         if let Some(nonce) = started.nonce.clone().filter(|_| !started.phase.is_last()) {

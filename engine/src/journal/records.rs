@@ -273,9 +273,9 @@ pub struct Started {
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub unshown: Set<Name>,
     /// What the secret attributes that it sends are made of, where nobody can make them again: see
-    /// [`crate::plan::Recipe`].
+    /// [`crate::plan::SecretInputs`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub made_of: BTreeMap<Name, Fingerprint>,
+    pub input_fingerprints: BTreeMap<Name, Fingerprint>,
     /// What the object depends on.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub dependencies: Set<Address>,

@@ -34,7 +34,7 @@ fn started(call: u64, phase: PhaseRef, object: Option<&str>) -> Record {
         managed: Set::new(),
         sensitive: Paths::none(),
         unshown: Set::new(),
-        made_of: BTreeMap::new(),
+        input_fingerprints: BTreeMap::new(),
         dependencies: Set::new(),
         account: None,
         at_ms: 0,

@@ -9,6 +9,7 @@ mod programs;
 pub(super) mod renamed;
 pub(super) mod targets;
 pub(super) mod unmanaged;
+pub(super) mod written_secrets;
 
 use crate::plan::Action;
 use crate::plan::context::Context;

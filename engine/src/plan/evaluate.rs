@@ -6,6 +6,7 @@ pub(super) mod gone;
 pub(super) mod lifecycle;
 pub(super) mod prior;
 pub(super) mod scope;
+pub(super) mod secret_inputs;
 pub(super) mod trigger_references;
 
 use self::scope::{LocalCache, Planned};

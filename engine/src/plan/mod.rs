@@ -31,14 +31,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use crate::plan::check::names::{Taken, claimed, taken};
+pub use crate::plan::check::written_secrets::{WrittenSecret, written_secrets};
 pub use crate::plan::decide::diff::{agree, fitness_digest, is_stable};
 pub use crate::plan::decide::rules::broken_before_call;
 pub use crate::plan::evaluate::desired::keys as for_each_keys;
+pub use crate::plan::evaluate::secret_inputs::SecretInputs;
 pub use crate::plan::facts::selection::Selection;
 pub use crate::plan::others::{bearers, users};
 pub use crate::plan::pipeline::{plan, plan_with};
-pub use crate::plan::secrets::exposed::{Exposed, exposed};
-pub use crate::plan::secrets::recipe::Recipe;
 
 use crate::address::{Address, Name};
 use crate::diagnostics::Span;

@@ -13,7 +13,8 @@ use crate::plan::evaluate::{self, Evaluation};
 use crate::plan::facts::references;
 use crate::plan::findings::Findings;
 use crate::plan::input::{Mode, PlanInput};
-use crate::plan::secrets::{idle, turned};
+use crate::plan::schedule::unused_secrets;
+use crate::plan::secrets::turned;
 use crate::plan::{Change, Plan, base, diagnostics, lint, others, schedule};
 use crate::work::{InTurn, Workers};
 
@@ -93,7 +94,7 @@ fn finish<'a>(
     };
     plan.base.users = others::users(&plan, input.snapshot);
     plan.base.bearers = bearers(input, &plan);
-    idle::leave_out(&mut plan);
+    unused_secrets::prune(&mut plan);
     let mut diagnostics = found.diagnostics;
     if !diagnostics.has_errors() {
         for note in lint::lint_with(&plan, workers) {

@@ -9,6 +9,7 @@
 //!   one that is still used stays, for a later plan.
 
 mod delete_order;
+pub(super) mod unused_secrets;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};

@@ -145,13 +145,14 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
     Verdict { action, reason, changed, replacing, rest }
 }
 
-/// Whether an attribute that nobody can compute now would be made of what the live one was made of.
+/// Says whether an attribute that no run can compute now has the inputs that the live one was made of.
 fn is_made_already(case: &Case<'_>, live: &Live<'_>, name: &Name) -> bool {
-    let recipe = case.wanted.recipes.get(name).zip(live.object.made_of.get(name));
-    let value = live.attributes.get(name);
-    recipe
-        .zip(value)
-        .is_some_and(|((recipe, made_of), value)| recipe.fingerprint(value, case.key) == *made_of)
+    let inputs = case.wanted.secret_inputs.get(name);
+    let (fingerprint, value) =
+        (live.object.input_fingerprints.get(name), live.attributes.get(name));
+    inputs.zip(value).is_some_and(|(inputs, value)| {
+        fingerprint.is_some_and(|known| inputs.fingerprint(value, case.key) == *known)
+    })
 }
 
 fn reason_to_update(live: &Live<'_>, rest: Option<Rest>) -> Reason {

@@ -19,7 +19,7 @@ use crate::plan::input::{Observed, PlanInput};
 use crate::plan::{Action, Change, Reason, diagnostics};
 use crate::schema::Identity;
 use crate::state::{Nonce, Object, Progress};
-use crate::stored::{KnownSecrets, Sealer, Stored, seal_attributes};
+use crate::stored::{KnownSecrets, SecretScanner, Stored, seal_attributes};
 use crate::value::{Attributes, Value};
 
 /// An object that is to be taken over, as the state will hold it.
@@ -134,7 +134,7 @@ impl Imported {
         // Where the spec has a secret, the object may have it at another place, or another one.
         let secrets = KnownSecrets::default().with(&wanted.attributes, &wanted.sensitive);
         let recorded = seal_attributes(&wanted.attributes, &wanted.sensitive, key);
-        let sealer = Sealer::new(key, &secrets);
+        let sealer = SecretScanner::new(key, &secrets);
         let attributes = sealer.seal(observed, &wanted.sensitive, &[&recorded]);
         let object = Object {
             id: import.id.clone(),
@@ -144,7 +144,7 @@ impl Imported {
             sensitive: wanted.sensitive.clone(),
             delete_sent_ms: None,
             made_with: std::collections::BTreeMap::new(),
-            made_of: std::collections::BTreeMap::new(),
+            input_fingerprints: std::collections::BTreeMap::new(),
         };
         Self { object, attributes: Arc::new(attributes) }
     }

@@ -15,7 +15,7 @@ use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::scope::SpecScope;
 use crate::plan::input::Mode;
 use crate::plan::secrets::lost::{AllLost, LostScope, StandsFor};
-use crate::plan::{Action, OutputChange, Recipe, diagnostics};
+use crate::plan::{Action, OutputChange, SecretInputs, diagnostics};
 use crate::sorted::Set;
 use crate::state::OutputValue;
 use crate::stored;
@@ -135,9 +135,9 @@ fn unmakeable(
         return kept.filter(|kept| is_in_parts && matches!(kept, Value::Sealed(_))).cloned();
     }
     // Without one, something is unknown that an apply will know.
-    let recipe = Recipe::new(&output.value.expr, scope)?;
+    let inputs = SecretInputs::new(&output.value.expr, scope)?;
     Some(kept.cloned().unwrap_or_else(|| {
-        let fingerprint = recipe.fingerprint(&Value::Null, key);
+        let fingerprint = inputs.fingerprint(&Value::Null, key);
         Value::Sealed(Arc::new(Sealed { ty, fingerprint }))
     }))
 }

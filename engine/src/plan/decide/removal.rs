@@ -275,7 +275,7 @@ fn surface_leftovers(removal: &mut Removal<'_, '_>) {
             sensitive: watched.sensitive.clone(),
             delete_sent_ms: None,
             made_with: BTreeMap::new(),
-            made_of: BTreeMap::new(),
+            input_fingerprints: BTreeMap::new(),
         };
         let address = place_of(removal, watched);
         let object = sealed_leftover(removal, (&address, &schema), object, leftover);

@@ -12,7 +12,7 @@ use crate::plan::evaluate::for_each_provenance::Origins;
 use crate::plan::evaluate::scope::{Each, EachSource, SpecScope};
 use crate::plan::evaluate::trigger_references;
 use crate::plan::limits;
-use crate::plan::{Recipe, diagnostics};
+use crate::plan::{SecretInputs, diagnostics};
 use crate::schema::{Attribute, Identity, Presence};
 use crate::sorted::Set;
 use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
@@ -27,7 +27,7 @@ pub(in crate::plan) struct Wanted {
     /// How apply computes the sensitive ones again.
     pub(in crate::plan) secrets: BTreeMap<Name, Expr>,
     /// What those of them are made of that cannot be computed now.
-    pub(in crate::plan) recipes: BTreeMap<Name, Recipe>,
+    pub(in crate::plan) secret_inputs: BTreeMap<Name, SecretInputs>,
     /// The resources that they were computed from, and those of `depends_on`.
     pub(in crate::plan) dependencies: Set<Address>,
     /// The resources that attributes were computed from whose changes are ignored: an object that
@@ -275,9 +275,9 @@ impl Wanted {
         {
             let expr = evaluate::residual(&item.value.expr, scope)?;
             if !self.attributes[name].is_known()
-                && let Some(recipe) = Recipe::new(&expr, scope)
+                && let Some(inputs) = SecretInputs::new(&expr, scope)
             {
-                self.recipes.insert(name.clone(), recipe);
+                self.secret_inputs.insert(name.clone(), inputs);
             }
             self.secrets.insert(name.clone(), expr);
         }

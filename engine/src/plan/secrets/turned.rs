@@ -16,7 +16,7 @@ use crate::plan::evaluate::scope::object;
 use crate::plan::input::PlanInput;
 use crate::plan::{Change, Drift, diagnostics};
 use crate::sorted::Set;
-use crate::stored::{KnownSecrets, Sealer, seal};
+use crate::stored::{KnownSecrets, SecretScanner, seal};
 use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 
 /// Seals what has become a secret.
@@ -72,7 +72,7 @@ impl<'a> Turned<'a> {
     /// A value that stands nowhere in an object, such as that of an output.
     pub(in crate::plan) fn seal_value(&self, was: &Value, sensitive: bool) -> Value {
         let paths = if sensitive { Paths::whole() } else { Paths::none() };
-        Sealer::new(self.key, &self.known).seal_part_of(&seal(was, &paths, self.key), was)
+        SecretScanner::new(self.key, &self.known).seal_part_of(&seal(was, &paths, self.key), was)
     }
 
     fn attribute(&self, name: &Name, was: &Value, now: &Now<'_>) -> Value {
@@ -89,7 +89,7 @@ impl<'a> Turned<'a> {
         if self.known.is_empty() || shown.and_then(|shown| shown.get(name)) == Some(was) {
             return sealed;
         }
-        Sealer::new(self.key, &self.known).seal_part_of(&sealed, was)
+        SecretScanner::new(self.key, &self.known).seal_part_of(&sealed, was)
     }
 
     /// A value with that sealed which is secret in the one that is to be there: at the same place, where both

@@ -1,6 +1,6 @@
 //! The secrets that a run knows in clear, and where they stand in what it sees: as a whole, or inside other texts.
 //!
-//! What is done about one that is found is not here, but in [`super::anywhere`].
+//! [`super::redact`] seals those that are found.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;

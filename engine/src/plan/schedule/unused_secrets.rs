@@ -1,7 +1,7 @@
-//! Secrets that no call sends: how apply would compute those of an object that stays as it is.
+//! Prunes the secrets that no call sends: how apply would compute those of an object that stays as it is.
 //!
-//! What is written down of them in the text of a spec would stand in a plan file for nothing. They are kept where
-//! something that the plan does refers to their object, and takes them from there.
+//! The text of a spec may say one in clear, and it would stand in a plan file for nothing. The secrets of an object
+//! are kept where something that the plan does refers to the object, and takes them from there.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,20 @@ use crate::expression::Expr;
 use crate::plan::{Action, Change, Plan};
 use crate::value::Value;
 
-/// Leaves them out.
-pub(in crate::plan) fn leave_out(plan: &mut Plan) {
-    let is_idle = |change: &Change| change.action == Action::NoOp && !change.secrets.is_empty();
-    if !plan.changes.iter().any(is_idle) {
+/// Removes the secrets of each object that stays as it is and that nothing in the plan refers to.
+pub(in crate::plan) fn prune(plan: &mut Plan) {
+    let is_unused = |change: &Change| change.action == Action::NoOp && !change.secrets.is_empty();
+    if !plan.changes.iter().any(is_unused) {
         return;
     }
     let used = used(plan);
-    let idle = plan.changes.iter_mut().filter(|change| is_idle(change));
-    for change in idle.filter(|change| !used.contains(&change.address)) {
+    let unused = plan.changes.iter_mut().filter(|change| is_unused(change));
+    for change in unused.filter(|change| !used.contains(&change.address)) {
         change.secrets.clear();
     }
 }
 
-/// What the plan's calls and outputs refer to, and what that refers to in turn.
+/// Returns the addresses that the plan's calls and outputs refer to, directly or through others.
 fn used(plan: &Plan) -> BTreeSet<Address> {
     let active = plan.changes.iter().filter(|change| change.action != Action::NoOp);
     let outputs = plan.outputs.values();
@@ -41,7 +41,7 @@ fn used(plan: &Plan) -> BTreeSet<Address> {
     used
 }
 
-/// What a change computes at apply.
+/// The values that apply computes for a change.
 fn residuals(change: &Change) -> Vec<Value> {
     let after = change.after.iter().flat_map(|after| after.values());
     let open = after.filter(|value| !value.is_known()).cloned();

@@ -1,33 +1,32 @@
-//! Secrets that do not stand where they were put: known by what they are.
+//! Redaction of secrets that left their place: they are found by what they are.
 //!
-//! A spec says at which place of an object a secret stands, and the state keeps that. Whoever changes
-//! an object does not: somebody puts an argument before it or renames a key, a server sorts a list
-//! or builds a text of what it was given. So what an API shows is sealed at its places first, and
-//! then every text in it that is known to be secret is sealed where it stands: one whose fingerprint
-//! the state has for the object, and one that is or holds the clear text of a secret of this run.
-//! Where a secret left its place and is not found again, it may have been made into something else:
-//! of that attribute nothing new is shown.
+//! A spec says at which place of an object a secret stands, and the state records it. Another program that changes the
+//! object does not keep to it: it inserts an argument before the secret or renames a key, a server sorts a list
+//! or builds a text from it. So the [`SecretScanner`] seals the recorded places of what an API shows first, and then
+//! each text in it that is known to be secret: one whose fingerprint the state has for the object, and one that is or
+//! holds the clear text of a secret of this run. Where a secret left its place and is not found again, it may have
+//! been made into something else: new text of that attribute is sealed, too.
 //!
 //! Numbers, and texts so short or so ordinary that they stand for other things as well, are secret
 //! only at their places.
 
 use std::collections::BTreeSet;
 
-use super::known::{KnownSecrets, is_telling};
+use super::known_secrets::{KnownSecrets, is_telling};
 use super::{seal_attributes, seal_part};
 use crate::address::Name;
 use crate::digest::{Fingerprint, SealKey};
 use crate::value::{Attributes, Path, Paths, Segment, Value};
 
-/// Seals what an API shows.
+/// Seals the secrets in what an API shows.
 #[derive(Clone, Copy)]
-pub struct Sealer<'a> {
+pub struct SecretScanner<'a> {
     key: &'a SealKey,
     secrets: &'a KnownSecrets,
 }
 
-impl<'a> Sealer<'a> {
-    /// With the key of a state, and the secrets that the run knows.
+impl<'a> SecretScanner<'a> {
+    /// A scanner with the key of a state, and the secrets that the run knows.
     pub fn new(key: &'a SealKey, secrets: &'a KnownSecrets) -> Self {
         Self { key, secrets }
     }
@@ -47,9 +46,9 @@ impl<'a> Sealer<'a> {
         self.secrets.is_empty()
     }
 
-    /// The attributes that were seen of an object, sealed at its sensitive places and wherever else
-    /// something secret stands. `recorded` is what is known of the object, sealed: what the newest
-    /// says of an attribute counts, and comes first.
+    /// Seals the attributes that were seen of an object, at its sensitive places and wherever else
+    /// a secret stands. `recorded` are its known attributes, sealed, the newest first: the first one
+    /// that has an attribute counts.
     pub fn seal(&self, seen: &Attributes, places: &Paths, recorded: &[&Attributes]) -> Attributes {
         let sealed = seal_attributes(seen, places, self.key);
         let mut marks = BTreeSet::new();
@@ -69,12 +68,12 @@ impl<'a> Sealer<'a> {
         sealed.iter().map(seal).collect()
     }
 
-    /// A value with the secrets of the run sealed wherever they stand in it.
+    /// Seals the secrets of the run wherever they stand in a value.
     pub fn seal_value(&self, value: &Value) -> Value {
         self.seal_part_of(value, value)
     }
 
-    /// The same of one of which a part is sealed already, with what it was before that.
+    /// Seals them in a value of which a part is sealed already; `clear` is the value before that.
     pub fn seal_part_of(&self, value: &Value, clear: &Value) -> Value {
         let is_secret = |text: &str, _| self.secrets.are_in(text);
         self.where_it_stands(value, clear, &is_secret).unwrap_or_else(|| value.clone())
@@ -156,14 +155,14 @@ impl<'a> Sealer<'a> {
     }
 }
 
-/// What a text is.
+/// The role of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stands {
     AsValue,
     AsName,
 }
 
-/// Seals what is sealed in `like` at the same place: the same object, seen by who knew more secrets.
+/// Seals the parts that are sealed in `like` at the same place: the same object, seen by a run that knew more secrets.
 pub fn seal_like(value: &Value, like: &Value, key: &SealKey) -> Value {
     match (value, like) {
         (value, Value::Sealed(_)) => seal_part(value, key),
@@ -184,7 +183,7 @@ pub fn seal_like(value: &Value, like: &Value, key: &SealKey) -> Value {
     }
 }
 
-/// Whether something that was sealed inside an attribute is neither in it any more nor, by a key,
+/// Says whether something that was sealed inside an attribute is neither in it any more nor, by a key,
 /// replaced at its place.
 fn has_lost_one(was: &Value, now: &Value) -> bool {
     let mut found = BTreeSet::new();
@@ -265,13 +264,14 @@ mod tests {
         let known: Vec<Datum> = known.iter().map(|it| Datum::secret(Value::string(*it))).collect();
         let known = KnownSecrets::of(&known);
         let live = attributes(live);
-        let sealed = Sealer::new(&key, &known).seal(&live, &places, &[&was]);
+        let sealed = SecretScanner::new(&key, &known).seal(&live, &places, &[&was]);
         // Whatever was sealed, the same object is still the same.
         for (name, value) in &live {
             assert!(agree(value, &sealed[name], &key), "{name}: {:?}", sealed[name]);
         }
         // And what is sealed once stays so.
-        let again = Sealer::new(&key, &KnownSecrets::default()).seal(&live, &places, &[&sealed]);
+        let again =
+            SecretScanner::new(&key, &KnownSecrets::default()).seal(&live, &places, &[&sealed]);
         assert_eq!(format!("{again:?}"), format!("{sealed:?}"));
         serde_json::to_string(&Stored::of_sealed(&Value::map(sealed))).unwrap()
     }
@@ -377,14 +377,14 @@ mod tests {
         let (key, none) = (key(), KnownSecrets::default());
         let live = attributes(&recorded());
         let recorded = [&live];
-        assert_eq!(Sealer::new(&key, &none).seal(&live, &Paths::none(), &recorded), live);
+        assert_eq!(SecretScanner::new(&key, &none).seal(&live, &Paths::none(), &recorded), live);
     }
 
     #[test]
     fn who_knows_less_seals_what_another_sealed() {
         let (key, known) = (key(), KnownSecrets::of(&[Datum::secret(Value::string(SECRET))]));
         let live = attributes(&recorded());
-        let sealed = Sealer::new(&key, &known).seal(&live, &Paths::none(), &[]);
+        let sealed = SecretScanner::new(&key, &known).seal(&live, &Paths::none(), &[]);
         assert_ne!(sealed, live);
         let (live, sealed) = (Value::map(live), Value::map(sealed));
         assert_eq!(seal_like(&live, &sealed, &key), sealed);

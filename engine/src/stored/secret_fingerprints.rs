@@ -1,9 +1,9 @@
-//! Secrets of which there are fingerprints only, found again in the words of others.
+//! Finds secrets, of which there are fingerprints only, in the words of others: of a page, a worker, an API.
 
 use std::collections::BTreeSet;
 
 use super::Stored;
-use super::known::is_telling;
+use super::known_secrets::is_telling;
 use crate::digest::{Fingerprint, SealKey};
 use crate::value::Value;
 
@@ -14,9 +14,9 @@ const ENDS: [&str; 3] = ["", "\"'`<>()[]{},;", "\"'`<>()[]{},;=:&?/|"];
 
 /// The fingerprints of secrets.
 #[derive(Clone, Debug, Default)]
-pub struct Marks(BTreeSet<Fingerprint>);
+pub struct SecretFingerprints(BTreeSet<Fingerprint>);
 
-impl Marks {
+impl SecretFingerprints {
     /// Adds what is sealed in a value at rest.
     pub fn add(&mut self, stored: &Stored) {
         self.0.extend(stored.sealed.iter().map(|sealed| sealed.fingerprint.clone()));
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn words_that_are_secret_are_found() {
         let key = SealKey::from_random([7; 32]);
-        let mut marks = Marks::default();
+        let mut marks = SecretFingerprints::default();
         for secret in ["Hunter2-CANARY", "with two words", "true", "a/b=c:d?"] {
             let datum = Datum { value: Value::string(secret), sensitive: Paths::whole() };
             marks.add(&Stored::new(&datum, &key));

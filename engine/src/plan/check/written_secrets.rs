@@ -1,110 +1,135 @@
-//! Secrets that stand in the text of a spec, and so in the plan that is made from it.
+//! Secrets that are written in the text of a spec, and so stand in the plan that is made from it.
 //!
-//! Where a value is secret a plan holds the expression that computes it, and what comes from a
-//! sensitive variable stays a reference there. What was written down as it is, in the spec, in a
-//! file that it reads or in a variable that is not sensitive, cannot: it is the expression, or a part of
-//! one that waits for something else. In memory that is as it must be; in a plan file it would be a secret
-//! at rest.
+//! Where a value is secret a plan holds the expression that computes it, and what comes from a sensitive variable
+//! stays a reference there. What is written as it is, in the spec, in a file that it reads or in a variable that is
+//! not sensitive, cannot: it is the expression, or a part of one that waits for something else. In memory that is as
+//! it must be; in a plan file it would be a secret at rest.
 
 use crate::config::Config;
 use crate::diagnostics::Span;
 use crate::expression::visit::{literals, walk};
 use crate::expression::{Expr, Kind, Root};
+use crate::plan::Plan;
 use crate::plan::referred::{Reference, each_in};
-use crate::plan::secrets::alternatives::alternatives;
-use crate::plan::{Change, Plan};
 use crate::value::{Path, Paths, Segment, Value};
 
 /// A secret that a plan holds in clear.
 #[derive(Clone, Debug)]
-pub struct Exposed {
+pub struct WrittenSecret {
     /// What it is, such as "`password` of db.main".
     pub what: String,
     /// Where the spec gives it. The text there may be the secret: it is no place to show.
     pub span: Option<Span>,
 }
 
-/// The secrets that a plan holds in clear, in the order of the plan.
-pub fn exposed(plan: &Plan, config: &Config) -> Vec<Exposed> {
+/// Returns the secrets that a plan holds in clear, in the order of the plan.
+pub fn written_secrets(plan: &Plan, config: &Config) -> Vec<WrittenSecret> {
     let is_secret = |reference: Reference<'_>| plan.is_secret(reference);
-    let is_exposed = |expr: &Expr, sensitive: &Paths| is_exposed(expr, sensitive, &is_secret);
-    let mut places = Vec::new();
+    let is_written = |expr: &Expr, sensitive: &Paths| is_written(expr, sensitive, &is_secret);
+    let mut found = Vec::new();
     for change in &plan.changes {
         let names = change.secrets.iter().filter(|(name, expr)| {
-            let path = Path::attribute((*name).clone());
-            is_exposed(expr, &inside(change, &path))
+            let place = Segment::Key((*name).clone());
+            is_written(expr, &change.sensitive.inside(&place))
         });
         let resource = config.resources.get(&change.address.block);
-        places.extend(names.map(|(name, _)| {
+        found.extend(names.map(|(name, _)| {
             let given = resource.and_then(|resource| resource.attributes.get(name));
             let span = given.map(|item| item.value.span);
-            Exposed { what: format!("`{name}` of {}", change.address), span }
+            WrittenSecret { what: format!("`{name}` of {}", change.address), span }
         }));
     }
     for (name, output) in &plan.outputs {
         if let Some(expr) = output.secret.as_ref()
-            && is_exposed(expr, &Paths::whole())
+            && is_written(expr, &Paths::whole())
         {
             let span = config.outputs.get(name).map(|output| output.value.span);
-            let parts = parts(expr, &|part| is_exposed(part, &Paths::whole()));
-            places.push(Exposed { what: format!("{parts}the output `{name}`"), span });
+            let parts = parts(expr, &|part| is_written(part, &Paths::whole()));
+            found.push(WrittenSecret { what: format!("{parts}the output `{name}`"), span });
         }
     }
-    places
+    found
 }
 
-/// Which parts of an output they are, where it has such, such as "`user` in ".
-fn parts(expr: &Expr, is_exposed: &dyn Fn(&Expr) -> bool) -> String {
+/// The parts of an output that are written down, where it has parts, such as "`user` in ".
+fn parts(expr: &Expr, is_written: &dyn Fn(&Expr) -> bool) -> String {
     let Kind::Map(entries) = &expr.kind else { return String::new() };
     let name = |(key, value): &(Expr, Expr)| match &key.kind {
-        Kind::Literal(Value::String(name)) if is_exposed(value) => Some(format!("`{name}`")),
+        Kind::Literal(Value::String(name)) if is_written(value) => Some(format!("`{name}`")),
         _ => None,
     };
     let names: Vec<String> = entries.iter().filter_map(name).collect();
     if names.is_empty() { String::new() } else { format!("{} in ", names.join(", ")) }
 }
 
-/// The sensitive places inside an attribute.
-fn inside(change: &Change, path: &Path) -> Paths {
-    path.0.iter().fold(change.sensitive.clone(), |paths, segment| paths.inside(segment))
-}
-
-/// Says what a reference refers to: whether that may be a secret.
+/// Says whether what a reference refers to may be a secret.
 type IsSecret<'a> = &'a dyn Fn(Reference<'_>) -> bool;
 
 /// Says whether a sensitive part of an expression is secret for nothing but its own text.
-fn is_exposed(expr: &Expr, sensitive: &Paths, is_secret: IsSecret<'_>) -> bool {
-    if sensitive.is_empty() {
-        return false;
-    }
+///
+/// An expression that hands one of its parts on is looked at part by part: a value that is written in one of the arms
+/// of a condition is the value itself, whatever else stands there. Which part it is, is not computed: where any may
+/// be it, each counts.
+fn is_written(expr: &Expr, sensitive: &Paths, is_secret: IsSecret<'_>) -> bool {
+    let is = |part: &Expr, sensitive: &Paths| is_written(part, sensitive, is_secret);
     match &expr.kind {
-        Kind::Map(entries) => entries.iter().any(|(key, value)| match &key.kind {
-            Kind::Literal(Value::String(name)) => {
-                is_exposed(value, &sensitive.inside(&Segment::Key(name.clone())), is_secret)
-            }
-            _ => is_exposed(value, &Paths::whole(), is_secret),
-        }),
-        Kind::List(items) => items.iter().enumerate().any(|(index, item)| {
-            is_exposed(item, &sensitive.inside(&Segment::Index(index)), is_secret)
-        }),
+        _ if sensitive.is_empty() => false,
+        Kind::Map(entries) => {
+            entries.iter().any(|(key, value)| is(value, &inside(sensitive, literal(key))))
+        }
+        Kind::List(items) => items
+            .iter()
+            .enumerate()
+            .any(|(index, item)| is(item, &sensitive.inside(&Segment::Index(index)))),
         Kind::Literal(value) => holds_text(value, sensitive),
         _ if !refers(expr) || declares(expr, is_secret) => true,
-        _ => match alternatives(expr, sensitive) {
-            Some(parts) => {
-                parts.iter().any(|(part, inside)| is_exposed_choice(part, inside, is_secret))
+        Kind::Conditional(choice) => is(&choice.yes, sensitive) || is(&choice.no, sensitive),
+        Kind::Attribute(base, name) => is(base, &below(sensitive, Some(name.clone().into()))),
+        Kind::Index(base, index) => is(base, &below(sensitive, segment(literal(index)))),
+        Kind::Call(call) if !call.spread => match (&*call.name, call.arguments.as_slice()) {
+            ("coalesce" | "coalescelist" | "try" | "merge", parts) => {
+                parts.iter().any(|part| is(part, sensitive))
             }
-            // What is secret about it may be a secret that it refers to; else it is what is written there.
-            None => has_words(expr) && !refers_to_a_secret(expr, is_secret),
+            ("lookup", [map, key, default @ ..]) => {
+                is(map, &below(sensitive, segment(literal(key))))
+                    || default.iter().any(|default| is(default, sensitive))
+            }
+            ("one" | "element", [list, ..]) => is(list, &Paths::whole()),
+            ("concat", parts) => parts.iter().any(|part| is(part, &Paths::whole())),
+            _ => is_plain_text(expr, is_secret),
         },
+        _ => is_plain_text(expr, is_secret),
     }
 }
 
-/// The same of what may be chosen: an empty text in the place of a secret is none.
-fn is_exposed_choice(expr: &Expr, sensitive: &Paths, is_secret: IsSecret<'_>) -> bool {
-    match &expr.kind {
-        Kind::Literal(value) => sensitive.iter().any(|path| value.at(path).is_some_and(is_word)),
-        _ => is_exposed(expr, sensitive, is_secret),
+/// Says whether words are written in an expression that refers to nothing secret: what is secret about it may be a
+/// secret that it refers to, else it is what is written there.
+fn is_plain_text(expr: &Expr, is_secret: IsSecret<'_>) -> bool {
+    has_words(expr) && !refers_to_a_secret(expr, is_secret)
+}
+
+/// The sensitive places of an entry; all of it where its key is not written down.
+fn inside(sensitive: &Paths, key: Option<&Value>) -> Paths {
+    segment(key).map_or_else(Paths::whole, |segment| sensitive.inside(&segment))
+}
+
+/// The sensitive places of what a part is taken from; all of it where it is not written down which part.
+fn below(sensitive: &Paths, segment: Option<Segment>) -> Paths {
+    let Some(segment) = segment else { return Paths::whole() };
+    let mut places = Paths::none();
+    places.extend_below(&Path(vec![segment]), sensitive);
+    places
+}
+
+fn segment(key: Option<&Value>) -> Option<Segment> {
+    match key? {
+        Value::String(name) => Some(Segment::Key(name.clone())),
+        key => key.as_integer().and_then(|at| usize::try_from(at).ok()).map(Segment::Index),
     }
+}
+
+fn literal(expr: &Expr) -> Option<&Value> {
+    if let Kind::Literal(value) = &expr.kind { Some(value) } else { None }
 }
 
 /// Says whether an expression declares something sensitive that stands in it as it is.
@@ -115,17 +140,18 @@ fn declares(expr: &Expr, is_secret: IsSecret<'_>) -> bool {
             && &*call.name == "sensitive"
         {
             let mut arguments = call.arguments.iter();
-            found |= arguments.any(|value| is_exposed(value, &Paths::whole(), is_secret));
+            found |= arguments.any(|value| is_written(value, &Paths::whole(), is_secret));
         }
     });
     found
 }
 
-/// Says whether a value has anything but null in a sensitive place.
+/// Says whether a value has anything but null, or nothing, in a sensitive place.
 fn holds_text(value: &Value, sensitive: &Paths) -> bool {
     sensitive.iter().any(|path| {
         value.at(path).is_some_and(|part| match part {
             Value::Null => false,
+            Value::String(text) => !text.is_empty(),
             Value::Map(entries) => !entries.is_empty(),
             Value::List(items) | Value::Set(items) => !items.is_empty(),
             _ => true,
@@ -179,12 +205,12 @@ mod tests {
         let is_secret = |it: Reference<'_>| it.names.contains(&Some(&secret));
         for (text, sensitive, expected) in cases {
             let expr = residual(text).unwrap();
-            assert_eq!(is_exposed(&expr, sensitive, &is_secret), *expected, "{text}");
+            assert_eq!(is_written(&expr, sensitive, &is_secret), *expected, "{text}");
         }
     }
 
     #[test]
-    fn what_refers_to_nothing_is_exposed() {
+    fn text_that_refers_to_nothing_is_written() {
         let password = Paths::from_iter([Path::attribute("password")]);
         check(&[
             ("\"hunter2\"", &Paths::whole(), true),
@@ -213,7 +239,7 @@ mod tests {
 
     /// A literal is what is secret, whatever the choice follows from.
     #[test]
-    fn what_is_written_in_one_alternative_is_exposed() {
+    fn text_in_one_alternative_is_written() {
         let password = Paths::from_iter([Path::attribute("password")]);
         check(&[
             ("coalesce(var.password, \"hunter2\")", &Paths::whole(), true),
@@ -238,12 +264,12 @@ mod tests {
             ("try(var.password.x, value.a.token)", &Paths::whole(), false),
             ("lookup(var.passwords, \"a\", \"hunter2\")", &Paths::whole(), true),
             ("lookup(var.passwords, \"a\", var.b)", &Paths::whole(), false),
-            ("lookup({ a = var.b }, \"a\", \"hunter2\")", &Paths::whole(), false),
+            ("lookup({ a = var.b }, \"a\", \"hunter2\")", &Paths::whole(), true),
             ("lookup({ a = \"hunter2\", c = var.d }, var.a)", &Paths::whole(), true),
             ("one([for x in var.list : x if x == \"a\"])", &Paths::whole(), false),
             ("one(var.flag ? [\"hunter2\"] : [var.password])", &Paths::whole(), true),
             ("element([\"hunter2\", var.password], var.n)", &Paths::whole(), true),
-            ("element([\"a\", var.password], 1)", &Paths::whole(), false),
+            ("element([\"a\", var.password], 1)", &Paths::whole(), true),
             ("[\"hunter2\", \"swordfish\"][var.n]", &Paths::whole(), true),
             ("[var.a, var.b][var.n]", &Paths::whole(), false),
             ("{ a = \"hunter2\", b = var.b }[var.n]", &Paths::whole(), true),
@@ -257,14 +283,10 @@ mod tests {
                 &Paths::whole(),
                 true,
             ),
-            (
-                "merge({ key = \"old\" }, { key = var.account.key })[\"key\"]",
-                &Paths::whole(),
-                false,
-            ),
+            ("merge({ key = \"old\" }, { key = var.account.key })[\"key\"]", &Paths::whole(), true),
             ("merge(var.account, { password = \"hunter2\" })", &password, true),
             ("merge({ a = \"b\" }, { password = var.password })", &password, false),
-            ("concat([\"--key\"], [var.password])[1]", &Paths::whole(), false),
+            ("concat([\"--key\"], [var.password])[1]", &Paths::whole(), true),
             ("concat([\"--key\"], [var.password])[0]", &Paths::whole(), true),
             ("concat(var.list, [\"hunter2\"])[7]", &Paths::whole(), true),
             ("concat(var.list, [\"hunter2\"])", &Paths::whole(), true),

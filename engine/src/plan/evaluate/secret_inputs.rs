@@ -1,9 +1,9 @@
-//! What a secret attribute was made of, where nobody can make it again.
+//! The inputs of a secret attribute that no later run can compute again.
 //!
 //! A text that holds a secret which an API gave (`"p-${db.x.token}"`) is known in the run that makes it, and
-//! never after. What was sent rests as a fingerprint, and so does what it was made of: the expression as
-//! far as it can be computed, with what it refers to. A later plan that would make the same of the same
-//! changes nothing. It is no proof of the value that is live: that is in the fingerprint, too.
+//! never after. The state keeps a fingerprint of the value that was sent, and one of its inputs: the expression as
+//! far as it can be computed, with the values that it refers to. A later plan with the same inputs changes nothing.
+//! The second fingerprint covers the value, too, so equal inputs never stand for another live value.
 
 use crate::digest::{Fingerprint, SealKey, canonical};
 use crate::expression::evaluate::{Scope, evaluate, residual};
@@ -13,15 +13,15 @@ use crate::value::{Paths, Value};
 
 /// An expression with the values of what it refers to. Never stored: some may be in clear.
 #[derive(Clone, Debug)]
-pub struct Recipe {
+pub struct SecretInputs {
     text: String,
     values: Vec<Value>,
 }
 
-impl Recipe {
-    /// The recipe of an expression in a scope where secrets are sealed, or known; none where something
-    /// that it refers to is not known, and where it refers to nothing. What it refers to counts by its
-    /// value, under whatever address.
+impl SecretInputs {
+    /// The inputs of an expression in a scope where secrets are sealed, or known; none where something
+    /// that it refers to is not known, and where it refers to nothing. A reference counts by its value, under
+    /// whatever address.
     pub fn new(expr: &Expr, scope: &dyn Scope) -> Option<Self> {
         let mut expr = residual(expr, scope).ok()?;
         let mut values = Vec::new();
@@ -34,7 +34,7 @@ impl Recipe {
         (!values.is_empty()).then(|| Self { text: expr.to_string(), values })
     }
 
-    /// Its fingerprint, with what came of it: a value with its secrets sealed.
+    /// The fingerprint of the inputs and of their result, a value with its secrets sealed.
     pub fn fingerprint(&self, result: &Value, key: &SealKey) -> Fingerprint {
         let mut parts = vec![Value::string(&*self.text), Value::string(canonical(result))];
         // Who knows a secret, and who knows its fingerprint, say the same.
