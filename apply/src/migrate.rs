@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use engine::journal::IllegalRecord;
 use engine::state::Snapshot;
-use state::mark::Mark;
-use state::{Held, Holder, Store, StoreError};
+use state::mark::{Mark, Purpose};
+use state::{Holder, LockedStore, Store, StoreError};
 
 use crate::session::fold_if_any;
 
@@ -81,13 +81,13 @@ pub async fn migrate(
     if was_moved(old, new).await? {
         return Ok(Migrated::Before);
     }
-    let mut source = old.lock_to_move(holder, Duration::ZERO).await?;
+    let mut source = old.lock_for(Purpose::Move, holder, Duration::ZERO).await?;
     let left = left_for(source.loaded().mark.clone(), old, new)?;
     let Some(snapshot) = fold_if_any(source.loaded())? else {
         source.release().await?;
         return Err(MigrateError::Nothing(old.place()));
     };
-    let mut target = new.lock_to_move(holder, Duration::ZERO).await?;
+    let mut target = new.lock_for(Purpose::Move, holder, Duration::ZERO).await?;
     let run = match &left {
         Some(left) => goes_on(left, target.loaded().mark.as_ref(), old, new)?,
         None => Some(holder.run.clone()),
@@ -160,7 +160,7 @@ fn goes_on(
 
 /// Folds the journal in for good, so that serials tell versions of the state apart: that of a copy
 /// is never the serial of another version, wherever a move is cut short and the old place goes on.
-async fn settle(source: &mut dyn Held, snapshot: Snapshot) -> Result<Snapshot, StoreError> {
+async fn settle(source: &mut dyn LockedStore, snapshot: Snapshot) -> Result<Snapshot, StoreError> {
     if source.loaded().records.is_empty() {
         return Ok(snapshot);
     }
@@ -176,7 +176,7 @@ async fn copy(
     snapshot: &Snapshot,
     arriving: &Mark,
     new: &dyn Store,
-    target: &mut dyn Held,
+    target: &mut dyn LockedStore,
 ) -> Result<(), MigrateError> {
     let there = fold_if_any(target.loaded())?;
     if let Some(there) = there.as_ref().filter(|there| *there != snapshot)
@@ -207,7 +207,7 @@ fn is_older_copy(
     there: &Snapshot,
     snapshot: &Snapshot,
     arriving: &Mark,
-    target: &dyn Held,
+    target: &dyn LockedStore,
 ) -> bool {
     let may_be = match (&target.loaded().mark, arriving) {
         // Another attempt is another run.
@@ -220,7 +220,7 @@ fn is_older_copy(
 /// Takes a state that is used at the new place already for the one of the old place, where it is: a
 /// version of Plumb that knew no mark of arrival was cut short after it had copied.
 async fn recognise(
-    target: &dyn Held,
+    target: &dyn LockedStore,
     new: &dyn Store,
     snapshot: &Snapshot,
 ) -> Result<(), MigrateError> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use engine::address::Address;
 use engine::journal::{CallId, IllegalRecord, Pending, Record, Started};
 use engine::state::{Nonce, Snapshot, Watched, Which};
-use state::{Held, Holder, Loaded, Store, StoreError, Version};
+use state::{Holder, Loaded, LockedStore, Store, StoreError, Version};
 
 use crate::session::fold_if_any;
 
@@ -97,7 +97,7 @@ async fn restore(store: &dyn Store, holder: &Holder, new: &Snapshot) -> Result<P
 }
 
 /// Where nothing was ever saved, a state without content is made first, as by a first run.
-async fn first(mut held: Box<dyn Held>, new: &Snapshot) -> Result<Pushed, PushError> {
+async fn first(mut held: Box<dyn LockedStore>, new: &Snapshot) -> Result<Pushed, PushError> {
     let empty = Snapshot::new(new.lineage.clone(), new.seal_key.clone());
     let version = held.initialise(&empty).await?;
     held.save(&Snapshot { serial: new.serial + 1, ..new.clone() }, &version).await?;
@@ -107,7 +107,7 @@ async fn first(mut held: Box<dyn Held>, new: &Snapshot) -> Result<Pushed, PushEr
 
 /// Another version of the state that is there.
 async fn replace(
-    mut held: Box<dyn Held>,
+    mut held: Box<dyn LockedStore>,
     there: &There,
     new: &Snapshot,
     force: bool,

@@ -9,7 +9,7 @@ use engine::digest::SealKey;
 use engine::journal::{IllegalRecord, Record};
 use engine::state::Snapshot;
 use state::mark::Mark;
-use state::{Held, Holder, Loaded, Store, Version};
+use state::{Holder, Loaded, LockedStore, Store, Version};
 
 use crate::{ApplyError, Host};
 
@@ -68,7 +68,7 @@ fn lineage(host: &dyn Host) -> String {
 
 /// The state under its lock.
 pub struct Session {
-    held: Box<dyn Held>,
+    held: Box<dyn LockedStore>,
     version: Version,
     snapshot: Snapshot,
     /// Whether records were appended that the stored snapshot does not hold.

@@ -11,8 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::journal::Record;
 use engine::state::Snapshot;
-use state::mark::Mark;
-use state::{Held, Holder, Loaded, Store, StoreError, Version};
+use state::mark::{Mark, Purpose};
+use state::{Holder, Loaded, LockedStore, Store, StoreError, Version};
 
 /// The store, or one around it that dies where the environment says so.
 pub(crate) fn around(store: Arc<dyn Store>) -> Arc<dyn Store> {
@@ -60,17 +60,13 @@ impl Store for Dying {
         self.store.load().await
     }
 
-    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
-        let held = self.store.lock(holder, wait).await?;
-        Ok(Box::new(DyingHeld { held, death: self.death }))
-    }
-
-    async fn lock_to_move(
+    async fn lock_for(
         &self,
+        purpose: Purpose,
         holder: &Holder,
         wait: Duration,
-    ) -> Result<Box<dyn Held>, StoreError> {
-        let held = self.store.lock_to_move(holder, wait).await?;
+    ) -> Result<Box<dyn LockedStore>, StoreError> {
+        let held = self.store.lock_for(purpose, holder, wait).await?;
         Ok(Box::new(DyingHeld { held, death: self.death }))
     }
 
@@ -104,12 +100,12 @@ impl Store for Dying {
 }
 
 struct DyingHeld {
-    held: Box<dyn Held>,
+    held: Box<dyn LockedStore>,
     death: Death,
 }
 
 #[async_trait]
-impl Held for DyingHeld {
+impl LockedStore for DyingHeld {
     fn loaded(&self) -> &Loaded {
         self.held.loaded()
     }

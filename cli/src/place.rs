@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use engine::config::settings::{StateSettings, state_settings};
 use engine::diagnostics::{Diagnostics, Severity};
 use engine::state::Snapshot;
-use state::open::{Environment, Refusal};
-use state::{Held, Holder, Loaded, Store, StoreError, Version};
+use state::mark::Purpose;
+use state::{Environment, Holder, Loaded, LockedStore, Refusal, Store, StoreError, Version};
 
 use crate::environment;
 use crate::error::CommandError;
@@ -78,8 +78,13 @@ impl Store for MustBe {
         if loaded.snapshot.is_none() { Err(self.nothing()) } else { Ok(loaded) }
     }
 
-    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
-        let held = self.0.lock(holder, wait).await?;
+    async fn lock_for(
+        &self,
+        purpose: Purpose,
+        holder: &Holder,
+        wait: Duration,
+    ) -> Result<Box<dyn LockedStore>, StoreError> {
+        let held = self.0.lock_for(purpose, holder, wait).await?;
         if held.loaded().snapshot.is_some() {
             return Ok(held);
         }

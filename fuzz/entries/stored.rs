@@ -9,7 +9,7 @@ use render::state::{StateView, list, text};
 use serde_json::Value;
 use state::cipher::Cipher;
 use state::format::{decode, encode};
-use state::frame::{self, Base, End};
+use state::frame::{self, End, Frame, SnapshotRef};
 
 use super::harmless;
 
@@ -67,14 +67,15 @@ fn with_header(body: &[u8]) -> Vec<u8> {
 /// A journal as it stands in a file; or lines of records, which are put into frames and folded.
 pub(crate) fn journal(data: &[u8]) {
     if data.starts_with(b"PLJ") {
-        if let Ok(journal) = frame::read(data) {
+        if let Ok(journal) = frame::read(data, &Cipher::off()) {
             assert!(journal.whole <= data.len());
         }
         return;
     }
     let mut snapshot = Snapshot::new("lineage".to_owned(), SealKey::from_random([7; 32]));
-    let base = Base { lineage: "lineage".to_owned(), serial: 0, digest: String::new() };
-    let (mut bytes, mut end) = frame::encode_base(&base, START, 1).expect("a base can be written");
+    let base = SnapshotRef { lineage: "lineage".to_owned(), serial: 0, digest: String::new() };
+    let Frame { mut bytes, mut end } =
+        Frame::base(&base, START, 1, &Cipher::off()).expect("a base can be written");
     let mut records = Vec::new();
     for line in data.split(|byte| *byte == b'\n') {
         let Ok(record) = serde_json::from_slice::<Record>(line) else { continue };
@@ -82,14 +83,13 @@ pub(crate) fn journal(data: &[u8]) {
         if snapshot.fold(&record).is_err() {
             break;
         }
-        let Ok((frame, next)) = frame::encode_records(std::slice::from_ref(&record), end, 1) else {
-            break;
-        };
-        bytes.extend(frame);
-        end = next;
+        let one = std::slice::from_ref(&record);
+        let Ok(frame) = Frame::records(one, end, 1, &Cipher::off()) else { break };
+        bytes.extend(frame.bytes);
+        end = frame.end;
         records.push(record);
     }
-    let journal = frame::read(&bytes).expect("what was written can be read");
+    let journal = frame::read(&bytes, &Cipher::off()).expect("what was written can be read");
     assert_eq!(journal.records, records);
     show(&snapshot);
     keep(&snapshot);

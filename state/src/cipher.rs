@@ -27,7 +27,7 @@ use aes_gcm_siv::aead::{Aead, Payload};
 use aes_gcm_siv::{Aes256GcmSiv, KeyInit, Nonce};
 use argon2::{Algorithm, Argon2, Params, Version};
 
-use crate::StoreError;
+use crate::error::StoreError;
 
 /// The variable that gives the key.
 pub const VARIABLE: &str = "PLUMB_STATE_KEY";
@@ -122,7 +122,7 @@ impl fmt::Debug for Cipher {
 
 impl Cipher {
     /// Leaves everything as it is.
-    pub fn off() -> Self {
+    pub const fn off() -> Self {
         Self(None)
     }
 

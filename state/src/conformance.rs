@@ -12,8 +12,10 @@ use engine::sorted::Set;
 use engine::state::{Entry, Object, ObjectId, Snapshot};
 use engine::stored::{Stored, from_json};
 
-use crate::mark::Mark;
-use crate::{Held, Holder, Loaded, Store, StoreError, Version};
+use crate::error::StoreError;
+use crate::holder::Holder;
+use crate::mark::{Mark, Purpose};
+use crate::store::{Loaded, LockedStore, Store, Version};
 
 /// A place for one state: opens a new handle to it, as a new process would.
 pub type Place = Box<dyn Fn() -> Box<dyn Store>>;
@@ -86,7 +88,7 @@ fn holder(run: &str) -> Holder {
     Holder { run: run.to_owned(), command: "apply".to_owned(), pid: 7, ..Holder::default() }
 }
 
-async fn locked(place: &Place, run: &str) -> Box<dyn Held> {
+async fn locked(place: &Place, run: &str) -> Box<dyn LockedStore> {
     let result = place().lock(&holder(run), Duration::ZERO).await;
     result.expect("the lock is free")
 }
@@ -349,7 +351,7 @@ async fn a_place_that_a_state_arrives_at_is_read_and_not_used(place: Place) {
     assert_eq!(locked(&place, "d").await.loaded().mark, None);
 }
 
-async fn to_move(place: &Place) -> Box<dyn Held> {
-    let result = place().lock_to_move(&holder("mover"), Duration::ZERO).await;
+async fn to_move(place: &Place) -> Box<dyn LockedStore> {
+    let result = place().lock_for(Purpose::Move, &holder("mover"), Duration::ZERO).await;
     result.expect("the lock is free")
 }

@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 use engine::state::Snapshot;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::End;
-use crate::{NUMBER_MAX, Version, json};
+use crate::frame::{End, Journal, NUMBER_MAX, SnapshotRef};
+use crate::json;
+use crate::store::Version;
 
 /// The format that this version writes. It reads this and every older one.
 pub const FORMAT: u64 = 1;
@@ -44,6 +45,34 @@ pub struct Header {
 }
 
 impl Header {
+    /// Returns the name of this snapshot.
+    pub fn snapshot_ref(&self) -> SnapshotRef {
+        let Self { lineage, serial, digest, .. } = self.clone();
+        SnapshotRef { lineage, serial, digest }
+    }
+
+    /// Says what is wrong if this snapshot is older than one that was seen in its place, or is not of
+    /// the same history.
+    pub(crate) fn contradiction(&self, seen: &SnapshotRef) -> Option<String> {
+        let (found, due) = (self.serial, seen.serial);
+        if seen.lineage != self.lineage {
+            let (found, due) = (&self.lineage, &seen.lineage);
+            return Some(format!("has lineage {found}, and the state here had lineage {due}"));
+        }
+        if due > found {
+            return Some(format!("is older than it should be: it has serial {found}, after {due}"));
+        }
+        (due == found && seen.digest != self.digest)
+            .then(|| format!("is not the one that was saved here as serial {due}"))
+    }
+
+    /// Returns true if the journal is the one that follows this snapshot.
+    pub(crate) fn is_followed_by(&self, journal: &Journal) -> bool {
+        let (start, checkpoint) = (journal.start, self.checkpoint);
+        journal.base == self.snapshot_ref()
+            && (start.lsn, start.chain) == (checkpoint.lsn, checkpoint.chain)
+    }
+
     /// The version that compare-and-swap goes by.
     pub fn version(&self) -> Version {
         Version(format!("{}-{}", self.serial, self.digest))

@@ -27,7 +27,6 @@
 //! is durable, and it is dropped. Everything else that is wrong is damage, a rotten last frame
 //! too, because a record in it may be all that is known of an object.
 
-#[cfg(any(test, feature = "postgres", feature = "object-store"))]
 pub(crate) mod pieces;
 
 use engine::journal::Record;
@@ -35,7 +34,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::cipher::{Cipher, CipherError};
-use crate::{NUMBER_MAX, json};
+use crate::json;
+
+/// The highest serial, number of a call, of a frame or of a run that is believed. A run counts up
+/// from what it reads, so a number near the end of what its type (in a database: 63 bits) can hold
+/// would run over. No state gets there by itself.
+pub const NUMBER_MAX: u64 = i64::MAX as u64 / 2;
 
 const MAGIC: [u8; 4] = *b"PLJ1";
 const HEADER: usize = 44;
@@ -57,9 +61,9 @@ pub struct End {
     pub epoch: u64,
 }
 
-/// What a journal follows.
+/// Names one snapshot: what a journal follows, or what was seen of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Base {
+pub struct SnapshotRef {
     /// The lineage of the state.
     pub lineage: String,
     /// The serial of the snapshot.
@@ -72,7 +76,7 @@ pub struct Base {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Journal {
     /// What it follows.
-    pub base: Base,
+    pub base: SnapshotRef,
     /// The place before its base: the end of the journal before.
     pub start: End,
     /// Its records, in order.
@@ -97,42 +101,36 @@ fn damage<T>(at: usize, what: impl Into<String>) -> Result<T, Damage> {
     Err(Damage { at, what: what.into() })
 }
 
-/// Encodes the first frame of a journal that goes on behind `start`.
-pub fn encode_base(
-    base: &Base,
-    start: End,
-    epoch: u64,
-) -> Result<(Vec<u8>, End), serde_json::Error> {
-    encode(base, start, epoch, &Cipher::off())
+/// One frame as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The position behind the frame.
+    pub end: End,
 }
 
-/// Encodes the first frame of a journal, sealed.
-pub(crate) fn seal_base(
-    base: &Base,
-    start: End,
-    epoch: u64,
-    cipher: &Cipher,
-) -> Result<(Vec<u8>, End), serde_json::Error> {
-    encode(base, start, epoch, cipher)
-}
+impl Frame {
+    /// Encodes the first frame of a journal: it names the snapshot that the journal follows, and stands
+    /// behind the end of the journal before.
+    pub fn base(
+        base: &SnapshotRef,
+        after: End,
+        epoch: u64,
+        cipher: &Cipher,
+    ) -> Result<Self, serde_json::Error> {
+        encode(base, after, epoch, cipher)
+    }
 
-/// Encodes one append: a frame that follows `after`.
-pub fn encode_records(
-    records: &[Record],
-    after: End,
-    epoch: u64,
-) -> Result<(Vec<u8>, End), serde_json::Error> {
-    encode(&records, after, epoch, &Cipher::off())
-}
-
-/// Encodes one append, sealed.
-pub(crate) fn seal_records(
-    records: &[Record],
-    after: End,
-    epoch: u64,
-    cipher: &Cipher,
-) -> Result<(Vec<u8>, End), serde_json::Error> {
-    encode(&records, after, epoch, cipher)
+    /// Encodes one append, which follows `after`.
+    pub fn records(
+        records: &[Record],
+        after: End,
+        epoch: u64,
+        cipher: &Cipher,
+    ) -> Result<Self, serde_json::Error> {
+        encode(&records, after, epoch, cipher)
+    }
 }
 
 fn encode(
@@ -140,7 +138,7 @@ fn encode(
     after: End,
     epoch: u64,
     cipher: &Cipher,
-) -> Result<(Vec<u8>, End), serde_json::Error> {
+) -> Result<Frame, serde_json::Error> {
     let mut plain = Vec::new();
     json::write(payload, &mut plain)?;
     let lsn = after.lsn + 1;
@@ -160,7 +158,7 @@ fn encode(
     let checksum = crc32fast::hash(&frame);
     frame.extend_from_slice(&checksum.to_le_bytes());
     let end = End { lsn, chain: chain_of(&frame), epoch };
-    Ok((frame, end))
+    Ok(Frame { bytes: frame, end })
 }
 
 fn chain_of(frame: &[u8]) -> Chain {
@@ -169,17 +167,12 @@ fn chain_of(frame: &[u8]) -> Chain {
     chain
 }
 
-/// Reads a journal. A torn end is left out, see [`Journal::whole`].
-pub fn read(bytes: &[u8]) -> Result<Journal, Damage> {
-    open(bytes, &Cipher::off())
-}
-
-/// Reads a journal whose frames may be sealed.
-pub(crate) fn open(bytes: &[u8], cipher: &Cipher) -> Result<Journal, Damage> {
+/// Reads a journal, whose frames may be sealed. A torn end is left out, see [`Journal::whole`].
+pub fn read(bytes: &[u8], cipher: &Cipher) -> Result<Journal, Damage> {
     let Some(first) = next(bytes, 0)? else {
         return damage(0, "it has no beginning");
     };
-    let base: Base = parse(&first, cipher)?;
+    let base: SnapshotRef = parse(&first, cipher)?;
     let start = End { lsn: first.end.lsn - 1, chain: first.prev, epoch: first.end.epoch };
     let mut journal =
         Journal { base, start, records: Vec::new(), end: first.end, whole: first.after };
@@ -192,7 +185,7 @@ pub(crate) fn open(bytes: &[u8], cipher: &Cipher) -> Result<Journal, Damage> {
     Ok(journal)
 }
 
-fn parse<T: DeserializeOwned>(frame: &Frame<'_>, cipher: &Cipher) -> Result<T, Damage> {
+fn parse<T: DeserializeOwned>(frame: &FrameView<'_>, cipher: &Cipher) -> Result<T, Damage> {
     let refused = |error: CipherError| Damage { at: frame.at, what: error.to_string() };
     let payload = cipher.open(frame.context, frame.payload).map_err(refused)?;
     // The text of a parse error may quote the payload, which is no business of a terminal.
@@ -202,7 +195,7 @@ fn parse<T: DeserializeOwned>(frame: &Frame<'_>, cipher: &Cipher) -> Result<T, D
     })
 }
 
-fn follows(frame: &Frame, end: End) -> Result<(), Damage> {
+fn follows(frame: &FrameView<'_>, end: End) -> Result<(), Damage> {
     let at = frame.at;
     let (lsn, epoch) = (frame.end.lsn, frame.end.epoch);
     if lsn != end.lsn + 1 {
@@ -221,7 +214,7 @@ fn follows(frame: &Frame, end: End) -> Result<(), Damage> {
 }
 
 /// A frame whose checksums are right.
-struct Frame<'a> {
+struct FrameView<'a> {
     at: usize,
     after: usize,
     prev: Chain,
@@ -232,7 +225,7 @@ struct Frame<'a> {
 }
 
 /// The frame at `at`; none at the end of the journal and at a torn end.
-fn next(bytes: &[u8], at: usize) -> Result<Option<Frame<'_>>, Damage> {
+fn next(bytes: &[u8], at: usize) -> Result<Option<FrameView<'_>>, Damage> {
     if at == bytes.len() {
         return Ok(None);
     }
@@ -253,7 +246,7 @@ enum Flaw {
     Rotten(&'static str),
 }
 
-fn frame_at(bytes: &[u8], at: usize) -> Result<Frame<'_>, Flaw> {
+fn frame_at(bytes: &[u8], at: usize) -> Result<FrameView<'_>, Flaw> {
     let rest = &bytes[at..];
     let Some(header) = rest.get(..HEADER) else {
         return Err(short_header(bytes, at));
@@ -281,7 +274,7 @@ fn frame_at(bytes: &[u8], at: usize) -> Result<Frame<'_>, Flaw> {
     }
     let mut prev = Chain::default();
     prev.copy_from_slice(&header[24..40]);
-    Ok(Frame {
+    Ok(FrameView {
         at,
         after: at + size,
         prev,

@@ -13,7 +13,7 @@
 //! that was cut short is told from another one to a place of the same name: a tunnel leads to one
 //! database today and to another tomorrow.
 
-use crate::{Loaded, StoreError};
+use crate::error::StoreError;
 
 /// How the text of a place begins to which a state is on its way.
 const ARRIVING: &str = "arriving from ";
@@ -79,27 +79,28 @@ impl Mark {
     }
 }
 
-/// Refuses a place that bears any mark: nobody but a move goes on there.
-pub(crate) fn refuse_any(mark: Option<&Mark>, place: &str) -> Result<(), StoreError> {
-    mark.map_or(Ok(()), |mark| Err(mark.refusal(place)))
+/// The reason for which a lock is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Work on the state that is there. Every mark forbids it.
+    Run,
+    /// A migration, from here or to here. It finds the mark in [`crate::Loaded::mark`] and heeds it.
+    Move,
 }
 
-/// Refuses a place that was left, before anything else of it is looked at.
-pub(crate) fn refuse_left(mark: Option<&Mark>, place: &str) -> Result<(), StoreError> {
-    refuse_any(mark.filter(|mark| matches!(mark, Mark::Left { .. })), place)
-}
-
-/// What is read of a place that was not left. While a state is on its way there and nothing has
-/// arrived, that is no first run.
-pub(crate) fn marked(
-    loaded: Loaded,
-    mark: Option<Mark>,
-    place: &str,
-) -> Result<Loaded, StoreError> {
-    match mark {
-        Some(mark) if loaded.snapshot.is_none() => Err(mark.refusal(place)),
-        mark => Ok(Loaded { mark, ..loaded }),
+impl Purpose {
+    /// Refuses a location whose mark forbids this purpose.
+    pub(crate) fn check(self, mark: Option<&Mark>, place: &str) -> Result<(), StoreError> {
+        match mark {
+            Some(mark) if self == Self::Run => Err(mark.refusal(place)),
+            _ => Ok(()),
+        }
     }
+}
+
+/// Refuses a location that the state has left, before anything else of it is read.
+pub(crate) fn refuse_left(mark: Option<&Mark>, place: &str) -> Result<(), StoreError> {
+    Purpose::Run.check(mark.filter(|mark| matches!(mark, Mark::Left { .. })), place)
 }
 
 #[cfg(test)]

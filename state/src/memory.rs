@@ -1,8 +1,7 @@
-//! A store in memory, for tests: the same rules as every other, gone with the process.
+//! A store in memory, for tests of everything above stores.
 //!
-//! Clones are handles to one store, so a test can be the second run, or look at what the first
-//! one left behind. Two things can be asked for that real stores do by themselves: that writes
-//! fail from some point on, and that the holder loses its place.
+//! It fails in two ways on request, as real stores do by themselves: writes fail from some point on,
+//! and the holder loses the lock.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,13 +10,21 @@ use async_trait::async_trait;
 use engine::journal::Record;
 use engine::state::Snapshot;
 
-use crate::mark::{self, Mark};
-use crate::{Held, Holder, Loaded, Store, StoreError, Version};
+use crate::cipher::Cipher;
+use crate::error::StoreError;
+use crate::fenced_log::{
+    self, EncodedSnapshot, FencedLog, FencedStore, Position, Replaced, lock_lost, seal_records,
+};
+use crate::format;
+use crate::frame::{End, Frame, pieces};
+use crate::holder::Holder;
+use crate::mark::{self, Mark, Purpose};
+use crate::store::{Loaded, LockedStore, Store, Version};
 
 const PLACE: &str = "memory";
 const POLL: Duration = Duration::from_millis(10);
 
-/// See the module.
+/// A store in memory. Its clones are the same store.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     shared: Arc<Mutex<Shared>>,
@@ -25,34 +32,28 @@ pub struct MemoryStore {
 
 #[derive(Default)]
 struct Shared {
-    snapshot: Option<Snapshot>,
-    /// Raised by every write of a snapshot, so that versions never repeat.
-    writes: u64,
-    records: Vec<Record>,
+    state: Option<Vec<u8>>,
+    journal: Vec<Frame>,
     holder: Option<Holder>,
     mark: Option<Mark>,
-    /// Raised by every holder, and by whoever drives one out.
+    /// Raised by every holder, and when one is driven out.
     epoch: u64,
-    /// How many writes still succeed.
+    /// The number of writes that still succeed; none if all do.
     writes_left: Option<u64>,
 }
 
 impl Shared {
-    fn version(&self) -> Version {
-        match self.snapshot {
-            Some(_) => Version(self.writes.to_string()),
-            None => Version::none(),
-        }
-    }
-
-    fn loaded(&self) -> Loaded {
-        Loaded {
-            snapshot: self.snapshot.clone(),
-            version: self.version(),
-            records: self.records.clone(),
-            holder: None,
-            mark: self.mark.clone(),
-        }
+    fn read(&self) -> Result<(Loaded, Option<Position>), StoreError> {
+        let Some(state) = &self.state else { return Ok((Loaded::nothing(), None)) };
+        let damaged = |what: String| StoreError::suspicious(what, "nothing was changed");
+        let (header, snapshot) =
+            format::decode(state).map_err(|error| damaged(error.to_string()))?;
+        let frames = self.journal.iter().map(|frame| (frame.end.lsn, &*frame.bytes));
+        let journal = pieces::assemble(frames, &Cipher::off()).map_err(damaged)?;
+        let (loaded, position) = journal
+            .and_then(|journal| fenced_log::join(header, snapshot, journal.journal))
+            .ok_or_else(|| damaged("the journal is not that of the state".to_owned()))?;
+        Ok((loaded, Some(position)))
     }
 
     fn count_write(&mut self) -> Result<(), StoreError> {
@@ -65,13 +66,6 @@ impl Shared {
             None => Ok(()),
         }
     }
-
-    fn put(&mut self, snapshot: Snapshot) -> Version {
-        self.snapshot = Some(snapshot);
-        self.writes += 1;
-        self.records.clear();
-        self.version()
-    }
 }
 
 impl MemoryStore {
@@ -83,10 +77,15 @@ impl MemoryStore {
     /// A store that an earlier run left behind.
     pub fn with(snapshot: Snapshot, records: Vec<Record>) -> Self {
         let store = Self::new();
-        let mut shared = store.shared();
-        shared.put(snapshot);
-        shared.records = records;
-        drop(shared);
+        let log = MemoryLog { store: store.clone(), epoch: 0 };
+        let EncodedSnapshot { bytes, base, .. } =
+            EncodedSnapshot::new(&log, &snapshot, End::default()).expect("it is not too deep");
+        let mut journal = vec![base];
+        if !records.is_empty() {
+            let frame = seal_records(&log, &records, journal[0].end);
+            journal.push(frame.expect("they are not too deep"));
+        }
+        *store.shared() = Shared { state: Some(bytes), journal, ..Shared::default() };
         store
     }
 
@@ -95,7 +94,7 @@ impl MemoryStore {
         self.shared().writes_left = writes;
     }
 
-    /// Takes the lock away from whoever holds it, as a store with leases does.
+    /// Takes the lock away from its holder, as a store with leases does.
     pub fn drive_out(&self) {
         let mut shared = self.shared();
         shared.epoch += 1;
@@ -107,16 +106,14 @@ impl MemoryStore {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, holder: &Holder) -> Result<MemoryHeld, Holder> {
+    fn take(&self, holder: &Holder) -> Result<MemoryLog, StoreError> {
         let mut shared = self.shared();
         if let Some(other) = &shared.holder {
-            return Err(other.clone());
+            return Err(StoreError::Locked(Box::new(other.clone())));
         }
         shared.holder = Some(holder.clone());
         shared.epoch += 1;
-        let (loaded, epoch) = (shared.loaded(), shared.epoch);
-        drop(shared);
-        Ok(MemoryHeld { store: self.clone(), loaded, epoch, broken: false })
+        Ok(MemoryLog { store: self.clone(), epoch: shared.epoch })
     }
 }
 
@@ -125,41 +122,38 @@ impl Store for MemoryStore {
     async fn load(&self) -> Result<Loaded, StoreError> {
         let shared = self.shared();
         mark::refuse_left(shared.mark.as_ref(), PLACE)?;
-        let loaded = Loaded { holder: shared.holder.clone(), ..shared.loaded() };
-        mark::marked(loaded, shared.mark.clone(), PLACE)
+        let (loaded, _) = shared.read()?;
+        loaded.seen_with(shared.holder.clone(), shared.mark.clone(), PLACE)
     }
 
-    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
-        let held = self.lock_to_move(holder, wait).await?;
-        mark::refuse_any(held.loaded().mark.as_ref(), PLACE)?;
-        Ok(held)
-    }
-
-    async fn lock_to_move(
+    async fn lock_for(
         &self,
+        purpose: Purpose,
         holder: &Holder,
         wait: Duration,
-    ) -> Result<Box<dyn Held>, StoreError> {
+    ) -> Result<Box<dyn LockedStore>, StoreError> {
         let until = tokio::time::Instant::now() + wait;
-        loop {
+        let log = loop {
             match self.take(holder) {
-                Ok(held) => return Ok(Box::new(held)),
-                Err(other) if tokio::time::Instant::now() >= until => {
-                    return Err(StoreError::Locked(Box::new(other)));
+                Err(StoreError::Locked(_)) if tokio::time::Instant::now() < until => {
+                    tokio::time::sleep(POLL).await;
                 }
-                Err(_) => tokio::time::sleep(POLL).await,
+                taken => break taken?,
             }
-        }
+        };
+        let mark = self.shared().mark.clone();
+        purpose.check(mark.as_ref(), PLACE)?;
+        let (loaded, position) = self.shared().read()?;
+        Ok(Box::new(FencedStore::new(log, Loaded { mark, ..loaded }, position)))
     }
 
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
-        let held = self.take(holder).map_err(|other| StoreError::Locked(Box::new(other)))?;
-        let mut shared = held.store.shared();
-        shared.count_write()?;
-        let known = shared.snapshot.as_ref().map_or(0, |known| known.serial);
+        let log = self.take(holder)?;
+        let (_, position) = self.shared().read()?;
+        let (known, end) =
+            position.map_or((0, End::default()), |found| (found.header.serial, found.end));
         let serial = known.max(snapshot.serial) + 1;
-        shared.mark = None;
-        Ok(shared.put(Snapshot { serial, ..snapshot.clone() }))
+        fenced_log::restore(log, &Snapshot { serial, ..snapshot.clone() }, end).await
     }
 
     fn place(&self) -> String {
@@ -167,103 +161,62 @@ impl Store for MemoryStore {
     }
 }
 
-struct MemoryHeld {
+struct MemoryLog {
     store: MemoryStore,
-    loaded: Loaded,
     epoch: u64,
-    broken: bool,
 }
 
-impl MemoryHeld {
-    /// Writes, if this holder still has its place; an error poisons.
-    fn write<T>(
-        &mut self,
-        work: impl FnOnce(&mut Shared) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        if self.broken {
-            return Err(StoreError::refused("nothing more is written, because a write failed"));
-        }
+impl MemoryLog {
+    /// Writes, if this holder still has the lock.
+    fn write(&self, work: impl FnOnce(&mut Shared)) -> Result<(), StoreError> {
         let mut shared = self.store.shared();
         if shared.epoch != self.epoch {
-            return Err(StoreError::Fenced("another run took the lock".to_owned()));
+            return Err(lock_lost());
         }
-        let result = shared.count_write();
-        self.broken = result.is_err();
-        result?;
-        work(&mut shared)
-    }
-
-    fn check_version(&self, expected: &Version) -> Result<(), StoreError> {
-        if self.store.shared().version() == *expected {
-            return Ok(());
-        }
-        Err(StoreError::Fenced("the state is not the version to be replaced".to_owned()))
-    }
-}
-
-#[async_trait]
-impl Held for MemoryHeld {
-    fn loaded(&self) -> &Loaded {
-        &self.loaded
-    }
-
-    async fn initialise(&mut self, snapshot: &Snapshot) -> Result<Version, StoreError> {
-        self.write(|shared| match shared.snapshot {
-            None => Ok(shared.put(snapshot.clone())),
-            Some(_) => Err(StoreError::Fenced("there is a state already".to_owned())),
-        })
-    }
-
-    async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
-        self.write(|shared| {
-            if shared.snapshot.is_none() {
-                return Err(StoreError::refused("a record was written before the first state"));
-            }
-            shared.records.extend_from_slice(records);
-            Ok(())
-        })
-    }
-
-    async fn save(
-        &mut self,
-        snapshot: &Snapshot,
-        expected: &Version,
-    ) -> Result<Version, StoreError> {
-        self.check_version(expected)?;
-        self.write(|shared| {
-            let Some(old) = &shared.snapshot else {
-                return Err(StoreError::refused("a state was saved before the first one"));
-            };
-            if snapshot.lineage != old.lineage {
-                let what = "a state of another lineage was to replace this one";
-                return Err(StoreError::suspicious(what, "nothing was changed"));
-            }
-            if snapshot.serial <= old.serial {
-                let (new, old) = (snapshot.serial, old.serial);
-                return Err(StoreError::Fenced(format!("serial {new} was to replace {old}")));
-            }
-            Ok(shared.put(snapshot.clone()))
-        })
-    }
-
-    async fn set_mark(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
-        self.write(|shared| {
-            shared.mark = mark.cloned();
-            Ok(())
-        })
-    }
-
-    fn journal_bytes(&self) -> u64 {
-        // About what a record has in a file; nothing is stored here.
-        self.store.shared().records.len() as u64 * 400
-    }
-
-    async fn release(self: Box<Self>) -> Result<(), StoreError> {
+        shared.count_write()?;
+        work(&mut shared);
         Ok(())
     }
 }
 
-impl Drop for MemoryHeld {
+#[async_trait]
+impl FencedLog for MemoryLog {
+    fn cipher(&self) -> &Cipher {
+        const { &Cipher::off() }
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    async fn append(&mut self, frame: &Frame) -> Result<(), StoreError> {
+        self.write(|shared| shared.journal.push(frame.clone()))
+    }
+
+    async fn replace(
+        &mut self,
+        new: &EncodedSnapshot,
+        replaced: &Replaced,
+    ) -> Result<(), StoreError> {
+        self.write(|shared| {
+            shared.state = Some(new.bytes.clone());
+            shared.journal = vec![new.base.clone()];
+            if matches!(replaced, Replaced::Anything) {
+                shared.mark = None;
+            }
+        })
+    }
+
+    async fn mark(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
+        self.write(|shared| shared.mark = mark.cloned())
+    }
+
+    async fn release(self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl Drop for MemoryLog {
     fn drop(&mut self) {
         let mut shared = self.store.shared();
         if shared.epoch == self.epoch {

@@ -12,9 +12,9 @@ use engine::journal::Record;
 use engine::plan::input::Options;
 use engine::state::Snapshot;
 use state::file::FileStore;
-use state::mark::Mark;
+use state::mark::{Mark, Purpose};
 use state::memory::MemoryStore;
-use state::{Held, Holder, Loaded, Store, StoreError, Version};
+use state::{Holder, Loaded, LockedStore, Store, StoreError, Version};
 use tempfile::TempDir;
 
 use crate::world::{DISK, World, holder};
@@ -70,16 +70,14 @@ impl Store for Mortal<'_> {
         self.store.load().await
     }
 
-    async fn lock(&self, _: &Holder, _: Duration) -> Result<Box<dyn Held>, StoreError> {
-        panic!("a move takes the lock as one")
-    }
-
-    async fn lock_to_move(
+    async fn lock_for(
         &self,
+        purpose: Purpose,
         holder: &Holder,
         wait: Duration,
-    ) -> Result<Box<dyn Held>, StoreError> {
-        let held = self.store.lock_to_move(holder, wait).await?;
+    ) -> Result<Box<dyn LockedStore>, StoreError> {
+        assert_eq!(purpose, Purpose::Move);
+        let held = self.store.lock_for(purpose, holder, wait).await?;
         Ok(Box::new(MortalHeld { held, killed: self.killed.clone() }))
     }
 
@@ -97,12 +95,12 @@ impl Store for Mortal<'_> {
 }
 
 struct MortalHeld {
-    held: Box<dyn Held>,
+    held: Box<dyn LockedStore>,
     killed: Arc<Killed>,
 }
 
 #[async_trait]
-impl Held for MortalHeld {
+impl LockedStore for MortalHeld {
     fn loaded(&self) -> &Loaded {
         self.held.loaded()
     }

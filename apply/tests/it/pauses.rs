@@ -11,8 +11,9 @@ use engine::journal::Record;
 use engine::plan::input::Options;
 use engine::state::Snapshot;
 use engine::value::Value;
+use state::mark::Purpose;
 use state::memory::MemoryStore;
-use state::{Held, Holder, Loaded, Store, StoreError, Version};
+use state::{Holder, Loaded, LockedStore, Store, StoreError, Version};
 use tokio_util::sync::CancellationToken;
 
 use crate::busy::Busy;
@@ -46,7 +47,7 @@ impl Watched {
 }
 
 struct WatchedHeld {
-    held: Box<dyn Held>,
+    held: Box<dyn LockedStore>,
     store: Watched,
 }
 
@@ -56,8 +57,13 @@ impl Store for Watched {
         self.store.load().await
     }
 
-    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
-        let held = self.store.lock(holder, wait).await?;
+    async fn lock_for(
+        &self,
+        purpose: Purpose,
+        holder: &Holder,
+        wait: Duration,
+    ) -> Result<Box<dyn LockedStore>, StoreError> {
+        let held = self.store.lock_for(purpose, holder, wait).await?;
         let (pause, appended) = (self.pause.clone(), self.appended.clone());
         let store = Watched { store: self.store.clone(), pause, appended };
         Ok(Box::new(WatchedHeld { held, store }))
@@ -73,7 +79,7 @@ impl Store for Watched {
 }
 
 #[async_trait]
-impl Held for WatchedHeld {
+impl LockedStore for WatchedHeld {
     fn loaded(&self) -> &Loaded {
         self.held.loaded()
     }

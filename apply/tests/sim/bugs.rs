@@ -17,7 +17,8 @@ use engine::schema::{Operation, ProviderSchema, Sends, TypeSchema};
 use engine::state::{Nonce, ObjectId, Progress, Snapshot};
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
-use state::{Held, Holder, Loaded, Store, StoreError, Version};
+use state::mark::Purpose;
+use state::{Holder, Loaded, LockedStore, Store, StoreError, Version};
 
 use crate::dialect::Room;
 use crate::schedule::{Schedule, StoreKind};
@@ -469,14 +470,19 @@ impl Store for BadStore {
         self.inner.load().await
     }
 
-    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+    async fn lock_for(
+        &self,
+        purpose: Purpose,
+        holder: &Holder,
+        wait: Duration,
+    ) -> Result<Box<dyn LockedStore>, StoreError> {
         let goes_on = match self.bug {
             Bug::LockKeepsNobodyOut => true,
             Bug::LockWaitIgnored => !wait.is_zero(),
             _ => false,
         };
         let wait = if self.bug == Bug::LockWaitIgnored { Duration::ZERO } else { wait };
-        let held = match self.inner.lock(holder, wait).await {
+        let held = match self.inner.lock_for(purpose, holder, wait).await {
             Err(StoreError::Locked(_)) if goes_on => {
                 let loaded = self.inner.load().await?;
                 Box::new(NoLock { loaded })
@@ -501,7 +507,7 @@ struct NoLock {
 }
 
 #[async_trait]
-impl Held for NoLock {
+impl LockedStore for NoLock {
     fn loaded(&self) -> &Loaded {
         &self.loaded
     }
@@ -546,7 +552,7 @@ fn forget_when(record: &mut Record) {
 
 struct BadHeld {
     bug: Bug,
-    held: Box<dyn Held>,
+    held: Box<dyn LockedStore>,
     /// Acknowledged and not yet written.
     kept: Mutex<Vec<Record>>,
     /// Whether a run began and did not end.
@@ -590,7 +596,7 @@ impl BadHeld {
 }
 
 #[async_trait]
-impl Held for BadHeld {
+impl LockedStore for BadHeld {
     fn loaded(&self) -> &Loaded {
         self.held.loaded()
     }

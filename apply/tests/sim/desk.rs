@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::journal::Record;
 use engine::state::Snapshot;
-use state::{Held, Holder, Loaded, Store, StoreError, Version};
+use state::mark::Purpose;
+use state::{Holder, Loaded, LockedStore, Store, StoreError, Version};
 
 use crate::one_run::EPOCH_MS;
 use crate::runner::Runner;
@@ -20,7 +21,7 @@ pub(crate) struct Desk {
 }
 
 struct DeskHeld {
-    held: Box<dyn Held>,
+    held: Box<dyn LockedStore>,
     runner: Arc<Runner>,
     broken: bool,
     /// The number of the next call, by what was read and appended.
@@ -112,9 +113,14 @@ impl Store for Desk {
         self.store.load().await
     }
 
-    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
+    async fn lock_for(
+        &self,
+        purpose: Purpose,
+        holder: &Holder,
+        wait: Duration,
+    ) -> Result<Box<dyn LockedStore>, StoreError> {
         self.runner.boundary("lock").await;
-        let held = self.store.lock(holder, wait).await?;
+        let held = self.store.lock_for(purpose, holder, wait).await?;
         self.runner.note("locked");
         let loaded = held.loaded();
         let known = loaded.snapshot.as_ref().map_or(0, |snapshot| snapshot.next_call);
@@ -152,7 +158,7 @@ impl Store for Desk {
 }
 
 #[async_trait]
-impl Held for DeskHeld {
+impl LockedStore for DeskHeld {
     fn loaded(&self) -> &Loaded {
         self.held.loaded()
     }

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::{Files, LARGEST, file_failed, identity_at};
 use engine::state::Snapshot;
 
+use super::files::{Files, LARGEST, file_failed, identity_at};
 use crate::cipher::{self, STATE};
-use crate::{NUMBER_MAX, StoreError, disk, format};
+use crate::error::StoreError;
+use crate::frame::NUMBER_MAX;
+use crate::{disk, format};
 
 /// How many old snapshots are kept.
 const BACKUPS: usize = 20;
@@ -104,9 +106,18 @@ pub(super) fn seal(files: &Files) {
 fn begins_sealed(path: &Path) -> bool {
     use std::io::Read as _;
     let mut head = Vec::new();
-    let read =
-        disk::itself().read(true).open(path).and_then(|file| file.take(8).read_to_end(&mut head));
+    let read = disk::open_itself()
+        .read(true)
+        .open(path)
+        .and_then(|file| file.take(8).read_to_end(&mut head));
     read.is_err() || cipher::is_sealed(&head)
+}
+
+/// Lists the serials of the backups, in order. What cannot be listed is not there.
+pub(super) fn serials(files: &Files) -> Vec<u64> {
+    let mut serials: Vec<u64> = names(files).iter().filter_map(|name| serial(name)).collect();
+    serials.sort_unstable();
+    serials
 }
 
 /// A backup, if there is one of that serial.
@@ -124,7 +135,7 @@ pub(super) fn read(files: &Files, serial: u64) -> Result<Option<Snapshot>, Store
 
 /// Removes the oldest backups. An error is no reason to fail a run; the next one tries again.
 pub(super) fn prune(files: &Files) {
-    let serials = files.backup_serials();
+    let serials = serials(files);
     for serial in &serials[..serials.len().saturating_sub(BACKUPS)] {
         std::fs::remove_file(files.backup(*serial)).ok();
     }

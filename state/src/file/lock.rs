@@ -11,8 +11,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Files, Identity, file_failed, identity_at, identity_of};
-use crate::{Holder, NUMBER_MAX, StoreError, disk, write};
+use super::files::{Files, Identity, file_failed, identity_at, identity_of};
+use crate::disk;
+use crate::error::StoreError;
+use crate::frame::{NUMBER_MAX, SnapshotRef};
+use crate::holder::Holder;
 
 /// The note has one sector, so that it is written whole or not at all.
 const NOTE: usize = 512;
@@ -35,7 +38,7 @@ pub(super) struct Note {
     pub(super) epoch: u64,
     /// The newest snapshot that was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<SnapshotRef>,
 }
 
 impl Note {
@@ -44,14 +47,6 @@ impl Note {
         let serial = self.seen.as_ref().map_or(0, |seen| seen.serial);
         self.epoch.max(serial) <= NUMBER_MAX
     }
-}
-
-/// Which snapshot was seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seen {
-    pub(super) lineage: String,
-    pub(super) serial: u64,
-    pub(super) digest: String,
 }
 
 /// How an attempt to take the lock ended.
@@ -69,7 +64,7 @@ pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
             let what = format!("{} is no regular file", path.display());
             return Err(StoreError::suspicious(what, "nothing was changed; remove it"));
         }
-        let file = disk::itself()
+        let file = disk::open_itself()
             .read(true)
             .write(true)
             .create(true)
@@ -97,7 +92,7 @@ pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
 /// Who holds the lock right now.
 pub(super) fn holder(path: &Path) -> Option<Holder> {
     disk::look(path).ok()??;
-    let file = disk::itself().read(true).open(path).ok()?;
+    let file = disk::open_itself().read(true).open(path).ok()?;
     // Only where a holder did not sign off the lock is tried, because for that moment it is taken.
     let holder = read_holder(&file)?;
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then_some(holder)
@@ -108,8 +103,10 @@ pub(super) fn note(path: &Path) -> Result<Option<Note>, StoreError> {
     if !matches!(disk::look(path), Ok(Some(_))) {
         return Ok(None);
     }
-    let file =
-        disk::itself().read(true).open(path).map_err(|error| file_failed("open", path, error))?;
+    let file = disk::open_itself()
+        .read(true)
+        .open(path)
+        .map_err(|error| file_failed("open", path, error))?;
     read_note(&file)
 }
 
@@ -127,7 +124,7 @@ fn read_note(file: &File) -> Result<Option<Note>, StoreError> {
 fn read_holder(file: &File) -> Option<Holder> {
     let text = read_text(file, NOTE, HOLDER).ok()?;
     let holder: Holder = serde_json::from_str(&text).ok()?;
-    Some(write::tamed(&holder))
+    Some(holder.sanitised())
 }
 
 /// The text in a part of the file, without the padding.
@@ -165,14 +162,14 @@ impl Lock {
     /// Notes who holds the lock from now on, under which epoch.
     pub(super) fn sign_on(&mut self, holder: &Holder, epoch: u64) -> Result<(), StoreError> {
         self.note.epoch = epoch;
-        let text = serde_json::to_string(&write::tamed(holder)).unwrap_or_default();
+        let text = serde_json::to_string(&holder.sanitised()).unwrap_or_default();
         self.write_note()
             .and_then(|()| write_text(&self.file, NOTE, HOLDER, &text))
             .map_err(|error| file_failed("write", &self.path, error))
     }
 
     /// Notes a snapshot that is durable. The note is a hint, so an error is none of anybody's.
-    pub(super) fn saw(&mut self, seen: Seen) {
+    pub(super) fn saw(&mut self, seen: SnapshotRef) {
         self.note.seen = Some(seen);
         self.write_note().ok();
     }

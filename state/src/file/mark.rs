@@ -2,8 +2,8 @@
 
 use std::io::ErrorKind;
 
-use super::{Files, LARGEST, file_failed};
-use crate::StoreError;
+use super::files::{Files, LARGEST, file_failed};
+use crate::error::StoreError;
 use crate::mark::Mark;
 
 /// The mark of the folder.

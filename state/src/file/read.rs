@@ -8,11 +8,13 @@
 
 use engine::state::Snapshot;
 
+use super::files::{Files, LARGEST, file_failed, identity_at};
 use super::lock::{self, Note};
-use super::{Files, LARGEST, file_failed, home, identity_at};
+use super::{backups, folder};
+use crate::error::StoreError;
 use crate::format::{self, Header, Unreadable};
-use crate::frame::{self, Damage, End, Journal};
-use crate::{Loaded, StoreError};
+use crate::frame::{self, Damage, End, Journal, SnapshotRef};
+use crate::store::Loaded;
 
 /// How often files that change while they are read are read again.
 const ATTEMPTS: u32 = 50;
@@ -51,7 +53,7 @@ pub(super) fn read(files: &Files) -> Result<Option<Found>, StoreError> {
         // The note is read first, so that it is not of a later snapshot than the one that is read.
         let note = lock::note(&files.lock())?.unwrap_or_default();
         // So are the backups: each was the state before the one that is read.
-        let past = Past { note, newest_backup: files.backup_serials().last().copied() };
+        let past = Past { note, newest_backup: backups::serials(files).last().copied() };
         let before = identity_at(&state);
         let read =
             |path| files.disk.read(path, LARGEST).map_err(|error| file_failed("read", path, error));
@@ -95,7 +97,7 @@ fn judge(
         let what = format!("{} is missing, and {path} is there", name.display());
         return Err(files.without_journal(what));
     };
-    let read = frame::open(&journal, &files.cipher).map_err(|damage| {
+    let read = frame::read(&journal, &files.cipher).map_err(|damage| {
         files.without_journal(format!("{} cannot be read: {damage}", name.display()))
     })?;
     fit(files, header, snapshot, read, journal).map(Some)
@@ -105,7 +107,7 @@ fn judge(
 fn judge_missing(files: &Files, past: &Past, journal: Option<&[u8]>) -> Result<(), StoreError> {
     let (state, journal_path) = (files.state(), files.journal());
     let (state, journal_path) = (state.display(), journal_path.display());
-    let journal = journal.map(|bytes| frame::open(bytes, &files.cipher));
+    let journal = journal.map(|bytes| frame::read(bytes, &files.cipher));
     if let Some(Ok(Journal { records, .. })) = &journal
         && !records.is_empty()
     {
@@ -116,7 +118,7 @@ fn judge_missing(files: &Files, past: &Past, journal: Option<&[u8]>) -> Result<(
         )));
     }
     match earlier_state(files, past, journal.as_ref()) {
-        None => home::refuse_hollow(files),
+        None => folder::refuse_hollow(files),
         Some(proof) => Err(files.missing(format!("{state} is missing, but {proof}"))),
     }
 }
@@ -146,7 +148,7 @@ fn earlier_state(
 fn check_past(files: &Files, past: &Past, header: &Header) -> Result<(), StoreError> {
     let path = files.state();
     let path = path.display();
-    let (serial, lineage) = (header.serial, &header.lineage);
+    let serial = header.serial;
     // A crash in the middle of a save leaves a backup of the same serial, and none of a later one.
     if let Some(newest) = past.newest_backup.filter(|newest| *newest > serial) {
         return Err(files.suspicious(format!(
@@ -155,16 +157,10 @@ fn check_past(files: &Files, past: &Past, header: &Header) -> Result<(), StoreEr
         )));
     }
     let Some(seen) = &past.note.seen else { return Ok(()) };
-    let what = if seen.lineage != *lineage {
-        format!("{path} is of lineage {lineage}, and here belongs {}", seen.lineage)
-    } else if seen.serial > serial {
-        format!("{path} is older than it should be: it has serial {serial}, after {}", seen.serial)
-    } else if seen.serial == serial && seen.digest != header.digest {
-        format!("{path} is not the one that was saved here as serial {serial}")
-    } else {
-        return Ok(());
-    };
-    Err(files.suspicious(what))
+    match header.contradiction(seen) {
+        Some(what) => Err(files.suspicious(format!("{path} {what}"))),
+        None => Ok(()),
+    }
 }
 
 fn fit(
@@ -174,13 +170,9 @@ fn fit(
     journal: Journal,
     bytes: Vec<u8>,
 ) -> Result<Found, StoreError> {
-    let Journal { base, start, end, .. } = &journal;
+    let Journal { base, end, .. } = &journal;
     let checkpoint = header.checkpoint;
-    let same_lineage = base.lineage == header.lineage;
-    let follows = same_lineage
-        && base.serial == header.serial
-        && base.digest == header.digest
-        && (start.lsn, start.chain) == (checkpoint.lsn, checkpoint.chain);
+    let follows = header.is_followed_by(&journal);
     // Also of another lineage, where a person put this one in its place: the chain proves it.
     let folded =
         base.serial < header.serial && (end.lsn, end.chain) == (checkpoint.lsn, checkpoint.chain);
@@ -194,7 +186,7 @@ fn fit(
     Ok(Found { loaded, header, journal: found })
 }
 
-fn misfit(files: &Files, header: &Header, base: &frame::Base) -> String {
+fn misfit(files: &Files, header: &Header, base: &SnapshotRef) -> String {
     let (state, journal) = (files.state(), files.journal());
     let (state, journal) = (state.display(), journal.display());
     let (found, due) = (header.serial, base.serial);

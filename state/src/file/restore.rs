@@ -7,19 +7,24 @@
 
 use engine::state::Snapshot;
 
-use super::held::{FileHeld, Journal, lock_journal};
+use super::files::{Files, LARGEST};
 use super::lock::Lock;
+use super::log::{FileLog, OpenJournal, lock_journal};
 use super::read::FoundJournal;
-use super::{Files, LARGEST, backups, home, mark};
+use super::{backups, folder};
+use crate::blocking::blocking;
+use crate::error::StoreError;
+use crate::fenced_log::{self, FencedLog as _};
 use crate::format::{self, Header};
-use crate::frame::{self, Base, End};
-use crate::{Holder, StoreError, Version, write};
+use crate::frame::{self, End, SnapshotRef};
+use crate::holder::Holder;
+use crate::store::Version;
 
 /// What is there, as far as it can be read.
 struct There {
     header: Option<Header>,
     snapshot: Option<Snapshot>,
-    journal: Option<(Base, FoundJournal)>,
+    journal: Option<(SnapshotRef, FoundJournal)>,
     /// Whether there is nothing and, by all that can be seen, never was.
     is_nothing: bool,
     highest_serial: u64,
@@ -30,7 +35,7 @@ impl There {
     fn look(files: &Files, lock: &Lock) -> Self {
         let state = files.disk.read(&files.state(), LARGEST);
         let journal = files.disk.read(&files.journal(), LARGEST);
-        let newest_backup = files.backup_serials().last().copied();
+        let newest_backup = backups::serials(files).last().copied();
         let seen = lock.note.seen.as_ref().map(|seen| seen.serial);
         let is_nothing =
             matches!((&state, &journal), (Ok(None), Ok(None))) && newest_backup.or(seen).is_none();
@@ -58,65 +63,75 @@ impl There {
     }
 }
 
-fn read_journal(files: &Files, bytes: Vec<u8>) -> Option<(Base, FoundJournal)> {
-    let journal = frame::open(&bytes, &files.cipher).ok()?;
+fn read_journal(files: &Files, bytes: Vec<u8>) -> Option<(SnapshotRef, FoundJournal)> {
+    let journal = frame::read(&bytes, &files.cipher).ok()?;
     let found = FoundJournal::new(&journal, bytes);
     Some((journal.base, found))
 }
 
 /// Puts a snapshot in place of whatever is there.
-pub(super) fn restore(
+pub(super) async fn restore(
     files: Files,
     lock: Lock,
     holder: &Holder,
     snapshot: &Snapshot,
 ) -> Result<Version, StoreError> {
-    home::hide(&files)?;
+    // The journal that was there stays open, and so locked, until the new one has its name.
+    let (log, snapshot, journal) = blocking(|| prepare(files, lock, holder, snapshot))?;
+    fenced_log::restore(log, &snapshot, journal.end).await
+}
+
+/// Makes the folder ready: the log to write to, the snapshot under its new serial, and the journal
+/// that it is to stand behind.
+fn prepare(
+    files: Files,
+    lock: Lock,
+    holder: &Holder,
+    snapshot: &Snapshot,
+) -> Result<(FileLog, Snapshot, OpenJournal), StoreError> {
+    folder::hide(&files)?;
     let there = There::look(&files, &lock);
     // Serial 0 is for states that were never saved: a journal that follows it can stand alone.
     let least = if there.is_nothing { 1 } else { 2 };
     let serial = (there.highest_serial.max(snapshot.serial) + 1).max(least);
     let snapshot = Snapshot { serial, ..snapshot.clone() };
-    let mut held = FileHeld::new(files, lock, there.highest_epoch + 1);
-    held.sync_names()?;
+    let mut log = FileLog::new(files, lock, there.highest_epoch + 1);
+    log.sync_names()?;
     let is_other = there.header.as_ref().is_some_and(|header| header.lineage != snapshot.lineage);
-    let journal = stand_behind(&mut held, holder, there, &snapshot)?;
-    home::probe(&held.files)?;
-    if is_other || held.lock.knows_other_than(&snapshot.lineage) {
-        held.lock.forget()?;
+    let journal = stand_behind(&mut log, holder, there, &snapshot)?;
+    folder::probe(&log.files)?;
+    if is_other || log.lock.knows_other_than(&snapshot.lineage) {
+        log.lock.forget()?;
     }
-    let (header, bytes) = write::encode(&held.files.cipher, &snapshot, held.epoch(), journal.end)?;
-    let version = held.replace(None, header, &bytes)?;
-    mark::write(&held.files, None)?;
-    Ok(version)
+    Ok((log, snapshot, journal))
 }
 
 /// Keeps what is there, and says behind which journal the snapshot is to stand. That is locked
 /// until it is let go: whoever deleted the lock file has not ended the run that writes the journal.
 fn stand_behind(
-    held: &mut FileHeld,
+    log: &mut FileLog,
     holder: &Holder,
     there: There,
     snapshot: &Snapshot,
-) -> Result<Journal, StoreError> {
+) -> Result<OpenJournal, StoreError> {
     let There { snapshot: replaced, journal, is_nothing, .. } = there;
     let (readable, damaged) = match journal {
-        Some((_, found)) => (Some(held.continue_journal(found)?), None),
-        None => (None, held.files.disk.open(&held.files.journal()).ok()),
+        Some((_, found)) => (Some(log.continue_journal(found)?), None),
+        None => (None, log.files.disk.open(&log.files.journal()).ok()),
     };
     if let Some(file) = &damaged {
-        lock_journal(file, &held.files)?;
+        lock_journal(file, &log.files)?;
     }
-    held.lock.sign_on(holder, held.epoch())?;
-    backups::set_aside(&held.files, snapshot.serial - 1);
+    log.lock.sign_on(holder, log.epoch())?;
+    backups::set_aside(&log.files, snapshot.serial - 1);
     // What can be read is a backup like every other: the newest, and listed as one.
     if let Some(replaced) = replaced {
-        backups::keep(&held.files, replaced.serial).ok();
+        backups::keep(&log.files, replaced.serial).ok();
     }
     if let Some(journal) = readable {
         return Ok(journal);
     }
     let serial = if is_nothing { 0 } else { snapshot.serial - 1 };
-    let base = Base { lineage: snapshot.lineage.clone(), serial, digest: String::new() };
-    held.start_journal(&base, End::default())
+    let base = SnapshotRef { lineage: snapshot.lineage.clone(), serial, digest: String::new() };
+    log.begin_journal(&base, End::default())
 }

@@ -6,12 +6,12 @@
 
 use engine::journal::Record;
 
-use super::{Base, Chain, Damage, End, Frame, Journal, damage, follows, next, parse};
+use super::{Chain, Damage, End, FrameView, Journal, SnapshotRef, damage, follows, next, parse};
 use crate::cipher::{Cipher, CipherError};
 
 /// What one frame holds.
 enum Content {
-    Base(Base),
+    Base(SnapshotRef),
     Records(Vec<Record>),
 }
 
@@ -90,7 +90,7 @@ fn open(number: u64, bytes: &[u8], last: Option<End>, cipher: &Cipher) -> Result
 }
 
 /// A base is an object, and records are a list: its first byte tells which.
-fn content(frame: &Frame<'_>, cipher: &Cipher) -> Result<Content, Damage> {
+fn content(frame: &FrameView<'_>, cipher: &Cipher) -> Result<Content, Damage> {
     let plain = cipher
         .open(frame.context, frame.payload)
         .map_err(|error| Damage { at: frame.at, what: error.to_string() })?;
@@ -129,12 +129,12 @@ fn add(state: Option<Assembled>, piece: Piece, bytes: usize) -> Result<Option<As
 
 #[cfg(test)]
 mod tests {
-    use super::super::{encode_base, encode_records};
+    use super::super::tests::{encode_base, encode_records};
     use super::*;
     use crate::conformance::records;
 
-    fn base(serial: u64) -> Base {
-        Base { lineage: "l".to_owned(), serial, digest: format!("d{serial}") }
+    fn base(serial: u64) -> SnapshotRef {
+        SnapshotRef { lineage: "l".to_owned(), serial, digest: format!("d{serial}") }
     }
 
     /// Base, three appends of two epochs, a base, one append.

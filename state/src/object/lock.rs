@@ -16,8 +16,11 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::objects::{Object, Objects, is_same};
+use crate::error::StoreError;
+use crate::fenced_log::lock_lost;
+use crate::frame::{NUMBER_MAX, SnapshotRef};
+use crate::holder::Holder;
 use crate::mark::Mark;
-use crate::{Holder, NUMBER_MAX, StoreError, write};
 
 const NAME: &str = "lock";
 /// For how long an answer of a probe is asked for again, at most: nothing is lost by giving up.
@@ -41,17 +44,9 @@ pub(super) struct Body {
     /// A lower bound of the last frame's number.
     pub(super) lsn: u64,
     /// The newest snapshot that was seen.
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<SnapshotRef>,
     /// The text of a mark.
     pub(super) moved: Option<String>,
-}
-
-/// Which snapshot was seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seen {
-    pub(super) lineage: String,
-    pub(super) serial: u64,
-    pub(super) digest: String,
 }
 
 impl Body {
@@ -91,7 +86,7 @@ pub(super) async fn read(objects: &Objects) -> Result<Option<(Body, UpdateVersio
 
 /// Who holds the lock.
 pub(super) fn holder(body: &Body) -> Option<Holder> {
-    body.holder.as_ref().map(write::tamed)
+    body.holder.as_ref().map(Holder::sanitised)
 }
 
 /// Takes the lock. Who is alive is waited for as long as `wait`; who is gone is waited out.
@@ -179,7 +174,7 @@ async fn take_from(
 }
 
 fn sign_on(body: &mut Body, holder: &Holder, ttl: Duration) {
-    body.holder = Some(write::tamed(holder));
+    body.holder = Some(holder.sanitised());
     body.ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
 }
 
@@ -241,7 +236,7 @@ impl Lock {
         let (is_fresh, epoch) = (passed < current.body.ttl(), current.body.epoch);
         drop(current);
         if self.inner.is_lost.load(Ordering::Relaxed) {
-            return Err(fenced());
+            return Err(lock_lost());
         }
         if is_fresh {
             return Ok(());
@@ -287,12 +282,12 @@ impl Drop for Lock {
 impl Inner {
     fn lose(&self) -> StoreError {
         self.is_lost.store(true, Ordering::Relaxed);
-        fenced()
+        lock_lost()
     }
 
     async fn update(&self, change: impl FnOnce(&mut Body)) -> Result<(), StoreError> {
         if self.is_lost.load(Ordering::Relaxed) {
-            return Err(fenced());
+            return Err(lock_lost());
         }
         let mut current = self.current.lock().await;
         let mut body = current.body.clone();
@@ -307,10 +302,6 @@ impl Inner {
             None => Err(self.lose()),
         }
     }
-}
-
-pub(super) fn fenced() -> StoreError {
-    StoreError::Fenced("another run took the lock of the state".to_owned())
 }
 
 /// Finds out whether the store keeps conditions. Some take them, say nothing, and overwrite.

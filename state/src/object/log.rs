@@ -1,233 +1,284 @@
-//! The journal as objects: what they say together, which of them are a state, which are none yet,
-//! and which are neither.
+//! The writes of a run that holds the lock object: no other code writes the objects of a state.
+//!
+//! Everything that counts is decided by who makes the next object of the journal. A new holder first
+//! makes one itself, so that no earlier one can; an append makes one; a save writes its snapshot
+//! under a name of its own and then makes the one that names it.
 
-use engine::state::Snapshot;
+use std::collections::BTreeSet;
+use std::time::Duration;
 
-use super::lock::{self, Body};
+use async_trait::async_trait;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::lock::Lock;
 use super::objects::Objects;
-use crate::cipher::{Cipher, STATE};
-use crate::format::{self, Header};
-use crate::frame::End;
-use crate::frame::pieces::{Assembled, assemble, lacking_key};
-use crate::{Loaded, NUMBER_MAX, StoreError};
+use super::read::{FRAME_BYTES_MIN, frame_name, serial_of, snapshot_name};
+use crate::cipher::{self, Cipher};
+use crate::error::StoreError;
+use crate::fenced_log::{EncodedSnapshot, FencedLog, Position, Replaced, lock_lost, seal_records};
+use crate::frame::{Frame, SnapshotRef};
+use crate::mark::Mark;
 
-/// How often objects that are cleared away while they are read are looked for again.
-const ATTEMPTS: u32 = 20;
-/// What an object counts at least: reading one costs a request, however small it is.
-const BYTES_MIN: u64 = 4096;
+/// The number of older snapshots that are kept.
+const KEPT: usize = 20;
+/// The days that the first frame of an epoch is kept. It stands in the way of a holder that
+/// stood still since before; no service takes a request that was signed so long ago.
+const FIRSTS_DAYS: i64 = 30;
+/// The time that a holder that is dropped without a release may take to let go.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// A state that was found.
-pub(super) struct Found {
-    pub(super) loaded: Loaded,
-    pub(super) header: Header,
-    /// The number of the frame that the journal begins with.
-    pub(super) base: u64,
-    /// The end of the journal.
-    pub(super) end: End,
-    pub(super) bytes: u64,
-    /// The frames that are the first of their epoch: they stand in the way of earlier holders.
-    pub(super) firsts: Vec<u64>,
+/// The log of a state in a bucket or container.
+pub(super) struct ObjectLog {
+    objects: Objects,
+    cipher: Cipher,
+    lock: Lock,
+    epoch: u64,
+    /// None until a first run has made its state.
+    journal: Option<JournalObjects>,
 }
 
-/// The name of a frame.
-pub(super) fn frame_name(lsn: u64) -> String {
-    format!("journal/{lsn:020}")
+/// The objects of the journal.
+struct JournalObjects {
+    /// The number of the first frame.
+    base: u64,
+    /// The number of the last frame.
+    last: u64,
+    /// The frames that are the first of their epoch.
+    firsts: BTreeSet<u64>,
 }
 
-/// The name of a snapshot. Its digest is in it, so that a run that lost its place cannot put another
-/// one under the name of the one that counts.
-pub(super) fn snapshot_name(serial: u64, digest: &str) -> String {
-    format!("snapshots/{serial:020}-{}", digest.get(..16).unwrap_or(digest))
+/// The reason why an object of the journal does not count.
+enum Refused {
+    /// There is another one under its number: nobody will ever read this one.
+    TakenAlready,
+    /// Another reason. It may be there, and be read.
+    Otherwise(StoreError),
 }
 
-/// The serial in the name of a snapshot.
-pub(super) fn serial_of(name: &str) -> Option<u64> {
-    name.split_once('-')?.0.parse().ok()
-}
-
-/// What is there, as far as it is one.
-pub(super) fn bytes_of(sizes: impl IntoIterator<Item = u64>) -> u64 {
-    sizes.into_iter().map(|size| size.max(BYTES_MIN)).sum()
-}
-
-/// Reads the state as of one moment; none is a first run. `told` is what the lock object says, and
-/// is read anew when something was cleared away meanwhile.
-pub(super) async fn read(
-    objects: &Objects,
-    cipher: &Cipher,
-    told: Option<Body>,
-) -> Result<Option<Found>, StoreError> {
-    let mut told = told.unwrap_or_default();
-    let mut missing = String::new();
-    for _ in 0..ATTEMPTS {
-        match attempt(objects, cipher, &told).await? {
-            Read::Found(found) => return Ok(found.map(|found| *found)),
-            Read::Gone(name) => missing = name,
-        }
-        let now = lock::read(objects).await?.map(|(body, _)| body).unwrap_or_default();
-        if now.base == told.base {
-            break;
-        }
-        told = now;
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::Otherwise(error)
     }
-    Err(suspicious(objects, format!("is not whole: {missing} is missing")).await)
 }
 
-/// How an attempt to read ended.
-enum Read {
-    Found(Option<Box<Found>>),
-    /// This object is missing: it was cleared away, or is lost.
-    Gone(String),
-}
-
-async fn attempt(objects: &Objects, cipher: &Cipher, told: &Body) -> Result<Read, StoreError> {
-    let numbers = numbers(objects, told).await?;
-    let (Some(first), Some(last)) = (numbers.first().copied(), numbers.last().copied()) else {
-        return nothing(objects, told).await;
-    };
-    if told.base > 0 && first != told.base {
-        return Ok(Read::Gone(frame_name(told.base)));
-    }
-    if let Some(gap) = (first..=last).zip(&numbers).find(|(due, number)| due != *number) {
-        return Ok(Read::Gone(frame_name(gap.0)));
-    }
-    if last < told.lsn {
-        return Ok(Read::Gone(frame_name(told.lsn)));
-    }
-    let names = numbers.iter().copied().map(frame_name).collect();
-    let Some(frames) = objects.get_all(names).await? else {
-        return Ok(Read::Gone(frame_name(first)));
-    };
-    let pieces = numbers.iter().copied().zip(frames.iter().map(Vec::as_slice));
-    let assembled = match assemble(pieces, cipher) {
-        Ok(Some(assembled)) => assembled,
-        Ok(None) => return Ok(Read::Gone("the beginning of the journal".to_owned())),
-        Err(what) => {
-            return Err(match lacking_key(frames.iter().map(Vec::as_slice), cipher) {
-                Some(error) => error.of(&format!("the journal in {}", objects.place)),
-                None => suspicious(objects, format!("cannot be read: {what}")).await,
-            });
-        }
-    };
-    let bytes = bytes_of(frames.iter().map(|frame| frame.len() as u64));
-    found(objects, cipher, told, assembled, bytes).await
-}
-
-/// The numbers of the frames that count: all from the one that the lock object names, else the last
-/// that follow each other without a gap.
-async fn numbers(objects: &Objects, told: &Body) -> Result<Vec<u64>, StoreError> {
-    let after = (told.base > 0).then(|| format!("{:020}", told.base - 1));
-    let listed = objects.list("journal", after.as_deref()).await?;
-    let mut numbers: Vec<u64> = listed.iter().filter_map(|(name, _)| number(name)).collect();
-    if told.base == 0 {
-        let gap = numbers.windows(2).rposition(|pair| pair[0] + 1 != pair[1]);
-        numbers.drain(..gap.map_or(0, |gap| gap + 1));
-    }
-    Ok(numbers)
-}
-
-/// The number of a frame; none where a stranger's object bears a name that no frame has.
-pub(super) fn number(name: &str) -> Option<u64> {
-    name.parse().ok().filter(|number| *number <= NUMBER_MAX)
-}
-
-/// Without a journal there is no state, unless something says that there was one.
-async fn nothing(objects: &Objects, told: &Body) -> Result<Read, StoreError> {
-    if let Some(seen) = &told.seen {
-        let what = format!("is missing, but serial {} was seen here", seen.serial);
-        return Err(suspicious(objects, what).await);
-    }
-    // First runs that were killed at once leave their first snapshots behind, and no more.
-    let kept = objects.list("snapshots", None).await?;
-    let serials: Vec<Option<u64>> = kept.iter().map(|(name, _)| serial_of(name)).collect();
-    match &serials[..] {
-        [] => Ok(Read::Found(None)),
-        [first, others @ ..] if others.iter().all(|other| other == first) => Ok(Read::Found(None)),
-        [.., last] => {
-            let serial = last.unwrap_or_default();
-            let what = format!("is missing, but there is a snapshot of serial {serial}");
-            Err(suspicious(objects, what).await)
+impl From<Refused> for StoreError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::TakenAlready => lock_lost(),
+            Refused::Otherwise(error) => error,
         }
     }
 }
 
-async fn found(
-    objects: &Objects,
-    cipher: &Cipher,
-    told: &Body,
-    assembled: Assembled,
-    bytes: u64,
-) -> Result<Read, StoreError> {
-    let Assembled { journal, firsts } = assembled;
-    let base = &journal.base;
-    let name = snapshot_name(base.serial, &base.digest);
-    let Some(object) = objects.get(&name).await? else { return Ok(Read::Gone(name)) };
-    let (header, snapshot) = open(objects, cipher, &name, &object.bytes).await?;
-    let checkpoint = header.checkpoint;
-    let fits = base.lineage == header.lineage
-        && base.serial == header.serial
-        && base.digest == header.digest
-        && (journal.start.lsn, journal.start.chain) == (checkpoint.lsn, checkpoint.chain);
-    if !fits {
-        return Err(suspicious(objects, "does not belong to its journal".to_owned()).await);
+impl ObjectLog {
+    /// The log of a state of which nothing is known yet but what its lock says.
+    pub(super) async fn new(objects: Objects, cipher: Cipher, lock: Lock) -> Self {
+        let epoch = lock.body().await.epoch;
+        Self { objects, cipher, lock, epoch, journal: None }
     }
-    if let Some(what) = against(told, &header) {
-        return Err(suspicious(objects, what).await);
-    }
-    let version = header.version();
-    let (snapshot, records) = (Some(snapshot), journal.records);
-    let loaded = Loaded { snapshot, version, records, ..Loaded::nothing() };
-    let (base, end) = (journal.start.lsn + 1, journal.end);
-    let found = Found { loaded, header, base, end, bytes, firsts };
-    Ok(Read::Found(Some(Box::new(found))))
-}
 
-/// What is wrong with a state that is older than one that was seen, or another one.
-fn against(told: &Body, header: &Header) -> Option<String> {
-    let seen = told.seen.as_ref()?;
-    if seen.lineage != header.lineage {
-        return Some(format!(
-            "is of lineage {}, and here belongs {}",
-            header.lineage, seen.lineage
-        ));
+    /// Makes sure that the epoch is higher than one that was written.
+    pub(super) fn rise_above(&mut self, epoch: u64) {
+        self.epoch = self.epoch.max(epoch + 1);
     }
-    if seen.serial > header.serial {
-        let (found, due) = (header.serial, seen.serial);
-        return Some(format!("is older than it should be: it has serial {found}, after {due}"));
-    }
-    (seen.serial == header.serial && seen.digest != header.digest)
-        .then(|| format!("is not the one that was saved here as serial {}", seen.serial))
-}
 
-/// Opens the bytes of a snapshot.
-pub(super) async fn open(
-    objects: &Objects,
-    cipher: &Cipher,
-    name: &str,
-    bytes: &[u8],
-) -> Result<(Header, Snapshot), StoreError> {
-    let place = format!("{name} in {}", objects.place);
-    let plain = cipher.open(STATE, bytes).map_err(|error| error.of(&place))?;
-    match format::decode(&plain) {
-        Ok(opened) => Ok(opened),
-        Err(error) => Err(suspicious(objects, format!("cannot be read: {name}: {error}")).await),
-    }
-}
-
-/// Refuses with the way back to the newest snapshot that is kept.
-async fn suspicious(objects: &Objects, what: String) -> StoreError {
-    let kept = objects.list("snapshots", None).await.unwrap_or_default();
-    let help = match kept.iter().rev().find_map(|(name, _)| serial_of(name)) {
-        Some(serial) => format!(
-            "nothing was changed; if the objects cannot be brought back otherwise, \
-             `plumb state pull --serial {serial} > state.json` and \
-             `plumb state push --force state.json` put the newest snapshot that is kept in place"
-        ),
-        None => {
-            "nothing was changed; bring the objects back from a backup, or an older version of \
-                 the bucket"
-                .to_owned()
+    /// Shuts out every earlier holder: makes the object behind what was found. Returns false if another
+    /// run was faster.
+    pub(super) async fn seal(
+        &mut self,
+        position: &mut Position,
+        firsts: Vec<u64>,
+        base: u64,
+    ) -> Result<bool, StoreError> {
+        let frame = seal_records(self, &[], position.end)?;
+        let last = frame.end.lsn;
+        if !self.objects.create(&frame_name(last), &frame.bytes).await? {
+            return Ok(false);
         }
-    };
-    StoreError::suspicious(format!("the state in {} {what}", objects.place), help)
+        let firsts = firsts.into_iter().chain([last]).collect();
+        self.journal = Some(JournalObjects { base, last, firsts });
+        position.end = frame.end;
+        position.journal_bytes += self.frame_bytes(&frame);
+        self.publish(position.header.snapshot_ref()).await?;
+        Ok(true)
+    }
+
+    /// Says in the lock object which snapshot counts, and where its journal is.
+    async fn publish(&self, snapshot: SnapshotRef) -> Result<(), StoreError> {
+        let Some(JournalObjects { base, last, .. }) = self.journal else { return Ok(()) };
+        let epoch = self.epoch;
+        self.lock
+            .update(move |body| {
+                body.epoch = body.epoch.max(epoch);
+                body.base = base;
+                body.lsn = last;
+                body.seen = Some(snapshot);
+            })
+            .await
+    }
+
+    /// Makes the next object of the journal, unless another run has made it.
+    async fn push(&self, frame: &Frame) -> Result<(), Refused> {
+        if !self.objects.create(&frame_name(frame.end.lsn), &frame.bytes).await? {
+            return Err(Refused::TakenAlready);
+        }
+        // Objects of the journal are cleared away in the end, and then what stood in this one's way
+        // may be gone: who was away for long looks at the lock as well.
+        Ok(self.lock.confirm().await?)
+    }
+
+    /// Removes what a save has folded in, and what is older than what is kept. What cannot be
+    /// removed stays: it does not count.
+    async fn clear_away(
+        &self,
+        before: Option<JournalObjects>,
+        base: u64,
+        now: &SnapshotRef,
+        replaced: &Replaced,
+    ) {
+        let objects = &self.objects;
+        let folded = before.iter().flat_map(|before| {
+            (before.base..base).filter(|lsn| !before.firsts.contains(lsn)).map(frame_name)
+        });
+        objects.remove(folded.collect()).await;
+        objects.remove(self.old_firsts(base).await).await;
+        let last = if let Replaced::Snapshot(last) = replaced { Some(last) } else { None };
+        objects.remove(self.old_snapshots(now, last).await).await;
+    }
+
+    /// The frames before the journal that have stood there long enough. Their ages are told by the
+    /// service's clock alone.
+    async fn old_firsts(&self, base: u64) -> Vec<String> {
+        let listed = self.objects.list("journal", None).await.unwrap_or_default();
+        let Some(now) = listed.iter().map(|(_, meta)| meta.last_modified).max() else {
+            return Vec::new();
+        };
+        listed
+            .iter()
+            .filter(|(name, meta)| {
+                name.parse::<u64>().is_ok_and(|lsn| lsn < base)
+                    && (now - meta.last_modified).num_days() > FIRSTS_DAYS
+            })
+            .map(|(name, _)| format!("journal/{name}"))
+            .collect()
+    }
+
+    /// The snapshots that are too many, those that never counted, and with a key those that were
+    /// written without one.
+    async fn old_snapshots(&self, now: &SnapshotRef, last: Option<&SnapshotRef>) -> Vec<String> {
+        let objects = &self.objects;
+        let listed = objects.list("snapshots", None).await.unwrap_or_default();
+        let current = snapshot_name(now);
+        // Of one serial one snapshot counted. Another one is of a run that was killed before the
+        // journal named it, or was driven out. Of a later serial it may be about to count.
+        let (mut drop, mut older) = (Vec::new(), Vec::new());
+        for (file, _) in &listed {
+            let name = format!("snapshots/{file}");
+            let serial = serial_of(file);
+            let counted = [Some(now), last].into_iter().flatten();
+            let counted = counted.filter(|counted| Some(counted.serial) == serial);
+            let of_serial: Vec<String> = counted.map(snapshot_name).collect();
+            if !of_serial.is_empty() && !of_serial.contains(&name) {
+                drop.push(name);
+            } else if name < current {
+                older.push(name);
+            }
+        }
+        let (too_many, keep) = older.split_at(older.len().saturating_sub(KEPT));
+        drop.extend_from_slice(too_many);
+        if self.cipher.is_on() {
+            for name in keep {
+                let head = objects.head(name, 4).await.ok().flatten();
+                if head.is_some_and(|head| !cipher::is_sealed(&head)) {
+                    drop.push(name.clone());
+                }
+            }
+        }
+        drop
+    }
+}
+
+/// Says how far the journal goes, and lets go.
+async fn let_go(log: &mut ObjectLog) -> Result<(), StoreError> {
+    if let Some(journal) = &log.journal {
+        log.lock.note(journal.last).await;
+    }
+    log.lock.release().await
+}
+
+#[async_trait]
+impl FencedLog for ObjectLog {
+    fn cipher(&self) -> &Cipher {
+        &self.cipher
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    async fn append(&mut self, frame: &Frame) -> Result<(), StoreError> {
+        self.push(frame).await?;
+        if let Some(journal) = &mut self.journal {
+            journal.last = frame.end.lsn;
+        }
+        Ok(())
+    }
+
+    async fn replace(
+        &mut self,
+        EncodedSnapshot { header, bytes, base }: &EncodedSnapshot,
+        replaced: &Replaced,
+    ) -> Result<(), StoreError> {
+        let snapshot = header.snapshot_ref();
+        let name = snapshot_name(&snapshot);
+        self.objects.overwrite(&name, bytes).await?;
+        let pushed = self.push(base).await;
+        if matches!(pushed, Err(Refused::TakenAlready)) {
+            // No journal names it, nor will one: its digest is of this epoch.
+            self.objects.remove(vec![name]).await;
+        }
+        pushed?;
+        let lsn = base.end.lsn;
+        let now = JournalObjects { base: lsn, last: lsn, firsts: BTreeSet::new() };
+        let before = self.journal.replace(now);
+        // The lock object only helps to find what the journal says. While it could not be written,
+        // what it names must stay.
+        match self.publish(snapshot.clone()).await {
+            Ok(()) => self.clear_away(before, lsn, &snapshot, replaced).await,
+            Err(error @ StoreError::Fenced(_)) => return Err(error),
+            Err(_) => {}
+        }
+        if matches!(replaced, Replaced::Anything) { self.mark(None).await } else { Ok(()) }
+    }
+
+    async fn mark(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
+        self.lock.update(|body| body.moved = mark.map(Mark::text)).await
+    }
+
+    /// Reading an object costs a request, however small it is.
+    fn frame_bytes(&self, frame: &Frame) -> u64 {
+        FRAME_BYTES_MIN.max(frame.bytes.len() as u64)
+    }
+
+    async fn release(mut self) -> Result<(), StoreError> {
+        let_go(&mut self).await
+    }
+}
+
+impl Drop for ObjectLog {
+    /// A run that ends with an error lets go, too: then no other run need wait until it is taken for
+    /// gone. Where that is not possible, they wait.
+    fn drop(&mut self) {
+        if self.lock.is_released() || std::thread::panicking() {
+            return;
+        }
+        let Ok(handle) = Handle::try_current() else { return };
+        if handle.runtime_flavor() != RuntimeFlavor::MultiThread {
+            return;
+        }
+        tokio::task::block_in_place(|| {
+            let last_words = tokio::time::timeout(LAST_WORDS, let_go(self));
+            handle.block_on(last_words).map(Result::ok).ok();
+        });
+    }
 }

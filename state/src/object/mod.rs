@@ -10,12 +10,12 @@
 //! it is not there. Whoever takes over first makes the next one, and from then on an earlier holder
 //! can append nothing, and so starts no call. A save counts when the journal names its snapshot.
 
-mod held;
 mod http;
 mod lock;
 mod log;
 mod objects;
 mod parts;
+mod read;
 mod service;
 
 use std::sync::Arc;
@@ -27,14 +27,18 @@ use engine::state::Snapshot;
 use object_store::ObjectStore;
 use object_store::path::Path;
 
-use self::held::ObjectHeld;
 use self::lock::{Body, Lock};
+use self::log::ObjectLog;
 use self::objects::Objects;
+use self::read::Found;
 use crate::cipher::{self, Cipher};
+use crate::environment::{Environment, Refusal};
+use crate::error::StoreError;
+use crate::fenced_log::{self, FencedStore};
 use crate::frame::{End, pieces};
-use crate::mark::{marked, refuse_any, refuse_left};
-use crate::open::{Environment, Refusal};
-use crate::{Held, Holder, Loaded, Store, StoreError, Version};
+use crate::holder::Holder;
+use crate::mark::{Mark, Purpose, refuse_left};
+use crate::store::{Loaded, LockedStore, Store, Version};
 
 /// After how long without a word a holder is gone; one and a half of it is waited.
 const TTL: Duration = Duration::from_secs(15);
@@ -109,19 +113,24 @@ impl BucketStore {
     }
 
     /// Reads under the lock, and shuts out every earlier holder.
-    async fn begin(&self, lock: Lock) -> Result<ObjectHeld, StoreError> {
+    async fn begin(
+        &self,
+        mut log: ObjectLog,
+        mark: Option<Mark>,
+    ) -> Result<FencedStore<ObjectLog>, StoreError> {
         let Shared { objects, cipher, .. } = &*self.shared;
-        let body = lock.body().await;
-        let mut held = ObjectHeld::new(self.shared.clone(), lock, &body);
         for _ in 0..SEALS {
             let told = lock::read(objects).await?.map(|(body, _)| body);
-            let Some(found) = log::read(objects, cipher, told).await? else { return Ok(held) };
-            held.rise_above(found.end.epoch.max(found.header.epoch));
-            if held.seal(found).await? {
-                return Ok(held);
+            let Some(found) = read::read(objects, cipher, told).await? else {
+                return Ok(FencedStore::new(log, Loaded { mark, ..Loaded::nothing() }, None));
+            };
+            let Found { loaded, mut position, base, firsts } = found;
+            log.rise_above(position.epoch());
+            if log.seal(&mut position, firsts, base).await? {
+                return Ok(FencedStore::new(log, Loaded { mark, ..loaded }, Some(position)));
             }
         }
-        Err(StoreError::refused("an earlier run writes on and on, and does not let this one begin"))
+        Err(StoreError::refused("another run keeps writing, so that this one cannot begin"))
     }
 }
 
@@ -133,79 +142,74 @@ impl Store for BucketStore {
         let mark = told.as_ref().and_then(Body::mark);
         refuse_left(mark.as_ref(), &objects.place)?;
         let holder = told.as_ref().and_then(lock::holder);
-        let found = log::read(objects, cipher, told).await?;
+        let found = read::read(objects, cipher, told).await?;
         let loaded = found.map_or_else(Loaded::nothing, |found| found.loaded);
-        marked(Loaded { holder, ..loaded }, mark, &objects.place)
+        loaded.seen_with(holder, mark, &objects.place)
     }
 
-    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
-        let mut lock = self.take(holder, wait).await?;
-        // A place that bears a mark is not kept busy by whoever is told so.
-        if let Some(mark) = lock.body().await.mark() {
-            lock.release().await?;
-            refuse_any(Some(&mark), &self.shared.objects.place)?;
-        }
-        Ok(Box::new(self.begin(lock).await?))
-    }
-
-    async fn lock_to_move(
+    async fn lock_for(
         &self,
+        purpose: Purpose,
         holder: &Holder,
         wait: Duration,
-    ) -> Result<Box<dyn Held>, StoreError> {
-        let lock = self.take(holder, wait).await?;
-        Ok(Box::new(self.begin(lock).await?))
+    ) -> Result<Box<dyn LockedStore>, StoreError> {
+        let Shared { objects, cipher, .. } = &*self.shared;
+        let mut lock = self.take(holder, wait).await?;
+        let mark = lock.body().await.mark();
+        if let Err(refused) = purpose.check(mark.as_ref(), &objects.place) {
+            // A location that is refused is not kept locked.
+            lock.release().await?;
+            return Err(refused);
+        }
+        let log = ObjectLog::new(objects.clone(), cipher.clone(), lock).await;
+        Ok(Box::new(self.begin(log, mark).await?))
     }
 
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
-        let Shared { objects, .. } = &*self.shared;
+        let Shared { objects, cipher, .. } = &*self.shared;
         let lock = self.take(holder, Duration::ZERO).await?;
         let body = lock.body().await;
-        let kept = held::serials(&self.shared).await?.last().map_or(0, |(serial, _)| *serial);
+        let kept = read::serials(objects).await?.last().map_or(0, |(serial, _)| *serial);
         let seen = body.seen.as_ref().map_or(0, |seen| seen.serial);
         let serial = kept.max(seen).max(snapshot.serial) + 1;
         let listed = objects.list("journal", None).await?;
-        let last = listed.iter().filter_map(|(name, _)| log::number(name)).max();
+        let last = listed.iter().filter_map(|(name, _)| read::number(name)).max();
         let lsn = last.unwrap_or(0).max(body.lsn);
-        let mut held = ObjectHeld::new(self.shared.clone(), lock, &body);
+        let mut log = ObjectLog::new(objects.clone(), cipher.clone(), lock).await;
         let mut end = End { lsn, ..End::default() };
-        if let Some(object) = objects.get(&log::frame_name(lsn)).await?
+        if let Some(object) = objects.get(&read::frame_name(lsn)).await?
             && let Some(found) = pieces::end(&object.bytes)
         {
-            held.rise_above(found.epoch);
+            log.rise_above(found.epoch);
             end = found;
         }
-        let snapshot = Snapshot { serial, ..snapshot.clone() };
-        let version = held.put(&snapshot, end).await?;
-        held.set_mark(None).await?;
-        Box::new(held).release().await?;
-        Ok(version)
+        fenced_log::restore(log, &Snapshot { serial, ..snapshot.clone() }, end).await
     }
 
     async fn serials(&self) -> Result<Vec<u64>, StoreError> {
         let told = lock::read(&self.shared.objects).await?.and_then(|(body, _)| body.seen);
         let current = told.map(|seen| seen.serial);
-        let kept = held::serials(&self.shared).await?;
+        let kept = read::serials(&self.shared.objects).await?;
         let past = kept.into_iter().map(|(serial, _)| serial);
         Ok(past.filter(|serial| Some(*serial) != current).collect())
     }
 
     async fn past(&self, serial: u64) -> Result<Option<Snapshot>, StoreError> {
         let Shared { objects, cipher, .. } = &*self.shared;
-        let kept = held::serials(&self.shared).await?;
+        let kept = read::serials(&self.shared.objects).await?;
         let Some((_, name)) = kept.into_iter().rfind(|(kept, _)| *kept == serial) else {
             return Ok(None);
         };
         let name = format!("snapshots/{name}");
         let Some(object) = objects.get(&name).await? else { return Ok(None) };
-        log::open(objects, cipher, &name, &object.bytes).await.map(|(_, snapshot)| Some(snapshot))
+        read::open(objects, cipher, &name, &object.bytes).await.map(|(_, snapshot)| Some(snapshot))
     }
 
     async fn is_plain(&self) -> Result<bool, StoreError> {
         let Shared { objects, .. } = &*self.shared;
         let told = lock::read(objects).await?.and_then(|(body, _)| body.seen);
         let Some(seen) = told else { return Ok(false) };
-        let head = objects.head(&log::snapshot_name(seen.serial, &seen.digest), 4).await?;
+        let head = objects.head(&read::snapshot_name(&seen), 4).await?;
         Ok(head.is_some_and(|head| !cipher::is_sealed(&head)))
     }
 

@@ -12,7 +12,7 @@ use object_store::{
 };
 use tokio::time::Instant;
 
-use crate::StoreError;
+use crate::error::StoreError;
 
 /// How many requests are made at once.
 const AT_ONCE: usize = 16;

@@ -4,7 +4,7 @@
 
 use engine::config::settings::StateSettings;
 
-use crate::open::Refusal;
+use crate::environment::Refusal;
 
 /// What a name is like: none of its signs stands at either end, and no two dots together.
 struct Form {

@@ -15,7 +15,7 @@ use object_store::{ObjectStore, RetryConfig};
 
 use super::http::Connector;
 use super::parts;
-use crate::open::{Environment, Refusal};
+use crate::environment::{Environment, Refusal};
 
 /// A service that can be asked, and its place in words.
 pub(super) struct Service {

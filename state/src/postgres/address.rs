@@ -16,7 +16,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::open::{Environment, Refusal};
+use crate::environment::{Environment, Refusal};
 
 /// The variable that says everything in one.
 pub(crate) const URL: &str = "PLUMB_STATE_URL";

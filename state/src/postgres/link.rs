@@ -14,7 +14,7 @@ use tokio_postgres::{Client, Error, NoTls, Row};
 
 use super::address::Address;
 use super::sql;
-use crate::StoreError;
+use crate::error::StoreError;
 
 /// A connection with a session of its own.
 pub(super) struct Link {
@@ -193,6 +193,27 @@ pub(super) async fn execute(
 
 pub(super) async fn batch(session: &Session, statements: &str) -> Result<(), Trouble> {
     session.within(session.client.batch_execute(statements)).await
+}
+
+impl Link {
+    pub(super) async fn try_lock(&self, key: i64) -> Result<bool, Trouble> {
+        let given = [(&key as _, Type::INT8)];
+        Ok(one(&self.client, "SELECT pg_try_advisory_lock($1)", &given).await?.get(0))
+    }
+
+    /// The server's process that holds the lock.
+    pub(super) async fn holder(&self, key: i64) -> Result<Option<i32>, Trouble> {
+        let (high, low) = halves(key);
+        let given = [(&high as _, Type::INT8), (&low as _, Type::INT8)];
+        let rows = query(&self.client, sql::HOLDER, &given).await?;
+        Ok(rows.first().map(|row| row.get(0)))
+    }
+}
+
+/// A lock's number as the server shows it.
+pub(super) fn halves(key: i64) -> (i64, i64) {
+    let (high, low) = (key.cast_unsigned() >> 32, key.cast_unsigned() & 0xffff_ffff);
+    (high.cast_signed(), low.cast_signed())
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@
 //! server that says "committed" before it is.
 
 mod address;
-mod held;
 mod link;
+mod log;
 mod read;
+mod setup;
 mod sql;
 
 use std::sync::Arc;
@@ -24,48 +25,29 @@ use engine::state::Snapshot;
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
-use self::address::Address;
-use self::held::PostgresHeld;
-use self::link::{Link, Trouble, batch, connect, execute, one, query};
-use self::read::Found;
-use self::sql::Sql;
+use self::link::{Link, Trouble, batch, connect, execute, halves, one, query};
+use self::log::PostgresLog;
+use self::setup::{Names, POLL, Setup};
 use crate::cipher::{Cipher, STATE};
-use crate::mark::{Mark, marked, refuse_any, refuse_left};
-use crate::open::{Environment, Refusal};
-use crate::{Held, Holder, Loaded, Store, StoreError, Version, format};
+use crate::environment::{Environment, Refusal};
+use crate::error::StoreError;
+use crate::fenced_log::{self, FencedStore, Position};
+use crate::format;
+use crate::frame::End;
+use crate::holder::Holder;
+use crate::mark::{Purpose, refuse_left};
+use crate::store::{Loaded, LockedStore, Store, Version};
 
-/// How often a waiting run looks whether the lock is free.
-const POLL: Duration = Duration::from_millis(100);
 /// Even who does not want to wait waits this long: a server takes a moment to see that a holder
 /// has ended.
 const GRACE: Duration = Duration::from_millis(400);
 /// For how long a session is given to end that was told to.
 const ENDING: Duration = Duration::from_secs(10);
-/// For how long a lost connection is tried to be made again.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A store in a database.
 #[derive(Clone)]
 pub struct PostgresStore {
-    shared: Arc<Shared>,
-}
-
-#[derive(Clone)]
-struct Shared {
-    address: Address,
-    names: Names,
-    cipher: Cipher,
-    place: String,
-    patience: Duration,
-}
-
-/// What the state is called there.
-#[derive(Clone)]
-struct Names {
-    sql: Sql,
-    name: String,
-    /// The advisory lock's number.
-    key: i64,
+    setup: Arc<Setup>,
 }
 
 impl PostgresStore {
@@ -75,34 +57,25 @@ impl PostgresStore {
         environment: &Environment<'_>,
         cipher: Cipher,
     ) -> Result<Self, Refusal> {
-        let name = settings.text("name").unwrap_or_default().to_owned();
-        if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
-            return Err(Refusal::new("the `name` of `[state]` is empty, too long or no text"));
-        }
-        let schema = settings.text("schema").unwrap_or("plumb");
-        let names = Names { sql: Sql::new(schema)?, key: lock_key(schema, &name), name };
-        let address = Address::of(settings, environment)?;
-        let place = format!("postgres://{}, {schema}, {}", address.shown(), names.name);
-        let shared = Shared { address, names, cipher, place, patience: PATIENCE };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self { setup: Arc::new(Setup::new(settings, environment, cipher)?) })
     }
 
     /// With another bound on how long a lost connection is tried to be made again.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
-        Self { shared: Arc::new(Shared { patience, ..(*self.shared).clone() }) }
+        Self { setup: Arc::new(Setup { patience, ..(*self.setup).clone() }) }
     }
 
     /// With another bound on how long an answer is waited for.
     #[must_use]
     pub fn answer(self, answer: Duration) -> Self {
-        let mut shared = (*self.shared).clone();
-        shared.address.answer = answer;
-        Self { shared: Arc::new(shared) }
+        let mut setup = (*self.setup).clone();
+        setup.address.answer = answer;
+        Self { setup: Arc::new(setup) }
     }
 
     async fn connect(&self) -> Result<Link, StoreError> {
-        let Shared { address, place, .. } = &*self.shared;
+        let Setup { address, place, .. } = &*self.setup;
         connect(address).await.map_err(|trouble| match trouble {
             Trouble::Said(why) => {
                 StoreError::refused(format!("cannot connect to the database {place}: {why}"))
@@ -112,7 +85,7 @@ impl PostgresStore {
     }
 
     fn failed(&self, trouble: Trouble) -> StoreError {
-        trouble.into_store_error(&self.shared.place)
+        trouble.into_store_error(&self.setup.place)
     }
 
     /// Waits for the lock, and makes sure that it is one.
@@ -120,7 +93,7 @@ impl PostgresStore {
         let link = self.connect().await?;
         refuse_forgetful(&link)?;
         let until = Instant::now() + wait.max(GRACE);
-        let key = self.shared.names.key;
+        let key = self.setup.names.key;
         loop {
             match link.try_lock(key).await.map_err(|trouble| self.failed(trouble))? {
                 true => break,
@@ -140,7 +113,7 @@ impl PostgresStore {
         link: &Link,
         row: Option<&read::Row>,
     ) -> Result<Option<Holder>, StoreError> {
-        let key = self.shared.names.key;
+        let key = self.setup.names.key;
         let is_held = async || {
             let pid = link.holder(key).await.map_err(|trouble| self.failed(trouble))?;
             Ok::<_, StoreError>(pid.is_some())
@@ -154,14 +127,14 @@ impl PostgresStore {
     }
 
     async fn said_holder(&self, link: &Link) -> Holder {
-        let rows = read::row(&link.client, &self.shared.names).await.ok().flatten();
+        let rows = read::row(&link.client, &self.setup.names).await.ok().flatten();
         read::holder(rows.as_ref())
     }
 
     /// Ends the session `pid`, which held the lock of a run that was driven out, and waits until the
     /// server has seen it.
     async fn end_session(&self, link: &Link, pid: i32) -> Result<(), StoreError> {
-        let key = self.shared.names.key;
+        let key = self.setup.names.key;
         let (high, low) = halves(key);
         let given = [(&high as _, Type::INT8), (&low as _, Type::INT8), (&pid as _, Type::INT4)];
         let ended = query(&link.client, sql::END_HOLDER, &given).await;
@@ -169,7 +142,7 @@ impl PostgresStore {
             Trouble::Said(why) => StoreError::refused(format!(
                 "the run can write nothing any more, but its session keeps the lock until its \
                  process ends: the database {} does not let this user end session {pid}: {why}",
-                self.shared.place
+                self.setup.place
             )),
             other => self.failed(other),
         })?;
@@ -179,7 +152,7 @@ impl PostgresStore {
                 return Err(StoreError::refused(format!(
                     "the run can write nothing any more, but session {pid} of the database {} does \
                      not end",
-                    self.shared.place
+                    self.setup.place
                 )));
             }
             tokio::time::sleep(POLL).await;
@@ -193,12 +166,12 @@ impl PostgresStore {
         let other = self.connect().await?;
         let failed = |trouble| self.failed(trouble);
         batch(&other.client, "BEGIN").await.map_err(failed)?;
-        let shares = other.try_lock(self.shared.names.key).await.map_err(failed)?;
+        let shares = other.try_lock(self.setup.names.key).await.map_err(failed)?;
         if shares {
             query(&other.client, "SELECT pg_advisory_unlock_all()", &[]).await.map_err(failed)?;
         }
         batch(&other.client, "ROLLBACK").await.map_err(failed)?;
-        let holder = link.holder(self.shared.names.key).await.map_err(failed)?;
+        let holder = link.holder(self.setup.names.key).await.map_err(failed)?;
         if !shares && holder == Some(link.pid) {
             return Ok(());
         }
@@ -211,7 +184,7 @@ impl PostgresStore {
     }
 
     async fn prepare(&self, link: &Link) -> Result<(), StoreError> {
-        let Names { sql, .. } = &self.shared.names;
+        let Names { sql, .. } = &self.setup.names;
         let failed = |trouble| self.failed(trouble);
         for attempt in 0.. {
             let tables = one(&link.client, &sql.tables(), &[]).await.map_err(failed)?;
@@ -235,65 +208,29 @@ impl PostgresStore {
         holder: &Holder,
         least: i64,
     ) -> Result<u64, StoreError> {
-        let text = serde_json::to_string(&crate::write::tamed(holder)).unwrap_or_default();
-        let name = &self.shared.names.name;
+        let text = serde_json::to_string(&holder.sanitised()).unwrap_or_default();
+        let name = &self.setup.names.name;
         let given = [(name as _, Type::TEXT), (&least as _, Type::INT8), (&text as _, Type::TEXT)];
-        let row = one(&link.client, &self.shared.names.sql.take(), &given).await;
+        let row = one(&link.client, &self.setup.names.sql.take(), &given).await;
         let epoch: i64 = row.map_err(|trouble| self.failed(trouble))?.get(0);
         Ok(epoch.cast_unsigned())
     }
 }
 
-/// Whether a place with this mark is refused.
-type Check = fn(Option<&Mark>, &str) -> Result<(), StoreError>;
-
 impl PostgresStore {
-    async fn hold(
-        &self,
-        holder: &Holder,
-        wait: Duration,
-        check: Check,
-    ) -> Result<Box<dyn Held>, StoreError> {
-        let link = self.take(wait).await?;
-        self.prepare(&link).await?;
-        // First what is wrong is refused, then earlier holders are driven out, and then it is read:
-        // until then one of them may have written.
-        self.look(&link, check).await?;
-        let mut epoch = self.raise_epoch(&link, holder, 1).await?;
-        let (mark, found) = self.look(&link, check).await?;
-        if let Some(found) = &found
-            && found.end.epoch.max(found.header.epoch) >= epoch
-        {
-            let least = found.end.epoch.max(found.header.epoch) + 1;
-            epoch = self.raise_epoch(&link, holder, least.cast_signed()).await?;
-        }
-        Ok(Box::new(PostgresHeld::new(self.shared.clone(), link, epoch, mark, found)))
-    }
-
-    async fn look(
+    async fn read(
         &self,
         link: &Link,
-        check: Check,
-    ) -> Result<(Option<Mark>, Option<Found>), StoreError> {
-        let Shared { names, cipher, place, .. } = &*self.shared;
+        purpose: Purpose,
+    ) -> Result<(Loaded, Option<Position>), StoreError> {
+        let Setup { names, cipher, place, .. } = &*self.setup;
         let rows = read::rows(&link.client, names).await.map_err(|trouble| self.failed(trouble))?;
-        check(rows.mark(), place)?;
-        Ok((rows.mark().cloned(), read::judge(&rows, place, cipher)?))
-    }
-}
-
-impl Link {
-    async fn try_lock(&self, key: i64) -> Result<bool, Trouble> {
-        let given = [(&key as _, Type::INT8)];
-        Ok(one(&self.client, "SELECT pg_try_advisory_lock($1)", &given).await?.get(0))
-    }
-
-    /// The server's process that holds the lock.
-    async fn holder(&self, key: i64) -> Result<Option<i32>, Trouble> {
-        let (high, low) = halves(key);
-        let given = [(&high as _, Type::INT8), (&low as _, Type::INT8)];
-        let rows = query(&self.client, sql::HOLDER, &given).await?;
-        Ok(rows.first().map(|row| row.get(0)))
+        purpose.check(rows.mark(), place)?;
+        let mark = rows.mark().cloned();
+        Ok(match read::judge(&rows, place, cipher)? {
+            Some((loaded, position)) => (Loaded { mark, ..loaded }, Some(position)),
+            None => (Loaded { mark, ..Loaded::nothing() }, None),
+        })
     }
 }
 
@@ -312,67 +249,68 @@ fn refuse_forgetful(link: &Link) -> Result<(), StoreError> {
     })
 }
 
-/// A lock's number as the server shows it.
-fn halves(key: i64) -> (i64, i64) {
-    let (high, low) = (key.cast_unsigned() >> 32, key.cast_unsigned() & 0xffff_ffff);
-    (high.cast_signed(), low.cast_signed())
-}
-
-/// The number of a state's lock. Two states whose numbers are equal would wait for each other.
-fn lock_key(schema: &str, name: &str) -> i64 {
-    let hash = blake3::hash(format!("plumb state\0{schema}\0{name}").as_bytes());
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&hash.as_bytes()[..8]);
-    i64::from_le_bytes(bytes)
-}
-
 #[async_trait]
 impl Store for PostgresStore {
     async fn load(&self) -> Result<Loaded, StoreError> {
-        let Shared { names, cipher, place, .. } = &*self.shared;
+        let Setup { names, cipher, place, .. } = &*self.setup;
         let link = self.connect().await?;
         let failed = |trouble| self.failed(trouble);
         let rows = read::rows(&link.client, names).await.map_err(failed)?;
         refuse_left(rows.mark(), place)?;
         let found = read::judge(&rows, place, cipher)?;
         let holder = self.living_holder(&link, rows.row.as_ref()).await?;
-        let loaded = found.map_or_else(Loaded::nothing, |found| found.loaded);
-        marked(Loaded { holder, ..loaded }, rows.mark().cloned(), place)
+        let loaded = found.map_or_else(Loaded::nothing, |(loaded, _)| loaded);
+        loaded.seen_with(holder, rows.mark().cloned(), place)
     }
 
     async fn holder(&self) -> Result<Option<Holder>, StoreError> {
         let link = self.connect().await?;
-        let rows = read::rows(&link.client, &self.shared.names).await;
+        let rows = read::rows(&link.client, &self.setup.names).await;
         let rows = rows.map_err(|trouble| self.failed(trouble))?;
         self.living_holder(&link, rows.row.as_ref()).await
     }
 
-    async fn lock(&self, holder: &Holder, wait: Duration) -> Result<Box<dyn Held>, StoreError> {
-        self.hold(holder, wait, refuse_any).await
-    }
-
-    async fn lock_to_move(
+    async fn lock_for(
         &self,
+        purpose: Purpose,
         holder: &Holder,
         wait: Duration,
-    ) -> Result<Box<dyn Held>, StoreError> {
-        self.hold(holder, wait, |_, _| Ok(())).await
+    ) -> Result<Box<dyn LockedStore>, StoreError> {
+        let link = self.take(wait).await?;
+        self.prepare(&link).await?;
+        // First what is wrong is refused, then earlier holders are driven out, and then it is read:
+        // until then one of them may have written.
+        self.read(&link, purpose).await?;
+        let mut epoch = self.raise_epoch(&link, holder, 1).await?;
+        let (loaded, position) = self.read(&link, purpose).await?;
+        let newest = position.as_ref().map_or(0, Position::epoch);
+        if newest >= epoch {
+            epoch = self.raise_epoch(&link, holder, (newest + 1).cast_signed()).await?;
+        }
+        let log = PostgresLog { setup: self.setup.clone(), link, epoch };
+        Ok(Box::new(FencedStore::new(log, loaded, position)))
     }
 
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
         let link = self.take(Duration::ZERO).await?;
         self.prepare(&link).await?;
-        let row = read::row(&link.client, &self.shared.names).await;
-        let row = row.map_err(|trouble| self.failed(trouble))?;
+        let names = &self.setup.names;
+        let failed = |trouble| self.failed(trouble);
+        let row = read::row(&link.client, names).await.map_err(failed)?.unwrap_or_default();
         let epoch = self.raise_epoch(&link, holder, 1).await?;
-        held::restore(self.shared.clone(), link, epoch, row, snapshot).await
+        let (serial, lsn) = read::highest(&link.client, names).await.map_err(failed)?;
+        let known = row.saved.map_or(0, |saved| saved.serial).max(serial.cast_unsigned());
+        let snapshot = Snapshot { serial: known.max(snapshot.serial) + 1, ..snapshot.clone() };
+        let checkpoint = End { lsn: lsn.max(row.lsn).cast_unsigned(), ..End::default() };
+        let log = PostgresLog { setup: self.setup.clone(), link, epoch };
+        fenced_log::restore(log, &snapshot, checkpoint).await
     }
 
     /// First nothing of that run fits any more, then its session is ended: between the two it may
     /// try what it likes. Who takes the lock finds the epoch raised, and raises it again.
     async fn drive_out(&self, run: &str) -> Result<bool, StoreError> {
         let link = self.connect().await?;
-        let names = &self.shared.names;
+        let names = &self.setup.names;
         let failed = |trouble| self.failed(trouble);
         let pid = link.holder(names.key).await.map_err(failed)?;
         let row = read::rows(&link.client, names).await.map_err(failed)?.row;
@@ -395,17 +333,17 @@ impl Store for PostgresStore {
 
     async fn serials(&self) -> Result<Vec<u64>, StoreError> {
         let link = self.connect().await?;
-        let rows = read::rows(&link.client, &self.shared.names).await;
+        let rows = read::rows(&link.client, &self.setup.names).await;
         let rows = rows.map_err(|trouble| self.failed(trouble))?;
-        let current = rows.row.and_then(|row| row.saved).map(|(_, serial, _)| serial);
-        let past = rows.serials.into_iter().filter(|serial| Some(*serial) != current);
-        Ok(past.map(i64::cast_unsigned).collect())
+        let current = rows.row.and_then(|row| row.saved).map(|saved| saved.serial);
+        let kept = rows.serials.into_iter().map(i64::cast_unsigned);
+        Ok(kept.filter(|serial| Some(*serial) != current).collect())
     }
 
     async fn past(&self, serial: u64) -> Result<Option<Snapshot>, StoreError> {
-        let Shared { names, cipher, place, .. } = &*self.shared;
+        let Setup { names, cipher, place, .. } = &*self.setup;
         let link = self.connect().await?;
-        let body = read::body(&link.client, names, serial.cast_signed()).await;
+        let body = read::body(&link.client, names, serial).await;
         let body = body.map_err(|trouble| self.failed(trouble))?;
         if body.is_empty() {
             return Ok(None);
@@ -419,7 +357,7 @@ impl Store for PostgresStore {
 
     async fn is_plain(&self) -> Result<bool, StoreError> {
         let link = self.connect().await?;
-        let names = &self.shared.names;
+        let names = &self.setup.names;
         let given = [(&names.name as _, Type::TEXT)];
         let rows = query(&link.client, &names.sql.first_bytes(), &given).await;
         let rows = rows.map_err(|trouble| self.failed(trouble))?;
@@ -427,6 +365,6 @@ impl Store for PostgresStore {
     }
 
     fn place(&self) -> String {
-        self.shared.place.clone()
+        self.setup.place.clone()
     }
 }

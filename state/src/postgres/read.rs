@@ -4,14 +4,17 @@
 use engine::state::Snapshot;
 use tokio_postgres::types::Type;
 
-use super::Names;
 use super::link::{Session, Trouble, batch, query};
+use super::setup::Names;
 use crate::cipher::{Cipher, STATE};
+use crate::error::StoreError;
+use crate::fenced_log::{self, Position};
 use crate::format::{self, Header};
-use crate::frame::End;
+use crate::frame::SnapshotRef;
 use crate::frame::pieces::assemble;
+use crate::holder::Holder;
 use crate::mark::Mark;
-use crate::{Holder, Loaded, StoreError, write};
+use crate::store::Loaded;
 
 /// The row of the table `store`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,7 +22,7 @@ pub(super) struct Row {
     pub(super) epoch: i64,
     pub(super) lsn: i64,
     /// The snapshot that counts; none until a first run has made one.
-    pub(super) saved: Option<(String, i64, String)>,
+    pub(super) saved: Option<SnapshotRef>,
     pub(super) holder: Option<String>,
     pub(super) mark: Option<Mark>,
 }
@@ -38,15 +41,6 @@ impl Rows {
     pub(super) fn mark(&self) -> Option<&Mark> {
         self.row.as_ref()?.mark.as_ref()
     }
-}
-
-/// A state that was found.
-pub(super) struct Found {
-    pub(super) loaded: Loaded,
-    pub(super) header: Header,
-    /// The end of the journal.
-    pub(super) end: End,
-    pub(super) bytes: u64,
 }
 
 /// Reads everything as of one moment. Tables that are not there have no rows.
@@ -83,7 +77,10 @@ async fn row_by(client: &Session, names: &Names, statement: &str) -> Result<Opti
     let rows = query(client, statement, &[(&names.name as _, Type::TEXT)]).await?;
     let row = rows.first().map(|row| {
         let saved = match (row.get(2), row.get(3), row.get(4)) {
-            (Some(lineage), Some(serial), Some(digest)) => Some((lineage, serial, digest)),
+            (Some(lineage), Some(serial), Some(digest)) => {
+                let serial = i64::cast_unsigned(serial);
+                Some(SnapshotRef { lineage, serial, digest })
+            }
             _ => None,
         };
         let mark = row.get::<_, Option<&str>>(6).map(Mark::parse);
@@ -106,8 +103,8 @@ async fn read(client: &Session, names: &Names) -> Result<Rows, Trouble> {
     let mut rows = Rows { row: row(client, names).await?, ..Rows::default() };
     let found = query(client, &names.sql.serials(), std::slice::from_ref(&name)).await?;
     rows.serials = found.iter().map(|row| row.get(0)).collect();
-    if let Some(Row { saved: Some((_, serial, _)), .. }) = &rows.row {
-        rows.body = body(client, names, *serial).await?;
+    if let Some(Row { saved: Some(saved), .. }) = &rows.row {
+        rows.body = body(client, names, saved.serial).await?;
     }
     let frames = query(client, &names.sql.frames(), &[name]).await?;
     rows.frames = frames.iter().map(|row| (row.get(0), row.get(1))).collect();
@@ -115,7 +112,8 @@ async fn read(client: &Session, names: &Names) -> Result<Rows, Trouble> {
 }
 
 /// The bytes of a snapshot; none if there is none of that serial.
-pub(super) async fn body(client: &Session, names: &Names, serial: i64) -> Result<Vec<u8>, Trouble> {
+pub(super) async fn body(client: &Session, names: &Names, serial: u64) -> Result<Vec<u8>, Trouble> {
+    let serial = serial.cast_signed();
     let given = [(&names.name as _, Type::TEXT), (&serial as _, Type::INT8)];
     let parts = query(client, &names.sql.parts(), &given).await?;
     Ok(parts.iter().flat_map(|part| part.get::<_, &[u8]>(0)).copied().collect())
@@ -126,7 +124,7 @@ pub(super) fn judge(
     rows: &Rows,
     place: &str,
     cipher: &Cipher,
-) -> Result<Option<Found>, StoreError> {
+) -> Result<Option<(Loaded, Position)>, StoreError> {
     let suspicious = |what: String| {
         let help = match rows.serials.last() {
             Some(serial) => format!(
@@ -148,41 +146,34 @@ pub(super) fn judge(
         .map_err(|what| suspicious(format!("cannot be read: {what}")))?
         .ok_or_else(|| suspicious("has lost its journal".to_owned()))?
         .journal;
-    let (base, checkpoint) = (&journal.base, header.checkpoint);
-    let fits = base.lineage == header.lineage
-        && base.serial == header.serial
-        && base.digest == header.digest
-        && (journal.start.lsn, journal.start.chain) == (checkpoint.lsn, checkpoint.chain);
-    if !fits {
-        return Err(suspicious("does not belong to the journal beside it".to_owned()));
-    }
-    if rows.row.as_ref().is_some_and(|row| row.lsn.cast_unsigned() != journal.end.lsn) {
+    let found = fenced_log::join(header, snapshot, journal);
+    let (loaded, position) =
+        found.ok_or_else(|| suspicious("does not belong to the journal beside it".to_owned()))?;
+    if rows.row.as_ref().is_some_and(|row| row.lsn.cast_unsigned() != position.end.lsn) {
         return Err(suspicious("has lost the end of its journal".to_owned()));
     }
-    let version = header.version();
-    let (snapshot, records) = (Some(snapshot), journal.records);
-    let loaded = Loaded { snapshot, version, records, ..Loaded::nothing() };
-    Ok(Some(Found { loaded, header, end: journal.end, bytes: journal.whole as u64 }))
+    Ok(Some((loaded, position)))
 }
 
 fn open(
     rows: &Rows,
-    (lineage, serial, digest): &(String, i64, String),
+    saved: &SnapshotRef,
     place: &str,
     cipher: &Cipher,
     suspicious: &dyn Fn(String) -> StoreError,
 ) -> Result<(Header, Snapshot), StoreError> {
     if rows.body.is_empty() {
+        let serial = saved.serial;
         return Err(suspicious(format!("is missing: there is no snapshot of serial {serial}")));
     }
     let plain = cipher.open(STATE, &rows.body).map_err(|error| error.of(place))?;
     let (header, snapshot) =
         format::decode(&plain).map_err(|error| suspicious(format!("cannot be read: {error}")))?;
-    if header.lineage != *lineage
-        || header.serial != serial.cast_unsigned()
-        || header.digest != *digest
-    {
-        return Err(suspicious(format!("is not the one that was saved as serial {serial}")));
+    if header.snapshot_ref() != *saved {
+        return Err(suspicious(format!(
+            "is not the one that was saved as serial {}",
+            saved.serial
+        )));
     }
     Ok((header, snapshot))
 }
@@ -190,5 +181,5 @@ fn open(
 /// Who a row says that holds the lock.
 pub(super) fn holder(row: Option<&Row>) -> Holder {
     let text = row.and_then(|row| row.holder.as_deref()).unwrap_or_default();
-    serde_json::from_str(text).map(|holder| write::tamed(&holder)).unwrap_or_default()
+    serde_json::from_str(text).map(|holder: Holder| holder.sanitised()).unwrap_or_default()
 }

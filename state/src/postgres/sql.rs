@@ -7,7 +7,7 @@
 //! journal    the records since: one frame (`frame`) a row
 //! ```
 
-use crate::open::Refusal;
+use crate::environment::Refusal;
 
 /// The largest part of a snapshot, in bytes: a row has a limit, and a statement's memory a price.
 pub(super) const PART: usize = 1 << 20;

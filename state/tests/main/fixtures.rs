@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use engine::journal::Record;
 use engine::state::Snapshot;
 use serde_json::Value;
+use state::cipher::Cipher;
 use state::format;
-use state::frame::{self, Base, End};
+use state::frame::{self, End, Frame, SnapshotRef};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -78,23 +79,24 @@ fn journals_of_released_versions_are_read() {
     for case in cases {
         let (records, said) = expected::<Vec<Record>>(&case, ".records.json");
         let bytes = bytes(&case, ".journal");
-        let journal = frame::read(&bytes).unwrap();
+        let journal = frame::read(&bytes, &Cipher::off()).unwrap();
         assert_eq!(journal.records, records, "{case}");
         assert_eq!((journal.base, journal.whole), (base(), bytes.len()), "{case}");
         check_nothing_is_lost(&said, &serde_json::to_value(&journal.records).unwrap(), &case);
     }
 }
 
-fn base() -> Base {
-    Base { lineage: "5d6a1f0e".to_owned(), serial: 42, digest: "d".to_owned() }
+fn base() -> SnapshotRef {
+    SnapshotRef { lineage: "5d6a1f0e".to_owned(), serial: 42, digest: "d".to_owned() }
 }
 
 fn encode_journal(records: &[Record]) -> Vec<u8> {
-    let (mut bytes, mut end) = frame::encode_base(&base(), End::default(), 3).unwrap();
+    let Frame { mut bytes, mut end } =
+        Frame::base(&base(), End::default(), 3, &Cipher::off()).unwrap();
     for records in records.chunks(2) {
-        let (frame, next) = frame::encode_records(records, end, 3).unwrap();
-        bytes.extend(frame);
-        end = next;
+        let frame = Frame::records(records, end, 3, &Cipher::off()).unwrap();
+        bytes.extend(frame.bytes);
+        end = frame.end;
     }
     bytes
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use state::file::FileStore;
-use state::{Held, Holder, Loaded, Store, conformance};
+use state::{Holder, Loaded, LockedStore, Store, conformance};
 
 const KILLS: u32 = 30;
 const FOLDER: &str = "PLUMB_TEST_FOLDER";
@@ -49,7 +49,7 @@ struct At {
     version: state::Version,
 }
 
-async fn resume(held: &mut dyn Held) -> At {
+async fn resume(held: &mut dyn LockedStore) -> At {
     if held.loaded().snapshot.is_none() {
         let version = held.initialise(&conformance::snapshot(0)).await.unwrap();
         return At { next: 0, serial: 0, version };

@@ -133,7 +133,7 @@ pub(crate) fn is_fenced<T: std::fmt::Debug>(result: &std::result::Result<T, Stor
     matches!(result, Err(StoreError::Fenced(_)))
 }
 
-pub(crate) async fn locked(store: &BucketStore, run: &str) -> Box<dyn Held> {
+pub(crate) async fn locked(store: &BucketStore, run: &str) -> Box<dyn LockedStore> {
     store.lock(&holder(run), Duration::ZERO).await.unwrap()
 }
 

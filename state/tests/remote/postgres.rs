@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use state::Environment;
 use state::cipher::Cipher;
 use state::conformance::{self, Place, records, snapshot};
-use state::open::Environment;
 use state::postgres::PostgresStore;
 use state::{Store, StoreError, Version};
 

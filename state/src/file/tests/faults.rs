@@ -125,7 +125,7 @@ async fn run(folder: &Folder, disk: Arc<Faulty>) -> (Content, Option<Content>) {
     (done, None)
 }
 
-async fn assert_poisoned(held: &mut dyn Held, version: &Version) {
+async fn assert_poisoned(held: &mut dyn LockedStore, version: &Version) {
     held.initialise(&snapshot(0)).await.unwrap_err();
     held.append(&records(90..91)).await.unwrap_err();
     held.save(&snapshot(99), version).await.unwrap_err();

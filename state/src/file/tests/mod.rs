@@ -6,6 +6,10 @@ mod sealed;
 
 use engine::journal::Record;
 
+use std::fs::File;
+use std::path::Path;
+
+use super::files::{Identity, identity_at, identity_of};
 use super::*;
 use crate::conformance::{self, records, snapshot};
 
@@ -59,7 +63,7 @@ impl Folder {
         copy
     }
 
-    async fn lock(&self) -> Box<dyn Held> {
+    async fn lock(&self) -> Box<dyn LockedStore> {
         self.store().lock(&holder(), Duration::ZERO).await.unwrap()
     }
 
@@ -142,7 +146,11 @@ impl Act {
         }
     }
 
-    async fn run(self, held: &mut dyn Held, version: &mut Version) -> Result<(), StoreError> {
+    async fn run(
+        self,
+        held: &mut dyn LockedStore,
+        version: &mut Version,
+    ) -> Result<(), StoreError> {
         match self {
             Self::Initialise => *version = held.initialise(&snapshot(0)).await?,
             Self::Append(from, to) => held.append(&records(from..to)).await?,

@@ -6,8 +6,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{Files, file_failed};
-use crate::StoreError;
+use super::files::{Files, file_failed};
+use crate::error::StoreError;
 
 /// Makes the folder ready to be locked.
 pub(super) fn prepare(files: &Files) -> Result<(), StoreError> {

@@ -1,0 +1,46 @@
+//! The errors of a folder whose files are not a state, with the way back to one.
+
+use super::backups;
+use super::files::Files;
+use crate::error::StoreError;
+
+impl Files {
+    /// Refuses with the way back to the newest backup, which goes over what is there.
+    pub(super) fn suspicious(&self, what: impl Into<String>) -> StoreError {
+        StoreError::suspicious(what, self.way_back("plumb state push --force"))
+    }
+
+    /// Refuses a journal beside a state that is whole, which is newer than every backup.
+    pub(super) fn without_journal(&self, what: impl Into<String>) -> StoreError {
+        let help = format!(
+            "nothing was changed; if {} cannot be brought back otherwise, `plumb state push --force {}` \
+             goes on without it, and `plumb plan` then shows what differs; what was made since that \
+             state was saved is not known then",
+            self.journal().display(),
+            self.state().display()
+        );
+        StoreError::suspicious(what, help)
+    }
+
+    /// Refuses because there is nothing, with the same way back.
+    pub(super) fn missing(&self, what: impl Into<String>) -> StoreError {
+        StoreError::Missing { what: what.into(), help: self.way_back("plumb state push") }
+    }
+
+    fn way_back(&self, push: &str) -> String {
+        match backups::serials(self).last() {
+            Some(serial) => format!(
+                "nothing was changed; if the files cannot be brought back otherwise, `{push} {}` \
+                 puts the newest backup in place, and `plumb plan` then shows what differs from it",
+                self.backup(*serial).display()
+            ),
+            None => format!(
+                "nothing was changed, and there is no backup in {}; bring the files of {} back \
+                 from a copy, or move the whole folder away to begin anew: objects that exist are \
+                 then no longer known",
+                self.backups().display(),
+                self.folder.display()
+            ),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The writes of a run that holds the lock of a state: no other code writes its rows.
+//!
+//! A connection that is lost takes the answer of the last statement with it, and the lock. Then
+//! another one is made, the lock is taken again, and if no other run was here in between, the rows
+//! say whether the statement took effect.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+use tokio_postgres::types::Type;
+
+use super::link::{Link, Trouble, batch, connect, execute, query};
+use super::setup::{POLL, Setup};
+use super::{read, sql};
+use crate::cipher::{Cipher, MAGIC};
+use crate::error::StoreError;
+use crate::fenced_log::{EncodedSnapshot, FencedLog, Replaced, lock_lost};
+use crate::frame::Frame;
+use crate::mark::Mark;
+
+/// The log of a state in a database.
+pub(super) struct PostgresLog {
+    pub(super) setup: Arc<Setup>,
+    pub(super) link: Link,
+    pub(super) epoch: u64,
+}
+
+/// A write, all or nothing.
+enum Change<'a> {
+    Frame(&'a Frame),
+    Snapshot(&'a EncodedSnapshot, &'a Replaced),
+}
+
+impl PostgresLog {
+    /// Writes, and finds out whether it was written where the answer was lost.
+    async fn persist(&mut self, change: Change<'_>) -> Result<(), StoreError> {
+        // Patience begins when something is lost: to find that out may have taken its time.
+        let mut lost: Option<Instant> = None;
+        loop {
+            if let Some(lost) = lost {
+                self.come_back(lost + self.setup.patience).await?;
+            }
+            match self.attempt(&change, lost.is_none()).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => return Err(lock_lost()),
+                Err(trouble) if trouble.is_in_doubt() => {
+                    lost.get_or_insert_with(Instant::now);
+                }
+                Err(trouble) => return Err(trouble.into_store_error(&self.setup.place)),
+            }
+        }
+    }
+
+    /// Writes, unless it was written already. Returns false if this run lost the lock.
+    async fn attempt(&self, change: &Change<'_>, is_known: bool) -> Result<bool, Trouble> {
+        if !is_known && self.is_written(change).await? {
+            return Ok(true);
+        }
+        match change {
+            Change::Frame(frame) => self.append_frame(frame).await,
+            Change::Snapshot(new, replaced) => self.put_snapshot(new, replaced).await,
+        }
+    }
+
+    async fn is_written(&self, change: &Change<'_>) -> Result<bool, Trouble> {
+        let names = &self.setup.names;
+        match change {
+            Change::Frame(Frame { bytes, end }) => {
+                let lsn = end.lsn.cast_signed();
+                let given = [(&names.name as _, Type::TEXT), (&lsn as _, Type::INT8)];
+                let rows = query(&self.link.client, &names.sql.frame(), &given).await?;
+                Ok(rows.first().is_some_and(|row| row.get::<_, &[u8]>(0) == bytes))
+            }
+            Change::Snapshot(EncodedSnapshot { header, base, .. }, _) => {
+                let row = read::row(&self.link.client, names).await?.unwrap_or_default();
+                let is_ours = row.saved.is_some_and(|saved| saved.digest == header.digest);
+                Ok(is_ours && row.lsn.cast_unsigned() == base.end.lsn)
+            }
+        }
+    }
+
+    async fn append_frame(&self, Frame { bytes, end }: &Frame) -> Result<bool, Trouble> {
+        let names = &self.setup.names;
+        let (epoch, lsn) = (self.epoch.cast_signed(), end.lsn.cast_signed());
+        let given = [
+            (&names.name as _, Type::TEXT),
+            (&epoch as _, Type::INT8),
+            (&lsn as _, Type::INT8),
+            (bytes as _, Type::BYTEA),
+        ];
+        Ok(execute(&self.link.client, &names.sql.append(), &given).await? == 1)
+    }
+
+    async fn put_snapshot(
+        &self,
+        new: &EncodedSnapshot,
+        replaced: &Replaced,
+    ) -> Result<bool, Trouble> {
+        let client = &self.link.client;
+        batch(client, "BEGIN").await?;
+        let done = self.put_in_transaction(new, replaced).await;
+        let end = if matches!(done, Ok(true)) { "COMMIT" } else { "ROLLBACK" };
+        batch(client, end).await?;
+        done
+    }
+
+    /// Returns false if the row is another holder's by now.
+    async fn put_mark(&self, mark: Option<&Mark>) -> Result<bool, Trouble> {
+        let names = &self.setup.names;
+        let (epoch, text) = (self.epoch.cast_signed(), mark.map(Mark::text));
+        let given =
+            [(&names.name as _, Type::TEXT), (&epoch as _, Type::INT8), (&text as _, Type::TEXT)];
+        Ok(execute(&self.link.client, &names.sql.mark(), &given).await? == 1)
+    }
+
+    async fn put_in_transaction(
+        &self,
+        EncodedSnapshot { header, bytes, base }: &EncodedSnapshot,
+        replaced: &Replaced,
+    ) -> Result<bool, Trouble> {
+        let (client, names) = (&self.link.client, &self.setup.names);
+        let name = (&names.name as _, Type::TEXT);
+        let row = read::row_for_update(client, names).await?;
+        let is_expected = row.is_some_and(|row| match replaced {
+            Replaced::Nothing => row.saved.is_none(),
+            Replaced::Snapshot(old) => row.saved.as_ref() == Some(old),
+            Replaced::Anything => true,
+        });
+        if !is_expected {
+            return Ok(false);
+        }
+        let (epoch, lsn) = (self.epoch.cast_signed(), base.end.lsn.cast_signed());
+        let serial = header.serial.cast_signed();
+        let given = [
+            name.clone(),
+            (&epoch as _, Type::INT8),
+            (&lsn as _, Type::INT8),
+            (&header.lineage as _, Type::TEXT),
+            (&serial as _, Type::INT8),
+            (&header.digest as _, Type::TEXT),
+        ];
+        if execute(client, &names.sql.replace(), &given).await? != 1 {
+            return Ok(false);
+        }
+        if matches!(replaced, Replaced::Anything) && !self.put_mark(None).await? {
+            return Ok(false);
+        }
+        for (part, bytes) in (0_i32..).zip(bytes.chunks(sql::PART)) {
+            let given = [
+                name.clone(),
+                (&serial as _, Type::INT8),
+                (&part as _, Type::INT4),
+                (&bytes as _, Type::BYTEA),
+            ];
+            execute(client, &names.sql.add_part(), &given).await?;
+        }
+        execute(client, &names.sql.drop_frames(), std::slice::from_ref(&name)).await?;
+        let given = [name.clone(), (&lsn as _, Type::INT8), (&base.bytes as _, Type::BYTEA)];
+        execute(client, &names.sql.add_frame(), &given).await?;
+        let kept = sql::KEPT + 1;
+        execute(client, &names.sql.prune(), &[name.clone(), (&kept as _, Type::INT8)]).await?;
+        if self.setup.cipher.is_on() {
+            let given = [name, (&serial as _, Type::INT8), (&&MAGIC[..] as _, Type::BYTEA)];
+            execute(client, &names.sql.prune_plain(), &given).await?;
+        }
+        Ok(true)
+    }
+
+    /// Connects again, and takes the lock again, unless somebody else was here.
+    async fn come_back(&mut self, until: Instant) -> Result<(), StoreError> {
+        let mut why = "the connection was lost".to_owned();
+        while Instant::now() < until {
+            match self.try_come_back().await {
+                Ok(Back::Here(link)) => {
+                    self.link = link;
+                    return Ok(());
+                }
+                Ok(Back::Fenced) => return Err(lock_lost()),
+                Ok(Back::NotYet) => {}
+                Err(Trouble::Unfit { what, help }) => return Err(StoreError::Unfit { what, help }),
+                Err(trouble) => why = trouble.to_string(),
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        let place = &self.setup.place;
+        Err(StoreError::refused(format!("the database {place} does not come back: {why}")))
+    }
+
+    async fn try_come_back(&self) -> Result<Back, Trouble> {
+        let names = &self.setup.names;
+        let link = connect(&self.setup.address).await?;
+        if !link.try_lock(names.key).await? {
+            // The server may not know yet that the old connection is gone.
+            if link.holder(names.key).await? == Some(self.link.pid) {
+                let given = [(&self.link.pid as _, Type::INT4)];
+                query(&link.client, "SELECT pg_terminate_backend($1)", &given).await?;
+            }
+        }
+        let row = read::row(&link.client, names).await?.unwrap_or_default();
+        if row.epoch.cast_unsigned() != self.epoch {
+            return Ok(Back::Fenced);
+        }
+        let is_ours = link.holder(names.key).await? == Some(link.pid);
+        Ok(if is_ours { Back::Here(link) } else { Back::NotYet })
+    }
+
+    async fn sign_off(&self) -> Result<(), Trouble> {
+        let names = &self.setup.names;
+        let epoch = self.epoch.cast_signed();
+        let given = [(&names.name as _, Type::TEXT), (&epoch as _, Type::INT8)];
+        execute(&self.link.client, &names.sql.sign_off(), &given).await?;
+        let given = [(&names.key as _, Type::INT8)];
+        query(&self.link.client, "SELECT pg_advisory_unlock($1)", &given).await?;
+        Ok(())
+    }
+}
+
+/// How an attempt to come back ended.
+enum Back {
+    Here(Link),
+    NotYet,
+    Fenced,
+}
+
+#[async_trait]
+impl FencedLog for PostgresLog {
+    fn cipher(&self) -> &Cipher {
+        &self.setup.cipher
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    async fn append(&mut self, frame: &Frame) -> Result<(), StoreError> {
+        self.persist(Change::Frame(frame)).await
+    }
+
+    async fn replace(
+        &mut self,
+        new: &EncodedSnapshot,
+        replaced: &Replaced,
+    ) -> Result<(), StoreError> {
+        self.persist(Change::Snapshot(new, replaced)).await
+    }
+
+    async fn mark(&mut self, mark: Option<&Mark>) -> Result<(), StoreError> {
+        match self.put_mark(mark).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(lock_lost()),
+            Err(trouble) => Err(trouble.into_store_error(&self.setup.place)),
+        }
+    }
+
+    async fn release(self) -> Result<(), StoreError> {
+        match self.sign_off().await {
+            Ok(()) => Ok(()),
+            // The lock ends with the connection.
+            Err(trouble) if trouble.is_in_doubt() => Ok(()),
+            Err(trouble) => Err(trouble.into_store_error(&self.setup.place)),
+        }
+    }
+}
