@@ -142,7 +142,7 @@ fn client() -> Result<reqwest::Client, CommandError> {
 fn is_held(data: &Path) -> bool {
     let path = data.join("lock");
     let is_there = matches!(disk::look(&path), Ok(Some(_)));
-    let file = is_there.then(|| disk::itself().read(true).open(path).ok()).flatten();
+    let file = is_there.then(|| disk::nofollow().read(true).open(path).ok()).flatten();
     // Shared, so that two commands that look at once do not take each other for a service.
     file.is_some_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
@@ -225,7 +225,7 @@ fn open_log(log: &Path) -> Result<File, CommandError> {
             .help("remove it: the service writes it anew")
     };
     disk::look(log).map_err(cannot)?;
-    disk::itself().create(true).append(true).mode(0o600).open(log).map_err(cannot)
+    disk::nofollow().create(true).append(true).mode(0o600).open(log).map_err(cannot)
 }
 
 /// The port of the last time, so that addresses that outputs and other programs know stay as they
@@ -288,7 +288,7 @@ fn each_once(lines: Vec<String>) -> Vec<String> {
 fn tail(log: &Path) -> Vec<String> {
     let read = || -> std::io::Result<Vec<u8>> {
         let length = disk::look(log)?.map_or(0, |found| found.len());
-        let mut file = disk::itself().read(true).open(log)?;
+        let mut file = disk::nofollow().read(true).open(log)?;
         file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
         let mut bytes = Vec::new();
         file.take(TAIL_BYTES).read_to_end(&mut bytes)?;

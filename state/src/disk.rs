@@ -59,7 +59,7 @@ pub fn look(path: &Path) -> io::Result<Option<Metadata>> {
 }
 
 /// Options that open what stands under a name itself, and not what a link of that name leads to.
-pub fn open_itself() -> OpenOptions {
+pub fn nofollow() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     options
@@ -77,7 +77,7 @@ impl Disk for RealDisk {
             let why = format!("it has {size} bytes, and more than {most} are never written");
             return Err(io::Error::new(ErrorKind::FileTooLarge, why));
         }
-        let file = match open_itself().read(true).open(path) {
+        let file = match nofollow().read(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -103,7 +103,7 @@ impl Disk for RealDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<File> {
-        open_itself().read(true).append(true).open(path)
+        nofollow().read(true).append(true).open(path)
     }
 
     fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {

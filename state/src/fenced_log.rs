@@ -81,13 +81,6 @@ pub(crate) struct Position {
     pub(crate) journal_bytes: u64,
 }
 
-impl Position {
-    /// Returns the newest epoch in which something was written.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.end.epoch.max(self.header.epoch)
-    }
-}
-
 /// Joins what was read of a store; none if the journal is not the one that follows the snapshot.
 pub(crate) fn join(
     header: Header,

@@ -51,6 +51,11 @@ impl Header {
         SnapshotRef { lineage, serial, digest }
     }
 
+    /// Returns the newest epoch in which this snapshot, or the journal up to `end`, was written.
+    pub(crate) fn newest_epoch(&self, end: Option<End>) -> u64 {
+        end.map_or(0, |end| end.epoch).max(self.epoch)
+    }
+
     /// Says what is wrong if this snapshot is older than one that was seen in its place, or is not of
     /// the same history.
     pub(crate) fn contradiction(&self, seen: &SnapshotRef) -> Option<String> {

@@ -106,10 +106,8 @@ pub(super) fn seal(files: &Files) {
 fn begins_sealed(path: &Path) -> bool {
     use std::io::Read as _;
     let mut head = Vec::new();
-    let read = disk::open_itself()
-        .read(true)
-        .open(path)
-        .and_then(|file| file.take(8).read_to_end(&mut head));
+    let read =
+        disk::nofollow().read(true).open(path).and_then(|file| file.take(8).read_to_end(&mut head));
     read.is_err() || cipher::is_sealed(&head)
 }
 

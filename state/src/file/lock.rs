@@ -64,7 +64,7 @@ pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
             let what = format!("{} is no regular file", path.display());
             return Err(StoreError::suspicious(what, "nothing was changed; remove it"));
         }
-        let file = disk::open_itself()
+        let file = disk::nofollow()
             .read(true)
             .write(true)
             .create(true)
@@ -92,7 +92,7 @@ pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
 /// Who holds the lock right now.
 pub(super) fn holder(path: &Path) -> Option<Holder> {
     disk::look(path).ok()??;
-    let file = disk::open_itself().read(true).open(path).ok()?;
+    let file = disk::nofollow().read(true).open(path).ok()?;
     // Only where a holder did not sign off the lock is tried, because for that moment it is taken.
     let holder = read_holder(&file)?;
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then_some(holder)
@@ -103,10 +103,8 @@ pub(super) fn note(path: &Path) -> Result<Option<Note>, StoreError> {
     if !matches!(disk::look(path), Ok(Some(_))) {
         return Ok(None);
     }
-    let file = disk::open_itself()
-        .read(true)
-        .open(path)
-        .map_err(|error| file_failed("open", path, error))?;
+    let file =
+        disk::nofollow().read(true).open(path).map_err(|error| file_failed("open", path, error))?;
     read_note(&file)
 }
 

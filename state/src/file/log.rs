@@ -57,7 +57,9 @@ pub(super) fn open(
 ) -> Result<FencedStore<FileLog>, StoreError> {
     folder::hide(&files)?;
     let found = read::read(&files)?;
-    let known = found.as_ref().map_or(0, newest_epoch);
+    let known = found.as_ref().map_or(0, |found| {
+        found.header.newest_epoch(found.journal.as_ref().map(|journal| journal.end))
+    });
     let epoch = known.max(lock.note.epoch) + 1;
     let mut log = FileLog::new(files, lock, epoch);
     let Some(Found { loaded, header, journal }) = found else {
@@ -74,7 +76,7 @@ pub(super) fn open(
     log.lock.sign_on(holder, epoch)?;
     log.lock.saw(header.snapshot_ref());
     let path = log.files.state();
-    let state = disk::open_itself().read(true).open(&path);
+    let state = disk::nofollow().read(true).open(&path);
     let state = state.map_err(|error| file_failed("open", &path, error))?;
     let OpenJournal { file, end, bytes } = journal;
     log.open = Some(OpenFiles { state, journal: file });
@@ -194,12 +196,6 @@ impl FileLog {
         backups::seal(&self.files);
         Ok(OpenFiles { state, journal })
     }
-}
-
-/// The newest epoch in which somebody wrote.
-fn newest_epoch(found: &Found) -> u64 {
-    let journal = found.journal.as_ref().map_or(0, |journal| journal.end.epoch);
-    found.header.epoch.max(journal)
 }
 
 /// Locks the journal as well as the lock file: that one may be deleted by hand.

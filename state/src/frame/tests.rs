@@ -181,7 +181,7 @@ fn what_is_no_journal_is_refused_without_reading_past_it() {
 fn content_that_is_not_understood_is_not_quoted() {
     let (mut bytes, end) = encode_base(&base(), End::default(), 1).unwrap();
     let at = bytes.len();
-    bytes.extend(encode(&["hunter2"], end, 1, &Cipher::off()).unwrap().0);
+    bytes.extend(encode(&["hunter2"], end, 1, &Cipher::off()).unwrap().bytes);
     let damage = read(&bytes).unwrap_err();
     assert_eq!(damage.at, at);
     assert!(!damage.what.contains("hunter2"), "{damage}");

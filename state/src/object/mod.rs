@@ -125,7 +125,7 @@ impl BucketStore {
                 return Ok(FencedStore::new(log, Loaded { mark, ..Loaded::nothing() }, None));
             };
             let Found { loaded, mut position, base, firsts } = found;
-            log.rise_above(position.epoch());
+            log.rise_above(position.header.newest_epoch(Some(position.end)));
             if log.seal(&mut position, firsts, base).await? {
                 return Ok(FencedStore::new(log, Loaded { mark, ..loaded }, Some(position)));
             }

@@ -283,7 +283,7 @@ impl Store for PostgresStore {
         self.read(&link, purpose).await?;
         let mut epoch = self.raise_epoch(&link, holder, 1).await?;
         let (loaded, position) = self.read(&link, purpose).await?;
-        let newest = position.as_ref().map_or(0, Position::epoch);
+        let newest = position.as_ref().map_or(0, |at| at.header.newest_epoch(Some(at.end)));
         if newest >= epoch {
             epoch = self.raise_epoch(&link, holder, (newest + 1).cast_signed()).await?;
         }

@@ -16,7 +16,7 @@ use object_store::{
 };
 use state::conformance::snapshot;
 use state::object::BucketStore;
-use state::{Held, Store, StoreError, Version};
+use state::{LockedStore, Store, StoreError, Version};
 
 use super::holder;
 

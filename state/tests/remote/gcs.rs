@@ -4,11 +4,10 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use state::Environment;
 use state::cipher::Cipher;
 use state::conformance::{self, Place, records, snapshot};
 use state::object::BucketStore;
-use state::{Store, StoreError};
+use state::{Environment, Store, StoreError};
 
 use super::servers::{Gcs, gcp_storage_emulator, gcs, gcs_account, http};
 use super::{holder, name, settings};

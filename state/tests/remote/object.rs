@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use state::Environment;
 use state::cipher::Cipher;
 use state::conformance::{self, Place, records, snapshot};
 use state::object::BucketStore;
-use state::{Holder, Store, StoreError};
+use state::{Environment, Holder, Store, StoreError};
 
 use super::faulty::{TTL, drive_out, faulty, initialised, is_fenced, locked, names, on};
 use super::servers::{Server, azurite, http, moto, s3rver};

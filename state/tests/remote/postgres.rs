@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use state::Environment;
 use state::cipher::Cipher;
 use state::conformance::{self, Place, records, snapshot};
 use state::postgres::PostgresStore;
-use state::{Store, StoreError, Version};
+use state::{Environment, Store, StoreError, Version};
 
 use super::servers::{PASSWORD, Postgres, pgbouncer};
 use super::{holder, name, settings};

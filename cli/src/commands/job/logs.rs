@@ -87,7 +87,7 @@ fn print(path: &Path, output: &Output) -> Result<(), CommandError> {
     let cannot = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot read {}", path.display()), &error)
     };
-    let mut reader = BufReader::new(disk::itself().read(true).open(path).map_err(cannot)?);
+    let mut reader = BufReader::new(disk::nofollow().read(true).open(path).map_err(cannot)?);
     let mut line = Vec::new();
     loop {
         line.clear();

@@ -251,7 +251,7 @@ async fn a_foreign_state_is_refused() {
     folder.write("state.json", bytes);
     check(
         &folder.refused().await,
-        ".plumb/state.json is of lineage lineage-2, and here belongs lineage-1",
+        ".plumb/state.json has lineage lineage-2, and the state here had lineage lineage-1",
     );
     folder.remove("lock");
     check(
@@ -379,7 +379,7 @@ async fn twenty_backups_are_kept() {
     for serial in 1..=30 {
         version = held.save(&snapshot(serial), &version).await.unwrap();
     }
-    let serials = folder.store().files.backup_serials();
+    let serials = backups::serials(&folder.store().files);
     assert_eq!(serials, (10..30).collect::<Vec<u64>>());
     let (_, oldest) = crate::format::decode(&folder.read("backups/10.json")).unwrap();
     assert_eq!(oldest, snapshot(10));
