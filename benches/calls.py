@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What Plumb adds to the time that an API takes: whole applies against an API with 50 ms per call.
 
-    cargo build --release && python3 benches/calls.py [--things 400] [--runs 5] [--markdown docs/performance.md]
+    cargo build --release && python3 benches/calls.py [--things 400] [--runs 5] [--markdown FILE]
 
 Two shapes of things that take two calls each: `wide` (none refers to another: the bound is calls ÷ the
 descriptor's concurrency of ten) and `chain` (each refers to the one before: the bound is the critical

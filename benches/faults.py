@@ -2,7 +2,7 @@
 """The same faults for Plumb and, where it is on PATH, for terraform: what is lost, doubled, or stuck after them.
 
     cargo build --release --features postgres && python3 benches/faults.py [--trials 50] [--only kill-remote,torn]
-                                            [--rows FILE] [--markdown docs/reliability.md]
+                                            [--rows FILE] [--markdown FILE]
 
 kill-remote  kill -9 at a random moment of an apply of 60 creates, state in a remote store; apply again
 kill-local   the same with the state in files

@@ -3,7 +3,7 @@
 
     cargo build --release -p service --example load
     python3 -m venv venv && venv/bin/pip install redis rq runpod     # and redis-server from packages
-    venv/bin/python benches/jobs.py [--seconds 10] [--clients 1,8] [--markdown docs/performance.md]
+    venv/bin/python benches/jobs.py [--seconds 10] [--clients 1,8] [--markdown FILE]
 
 Every contestant has eight workers that answer with their input, and the same clients: processes that
 submit a job, wait for its result, and submit the next.

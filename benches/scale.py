@@ -2,7 +2,7 @@
 """Times whole commands over specs of `value` resources, beside terraform where it is on PATH.
 
     cargo build --release && python3 benches/scale.py [--sizes 10000,100000] [--terraform-sizes 1000]
-                                                      [--runs 5] [--markdown docs/performance.md]
+                                                      [--runs 5] [--markdown FILE]
 
 Four shapes: `separate` (each resource has two references to two plain ones), `chains` (ten
 resources in a row, each refers to the one before it), `for_each` (one block for each 50,000), `entries` (a block for

@@ -162,24 +162,3 @@ const FOLDERS: &[&str] = &[
     "service/src",
     "cli/src",
 ];
-
-/// `docs/acceptance.md` has every case once, and every test that it names is there.
-#[test]
-fn the_acceptance_cases_have_their_tests() {
-    let page = std::fs::read_to_string(root().join("docs/acceptance.md")).expect("the page");
-    let mut cases = Vec::new();
-    for row in page.lines().filter(|line| line.starts_with("| ")) {
-        let number = row.split('|').nth(1).and_then(|cell| cell.trim().parse::<u32>().ok());
-        let Some(number) = number else { continue };
-        cases.push(number);
-        let names = row.split('`').skip(1).step_by(2).filter_map(|name| name.split_once(".rs::"));
-        for (file, function) in names {
-            let text = std::fs::read_to_string(root().join(format!("{file}.rs")));
-            let text = text.unwrap_or_else(|error| panic!("case {number}: {file}.rs: {error}"));
-            let there = text.contains(&format!("fn {function}("));
-            assert!(there, "case {number}: there is no {function} in {file}.rs");
-        }
-        assert!(row.contains(".rs::"), "case {number} names no test");
-    }
-    assert_eq!(cases, (1..=110).collect::<Vec<_>>());
-}

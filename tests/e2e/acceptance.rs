@@ -1,5 +1,4 @@
-//! Cases of `docs/acceptance.md` that no other test covers: the real binary, the real service, and
-//! what real machines do to them.
+//! Crashes, interrupts, odd input and small machines: the real binary against the real service.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
