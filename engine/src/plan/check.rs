@@ -8,6 +8,7 @@ pub(super) mod names;
 mod programs;
 pub(super) mod renamed;
 pub(super) mod targets;
+mod unavailable_secrets;
 pub(super) mod unmanaged;
 pub(super) mod written_secrets;
 
@@ -45,6 +46,7 @@ fn check_one(context: &Context<'_>, draft: &Draft, found: &mut Findings) {
     lifecycle::check(resource, draft, &input.snapshot.seal_key, &mut found.diagnostics);
     let Some(resource) = resource else { return };
     names::check_strangers(input, draft, found);
+    found.lacks.extend(unavailable_secrets::check(draft, resource));
     // Before anything is looked at, much more is unknown than in a plan.
     if !input.options.validating {
         programs::check(resource, draft, &mut found.diagnostics);

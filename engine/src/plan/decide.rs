@@ -16,6 +16,7 @@ pub(super) mod rules;
 pub(super) mod triggers;
 pub(super) mod walk;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::address::{Address, Name};
@@ -29,19 +30,18 @@ use crate::plan::decide::decisions::Decisions;
 use crate::plan::draft::{Draft, Flags};
 use crate::plan::evaluate::desired;
 use crate::plan::evaluate::desired::{Instance, Wanted};
-use crate::plan::evaluate::scope::{SpecScope, object};
+use crate::plan::evaluate::scope::object;
 use crate::plan::evaluate::{Evaluation, lifecycle};
 use crate::plan::facts::deferrals::Hold;
 use crate::plan::facts::doubted_names::Bearer;
 use crate::plan::facts::prior::Live;
 use crate::plan::facts::prior::stored_attributes;
 use crate::plan::facts::references;
+use crate::plan::facts::unavailable::{self, PlannedObject};
 use crate::plan::findings::Findings;
 use crate::plan::input::Mode;
-use crate::plan::secrets::lost::Lost;
 use crate::plan::secrets::turned::Now;
-use crate::plan::secrets::{lacks, lost};
-use crate::plan::{Action, Change, Drift, diagnostics};
+use crate::plan::{Action, Change, Drift, Missing, Why, diagnostics};
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
 use crate::state::{Entry, Object, Progress};
@@ -61,8 +61,8 @@ pub(in crate::plan) struct Outcome {
     pub(in crate::plan) object: Datum,
     /// What is decided; none where the spec disables it, or is wrong about it.
     pub(in crate::plan) draft: Option<Draft>,
-    /// What nobody has of it.
-    pub(in crate::plan) lost: Lost,
+    /// Its secrets that no run has in clear.
+    pub(in crate::plan) unavailable: Vec<Missing>,
     /// Whether the spec wants it to exist.
     pub(in crate::plan) is_enabled: bool,
     /// The resources that those of its flags looked at that decide something.
@@ -103,23 +103,23 @@ pub(in crate::plan) fn decide<'a>(
     let key = &input.snapshot.seal_key;
     let fired = triggers::fired(resource, &scope, &decisions.changing, current, key);
     flags.triggered = fired.is_some();
-    let looked = Looked { reached, resource, address, entry, flags, fired, scope: &scope };
+    let looked = Looked { reached, resource, address, entry, flags, fired };
     let decided = wanted.and_then(|wanted| looked.decide(&wanted, &mut found).ok());
-    let (object, draft, lost) = match decided {
-        Some(decided) => (decided.object, Some(decided.draft), decided.lost),
-        None if !is_enabled => (Datum::plain(Value::Null), None, Lost::default()),
+    let (object, draft, unavailable) = match decided {
+        Some(decided) => (decided.object, Some(decided.draft), decided.unavailable),
+        None if !is_enabled => (Datum::plain(Value::Null), None, Vec::new()),
         // What could not be evaluated was said; it is planned as unknown, so that what refers to
         // it is still checked.
         None => {
             let unknown = action::all_unknown(&resource.schema, address);
-            (object(unknown, Paths::none()), None, Lost::default())
+            (object(unknown, Paths::none()), None, Vec::new())
         }
     };
     // The other flags decide nothing but how an object ends.
     if draft.as_ref().is_none_or(|draft| draft.change.action == Action::Replace) {
         looked_at.extend(of_flags);
     }
-    Outcome { object, draft, lost, is_enabled, looked_at, found }
+    Outcome { object, draft, unavailable, is_enabled, looked_at, found }
 }
 
 /// An instance of which everything but its attributes was evaluated.
@@ -130,14 +130,13 @@ struct Looked<'p, 'a> {
     entry: Option<&'a Entry>,
     flags: Flags,
     fired: Option<triggers::Fired>,
-    scope: &'p SpecScope<'p>,
 }
 
 /// What was decided of one.
 struct Decided {
     object: Datum,
     draft: Draft,
-    lost: Lost,
+    unavailable: Vec<Missing>,
 }
 
 impl Looked<'_, '_> {
@@ -201,37 +200,51 @@ impl Looked<'_, '_> {
             Some(imported) => Some(&*imported.attributes),
             None => current.and_then(|current| context.observed(address, current)),
         };
-        let lost =
-            self.lost(wanted, (&draft, &mut decision.planned), (live.as_ref(), observed), found);
+        draft.missing = self.missing(wanted, &draft, &decision.planned);
+        let unavailable = PlannedObject {
+            address,
+            schema: &resource.schema,
+            action: draft.change.action,
+            planned: &decision.planned,
+            live: live.as_ref().map(|live| &*live.attributes),
+            observed,
+        }
+        .unavailable();
+        if unavailable.iter().any(|one| one.why != Why::Fingerprint) {
+            let planned = Arc::make_mut(&mut decision.planned);
+            unavailable::mark(&unavailable, &resource.schema, planned);
+        }
         if live.is_some() && imported.is_none() {
             self.note_triggered(current, found);
         }
         let sensitive = draft.change.sensitive.clone();
-        Ok(Decided { object: object(decision.planned, sensitive), draft, lost })
+        Ok(Decided { object: object(decision.planned, sensitive), draft, unavailable })
     }
 
-    /// What nobody has of the object, and of what it is to be made or changed with.
-    fn lost(
+    /// Returns the secrets that the desired attributes need and no run has in clear. An update may also send along
+    /// an attribute that stays as it is, because the spec is silent about it or ignores it, and no answer ever shows it.
+    fn missing(
         &self,
         wanted: &Wanted,
-        (draft, planned): (&Draft, &mut Arc<Attributes>),
-        (live, observed): (Option<&Live<'_>>, Option<&Attributes>),
-        found: &mut Findings,
-    ) -> Lost {
-        let Self { reached, resource, address, scope, .. } = self;
-        let known = (*scope, &reached.evaluation.planned.lost);
-        found.lacks.extend(lacks::lacks(draft, (resource, wanted), known));
-        found.lacks.extend(lacks::kept(draft, resource, planned));
-        let seen = lost::Seen {
-            schema: &resource.schema,
-            action: draft.change.action,
-            planned,
-            live: live.map(|live| &*live.attributes),
-            observed,
+        draft: &Draft,
+        planned: &Attributes,
+    ) -> BTreeMap<Name, Vec<Missing>> {
+        let Self { reached, resource, address, .. } = self;
+        let known = &reached.evaluation.planned.unavailable;
+        let behind = |(name, value): (&Name, &Value)| {
+            let missing = known.behind(value);
+            (!missing.is_empty()).then(|| (name.clone(), missing))
         };
-        let lost = Lost::of(&seen);
-        lost.mark(address, &resource.schema, planned);
-        lost
+        let mut missing: BTreeMap<Name, Vec<Missing>> = BTreeMap::new();
+        if !known.is_empty() {
+            missing.extend(wanted.attributes.iter().filter_map(behind));
+        }
+        if matches!(draft.change.action, Action::Update | Action::Import) {
+            let kept = unavailable::kept(&resource.schema, planned);
+            let kept = kept.filter(|name| !draft.change.secrets.contains_key(*name));
+            missing.extend(kept.map(|name| (name.clone(), vec![Missing::kept(address, name)])));
+        }
+        missing
     }
 
     /// An id means nothing at another provider: there it may be anybody's.

@@ -1,12 +1,12 @@
 //! A change on its way through the passes: with what scheduling needs beside it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::address::Name;
 use crate::plan::decide::resume::Rest;
 use crate::plan::facts::deferrals::Hold;
-use crate::plan::{Action, Change};
+use crate::plan::{Action, Change, Missing};
 use crate::schema::{Phase, TypeSchema};
 use crate::value::Attributes;
 
@@ -41,6 +41,8 @@ pub(in crate::plan) struct Draft {
     pub(in crate::plan) changed: BTreeSet<Name>,
     /// Those that the spec gave the last time and is silent about now.
     pub(in crate::plan) unmanaged: Vec<Name>,
+    /// The secrets that no run has in clear, by the attribute of the planned object that needs them.
+    pub(in crate::plan) missing: BTreeMap<Name, Vec<Missing>>,
     /// What an earlier run left undone, for an update.
     pub(in crate::plan) rest: Option<Rest>,
     /// Why nothing is done, if something keeps it from being done.

@@ -5,3 +5,4 @@ pub(super) mod doubted_names;
 pub mod prior;
 pub(super) mod references;
 pub(super) mod selection;
+pub(super) mod unavailable;

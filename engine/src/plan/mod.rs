@@ -104,6 +104,14 @@ pub struct Missing {
     pub may_show: bool,
 }
 
+impl Missing {
+    /// An attribute that stays as it is, and that a call sends along.
+    fn kept(address: &Address, attribute: &Name) -> Self {
+        let (address, attribute) = (address.clone(), attribute.clone());
+        Self { address, attribute, why: Why::Kept, may_show: false }
+    }
+}
+
 /// Why nobody has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {

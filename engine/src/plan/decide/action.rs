@@ -62,6 +62,7 @@ pub(in crate::plan) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decis
         keeps_old,
         changed,
         unmanaged,
+        missing: BTreeMap::new(),
         rest,
         held,
     };

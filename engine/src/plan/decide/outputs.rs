@@ -8,13 +8,13 @@ use crate::config::OutputConfig;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::digest::{Fingerprint, SealKey};
 use crate::expression::evaluate;
-use crate::expression::{Kind, Root};
+use crate::expression::{Kind, Root, visit};
 use crate::plan::context::Context;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::scope::SpecScope;
+use crate::plan::facts::unavailable::UnavailableSecrets;
 use crate::plan::input::Mode;
-use crate::plan::secrets::lost::{AllLost, LostScope, StandsFor};
 use crate::plan::{Action, OutputChange, SecretInputs, diagnostics};
 use crate::sorted::Set;
 use crate::state::OutputValue;
@@ -85,7 +85,7 @@ fn output_change(
     if waits_for_others(decisions, &looked_at) {
         return None;
     }
-    let datum = without_unshown(datum, output, &scope, &evaluation.planned.lost);
+    let datum = without_unshown(datum, output, &scope, &evaluation.planned.unavailable);
     let sensitive = output.sensitive || !datum.sensitive.is_empty();
     if sensitive && !output.sensitive {
         found.push(leaks(name, output));
@@ -142,20 +142,29 @@ fn unmakeable(
     }))
 }
 
-/// An output shows what there is, and null where no answer has shown it.
+/// Evaluates an output as it is shown: with null for what no answer has shown.
 fn without_unshown(
     datum: Datum,
     output: &OutputConfig,
     scope: &SpecScope<'_>,
-    lost: &AllLost,
+    unavailable: &UnavailableSecrets,
 ) -> Datum {
-    if lost.is_empty() || datum.value.is_known() {
+    if unavailable.is_empty() || datum.value.is_known() {
         return datum;
     }
-    let scope_of_what_is_shown = LostScope { scope, lost, stands_for: StandsFor::Nothing };
-    let residual = evaluate::residual(&output.value.expr, scope);
-    let shown = residual.and_then(|expr| evaluate::evaluate(&expr, &scope_of_what_is_shown));
-    shown.map_or(datum.clone(), |shown| Datum { value: shown.value, ..datum })
+    let Ok(mut expr) = evaluate::residual(&output.value.expr, scope) else { return datum };
+    visit::references_mut(&mut expr, &mut |part| {
+        let known = evaluate::evaluate(part, scope).ok().map(|datum| datum.value);
+        let shown = known.filter(|known| !known.is_known());
+        let shown = shown.map(|known| unavailable.without_unshown(&known));
+        if let Some(shown) = shown.filter(Value::is_known) {
+            part.kind = Kind::Literal(shown);
+        }
+    });
+    match evaluate::evaluate(&expr, scope) {
+        Ok(shown) => Datum { value: shown.value, ..datum },
+        Err(_) => datum,
+    }
 }
 
 /// Whether what an output shows is not there and not made by this plan: it keeps its last value

@@ -341,6 +341,7 @@ fn ending<'a>(
         keeps_old: false,
         changed: BTreeSet::new(),
         unmanaged: Vec::new(),
+        missing: BTreeMap::new(),
         rest: None,
         held: None,
     };

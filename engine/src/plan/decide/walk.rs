@@ -125,7 +125,7 @@ impl<'a> Walk<'_, 'a> {
     /// Takes over the outcome of an instance.
     fn take(&mut self, resource: &'a ResourceConfig, instance: Instance<'_>, outcome: Outcome) {
         let Instance { address, each } = instance;
-        let Outcome { object, draft, lost, is_enabled, looked_at, found } = outcome;
+        let Outcome { object, draft, unavailable, is_enabled, looked_at, found } = outcome;
         self.found.add(found);
         let decisions = &mut self.decisions;
         // What stays as it is was not decided by what is told apart here.
@@ -135,7 +135,7 @@ impl<'a> Walk<'_, 'a> {
             }
             decisions.deciding.of_flags(&address, looked_at);
         }
-        self.evaluation.planned.lost.insert(&address, lost);
+        self.evaluation.planned.unavailable.insert(unavailable, &object.value);
         self.evaluation.planned.insert(&resource.block, address.key.as_ref(), object);
         if let Some(draft) = draft {
             if draft.held == Some(Hold::InDoubt) {

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use crate::plan::facts::unavailable::UnavailableSecrets;
 use crate::plan::limits;
 use crate::plan::limits::Spent;
-use crate::plan::secrets::lost::AllLost;
 
 use crate::address::{Address, Block, Name};
 use crate::config::Config;
@@ -24,8 +24,8 @@ use crate::value::{Attributes, Datum, Path, Paths, Value};
 pub(in crate::plan) struct Planned<'a> {
     /// What they and the locals take.
     pub(in crate::plan) spent: Spent,
-    /// What nobody has of them.
-    pub(in crate::plan) lost: AllLost,
+    /// Their secrets that no run has in clear.
+    pub(in crate::plan) unavailable: UnavailableSecrets,
     blocks: FxHashMap<&'a Block, Instances>,
 }
 
