@@ -14,9 +14,8 @@ mod records;
 use std::fmt;
 
 pub use self::calls::{Calls, Pending};
-pub use self::records::{
-    CallId, Outcome, PhaseRef, ProgramKind, Record, Resolution, Seen, Started, Wait,
-};
+pub use self::records::{CallId, Outcome, Record, Resolution, Seen, Started};
+pub use crate::schema::{PhaseRef, ProgramKind, Wait};
 use crate::state::Snapshot;
 
 /// A record that cannot have happened.

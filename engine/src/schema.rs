@@ -4,15 +4,18 @@
 //! hold, which change forces a replace, which calls an operation is made of), so planning makes no
 //! provider call. How a call looks on the wire is the provider's own business.
 
+mod phase;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::address::Name;
 use crate::digest::Digest;
 use crate::expression::Expr;
-use crate::journal::{PhaseRef, ProgramKind};
 use crate::types::{Field, Type};
 use crate::value::{Path, Paths, Value};
+
+pub use self::phase::{PhaseRef, ProgramKind, Wait};
 
 /// What one configured provider manages.
 #[derive(Clone, Debug)]

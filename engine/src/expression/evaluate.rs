@@ -36,7 +36,8 @@ use crate::value::{Attributes, Datum, Path, Paths, Value};
 
 pub(super) use self::budget::BYTES_MAX;
 pub(super) use self::operators::float;
-pub(super) use self::templates::{NO_TEXT_HELP, NULL_TEXT_HELP, text_of};
+pub(super) use self::templates::{NO_TEXT_HELP, NULL_TEXT_HELP};
+use crate::expression::text::text_of;
 
 /// What an expression may refer to, by value. Look-ups may be recorded by the implementation.
 pub trait Scope {

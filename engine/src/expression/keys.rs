@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::evaluate::text_of;
+use super::text::text_of;
 use super::{Expr, Kind};
 use crate::value::Value;
 

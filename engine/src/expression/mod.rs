@@ -14,6 +14,7 @@ pub mod functions;
 mod keys;
 pub mod parse;
 pub mod print;
+mod text;
 mod typing;
 pub mod visit;
 

@@ -3,8 +3,9 @@
 
 use super::calls::Pending;
 use super::phases::Extent;
-use super::records::{CallId, Outcome, Resolution, Seen, Started, Wait};
+use super::records::{CallId, Outcome, Resolution, Seen, Started};
 use super::{IllegalRecord, illegal};
+use crate::schema::Wait;
 use crate::state::{Nonce, Snapshot, Watched};
 use crate::value::Path;
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::records::{PhaseRef, ProgramKind, Seen, Started, Wait};
+use super::records::{Seen, Started};
 use super::{IllegalRecord, illegal};
+use crate::schema::{PhaseRef, ProgramKind, Wait};
 use crate::state::{Entry, Nonce, Object, Progress, Snapshot};
 
 /// How long after it was sent a delete may still take effect, in milliseconds: an hour. What was changed

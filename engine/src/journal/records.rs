@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, Name};
 use crate::digest::{Digest, Fingerprint};
-use crate::schema::Operation;
+use crate::schema::{Operation, PhaseRef, ProgramKind};
 use crate::sorted::Set;
 use crate::state::{Nonce, Object, ObjectId, OutputValue, Progress};
 use crate::stored::Stored;
@@ -31,84 +31,6 @@ impl FromStr for CallId {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let number = text.strip_prefix('c').and_then(|digits| digits.parse().ok());
         number.map(Self).ok_or("a call is a `c` and a number, as `plumb resolve` lists it")
-    }
-}
-
-/// Which list of programs a phase belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ProgramKind {
-    /// The programs that create.
-    Create,
-    /// The programs that update.
-    Update,
-    /// The programs that delete.
-    Delete,
-}
-
-/// One phase of one program of a type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct PhaseRef {
-    /// Which list.
-    pub kind: ProgramKind,
-    /// Which program of the list.
-    pub program: usize,
-    /// Which phase of the program.
-    pub phase: usize,
-    /// How many phases the program has.
-    pub phases: usize,
-    /// Which part of it the wait is. `None` in older journals.
-    #[serde(default, skip_serializing_if = "Wait::is_none")]
-    pub wait: Wait,
-}
-
-/// What the wait is to a phase.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Wait {
-    /// It has none: it is its call.
-    #[default]
-    None,
-    /// It follows the call.
-    After,
-    /// It is all that is left: the call did its work in an earlier step.
-    Only,
-}
-
-impl Wait {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-    fn is_none(&self) -> bool {
-        *self == Self::None
-    }
-}
-
-impl PhaseRef {
-    /// A phase that waits for nothing.
-    pub fn new(kind: ProgramKind, program: usize, phase: usize, phases: usize) -> Self {
-        Self { kind, program, phase, phases, wait: Wait::None }
-    }
-
-    /// The same phase once its call did its work, and its wait is left.
-    #[must_use]
-    pub fn only_waiting(self) -> Self {
-        Self { wait: Wait::Only, ..self }
-    }
-
-    /// Says whether it makes a call that changes something.
-    pub fn calls(self) -> bool {
-        self.wait != Wait::Only
-    }
-
-    /// Says whether its call makes the object: the first phase of a create.
-    pub fn makes(self) -> bool {
-        self.kind == ProgramKind::Create && self.phase == 0 && self.calls()
-    }
-
-    /// Says whether this is the program's last phase.
-    pub fn is_last(self) -> bool {
-        self.phase + 1 == self.phases
     }
 }
 

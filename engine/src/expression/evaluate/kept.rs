@@ -5,8 +5,9 @@
 //! becomes what stands for it, and the rest stays as it was written.
 
 use super::walks::captured;
-use super::{Evaluator, Stop, stop, text_of};
+use super::{Evaluator, Stop, stop};
 use crate::address::Name;
+use crate::expression::text::text_of;
 use crate::expression::visit::{push_parts_mut, roots};
 use crate::expression::{Call, Expr, For, Kind, Range, Root};
 use crate::value::{Attributes, Value};

@@ -1,6 +1,7 @@
 //! Templates: scalars joined to one text.
 
 use super::{Eval, Evaluator, Part, Source, Stop, stop};
+use crate::expression::text::text_of;
 use crate::expression::{Expr, Kind, Range};
 use crate::types::Type;
 use crate::value::{Paths, Value};
@@ -82,21 +83,4 @@ impl Evaluator<'_> {
         }
         Ok(Kind::template(pieces))
     }
-}
-
-/// A scalar as text: what a template shows of it.
-pub(in crate::expression) fn text_of(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.to_string()),
-        Value::Bool(value) => Some(value.to_string()),
-        Value::Integer(number) => Some(number.to_string()),
-        Value::Float(number) => Some(float_text(*number)),
-        _ => None,
-    }
-}
-
-/// A float as people write it: without a fraction where it has none.
-fn float_text(number: f64) -> String {
-    let text = format!("{number:?}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::Fault;
 use super::texts::text;
-use crate::expression::evaluate::text_of;
+use crate::expression::text::text_of;
 use crate::stored::{from_json, to_json};
 use crate::value::Value;
 

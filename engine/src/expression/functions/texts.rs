@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::Fault;
-use crate::expression::evaluate::{BYTES_MAX, text_of, word};
+use crate::expression::evaluate::{BYTES_MAX, word};
+use crate::expression::text::text_of;
 use crate::value::Value;
 
 type Out = Result<Value, Fault>;
