@@ -20,7 +20,7 @@ use engine::value::{Attributes, Datum, Path, Value};
 
 use self::unwanted::{Depth, Each};
 use crate::fill::FillScope;
-use crate::observe::observe;
+use crate::refresh::observe;
 use crate::{ApplyError, Providers};
 
 /// The objects of a state as they are live.

@@ -16,7 +16,7 @@ use engine::state::{Entry, Object, Snapshot};
 use engine::value::{Attributes, Datum, Path, Paths, Value};
 
 use crate::Providers;
-use crate::observe::sensitive;
+use crate::refresh::sensitive;
 
 /// What residuals may refer to.
 pub(crate) struct FillScope<'a> {

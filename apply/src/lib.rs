@@ -3,33 +3,27 @@
 //! Everything that waits is here, and nothing that decides: which step comes when stands in the
 //! plan, which record may follow which in the engine's journal, how a call looks in its provider.
 //! A run goes: [`session::Session::open`] takes the lock and folds the journal,
-//! [`recover::recover`] looks up what earlier runs left open, [`observe::observe`] lists what is
-//! live, the engine plans, [`execute::execute`] runs the steps, journal before world, and
+//! [`doubt::recover::recover`] looks up what earlier runs left open, [`refresh::observe`] lists what is
+//! live, the engine plans, [`run::execute`] runs the steps, journal before world, and
 //! [`session::Session::close`] leaves a snapshot behind.
 
 pub mod checks;
-mod claims;
 pub mod clock;
+pub mod doubt;
 mod error;
-pub mod execute;
 mod fill;
 pub mod import;
-mod lacking;
-mod lookup;
 pub mod migrate;
-pub mod observe;
-mod opened;
 pub mod planning;
-mod prepare;
 pub mod push;
-pub mod recover;
-pub mod resolve;
-mod scheduler;
+pub mod refresh;
+pub mod run;
+mod secret_destinations;
 pub mod session;
-mod trouble;
-mod unlike;
+mod step_error;
+mod unavailable_secrets;
+mod unseal;
 pub mod verify;
-mod withheld;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -19,11 +19,11 @@ use engine::state::{Nonce, ObjectId, Snapshot, Watched};
 use engine::stored::KnownSecrets;
 use engine::work::Workers;
 
-use crate::lacking::lacking;
-use crate::lookup::account_of;
-use crate::observe::{observe_chosen, observe_imports};
-use crate::recover::recover;
-use crate::withheld::withheld;
+use crate::doubt::lookup::account_of;
+use crate::doubt::recover::recover;
+use crate::refresh::{observe_chosen, observe_imports};
+use crate::secret_destinations::refused_destinations;
+use crate::unavailable_secrets::unavailable_secrets;
 use crate::{ApplyError, Host, Providers};
 
 /// What is to be planned.
@@ -95,10 +95,10 @@ pub async fn make_anyway(
         options: request.options,
     };
     let (plan, mut found) = plan_with(&input, request.workers);
-    found.extend(withheld(&plan, request.providers));
+    found.extend(refused_destinations(&plan, request.providers));
     // What nobody looked at may be shown to the run.
     if request.refresh {
-        found.extend(lacking(&plan, request.providers).await);
+        found.extend(unavailable_secrets(&plan, request.providers).await);
     }
     Ok((plan, found, question))
 }

@@ -21,8 +21,8 @@ use engine::state::{ObjectId, Snapshot};
 use engine::stored::{KnownSecrets, seal_attributes, seal_like};
 use engine::value::{Attributes, Datum, Path, Paths, Value};
 
-use crate::lookup::account_of;
-use crate::observe::{observe_chosen, observe_imports, sensitive};
+use crate::doubt::lookup::account_of;
+use crate::refresh::{observe_chosen, observe_imports, sensitive};
 use crate::{ApplyError, Providers};
 
 /// Looks at what is live, as far as a saved plan is about it, and verifies the plan against that.

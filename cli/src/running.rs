@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use apply::execute::{Execution, Report, execute_anyway};
-use apply::recover::recover;
+use apply::doubt::recover::recover;
+use apply::run::{Execution, Report, execute_anyway};
 use apply::session::Session;
 use apply::{Moment, Providers};
 use engine::address::Name;

@@ -110,7 +110,7 @@ async fn throttles(provider: &HttpProvider) -> bool {
             live: None,
             changed: &BTreeSet::new(),
             secrets: &provider_port::Secrets::default(),
-            leave: &provider_port::Always,
+            permit: &provider_port::Always,
             progress: &|_| {},
         };
         if phases > 0 {

@@ -242,7 +242,7 @@ async fn there_and_back(service: &Running, text: &str) {
         live: Some(&live.attributes),
         changed: &desired.keys().cloned().collect(),
         secrets: &provider_port::Secrets::default(),
-        leave: &provider_port::Always,
+        permit: &provider_port::Always,
         progress: &|_| {},
     };
     match provider.perform(&call).await {

@@ -328,7 +328,7 @@ impl Provider for Cloud {
         };
         if let Some(Fault::Throttled(seconds)) = fault {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
-            call.leave.ask().await?;
+            call.permit.ask().await?;
         }
         let mut shared = self.shared.lock().unwrap();
         match fault {

@@ -7,7 +7,7 @@ use engine::plan::{Action, Plan};
 use engine::value::Value;
 use provider_port::Provider;
 
-use crate::once::{Shows, Vaults, vault};
+use crate::one_time_secrets::{Shows, Vaults, vault};
 use crate::world::World;
 
 /// A secret that users give, and one that an API shows once.

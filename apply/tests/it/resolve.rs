@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apply::Providers;
-use apply::resolve::{Doubt, ResolveError};
+use apply::doubt::resolve::{Doubt, ResolveError};
 use apply::session::Session;
 use engine::journal::{Record, Resolution, Seen};
 use engine::state::ObjectId;
 use engine::stored::Stored;
 use engine::value::Value;
 
-use crate::busy::Busy;
 use crate::cloud::Fault;
-use crate::passwords::LOGIN;
+use crate::slow_cloud::Busy;
 use crate::world::{SERVED, World, converges, holder};
+use crate::write_only_attributes::LOGIN;
 
 /// The next mutating call is lost after its effect, and so is the look-up of it.
 fn lose_next(world: &World) {

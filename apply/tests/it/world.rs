@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use apply::execute::{Execution, Report, execute, execute_anyway};
+use apply::doubt::recover::recover;
 use apply::planning::{self, Request};
-use apply::recover::recover;
+use apply::run::{Execution, Report, execute, execute_anyway};
 use apply::session::{Session, fold};
 use apply::verify::look_and_verify;
 use apply::{ApplyError, Clock, Host, Providers};

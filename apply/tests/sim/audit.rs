@@ -12,10 +12,10 @@ use engine::state::{Nonce, ObjectId};
 use engine::value::{Attributes, Value};
 use provider_port::Call;
 
-use crate::dialect::PUBLIC;
+use crate::api_variant::PUBLIC;
+use crate::cloud::{Cloud, Intent, Live, lock};
 use crate::runner::Runner;
 use crate::schedule::First;
-use crate::sky::{Intent, Live, Sky, lock};
 use crate::tickets;
 
 /// A call of a run that was driven out may still leave so long after its record.
@@ -69,12 +69,12 @@ impl Runner {
     /// it is sent; returns for whom it is.
     pub(crate) fn audit(&self, call: &Asking, sent: &Attributes) -> Meant {
         let plan = self.plan.lock().unwrap().clone();
-        let mut sky = lock(&self.sky);
-        sky.mutations += 1;
-        sky.count("calls");
+        let mut cloud = lock(&self.cloud);
+        cloud.mutations += 1;
+        cloud.count("calls");
         let who = Who { run: self.number, call };
-        let now = sky.now_ms();
-        let record = sky.open.iter_mut().find(|Intent { run, started, at_ms, ended, .. }| {
+        let now = cloud.now_ms();
+        let record = cloud.open.iter_mut().find(|Intent { run, started, at_ms, ended, .. }| {
             *run == self.number
                 && (!ended || now <= at_ms + SEND_WITHIN_MS)
                 && started.phase == call.phase
@@ -87,7 +87,7 @@ impl Runner {
             intent.started.clone()
         });
         let Some(started) = started else {
-            sky.violation(format!("{who}: no durable record names this call"));
+            cloud.violation(format!("{who}: no durable record names this call"));
             return Meant { address: "nobody".to_owned(), call: None };
         };
         let address = started.address.to_string();
@@ -98,49 +98,49 @@ impl Runner {
                 && (step.object.is_none() || step.object == call.id)
         });
         if !shown {
-            sky.violation(format!("{who}: the plan does not show this call"));
+            cloud.violation(format!("{who}: the plan does not show this call"));
         }
         let change = step.zip(plan.as_ref()).map(|(step, plan)| &plan.changes[step.change]);
         if let Some(change) = change {
-            self.audit_body(&mut sky, who, call, sent, change);
+            self.audit_body(&mut cloud, who, call, sent, change);
         }
         if let Some(id) = &call.id
-            && let Some(live) = sky.objects.get(id).cloned()
+            && let Some(live) = cloud.objects.get(id).cloned()
         {
             if live.owner.is_none() {
-                sky.violation(format!("{who}: it is a stranger's"));
+                cloud.violation(format!("{who}: it is a stranger's"));
             }
             if let Some(Value::Integer(size)) = sent.get("size")
                 && live.number("size").is_some_and(|own| own > *size)
                 && call.phase.kind == ProgramKind::Update
-                && !sky.is_disordered(id)
+                && !cloud.is_disordered(id)
                 && !self.fenced.load(Ordering::Relaxed)
             {
-                sky.violation(format!("{who}: it would shrink"));
+                cloud.violation(format!("{who}: it would shrink"));
             }
             if call.phase.kind == ProgramKind::Delete {
-                self.audit_delete(&mut sky, who, &address, &live, change);
+                self.audit_delete(&mut cloud, who, &address, &live, change);
             }
         }
-        self.audit_order(&mut sky, who, call, &started.managed);
+        self.audit_order(&mut cloud, who, call, &started.managed);
         Meant { address, call: Some((self.number, started.call)) }
     }
 
     /// What the spec wants as it is, is not deleted.
     fn audit_delete(
         &self,
-        sky: &mut Sky,
+        cloud: &mut Cloud,
         who: Who<'_>,
         address: &str,
         live: &Live,
         change: Option<&Change>,
     ) {
-        let wanted = self.spec.wanted(self.room);
+        let wanted = self.spec.wanted(self.harness);
         let Some(wanted) = wanted.get(address).filter(|_| !self.destroy) else { return };
         let same = wanted.texts.iter().all(|(name, text)| live.text(name) == Some(text));
         let asked = self.asked.as_deref() == Some(address);
         // Where the successor is made first, what was put aside may be what is wanted by now.
-        let order = self.schema.types[self.room.say(&live.ty)].replace;
+        let order = self.schema.types[self.harness.say(&live.ty)].replace;
         let was_first = self.spec.disks_first != First::Never && &*live.ty == "disk";
         let first = order == ReplaceOrder::CreateFirst || was_first;
         let aside = change.is_some_and(|change| change.deposed);
@@ -149,7 +149,7 @@ impl Runner {
         let other = &*live.ty == tickets::TYPE && live.name() != wanted.name;
         let action = change.map(|change| change.action);
         if live.is_named() && same && !twin && !asked && !other {
-            sky.violation(format!("{who}: {address} is wanted as it is ({action:?})"));
+            cloud.violation(format!("{who}: {address} is wanted as it is ({action:?})"));
         }
     }
 
@@ -180,25 +180,25 @@ impl Runner {
     }
 
     /// What is used is there before its user and after it.
-    fn audit_order(&self, sky: &mut Sky, who: Who<'_>, call: &Asking, managed: &Set<Name>) {
+    fn audit_order(&self, cloud: &mut Cloud, who: Who<'_>, call: &Asking, managed: &Set<Name>) {
         if self.fenced.load(Ordering::Relaxed) {
             return;
         }
         let names = |attributes: &Attributes, id: &ObjectId| -> Vec<&'static str> {
             let text = |name: &&str| attributes.get(*name).and_then(Value::as_str);
             let used = ["disk_id", "image_id"].into_iter().filter(|name| text(name) == Some(&id.0));
-            used.map(|name| self.room.say(name)).collect()
+            used.map(|name| self.harness.say(name)).collect()
         };
         if call.phase.kind == ProgramKind::Delete {
-            let id = call.id.as_ref().filter(|id| call.phase.is_last() && !sky.is_disordered(id));
+            let id = call.id.as_ref().filter(|id| call.phase.is_last() && !cloud.is_disordered(id));
             let Some(id) = id else { return };
-            let own = sky.objects.get(id).and_then(|live| live.owner.clone());
+            let own = cloud.objects.get(id).and_then(|live| live.owner.clone());
             let Some((address, _)) = own else { return };
             // What is deleted before its successor is made goes under those that use it.
             let order = self.schema.types[&call.ty].replace;
             let under = order == ReplaceOrder::DeleteFirst
                 && self.action_of(&address) == Some(Action::Replace);
-            let mut users = sky.objects.iter().filter(|(user, _)| !sky.is_disordered(user));
+            let mut users = cloud.objects.iter().filter(|(user, _)| !cloud.is_disordered(user));
             let user = users.find(|(user, live)| {
                 let by = names(&live.attributes, id);
                 let left =
@@ -207,22 +207,22 @@ impl Runner {
             });
             if let Some((user, _)) = user {
                 let user = user.clone();
-                sky.violation(format!("{who}: {user} still uses it"));
+                cloud.violation(format!("{who}: {user} still uses it"));
             }
             return;
         }
         // What came to it out of order may name what is gone, and is sent along as it was read.
-        if call.id.as_ref().is_some_and(|id| sky.is_disordered(id)) {
+        if call.id.as_ref().is_some_and(|id| cloud.is_disordered(id)) {
             return;
         }
-        for name in ["disk_id", "image_id"].map(|name| self.room.say(name)) {
+        for name in ["disk_id", "image_id"].map(|name| self.harness.say(name)) {
             let Some(Value::String(used)) = call.desired.get(name) else { continue };
             if !managed.contains(name) || &**used == PUBLIC {
                 continue;
             }
             let id = ObjectId(used.clone());
-            if !sky.objects.contains_key(&id) && !sky.is_disordered(&id) {
-                sky.violation(format!("{who}: {used} is not there"));
+            if !cloud.objects.contains_key(&id) && !cloud.is_disordered(&id) {
+                cloud.violation(format!("{who}: {used} is not there"));
             }
         }
     }

@@ -20,7 +20,7 @@ use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 use state::mark::Purpose;
 use state::{Holder, Loaded, LockedStore, Store, StoreError, Version};
 
-use crate::dialect::Room;
+use crate::api_variant::Harness;
 use crate::schedule::{Schedule, StoreKind};
 
 /// What is wrong.
@@ -84,7 +84,7 @@ pub(crate) enum Bug {
     InternalIsRefused,
     ErrorsAreRefusals,
     OnlyTheFirstPage,
-    NoLeave,
+    NoPermit,
     // The disk.
     NoSync,
     NoFolderSync,
@@ -102,12 +102,12 @@ impl Bug {
             | Self::InternalIsRefused
             | Self::ErrorsAreRefusals
             | Self::OnlyTheFirstPage
-            | Self::NoLeave => schedule.room == Room::Http,
+            | Self::NoPermit => schedule.harness == Harness::Http,
             Self::NoSync | Self::NoFolderSync | Self::TornEndsStay | Self::ShortWritesAreWrites => {
                 schedule.store == StoreKind::File
             }
             Self::CreateActive | Self::NoDrain | Self::ForgetWhatIsLeft => {
-                schedule.room == Room::Port
+                schedule.harness == Harness::Port
             }
             _ => true,
         }
@@ -160,7 +160,7 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::InternalIsRefused, 245),
     (Bug::ErrorsAreRefusals, 665),
     (Bug::OnlyTheFirstPage, 11),
-    (Bug::NoLeave, 53),
+    (Bug::NoPermit, 53),
     (Bug::NoSync, 79),
     (Bug::NoFolderSync, 317),
     (Bug::TornEndsStay, 303),
@@ -178,9 +178,9 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
 ];
 
 /// The schema that runs see.
-pub(crate) fn schema(bug: Option<Bug>, room: Room) -> Arc<ProviderSchema> {
-    let plain = room.schema();
-    if room == Room::Http || !matches!(bug, Some(Bug::CreateActive | Bug::NoDrain)) {
+pub(crate) fn schema(bug: Option<Bug>, harness: Harness) -> Arc<ProviderSchema> {
+    let plain = harness.schema();
+    if harness == Harness::Http || !matches!(bug, Some(Bug::CreateActive | Bug::NoDrain)) {
         return plain;
     }
     let mut schema = (*plain).clone();
@@ -340,7 +340,7 @@ pub(crate) fn copy<'a>(call: &Call<'a>) -> Call<'a> {
         live: call.live,
         changed: call.changed,
         secrets: call.secrets,
-        leave: call.leave,
+        permit: call.permit,
         progress: call.progress,
     }
 }
@@ -439,8 +439,8 @@ impl Provider for BadProvider {
                 desired.extend(old.map(|(name, value)| (name.clone(), value.clone())));
                 self.inner.perform(&Call { desired: &desired, ..copy(call) }).await
             }
-            Bug::NoLeave => {
-                let call = Call { leave: &provider_port::Always, ..copy(call) };
+            Bug::NoPermit => {
+                let call = Call { permit: &provider_port::Always, ..copy(call) };
                 self.inner.perform(&call).await
             }
             _ => {

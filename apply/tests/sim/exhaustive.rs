@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::dialect::Room;
+use crate::api_variant::Harness;
 use crate::faults::Rates;
 use crate::imports::Offer;
 use crate::schedule::{Disk, Image, RunPlan, Schedule, Spec, StoreKind, Unit};
@@ -107,17 +107,17 @@ fn crash_everywhere(
     name: &str,
     before: &Spec,
     after: &Spec,
-    room: Room,
+    harness: Harness,
     store: StoreKind,
 ) -> usize {
     for boundary in 0..BOUNDARIES_MAX {
         let mut runs = vec![run(before, None), run(after, Some(boundary))];
         runs[0].offers = offers(after);
-        let outcome = play(&Schedule { room, store, runs }, None, true);
+        let outcome = play(&Schedule { harness, store, runs }, None, true);
         let (violations, lines) = (&outcome.violations, outcome.lines.join("\n"));
         assert!(
             violations.is_empty(),
-            "{name}, crash at boundary {boundary}, {room:?} {store:?}: {violations:#?}\n{lines}"
+            "{name}, crash at boundary {boundary}, {harness:?} {store:?}: {violations:#?}\n{lines}"
         );
         if !outcome.counts.contains_key("crashes") {
             return usize::try_from(boundary).unwrap();
@@ -129,11 +129,11 @@ fn crash_everywhere(
 #[test]
 fn a_crash_at_every_boundary_of_small_plans() {
     // What is real from the wire to the disk always; the other combinations where it is fast.
-    let mut places = vec![(Room::Http, StoreKind::File)];
+    let mut places = vec![(Harness::Http, StoreKind::File)];
     if number("PLUMB_SIM_SCHEDULES").is_some() {
-        places.push((Room::Port, StoreKind::Memory));
-        places.push((Room::Port, StoreKind::File));
-        places.push((Room::Http, StoreKind::Memory));
+        places.push((Harness::Port, StoreKind::Memory));
+        places.push((Harness::Port, StoreKind::File));
+        places.push((Harness::Http, StoreKind::Memory));
     }
     let work: Vec<_> = plans()
         .into_iter()
@@ -143,11 +143,11 @@ fn a_crash_at_every_boundary_of_small_plans() {
     std::thread::scope(|scope| {
         for _ in 0..number("PLUMB_SIM_THREADS").unwrap_or(2) {
             scope.spawn(|| {
-                while let Some(((name, before, after), (room, store))) =
+                while let Some(((name, before, after), (harness, store))) =
                     work.get(next.fetch_add(1, Ordering::Relaxed))
                 {
-                    let count = crash_everywhere(name, before, after, *room, *store);
-                    counts.lock().unwrap().insert(format!("{name}, {room:?} {store:?}"), count);
+                    let count = crash_everywhere(name, before, after, *harness, *store);
+                    counts.lock().unwrap().insert(format!("{name}, {harness:?} {store:?}"), count);
                 }
             });
         }

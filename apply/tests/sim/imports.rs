@@ -13,10 +13,10 @@ use engine::journal::Record;
 use engine::state::{Nonce, ObjectId, Snapshot};
 use engine::value::{Attributes, Value};
 
-use crate::dialect::Room;
+use crate::api_variant::Harness;
+use crate::cloud::{Cloud, Live, Objects};
 use crate::rng::Rng;
 use crate::schedule::{RunPlan, Spec};
-use crate::sky::{Live, Objects, Sky};
 
 /// A resource of a spec: its type and its key.
 pub(crate) type Place = (&'static str, u8);
@@ -55,12 +55,12 @@ impl Offer {
         Self { ty, id: id.to_owned(), name, text, number }
     }
 
-    fn live(&self, room: Room) -> Live {
+    fn live(&self, harness: Harness) -> Live {
         let mut attributes = Attributes::new();
         attributes.insert("id".into(), Value::string(&*self.id));
         attributes.insert("name".into(), Value::string(&*self.name));
         let number = Value::Integer(i64::try_from(self.number).unwrap());
-        let text = Value::string(room.say(self.text));
+        let text = Value::string(harness.say(self.text));
         match self.ty {
             "disk" => attributes.extend([("size".into(), number), ("zone".into(), text)]),
             "image" => attributes.extend([("kind".into(), text)]),
@@ -134,18 +134,18 @@ fn has(spec: &Spec, (ty, key): Place) -> bool {
 
 impl Spec {
     /// What is to be taken over, by address; only where there is a resource for it.
-    pub(crate) fn imported(&self, room: Room) -> BTreeMap<String, ObjectId> {
+    pub(crate) fn imported(&self, harness: Harness) -> BTreeMap<String, ObjectId> {
         let own = self.imports.iter().filter(|(place, _)| has(self, **place));
         own.map(|((ty, key), id)| {
-            let address = format!("{}.{}{key}", room.say(ty), &ty[..1]);
+            let address = format!("{}.{}{key}", harness.say(ty), &ty[..1]);
             (address, ObjectId(id.as_str().into()))
         })
         .collect()
     }
 
     /// The blocks that ask for it.
-    pub(crate) fn import_blocks(&self, room: Room, out: &mut String) {
-        for (address, id) in self.imported(room) {
+    pub(crate) fn import_blocks(&self, harness: Harness, out: &mut String) {
+        for (address, id) in self.imported(harness) {
             writeln!(out, "[[import]]\nto = '{address}'\nid = '{id}'").unwrap();
         }
     }
@@ -160,13 +160,13 @@ fn is_taken_over(live: &Live) -> bool {
     live.owner.as_ref().is_some_and(|(_, nonce)| *nonce == none())
 }
 
-impl Sky {
+impl Cloud {
     /// A stranger makes what is on offer.
     pub(crate) fn offer(&mut self, offer: &Offer) {
         let id = ObjectId(offer.id.as_str().into());
         self.note(format_args!("a stranger offers {id} `{}`", offer.name));
         self.count("offers");
-        let live = Arc::new(offer.live(self.room));
+        let live = Arc::new(offer.live(self.harness));
         self.strangers.insert(id.clone(), live.clone());
         self.edit(|objects| drop(objects.insert(id, live)));
     }
@@ -244,11 +244,11 @@ impl Sky {
 /// The imports of a spec that a person would take out of it when a plan is refused for them.
 pub(crate) fn hopeless(
     spec: &Spec,
-    room: Room,
+    harness: Harness,
     objects: &Objects,
     state: Option<&Snapshot>,
 ) -> Vec<String> {
-    let wanted = spec.wanted(room);
+    let wanted = spec.wanted(harness);
     let is_hopeless = |(address, id): &(&String, &ObjectId)| {
         let Some(live) = objects.get(id) else { return true };
         let other = &wanted[*address];
@@ -263,6 +263,6 @@ pub(crate) fn hopeless(
         let leftover = live.owner.is_some() && !is_taken_over(live);
         replaces || shrinks || held || leftover
     };
-    let imported = spec.imported(room);
+    let imported = spec.imported(harness);
     imported.iter().filter(is_hopeless).map(|(_, id)| id.to_string()).collect()
 }

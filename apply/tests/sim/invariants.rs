@@ -7,10 +7,10 @@ use engine::plan::agree;
 use engine::plan::facts::prior::stored_attributes;
 use engine::state::{Nonce, ObjectId, Progress, Snapshot};
 
-use crate::dialect::Room;
+use crate::api_variant::Harness;
+use crate::cloud::{Live, lock};
 use crate::schedule::{Spec, Wanted};
 use crate::simulation::Simulation;
-use crate::sky::{Live, lock};
 
 /// The durable state, as the next run will see it; none if it cannot be read.
 pub(crate) async fn durable(simulation: &Simulation) -> Option<Snapshot> {
@@ -18,7 +18,7 @@ pub(crate) async fn durable(simulation: &Simulation) -> Option<Snapshot> {
         Ok(loaded) => loaded,
         Err(error) => {
             let error = simulation.store.without_path(&error.to_string());
-            lock(&simulation.sky).violation(format!("what is durable cannot be read: {error}"));
+            lock(&simulation.cloud).violation(format!("what is durable cannot be read: {error}"));
             return None;
         }
     };
@@ -28,7 +28,7 @@ pub(crate) async fn durable(simulation: &Simulation) -> Option<Snapshot> {
     };
     for record in &loaded.records {
         if let Err(error) = snapshot.fold(record) {
-            lock(&simulation.sky).violation(format!("what is durable does not fold: {error}"));
+            lock(&simulation.cloud).violation(format!("what is durable does not fold: {error}"));
             return None;
         }
     }
@@ -48,17 +48,17 @@ pub(crate) async fn after_run(simulation: &Simulation, number: usize) {
         nonces.extend(pending.filter_map(|pending| pending.started.nonce.clone()));
     }
     let shown = simulation.has_secret && simulation.store.shows_a_secret().await;
-    let mut sky = lock(&simulation.sky);
+    let mut cloud = lock(&simulation.cloud);
     if shown {
-        sky.violation(format!("run {number}: a secret stands in the state"));
+        cloud.violation(format!("run {number}: a secret stands in the state"));
     }
-    if std::mem::take(&mut sky.was_cut) {
-        sky.let_go(&ids);
+    if std::mem::take(&mut cloud.was_cut) {
+        cloud.let_go(&ids);
     }
     if let Some(snapshot) = &snapshot {
-        sky.take_over_what(snapshot);
+        cloud.take_over_what(snapshot);
     }
-    let lost: Vec<String> = sky
+    let lost: Vec<String> = cloud
         .objects
         .iter()
         .filter(|(id, live)| {
@@ -68,46 +68,46 @@ pub(crate) async fn after_run(simulation: &Simulation, number: usize) {
         .map(|(id, live)| format!("{id} `{}`", live.name()))
         .collect();
     for lost in lost {
-        sky.violation(format!("run {number}: nothing durable names {lost}"));
+        cloud.violation(format!("run {number}: nothing durable names {lost}"));
     }
-    strangers(&mut sky);
+    strangers(&mut cloud);
     match &snapshot {
-        Some(snapshot) => goes_on(&mut sky, snapshot),
-        None if sky.last.is_some() => sky.violation("there is no state any more".to_owned()),
+        Some(snapshot) => goes_on(&mut cloud, snapshot),
+        None if cloud.last.is_some() => cloud.violation("there is no state any more".to_owned()),
         None => {}
     }
 }
 
 /// A state has one lineage for ever, and never goes back.
-fn goes_on(sky: &mut crate::sky::Sky, now: &Snapshot) {
-    let before = sky.last.replace((now.lineage.clone(), now.serial, now.next_call));
+fn goes_on(cloud: &mut crate::cloud::Cloud, now: &Snapshot) {
+    let before = cloud.last.replace((now.lineage.clone(), now.serial, now.next_call));
     let Some((lineage, serial, next_call)) = before else { return };
     if lineage != now.lineage || serial > now.serial || next_call > now.next_call {
-        sky.violation(format!("serial {serial} of the state was followed by {}", now.serial));
+        cloud.violation(format!("serial {serial} of the state was followed by {}", now.serial));
     }
 }
 
 /// Strangers' objects are what they were when they were made.
-fn strangers(sky: &mut crate::sky::Sky) {
-    let now: BTreeMap<_, _> = sky
+fn strangers(cloud: &mut crate::cloud::Cloud) {
+    let now: BTreeMap<_, _> = cloud
         .objects
         .iter()
         .filter(|(_, live)| live.owner.is_none())
         .map(|(id, live)| (id.clone(), live.clone()))
         .collect();
-    if now != sky.strangers {
-        sky.violation("a stranger's object was touched".to_owned());
+    if now != cloud.strangers {
+        cloud.violation("a stranger's object was touched".to_owned());
     }
 }
 
 /// State, spec and world agree, object by object.
 pub(crate) async fn whole(simulation: &Simulation, spec: &Spec) {
     let Some(snapshot) = durable(simulation).await else { return };
-    let mut sky = lock(&simulation.sky);
-    let room = sky.room;
-    let schema = room.schema();
-    strangers(&mut sky);
-    let ours: BTreeMap<ObjectId, Arc<Live>> = sky
+    let mut cloud = lock(&simulation.cloud);
+    let harness = cloud.harness;
+    let schema = harness.schema();
+    strangers(&mut cloud);
+    let ours: BTreeMap<ObjectId, Arc<Live>> = cloud
         .objects
         .iter()
         .filter(|(_, live)| live.owner.is_some())
@@ -128,7 +128,7 @@ pub(crate) async fn whole(simulation: &Simulation, spec: &Spec) {
         }
         ids.insert(address.to_string(), current.id.clone());
         let live = ours.get(&current.id);
-        if room == Room::Port && *address.block.ty == *"disk" && sky.is_orderly() {
+        if harness == Harness::Port && *address.block.ty == *"disk" && cloud.is_orderly() {
             let left = live.filter(|live| !live.mounted);
             found.extend(left.map(|_| format!("{address} was not mounted")));
         }
@@ -139,13 +139,13 @@ pub(crate) async fn whole(simulation: &Simulation, spec: &Spec) {
         let schema = &schema.types[&address.block.ty];
         let stored = stored_attributes(&current.attributes, schema).unwrap_or_default();
         for (name, value) in &live.attributes {
-            let own = stored.get(room.say(name));
+            let own = stored.get(harness.say(name));
             if !own.is_some_and(|own| agree(value, own, &snapshot.seal_key)) {
                 found.push(format!("{address}: `{name}` is not in the state what is live"));
             }
         }
     }
-    let wanted = spec.wanted(room);
+    let wanted = spec.wanted(harness);
     for (address, wanted) in &wanted {
         match ids.get(address).and_then(|id| ours.get(id)) {
             Some(live) => found.extend(differs(address, wanted, live, &ids)),
@@ -161,7 +161,7 @@ pub(crate) async fn whole(simulation: &Simulation, spec: &Spec) {
         }
     }
     for found in found {
-        sky.violation(found);
+        cloud.violation(found);
     }
 }
 
@@ -187,18 +187,18 @@ fn differs(
 /// After a destroy.
 pub(crate) async fn nothing_left(simulation: &Simulation) {
     let snapshot = durable(simulation).await;
-    let mut sky = lock(&simulation.sky);
-    strangers(&mut sky);
-    let left: Vec<String> = sky
+    let mut cloud = lock(&simulation.cloud);
+    strangers(&mut cloud);
+    let left: Vec<String> = cloud
         .objects
         .iter()
         .filter(|(_, live)| live.owner.is_some())
         .map(|(id, _)| id.to_string())
         .collect();
     if !left.is_empty() {
-        sky.violation(format!("the destroy left {}", left.join(", ")));
+        cloud.violation(format!("the destroy left {}", left.join(", ")));
     }
     if let Some(address) = snapshot.and_then(|snapshot| snapshot.entries.into_keys().next()) {
-        sky.violation(format!("the destroy left {address} in the state"));
+        cloud.violation(format!("the destroy left {address} in the state"));
     }
 }

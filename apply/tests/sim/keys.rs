@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 
 use engine::state::ObjectId;
 
-use crate::dialect::Room;
+use crate::api_variant::Harness;
+use crate::cloud::{Objects, Request, SETTLE_MS, STALE_MS};
 use crate::rng::Rng;
 use crate::schedule::{RunPlan, Spec, Wanted};
-use crate::sky::{Objects, Request, SETTLE_MS, STALE_MS};
 use crate::tickets;
 
 const NAMES: [&str; 4] = ["ada", "bea", "cleo", "dora"];
@@ -78,19 +78,19 @@ impl Drawn {
 }
 
 impl Spec {
-    pub(crate) fn key_blocks(&self, room: Room, out: &mut String) {
-        for (key, name) in self.keys_in(room) {
+    pub(crate) fn key_blocks(&self, harness: Harness, out: &mut String) {
+        for (key, name) in self.keys_in(harness) {
             writeln!(out, "[resource.key.k{key}]\nname = \"{name}\"").unwrap();
         }
     }
 
-    pub(crate) fn wanted_keys(&self, room: Room) -> impl Iterator<Item = (String, Wanted)> {
+    pub(crate) fn wanted_keys(&self, harness: Harness) -> impl Iterator<Item = (String, Wanted)> {
         let wanted = |name: &str| Wanted { name: name.to_owned(), ..Wanted::default() };
-        self.keys_in(room).map(move |(key, name)| (format!("key.k{key}"), wanted(name)))
+        self.keys_in(harness).map(move |(key, name)| (format!("key.k{key}"), wanted(name)))
     }
 
-    fn keys_in(&self, room: Room) -> impl Iterator<Item = (&u8, &&'static str)> {
-        self.keys.iter().filter(move |_| room == Room::Port)
+    fn keys_in(&self, harness: Harness) -> impl Iterator<Item = (&u8, &&'static str)> {
+        self.keys.iter().filter(move |_| harness == Harness::Port)
     }
 }
 

@@ -6,26 +6,26 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod api_variant;
 mod audit;
 mod bad_wire;
-mod body;
 mod bugs;
-mod desk;
-mod dialect;
+mod cloud;
+mod convergence;
 mod exhaustive;
 mod faults;
-mod finale;
+mod faulty_disk;
 mod graphql;
-mod harsh;
 mod imports;
 mod invariants;
 mod keys;
 mod one_run;
-mod person;
+mod operator;
 mod place;
-mod platter;
 mod port;
+mod rare_faults;
 mod report;
+mod request_body;
 mod rng;
 mod runner;
 mod schedule;
@@ -35,7 +35,7 @@ mod service;
 mod shapes;
 mod shrink;
 mod simulation;
-mod sky;
+mod store_spy;
 mod tickets;
 mod wire;
 
@@ -83,7 +83,7 @@ fn report(seed: u64, bug: Option<Bug>) -> String {
     );
     writeln!(text, "shrunk to {small:#?}").unwrap();
     for run in &small.runs {
-        writeln!(text, "--\n{}", run.spec.text(small.room)).unwrap();
+        writeln!(text, "--\n{}", run.spec.text(small.harness)).unwrap();
     }
     for line in &outcome.lines {
         writeln!(text, "{line}").unwrap();
@@ -172,7 +172,7 @@ fn schedules_hold() {
     }
     // One schedule of fourteen has a disk, which seldom fails, and a stranger seldom deletes so much; runs that
     // die more often write less.
-    let seldom = if harsh::is_asked() { 2_000 } else { 1_000 };
+    let seldom = if rare_faults::is_asked() { 2_000 } else { 1_000 };
     for what in ["disk before", "disk within", "disk after", "vanished"] {
         let count = total.counts.get(what).copied().unwrap_or(0);
         assert!(count >= schedules / seldom, "{what}: {count} in {schedules} schedules");

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use apply::execute::{Execution, execute_anyway};
-use apply::observe::observe;
+use apply::doubt::recover::recover;
 use apply::planning::{self, Request};
-use apply::recover::recover;
+use apply::refresh::observe;
+use apply::run::{Execution, execute_anyway};
 use apply::session::{Session, fold};
 use apply::verify::verify;
 use apply::{ApplyError, Clock, Host, Moment, Providers};
@@ -25,15 +25,15 @@ use state::{Holder, Store};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use crate::api_variant::Harness;
 use crate::bugs::{self, Bug};
-use crate::desk::Desk;
-use crate::dialect::Room;
-use crate::port::Cloud;
+use crate::cloud::lock;
+use crate::port::PortProvider;
 use crate::report::Ended;
 use crate::runner::Runner;
 use crate::schedule::{Narrow, Spec};
 use crate::simulation::{End, Simulation};
-use crate::sky::lock;
+use crate::store_spy::StoreSpy;
 use crate::wire;
 
 /// When a schedule begins: a day of our time, in milliseconds since 1970.
@@ -65,11 +65,11 @@ impl Machine<'_> {
 
 impl Host for Machine<'_> {
     fn now_ms(&self) -> u64 {
-        EPOCH_MS + lock(&self.runner.sky).now_ms()
+        EPOCH_MS + lock(&self.runner.cloud).now_ms()
     }
 
     fn clock(&self) -> Clock {
-        let start = lock(&self.runner.sky).start;
+        let start = lock(&self.runner.cloud).start;
         Clock::new(move || u64::try_from(start.elapsed().as_millis()).unwrap())
     }
 
@@ -107,26 +107,26 @@ impl Simulation {
             End::Crashed => "dead".to_owned(),
         };
         let words = self.store.without_path(&words);
-        let mut sky = lock(&self.sky);
-        sky.note(format_args!("r{} {words}", runner.number));
+        let mut cloud = lock(&self.cloud);
+        cloud.note(format_args!("r{} {words}", runner.number));
         if let End::Failed(ApplyError::Journal(error)) = &end {
-            sky.violation(format!("the journal contradicts itself: {error}"));
+            cloud.violation(format!("the journal contradicts itself: {error}"));
         }
         if let End::Failed(ApplyError::Vanished { .. }) = &end {
-            sky.count("vanished");
+            cloud.count("vanished");
         }
         for (class, count) in &*runner.struck.lock().unwrap() {
-            *sky.counts.entry(class).or_default() += count;
+            *cloud.counts.entry(class).or_default() += count;
         }
-        drop(sky);
+        drop(cloud);
         runner.out.notify_one();
         end
     }
 
     pub(crate) fn providers(&self, runner: &Arc<Runner>) -> Providers {
-        let (name, provider): (_, Arc<dyn provider_port::Provider>) = match runner.room {
-            Room::Port => ("cloud", Arc::new(Cloud(runner.clone()))),
-            Room::Http => ("serverless", Arc::new(wire::provider(runner, self.bug))),
+        let (name, provider): (_, Arc<dyn provider_port::Provider>) = match runner.harness {
+            Harness::Port => ("cloud", Arc::new(PortProvider(runner.clone()))),
+            Harness::Http => ("serverless", Arc::new(wire::provider(runner, self.bug))),
         };
         Providers::from([(name.into(), bugs::provider(self.bug, provider))])
     }
@@ -135,8 +135,8 @@ impl Simulation {
         let providers = self.providers(runner);
         let prepared = self.prepared(runner, &providers);
         let host = Machine { runner, bug: self.bug };
-        let desk = Desk { store: self.store.of(runner, self.bug), runner: runner.clone() };
-        let store = bugs::store(self.bug, desk);
+        let spy = StoreSpy { store: self.store.of(runner, self.bug), runner: runner.clone() };
+        let store = bugs::store(self.bug, spy);
         let options = self.options(runner);
         let request = request(&prepared, &providers, &options, &host);
         for (address, id) in &runner.commands {
@@ -152,7 +152,7 @@ impl Simulation {
         let plan = Arc::new(plan);
         *runner.plan.lock().unwrap() = Some(plan.clone());
         let stop = CancellationToken::new();
-        let variables = runner.spec.variables(runner.room);
+        let variables = runner.spec.variables(runner.harness);
         let tale = runner.tale.clone();
         let execution = Execution {
             plan: &plan,
@@ -201,7 +201,7 @@ impl Simulation {
                 Narrow::Target => options.targets.push(target),
                 Narrow::Exclude => options.excludes.push(target),
             }
-            lock(&self.sky).count("narrowed runs");
+            lock(&self.cloud).count("narrowed runs");
         }
         options
     }
@@ -276,10 +276,10 @@ impl Simulation {
                 && self.bug != Some(Bug::StalePlan)
             {
                 session.close().await?;
-                lock(&self.sky).count("stale plans");
+                lock(&self.cloud).count("stale plans");
                 return Ok(Err(error.to_string()));
             }
-            lock(&self.sky).count("saved plans");
+            lock(&self.cloud).count("saved plans");
             plan
         } else {
             let (plan, diagnostics) = self.make(session.snapshot(), request).await?;
@@ -312,7 +312,7 @@ impl Simulation {
         if let Some((_, prepared)) = prepared.iter().find(|(own, _)| own == spec) {
             return prepared.clone();
         }
-        let new = Arc::new(prepare(spec, runner.room, providers));
+        let new = Arc::new(prepare(spec, runner.harness, providers));
         prepared.push((spec.clone(), new.clone()));
         new
     }
@@ -345,13 +345,13 @@ pub(crate) fn request<'a>(
     Request { config, graph, providers, options, refresh, running, now_ms, workers: &InTurn }
 }
 
-fn prepare(spec: &Spec, room: Room, providers: &Providers) -> (Config, Graph) {
-    let text = spec.text(room);
+fn prepare(spec: &Spec, harness: Harness, providers: &Providers) -> (Config, Graph) {
+    let text = spec.text(harness);
     let mut sources = engine::diagnostics::Sources::default();
     let file = sources.add("plumb.toml", text.as_str());
     let (document, mut diagnostics) = parse(&sources, &[file]);
     let input = ResolveInput {
-        variables: spec.given(room),
+        variables: spec.given(harness),
         providers: planning::schemas(providers),
         files: BTreeMap::new(),
     };

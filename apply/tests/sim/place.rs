@@ -7,7 +7,7 @@ use state::memory::MemoryStore;
 use state::{Loaded, Store, StoreError};
 
 use crate::bugs::Bug;
-use crate::platter::{Platter, Spindle};
+use crate::faulty_disk::{DiskOfRunner, FaultyDisk};
 use crate::runner::Runner;
 use crate::schedule::StoreKind;
 use crate::secrets;
@@ -15,14 +15,14 @@ use crate::secrets;
 /// Where the state is, for all runs of a schedule.
 pub(crate) enum Place {
     Memory(MemoryStore),
-    Disk(Arc<Platter>),
+    Disk(Arc<FaultyDisk>),
 }
 
 impl Place {
     pub(crate) fn new(kind: StoreKind) -> Self {
         match kind {
             StoreKind::Memory => Self::Memory(MemoryStore::new()),
-            StoreKind::File => Self::Disk(Platter::new()),
+            StoreKind::File => Self::Disk(FaultyDisk::new()),
         }
     }
 
@@ -30,9 +30,9 @@ impl Place {
     pub(crate) fn of(&self, runner: &Arc<Runner>, bug: Option<Bug>) -> Box<dyn Store> {
         match self {
             Self::Memory(store) => Box::new(store.clone()),
-            Self::Disk(platter) => {
-                let disk = Spindle { platter: platter.clone(), runner: runner.clone(), bug };
-                Box::new(FileStore::on(Arc::new(disk), platter.folder()))
+            Self::Disk(disk) => {
+                let own = DiskOfRunner { disk: disk.clone(), runner: runner.clone(), bug };
+                Box::new(FileStore::on(Arc::new(own), disk.folder()))
             }
         }
     }
@@ -41,7 +41,7 @@ impl Place {
     pub(crate) async fn load(&self) -> Result<Loaded, StoreError> {
         match self {
             Self::Memory(store) => store.load().await,
-            Self::Disk(platter) => FileStore::new(platter.folder()).load().await,
+            Self::Disk(disk) => FileStore::new(disk.folder()).load().await,
         }
     }
 
@@ -53,13 +53,13 @@ impl Place {
                 let kept = serde_json::to_vec(&(loaded.snapshot, loaded.records)).unwrap();
                 secrets::shows(&kept)
             }
-            Self::Disk(platter) => platter.files().iter().any(|file| secrets::shows(file)),
+            Self::Disk(disk) => disk.files().iter().any(|file| secrets::shows(file)),
         }
     }
 
     pub(crate) fn without_path(&self, text: &str) -> String {
         match self {
-            Self::Disk(platter) => platter.without_path(text),
+            Self::Disk(disk) => disk.without_path(text),
             Self::Memory(_) => text.to_owned(),
         }
     }

@@ -1,4 +1,4 @@
-//! The room at the provider port: calls arrive as the executor makes them.
+//! The harness at the provider port: calls arrive as the executor makes them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use engine::value::Attributes;
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 
 use crate::audit::{Asking, Meant};
+use crate::cloud::{Cloud, LATE_MS, Live, Request, SETTLE_MS, lock};
 use crate::keys;
 use crate::runner::Runner;
 use crate::shapes;
-use crate::sky::{LATE_MS, Live, Request, SETTLE_MS, Sky, lock};
 use crate::tickets;
 
 impl Runner {
@@ -26,7 +26,7 @@ impl Runner {
     async fn look(&self, what: &str) -> Result<(), Error> {
         self.boundary(what).await;
         self.latency().await;
-        lock(&self.sky).catch_up();
+        lock(&self.cloud).catch_up();
         self.boundary(what).await;
         if self.strikes("looks_fail", self.rates.looks_fail) {
             self.note(format_args!("{what} fails"));
@@ -49,16 +49,16 @@ impl Runner {
     /// What a list shows, which may be old or incomplete.
     fn listed(&self, ty: &str) -> Vec<Object> {
         let ago = self.behind_ms();
-        let sky = lock(&self.sky);
-        let objects = sky.ago(ago);
+        let cloud = lock(&self.cloud);
+        let objects = cloud.ago(ago);
         let is_left_out = |id| {
             ty != keys::TYPE
                 && self.strikes("incomplete", self.rates.incomplete)
-                && sky.is_young(id)
+                && cloud.is_young(id)
         };
         let own = objects.iter().filter(|(id, live)| &*live.ty == ty && !is_left_out(id));
         let show = |(id, live): (&ObjectId, &Arc<Live>)| {
-            self.is_shown(&sky, id, live);
+            self.is_shown(&cloud, id, live);
             self.object(id, live)
         };
         own.map(show).collect()
@@ -69,7 +69,7 @@ impl Runner {
     /// The ticket that a lost create was to make, which is read by its id.
     fn ticket_of(&self, create: &Lookup<'_>) -> Option<Object> {
         let id = ObjectId(create.desired?.get("name")?.as_str()?.into());
-        let live = lock(&self.sky).seen(&id, self.behind_ms())?;
+        let live = lock(&self.cloud).seen(&id, self.behind_ms())?;
         Some(self.object(&id, &live))
     }
 }
@@ -91,19 +91,19 @@ impl Drop for Wire<'_> {
         let (arrives, after) =
             self.runner.with_rng(|rng| (rng.per_mille(500), rng.below(LATE_MS / 2)));
         if arrives {
-            let mut sky = lock(&self.runner.sky);
+            let mut cloud = lock(&self.runner.cloud);
             let after = if request.is_prompt() { after % keys::LATE_MS } else { after };
-            let at = sky.now_ms() + after;
-            sky.postpone(at, request);
+            let at = cloud.now_ms() + after;
+            cloud.postpone(at, request);
         }
     }
 }
 
 /// A runner's side of the provider port.
-pub(crate) struct Cloud(pub(crate) Arc<Runner>);
+pub(crate) struct PortProvider(pub(crate) Arc<Runner>);
 
 #[async_trait]
-impl Provider for Cloud {
+impl Provider for PortProvider {
     fn schema(&self) -> Arc<ProviderSchema> {
         self.0.schema.clone()
     }
@@ -120,10 +120,10 @@ impl Provider for Cloud {
     async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error> {
         self.0.look("read").await?;
         let ago = self.0.behind_ms();
-        let sky = lock(&self.0.sky);
-        match sky.seen(id, ago) {
+        let cloud = lock(&self.0.cloud);
+        match cloud.seen(id, ago) {
             Some(live) => {
-                self.0.is_shown(&sky, id, &live);
+                self.0.is_shown(&cloud, id, &live);
                 Ok(self.0.object(id, &live))
             }
             None => Err(Error::new(Kind::NotFound, format!("{ty} {id} does not exist"))),
@@ -194,8 +194,8 @@ impl Runner {
         self.note(format_args!("waits for {ty} {id}"));
         self.latency().await;
         let live = {
-            let sky = lock(&self.sky);
-            sky.objects.get(id).map(|live| self.object(id, live))
+            let cloud = lock(&self.cloud);
+            cloud.objects.get(id).map(|live| self.object(id, live))
         };
         if live.is_none() || self.strikes("still_waiting", self.rates.still_waiting) {
             self.note("  still waiting");
@@ -222,9 +222,9 @@ impl Runner {
         if self.strikes("late", self.rates.late) {
             let after = self.late_by(&request);
             self.note("  late");
-            let mut sky = lock(&self.sky);
-            let at = sky.now_ms() + after;
-            sky.postpone(at, request);
+            let mut cloud = lock(&self.cloud);
+            let at = cloud.now_ms() + after;
+            cloud.postpone(at, request);
             return Err(Self::doubt("no answer yet"));
         }
         if request.creates
@@ -233,18 +233,18 @@ impl Runner {
         {
             self.note("  accepted");
             let after = self.shows_after(&request);
-            let mut sky = lock(&self.sky);
-            let at = sky.now_ms() + after;
-            sky.postpone(at, request);
+            let mut cloud = lock(&self.cloud);
+            let at = cloud.now_ms() + after;
+            cloud.postpone(at, request);
             return Ok(Reply { object: None });
         }
         let done = {
-            let mut sky = lock(&self.sky);
-            sky.catch_up();
-            let first = self.reply(&mut sky, &request);
+            let mut cloud = lock(&self.cloud);
+            cloud.catch_up();
+            let first = self.reply(&mut cloud, &request);
             if !request.is_prompt() && self.strikes("doubled", self.rates.doubled) {
-                sky.doubles(&request);
-                let second = self.reply(&mut sky, &request);
+                cloud.doubles(&request);
+                let second = self.reply(&mut cloud, &request);
                 if self.with_rng(|rng| rng.per_mille(500)) { second } else { first }
             } else {
                 first
@@ -270,9 +270,9 @@ impl Runner {
     }
 
     /// What happens, and the answer, as it is at that moment.
-    fn reply(&self, sky: &mut Sky, request: &Request) -> Result<Reply, Error> {
-        let id = sky.effect(request)?;
-        let live = id.and_then(|id| sky.objects.get(&id).map(|live| self.object(&id, live)));
+    fn reply(&self, cloud: &mut Cloud, request: &Request) -> Result<Reply, Error> {
+        let id = cloud.effect(request)?;
+        let live = id.and_then(|id| cloud.objects.get(&id).map(|live| self.object(&id, live)));
         Ok(Reply { object: live })
     }
 }

@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-use apply::execute::Report;
+use apply::run::Report;
 use engine::address::Address;
 use engine::event::Event;
 use engine::journal::{PhaseRef, ProgramKind};
 use engine::plan::{Action, Change, Plan, Step};
 use engine::state::{ObjectId, Progress, Snapshot};
 
-use crate::body::fits;
+use crate::cloud::{Cloud, Live, lock};
+use crate::request_body::fits;
 use crate::runner::Runner;
-use crate::sky::{Live, Sky, lock};
 
 /// How a step ended, as those who look on are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,18 +73,18 @@ impl Ended<'_> {
     /// Holds all of it against each other.
     pub(crate) fn audit(&self) {
         let tale = std::mem::take(&mut *self.runner.tale.lock().unwrap());
-        let mut sky = lock(&self.runner.sky);
+        let mut cloud = lock(&self.runner.cloud);
         let mut found = self.each_step_is_told(&tale);
         found.extend(self.counts_fit(&tale));
-        found.extend(self.doubts_are_open(&sky));
+        found.extend(self.doubts_are_open(&cloud));
         // Whom another run drove out may have been told of what that one changed since.
         if self.is_whole && !self.runner.fenced.load(Ordering::Relaxed) {
             for change in self.done(&tale) {
-                found.extend(self.is_carried_out(&sky, change));
+                found.extend(self.is_carried_out(&cloud, change));
             }
         }
         for found in found {
-            sky.violation(format!("r{}: {found}", self.runner.number));
+            cloud.violation(format!("r{}: {found}", self.runner.number));
         }
     }
 
@@ -135,8 +135,8 @@ impl Ended<'_> {
     /// What is said to be in doubt is what the journal holds open. Of a run that the store ended, calls
     /// that were never sent may be open there, too; what a run left that was driven out, another has
     /// looked up by now.
-    fn doubts_are_open(&self, sky: &Sky) -> Option<String> {
-        let own = sky.open.iter().filter(|intent| {
+    fn doubts_are_open(&self, cloud: &Cloud) -> Option<String> {
+        let own = cloud.open.iter().filter(|intent| {
             intent.run == self.runner.number && !intent.ended && (self.is_whole || intent.was_sent)
         });
         let open: BTreeSet<&Address> = own.map(|intent| &intent.started.address).collect();
@@ -148,7 +148,7 @@ impl Ended<'_> {
     }
 
     /// What a change shows is so, where nobody else had a hand in it.
-    fn is_carried_out(&self, sky: &Sky, change: &Change) -> Option<String> {
+    fn is_carried_out(&self, cloud: &Cloud, change: &Change) -> Option<String> {
         let address = &change.address;
         match change.action {
             Action::Delete => {
@@ -158,8 +158,8 @@ impl Ended<'_> {
                     let owner = live.owner.as_ref();
                     owner.is_some_and(|(own, _)| *own == address.to_string())
                 };
-                let is_there =
-                    sky.objects.get(id).is_some_and(|live| is_own(live)) && !sky.is_disordered(id);
+                let is_there = cloud.objects.get(id).is_some_and(|live| is_own(live))
+                    && !cloud.is_disordered(id);
                 is_there.then(|| format!("{id} is said to be deleted, and is there"))
             }
             Action::Create | Action::Replace | Action::Update | Action::Import => {
@@ -176,7 +176,7 @@ impl Ended<'_> {
                         own.progress
                     ));
                 }
-                self.differs(sky, change, &own.id)
+                self.differs(cloud, change, &own.id)
             }
             _ => None,
         }
@@ -202,22 +202,22 @@ impl Ended<'_> {
             && !steps.any(|step| std::ptr::eq(&raw const self.plan.changes[step.change], change))
     }
 
-    fn differs(&self, sky: &Sky, change: &Change, id: &ObjectId) -> Option<String> {
+    fn differs(&self, cloud: &Cloud, change: &Change, id: &ObjectId) -> Option<String> {
         let address = &change.address;
-        if sky.is_disordered(id) {
+        if cloud.is_disordered(id) {
             return None;
         }
-        let Some(live) = sky.objects.get(id) else {
+        let Some(live) = cloud.objects.get(id) else {
             return (!self.is_only_seen(change))
                 .then(|| format!("{address} is said to be {id}, which is not there"));
         };
         let after = change.after.as_deref()?;
         let wrong = live.attributes.iter().find(|(name, value)| {
-            let said = self.runner.room.say(name);
+            let said = self.runner.harness.say(name);
             let planned = after.get(said).filter(|_| change.managed.contains(said));
             planned.is_some_and(|planned| match &***name {
                 "secret" => !self.runner.is_secret(value),
-                _ => !fits(sky, planned, value),
+                _ => !fits(cloud, planned, value),
             })
         });
         let (name, value) = wrong?;

@@ -12,21 +12,21 @@ use engine::value::Value;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::dialect::Room;
+use crate::api_variant::Harness;
+use crate::cloud::{
+    Cloud, FRESH_MS, LATE_MS, Live, Request, SETTLE_MS, STALE_MS, Shared, VERY_LATE_MS, lock,
+};
 use crate::faults::Rates;
 use crate::keys;
 use crate::report::Tale;
 use crate::rng::Rng;
 use crate::schedule::{Narrow, Spec};
-use crate::sky::{
-    FRESH_MS, LATE_MS, Live, Request, SETTLE_MS, STALE_MS, Shared, Sky, VERY_LATE_MS, lock,
-};
 
 /// A process.
 pub(crate) struct Runner {
     pub(crate) number: usize,
-    pub(crate) room: Room,
-    pub(crate) sky: Shared,
+    pub(crate) harness: Harness,
+    pub(crate) cloud: Shared,
     pub(crate) spec: Spec,
     pub(crate) destroy: bool,
     /// What is replaced because a person asked.
@@ -61,12 +61,12 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    pub(crate) fn new(number: usize, sky: &Shared, spec: &Spec, seed: u64) -> Self {
-        let room = lock(sky).room;
+    pub(crate) fn new(number: usize, cloud: &Shared, spec: &Spec, seed: u64) -> Self {
+        let harness = lock(cloud).harness;
         Self {
             number,
-            room,
-            sky: sky.clone(),
+            harness,
+            cloud: cloud.clone(),
             spec: spec.clone(),
             destroy: false,
             asked: None,
@@ -88,7 +88,7 @@ impl Runner {
             plan: Mutex::new(None),
             shown: Mutex::default(),
             tale: Arc::default(),
-            schema: room.schema(),
+            schema: harness.schema(),
         }
     }
 
@@ -131,7 +131,7 @@ impl Runner {
 
     /// Somebody asks it to stop.
     pub(crate) fn asked_to_stop(&self) {
-        let now = lock(&self.sky).now_ms();
+        let now = lock(&self.cloud).now_ms();
         *self.stopped_ms.lock().unwrap() = Some(now);
         self.note("is asked to stop");
     }
@@ -153,10 +153,10 @@ impl Runner {
     pub(crate) fn dies_now(&self, what: &str) -> bool {
         let number = self.boundaries.fetch_add(1, Ordering::Relaxed);
         if self.crash_at == Some(number) {
-            let mut sky = lock(&self.sky);
-            sky.note(format_args!("r{} dies at {what}", self.number));
-            sky.count("crashes");
-            drop(sky);
+            let mut cloud = lock(&self.cloud);
+            cloud.note(format_args!("r{} dies at {what}", self.number));
+            cloud.count("crashes");
+            drop(cloud);
             self.dead.store(true, Ordering::Relaxed);
             self.crashed.notify_one();
             self.out.notify_one();
@@ -168,10 +168,10 @@ impl Runner {
         let number = self.boundaries.load(Ordering::Relaxed);
         let first = !self.fenced.load(Ordering::Relaxed);
         if let Some((_, ms)) = self.pause.filter(|(at, _)| first && *at <= number) {
-            let mut sky = lock(&self.sky);
-            sky.note(format_args!("r{} stands still at {what}", self.number));
-            sky.count("takeovers");
-            drop(sky);
+            let mut cloud = lock(&self.cloud);
+            cloud.note(format_args!("r{} stands still at {what}", self.number));
+            cloud.count("takeovers");
+            drop(cloud);
             *self.paused_until.lock().unwrap() = Some(Instant::now() + Duration::from_millis(ms));
             self.fenced.store(true, Ordering::Relaxed);
             self.out.notify_one();
@@ -188,7 +188,7 @@ impl Runner {
     }
 
     pub(crate) fn note(&self, what: impl std::fmt::Display) {
-        lock(&self.sky).note(format_args!("r{} {what}", self.number));
+        lock(&self.cloud).note(format_args!("r{} {what}", self.number));
     }
 
     /// How far behind a look is.
@@ -198,8 +198,8 @@ impl Runner {
     }
 
     /// A look shows it an object.
-    pub(crate) fn is_shown(&self, sky: &Sky, id: &ObjectId, live: &Arc<Live>) {
-        let now = sky.now_ms();
+    pub(crate) fn is_shown(&self, cloud: &Cloud, id: &ObjectId, live: &Arc<Live>) {
+        let now = cloud.now_ms();
         let mut shown = self.shown.lock().unwrap();
         while shown.front().is_some_and(|(at, ..)| at + FRESH_MS < now) {
             shown.pop_front();
@@ -209,8 +209,14 @@ impl Runner {
 
     /// Whether its last look showed it a value of an object, not too long ago; or any look of the last seconds, in
     /// which a run goes by what its plan saw. One look may be two requests, each of which shows a part.
-    pub(crate) fn was_shown(&self, sky: &Sky, id: &ObjectId, name: &str, value: &Value) -> bool {
-        let now = sky.now_ms();
+    pub(crate) fn was_shown(
+        &self,
+        cloud: &Cloud,
+        id: &ObjectId,
+        name: &str,
+        value: &Value,
+    ) -> bool {
+        let now = cloud.now_ms();
         let shown = self.shown.lock().unwrap();
         let own = shown.iter().rev().filter(|(_, own, _)| own == id);
         own.enumerate().any(|(number, (at, _, live))| {

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::dialect::Room;
+use crate::api_variant::Harness;
 use crate::faults::Rates;
-use crate::harsh;
 use crate::imports::{self, Offer, Place};
 use crate::keys::{self, Keys};
+use crate::rare_faults;
 use crate::rng::Rng;
 use crate::secrets;
 use crate::tickets::{self, Tickets};
@@ -263,9 +263,9 @@ impl Spec {
         all
     }
 
-    pub(crate) fn text(&self, room: Room) -> String {
+    pub(crate) fn text(&self, harness: Harness) -> String {
         let mut out = String::new();
-        let say = |word| room.say(word);
+        let say = |word| harness.say(word);
         let (disk, image, unit) = (say("disk"), say("image"), say("unit"));
         let (zone_is, kind_is, workers_are) = (say("zone"), say("kind"), say("workers"));
         let (disk_id, image_id) = (say("disk_id"), say("image_id"));
@@ -279,7 +279,7 @@ impl Spec {
         for (key, Image { name, kind }) in &self.images {
             writeln!(out, "[resource.{image}.i{key}]\nname = \"{name}\"").unwrap();
             writeln!(out, "{kind_is} = \"{}\"", say(kind)).unwrap();
-            if room == Room::Http {
+            if harness == Harness::Http {
                 writeln!(out, "image_name = \"registry.example/x:1\"").unwrap();
             }
         }
@@ -289,14 +289,14 @@ impl Spec {
             match own.disk {
                 Some(key) => writeln!(out, "{disk_id} = \"${{{disk}.d{key}.id}}\"").unwrap(),
                 None if self.leaves_out => {}
-                None => out.push_str(no_disk(room)),
+                None => out.push_str(no_disk(harness)),
             }
             match own.image {
                 Some(key) => writeln!(out, "{image_id} = \"${{{image}.i{key}.id}}\"").unwrap(),
-                None => out.push_str(unused(room)),
+                None => out.push_str(unused(harness)),
             }
-            out.push_str(hardware(room));
-            out.push_str(&self.secret_line(room));
+            out.push_str(hardware(harness));
+            out.push_str(&self.secret_line(harness));
         }
         if !self.fleet.is_empty() {
             write!(
@@ -310,34 +310,34 @@ impl Spec {
                 workers = self.fleet_workers,
             )
             .unwrap();
-            out.push_str(unused(room));
-            out.push_str(hardware(room));
+            out.push_str(unused(harness));
+            out.push_str(hardware(harness));
         }
-        self.key_blocks(room, &mut out);
-        self.ticket_blocks(room, &mut out);
-        self.output_blocks(room, &mut out);
-        self.secret_block(room, &mut out);
-        self.import_blocks(room, &mut out);
+        self.key_blocks(harness, &mut out);
+        self.ticket_blocks(harness, &mut out);
+        self.output_blocks(harness, &mut out);
+        self.secret_block(harness, &mut out);
+        self.import_blocks(harness, &mut out);
         out
     }
 
     /// An output for each unit: its id.
-    fn output_blocks(&self, room: Room, out: &mut String) {
-        let unit = room.say("unit");
+    fn output_blocks(&self, harness: Harness, out: &mut String) {
+        let unit = harness.say("unit");
         for key in self.units.keys().filter(|_| self.outputs) {
             writeln!(out, "[output.u{key}]\nvalue = \"${{{unit}.u{key}.id}}\"").unwrap();
         }
     }
 
     /// What must be live once all is well, by address.
-    pub(crate) fn wanted(&self, room: Room) -> BTreeMap<String, Wanted> {
-        let (disk, image, unit) = (room.say("disk"), room.say("image"), room.say("unit"));
+    pub(crate) fn wanted(&self, harness: Harness) -> BTreeMap<String, Wanted> {
+        let (disk, image, unit) = (harness.say("disk"), harness.say("image"), harness.say("unit"));
         let mut all = BTreeMap::new();
         for (key, Disk { name, size, zone }) in &self.disks {
-            all.insert(format!("{disk}.d{key}"), wanted_disk(name, *size, room.say(zone)));
+            all.insert(format!("{disk}.d{key}"), wanted_disk(name, *size, harness.say(zone)));
         }
         for (key, Image { name, kind }) in &self.images {
-            let texts = BTreeMap::from([("kind", room.say(kind).to_owned())]);
+            let texts = BTreeMap::from([("kind", harness.say(kind).to_owned())]);
             let own = Wanted { name: name.clone(), texts, ..Wanted::default() };
             all.insert(format!("{image}.i{key}"), own);
         }
@@ -358,28 +358,28 @@ impl Spec {
                 texts: BTreeMap::new(),
             };
             all.insert(format!("{unit}.fleet[\"{key}\"]"), user);
-            all.insert(own, wanted_disk(&name, 10, room.say("eu")));
+            all.insert(own, wanted_disk(&name, 10, harness.say("eu")));
         }
-        all.extend(self.wanted_keys(room));
-        all.extend(self.wanted_tickets(room));
+        all.extend(self.wanted_keys(harness));
+        all.extend(self.wanted_tickets(harness));
         all
     }
 }
 
 /// What an endpoint of the service wants beside what the world knows.
-fn hardware(room: Room) -> &'static str {
-    if room == Room::Http { "gpu_ids = \"ADA_24\"\n" } else { "" }
+fn hardware(harness: Harness) -> &'static str {
+    if harness == Harness::Http { "gpu_ids = \"ADA_24\"\n" } else { "" }
 }
 
 /// The disk of a unit that uses none of ours, where leaving it out would leave it as it is: the
 /// service deletes nothing that is used.
-fn no_disk(room: Room) -> &'static str {
-    if room == Room::Http { "network_volume_id = \"public\"\n" } else { "" }
+fn no_disk(harness: Harness) -> &'static str {
+    if harness == Harness::Http { "network_volume_id = \"public\"\n" } else { "" }
 }
 
 /// The image of a unit that uses none of ours, where it must have one.
-fn unused(room: Room) -> &'static str {
-    if room == Room::Http { "template_id = \"public\"\n" } else { "" }
+fn unused(harness: Harness) -> &'static str {
+    if harness == Harness::Http { "template_id = \"public\"\n" } else { "" }
 }
 
 fn wanted_disk(name: &str, size: u64, zone: &str) -> Wanted {
@@ -462,7 +462,7 @@ pub(crate) enum Meddling {
 /// All that happens.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
-    pub(crate) room: Room,
+    pub(crate) harness: Harness,
     pub(crate) store: StoreKind,
     pub(crate) runs: Vec<RunPlan>,
 }
@@ -505,7 +505,7 @@ impl Schedule {
         secrets::draw(seed, &mut runs);
         draw_details(seed, &mut runs);
         draw_order(seed, &mut runs);
-        harsh::draw(seed, &mut runs);
+        rare_faults::draw(seed, &mut runs);
         // Many objects that are gone at once are a question that a person must answer.
         if runs.iter().all(|run| run.withdraws.is_none()) {
             let mut own = Rng::new(Rng::new(seed ^ 0xde1).next());
@@ -514,9 +514,9 @@ impl Schedule {
                 run.deletes = 1 + own.index(most);
             }
         }
-        let room = if seed % 6 == 5 { Room::Http } else { Room::Port };
+        let harness = if seed % 6 == 5 { Harness::Http } else { Harness::Port };
         let store = if seed % 14 == 9 { StoreKind::File } else { StoreKind::Memory };
-        Self { room, store, runs }
+        Self { harness, store, runs }
     }
 }
 
@@ -548,17 +548,18 @@ fn draw_order(seed: u64, runs: &mut [RunPlan]) {
 }
 
 impl RunPlan {
-    pub(crate) fn asked(&self, room: Room) -> Option<String> {
+    pub(crate) fn asked(&self, harness: Harness) -> Option<String> {
         let unit = self.spec.units.keys().next().filter(|_| self.replaces)?;
-        Some(format!("{}.u{unit}", room.say("unit")))
+        Some(format!("{}.u{unit}", harness.say("unit")))
     }
 
     /// The instance is one of the spec, or one that may have left it.
-    pub(crate) fn narrowed(&self, room: Room) -> Option<(Narrow, String)> {
+    pub(crate) fn narrowed(&self, harness: Harness) -> Option<(Narrow, String)> {
         let (narrow, at) = self.narrow?;
-        let mut names: Vec<String> = self.spec.wanted(room).into_keys().collect();
+        let mut names: Vec<String> = self.spec.wanted(harness).into_keys().collect();
         names.extend(
-            ["disk", "image", "unit"].map(|ty| format!("{}.{}{}", room.say(ty), &ty[..1], at % 4)),
+            ["disk", "image", "unit"]
+                .map(|ty| format!("{}.{}{}", harness.say(ty), &ty[..1], at % 4)),
         );
         Some((narrow, names.swap_remove(at % names.len())))
     }

@@ -7,7 +7,7 @@ use engine::address::Name;
 use engine::config::resolve::Given;
 use engine::value::{Datum, Paths, Value};
 
-use crate::dialect::Room;
+use crate::api_variant::Harness;
 use crate::rng::Rng;
 use crate::schedule::{RunPlan, Spec};
 
@@ -32,31 +32,31 @@ pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
 
 impl Spec {
     /// The secret of each unit, where there is one.
-    pub(crate) fn secret_in(&self, room: Room) -> Option<String> {
-        let number = self.secret.filter(|_| room == Room::Port)?;
+    pub(crate) fn secret_in(&self, harness: Harness) -> Option<String> {
+        let number = self.secret.filter(|_| harness == Harness::Port)?;
         Some(format!("{SESAME}{number}"))
     }
 
-    pub(crate) fn secret_line(&self, room: Room) -> String {
+    pub(crate) fn secret_line(&self, harness: Harness) -> String {
         let line = |_| format!("secret = \"${{var.{VARIABLE}}}\"\n");
-        self.secret_in(room).map(line).unwrap_or_default()
+        self.secret_in(harness).map(line).unwrap_or_default()
     }
 
-    pub(crate) fn secret_block(&self, room: Room, out: &mut String) {
-        if self.secret_in(room).is_some() {
+    pub(crate) fn secret_block(&self, harness: Harness, out: &mut String) {
+        if self.secret_in(harness).is_some() {
             writeln!(out, "[variable.{VARIABLE}]\ntype = \"string\"\nsensitive = true").unwrap();
         }
     }
 
     /// What is given to the spec, as a person gives it.
-    pub(crate) fn given(&self, room: Room) -> BTreeMap<Name, Given> {
-        let given = self.secret_in(room).map(|secret| (VARIABLE.into(), Given::Text(secret)));
+    pub(crate) fn given(&self, harness: Harness) -> BTreeMap<Name, Given> {
+        let given = self.secret_in(harness).map(|secret| (VARIABLE.into(), Given::Text(secret)));
         given.into_iter().collect()
     }
 
     /// The same, as a run has it.
-    pub(crate) fn variables(&self, room: Room) -> BTreeMap<Name, Datum> {
-        let given = self.secret_in(room).map(|secret| {
+    pub(crate) fn variables(&self, harness: Harness) -> BTreeMap<Name, Datum> {
+        let given = self.secret_in(harness).map(|secret| {
             let value = Value::string(secret.as_str());
             (VARIABLE.into(), Datum { value, sensitive: Paths::whole() })
         });

@@ -8,9 +8,9 @@ use engine::value::{Attributes, Value};
 use provider_http::{Method, Request, Response};
 use serde_json::{Map, Value as Json, json};
 
-use crate::dialect::{PUBLIC, Room};
+use crate::api_variant::{Harness, PUBLIC};
+use crate::cloud::{Cloud, Live};
 use crate::graphql;
-use crate::sky::{Live, Sky};
 
 /// What a request asks for, in the world's words.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,7 +156,7 @@ impl Understood {
     }
 
     /// An object as this API shows it. Each API has its own idea of an endpoint.
-    pub(crate) fn object(&self, sky: &Sky, id: &ObjectId, live: &Live) -> Json {
+    pub(crate) fn object(&self, cloud: &Cloud, id: &ObjectId, live: &Live) -> Json {
         let id = &*id.0;
         let name = live.name();
         match &*live.ty {
@@ -171,11 +171,11 @@ impl Understood {
                 "ports": ["8888/http", "22/tcp"], "readme": "", "volumeInGb": 20,
                 "volumeMountPath": "/workspace",
             }),
-            _ => self.endpoint(sky, id, live),
+            _ => self.endpoint(cloud, id, live),
         }
     }
 
-    fn endpoint(&self, sky: &Sky, id: &str, live: &Live) -> Json {
+    fn endpoint(&self, cloud: &Cloud, id: &str, live: &Live) -> Json {
         let volume = live.text("disk_id").unwrap_or("");
         let volumes: Vec<&str> = live.text("disk_id").into_iter().collect();
         // The name gets an ending that nobody asked for.
@@ -187,7 +187,7 @@ impl Understood {
         });
         let more = if self.alias.is_some() {
             let volumes = volumes.iter().map(|id| json!({ "networkVolumeId": id }));
-            let pods = sky.pods(&ObjectId(id.into()));
+            let pods = cloud.pods(&ObjectId(id.into()));
             json!({
                 "gpuIds": "ADA_24", "locations": "", "type": "QB", "flashBootType": "OFF",
                 "networkVolumeIds": volumes.collect::<Vec<_>>(),
@@ -206,26 +206,26 @@ impl Understood {
 }
 
 /// What the service refuses, beyond what the world does.
-pub(crate) fn refusal(sky: &Sky, asked: &Asked) -> Option<(u16, &'static str)> {
+pub(crate) fn refusal(cloud: &Cloud, asked: &Asked) -> Option<(u16, &'static str)> {
     let used = |id: &ObjectId, name: &str| {
-        sky.objects.values().any(|live| live.text(name) == Some(&*id.0))
+        cloud.objects.values().any(|live| live.text(name) == Some(&*id.0))
     };
     match asked {
         Asked::End("disk", id) if used(id, "disk_id") => {
             Some((500, "you must remove this network volume from all endpoints"))
         }
-        Asked::End("image", id) if used(id, "image_id") || sky.was_used(id) => {
+        Asked::End("image", id) if used(id, "image_id") || cloud.was_used(id) => {
             Some((400, "the template is in use"))
         }
         Asked::End("unit", id)
-            if sky.objects.get(id).is_some_and(|l| l.number("workers") > Some(0)) =>
+            if cloud.objects.get(id).is_some_and(|l| l.number("workers") > Some(0)) =>
         {
             Some((400, "workersMin and workersMax must both be 0"))
         }
         Asked::Make("image", sent) | Asked::Change("image", _, sent) => {
             let name = sent.get("name").and_then(Value::as_str)?;
             let own = if let Asked::Change(_, id, _) = asked { Some(id) } else { None };
-            let taken = sky
+            let taken = cloud
                 .objects
                 .iter()
                 .any(|(id, live)| &*live.ty == "image" && live.name() == name && Some(id) != own);
@@ -254,7 +254,7 @@ fn data(alias: &str, json: &Json) -> Response {
     body(200, &json!({ "data": { alias: json } }))
 }
 
-/// What a spec of this room calls a type, for those who look a request up in a plan.
+/// What a spec of this harness calls a type, for those who look a request up in a plan.
 pub(crate) fn name_of(ty: &str) -> &str {
-    Room::Http.say(ty)
+    Harness::Http.say(ty)
 }

@@ -1,7 +1,7 @@
 //! Makes a failing schedule small: fewer faults, then fewer resources, then fewer runs.
 
+use crate::api_variant::Harness;
 use crate::bugs::Bug;
-use crate::dialect::Room;
 use crate::schedule::{Schedule, StoreKind};
 use crate::simulation::simulate;
 
@@ -36,9 +36,11 @@ fn candidates(schedule: &Schedule) -> Vec<Schedule> {
         edit(&mut candidate);
         all.push(candidate);
     };
-    push(&|schedule| schedule.room = Room::Port);
+    push(&|schedule| schedule.harness = Harness::Port);
     push(&|schedule| schedule.store = StoreKind::Memory);
-    all.retain(|candidate| candidate.room != schedule.room || candidate.store != schedule.store);
+    all.retain(|candidate| {
+        candidate.harness != schedule.harness || candidate.store != schedule.store
+    });
     let mut push = |edit: &dyn Fn(&mut Schedule)| {
         let mut candidate = schedule.clone();
         edit(&mut candidate);

@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use apply::ApplyError;
-use apply::execute::Report;
+use apply::run::Report;
 use engine::plan::{Action, Change, Plan};
 use engine::state::ObjectId;
 use tokio::time::sleep;
 
 use crate::bugs::{self, Bug};
+use crate::cloud::{Cloud, Shared, lock};
 use crate::invariants;
 use crate::keys;
 use crate::one_run::{Asked, Prepared};
@@ -19,7 +20,6 @@ use crate::place::Place;
 use crate::rng::Rng;
 use crate::runner::Runner;
 use crate::schedule::{Meddling, Other, RunPlan, Schedule, Spec};
-use crate::sky::{Shared, Sky, lock};
 use crate::tickets;
 
 /// Longer than all that can happen in one schedule: what still runs then is stuck.
@@ -51,7 +51,7 @@ pub(crate) fn simulate(schedule: &Schedule, bug: Option<Bug>, verbose: bool) -> 
         .unwrap();
     runtime.block_on(async {
         let simulation = Simulation {
-            sky: Arc::new(std::sync::Mutex::new(Sky::new(schedule.room, verbose))),
+            cloud: Arc::new(std::sync::Mutex::new(Cloud::new(schedule.harness, verbose))),
             store: Place::new(schedule.store),
             bug,
             has_secret: schedule.runs.iter().any(|run| run.spec.secret.is_some()),
@@ -59,20 +59,20 @@ pub(crate) fn simulate(schedule: &Schedule, bug: Option<Bug>, verbose: bool) -> 
         };
         let whole = simulation.whole(schedule);
         if tokio::time::timeout(STUCK, whole).await.is_err() {
-            lock(&simulation.sky).violation("a run never ended".to_owned());
+            lock(&simulation.cloud).violation("a run never ended".to_owned());
         }
-        let mut sky = lock(&simulation.sky);
+        let mut cloud = lock(&simulation.cloud);
         Outcome {
-            violations: sky.violations.clone(),
-            hash: sky.hash(),
-            counts: sky.counts.clone(),
-            lines: sky.lines.take().unwrap_or_default(),
+            violations: cloud.violations.clone(),
+            hash: cloud.hash(),
+            counts: cloud.counts.clone(),
+            lines: cloud.lines.take().unwrap_or_default(),
         }
     })
 }
 
 pub(crate) struct Simulation {
-    pub(crate) sky: Shared,
+    pub(crate) cloud: Shared,
     pub(crate) store: Place,
     pub(crate) bug: Option<Bug>,
     /// Whether any of its specs has a secret.
@@ -88,14 +88,14 @@ impl Simulation {
             if let Some(meddling) = run.meddling {
                 self.meddle(run, meddling, None);
             }
-            lock(&self.sky).note(format_args!("run {number}"));
+            lock(&self.cloud).note(format_args!("run {number}"));
             self.one(number, run).await;
             // What was aborted is dropped when the runtime comes by.
             sleep(Duration::from_millis(1)).await;
             invariants::after_run(self, number).await;
             sleep(Duration::from_millis(run.idle_ms)).await;
             last.clone_from(&run.spec);
-            if !lock(&self.sky).violations.is_empty() {
+            if !lock(&self.cloud).violations.is_empty() {
                 return;
             }
         }
@@ -105,8 +105,8 @@ impl Simulation {
     /// A stranger is at work: where a plan is being carried out, on what that updates.
     fn meddle(&self, run: &RunPlan, meddling: Meddling, plan: Option<&Plan>) {
         let mut rng = Rng::new(run.seed ^ 0x5eed);
-        let mut sky = lock(&self.sky);
-        let ours: Vec<_> = sky
+        let mut cloud = lock(&self.cloud);
+        let ours: Vec<_> = cloud
             .objects
             .iter()
             .filter(|(_, live)| live.owner.is_some() && live.is_named())
@@ -115,10 +115,10 @@ impl Simulation {
             .collect();
         if let Meddling::Makes = meddling {
             let ty = if rng.per_mille(500) { "disk" } else { "unit" };
-            let names = run.spec.wanted(sky.room);
+            let names = run.spec.wanted(cloud.harness);
             let names: Vec<_> = names.values().map(|wanted| wanted.name.clone()).collect();
             let name = if names.is_empty() { "d0".to_owned() } else { rng.pick(&names).clone() };
-            sky.put(ty, &name);
+            cloud.put(ty, &name);
             return;
         }
         let updates = |(id, _): &&(ObjectId, String)| {
@@ -130,22 +130,22 @@ impl Simulation {
         if ours.is_empty() {
             return;
         }
-        sky.count("meddling");
+        cloud.count("meddling");
         if let Meddling::Deletes = meddling {
             for _ in 0..run.deletes {
                 let (id, _) = rng.pick(&ours);
-                sky.note(format_args!("a stranger deletes {id}"));
-                sky.taken_away.insert(id.clone());
-                sky.disorder(id.clone());
-                sky.edit(|objects| drop(objects.remove(id)));
+                cloud.note(format_args!("a stranger deletes {id}"));
+                cloud.taken_away.insert(id.clone());
+                cloud.disorder(id.clone());
+                cloud.edit(|objects| drop(objects.remove(id)));
             }
             return;
         }
         let (id, _) = rng.pick(&ours).clone();
-        sky.note(format_args!("stranger meddles with {id}: {meddling:?}"));
+        cloud.note(format_args!("stranger meddles with {id}: {meddling:?}"));
         let works = rng.per_mille(600);
-        sky.disorder(id.clone());
-        sky.edit(|objects| {
+        cloud.disorder(id.clone());
+        cloud.edit(|objects| {
             let Some(live) = objects.get_mut(&id).map(Arc::make_mut) else { return };
             if &*live.ty == "unit" && works {
                 live.attributes.insert("workers".into(), engine::value::Value::Integer(2));
@@ -158,17 +158,17 @@ impl Simulation {
 
     /// One of the runners of a run, with dice of its own.
     fn runner(&self, number: usize, run: &RunPlan, salt: u64) -> Runner {
-        let mut runner = Runner::new(number, &self.sky, &run.spec, run.seed ^ salt);
+        let mut runner = Runner::new(number, &self.cloud, &run.spec, run.seed ^ salt);
         runner.rates = run.rates.clone();
         runner.destroy = run.destroy;
-        runner.asked = run.asked(runner.room).filter(|_| !run.destroy);
-        runner.narrow = run.narrowed(runner.room);
+        runner.asked = run.asked(runner.harness).filter(|_| !run.destroy);
+        runner.narrow = run.narrowed(runner.harness);
         runner.grows_every = run.grows_every;
         if run.by_command {
-            runner.commands = run.spec.imported(runner.room);
+            runner.commands = run.spec.imported(runner.harness);
             runner.spec.imports.clear();
         }
-        runner.schema = bugs::schema(self.bug, runner.room);
+        runner.schema = bugs::schema(self.bug, runner.harness);
         runner
     }
 
@@ -180,17 +180,17 @@ impl Simulation {
         let first = self.runner(number * 2, run, 0).crashing(run.crash_at).pausing(pause);
         let first = Arc::new(first);
         {
-            let mut sky = lock(&self.sky);
+            let mut cloud = lock(&self.cloud);
             for offer in &run.offers {
-                sky.offer(offer);
+                cloud.offer(offer);
             }
-            let imported = run.spec.imported(first.room);
-            sky.ask_for(imported);
+            let imported = run.spec.imported(first.harness);
+            cloud.ask_for(imported);
         }
         let withdraws = async {
             if let Some(after) = run.withdraws {
                 sleep(Duration::from_millis(after)).await;
-                lock(&self.sky).withdraw();
+                lock(&self.cloud).withdraw();
             }
         };
         let meddles = async {
@@ -226,7 +226,7 @@ impl Simulation {
                 Other::TakesOver { .. } => {
                     first.out.notified().await;
                     if first.fenced.load(Ordering::Relaxed) {
-                        lock(&self.sky).note("driven out");
+                        lock(&self.cloud).note("driven out");
                         self.store.drive_out();
                     }
                     0
@@ -242,16 +242,16 @@ impl Simulation {
     /// A process that died may have died with its machine.
     fn lose_power(&self, run: &RunPlan) {
         let mut rng = Rng::new(run.seed ^ 0xc0);
-        if let Place::Disk(platter) = &self.store
+        if let Place::Disk(disk) = &self.store
             && rng.per_mille(700)
         {
-            let sky = &mut *lock(&self.sky);
-            sky.note("the power is cut");
-            sky.count("power cuts");
+            let cloud = &mut *lock(&self.cloud);
+            cloud.note("the power is cut");
+            cloud.count("power cuts");
             // What nobody was told to be durable may be gone: calls, a serial, a whole first state.
-            sky.last.clone_from(&sky.told);
-            sky.was_cut = true;
-            platter.cut(&mut rng);
+            cloud.last.clone_from(&cloud.told);
+            cloud.was_cut = true;
+            disk.cut(&mut rng);
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::dialect::Room;
+use crate::api_variant::Harness;
 use crate::keys::Drawn;
 use crate::rng::Rng;
 use crate::schedule::{RunPlan, Spec, Wanted};
@@ -36,22 +36,28 @@ pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
 }
 
 impl Spec {
-    pub(crate) fn ticket_blocks(&self, room: Room, out: &mut String) {
-        for (key, (id, zone)) in self.tickets_in(room) {
+    pub(crate) fn ticket_blocks(&self, harness: Harness, out: &mut String) {
+        for (key, (id, zone)) in self.tickets_in(harness) {
             writeln!(out, "[resource.ticket.t{key}]\nname = \"{id}\"\nzone = \"{zone}\"").unwrap();
         }
     }
 
-    pub(crate) fn wanted_tickets(&self, room: Room) -> impl Iterator<Item = (String, Wanted)> {
+    pub(crate) fn wanted_tickets(
+        &self,
+        harness: Harness,
+    ) -> impl Iterator<Item = (String, Wanted)> {
         let wanted = |(id, zone): (&str, &str)| Wanted {
             name: id.to_owned(),
             texts: BTreeMap::from([("zone", zone.to_owned())]),
             ..Wanted::default()
         };
-        self.tickets_in(room).map(move |(key, own)| (format!("ticket.t{key}"), wanted(*own)))
+        self.tickets_in(harness).map(move |(key, own)| (format!("ticket.t{key}"), wanted(*own)))
     }
 
-    fn tickets_in(&self, room: Room) -> impl Iterator<Item = (&u8, &(&'static str, &'static str))> {
-        self.tickets.iter().filter(move |_| room == Room::Port)
+    fn tickets_in(
+        &self,
+        harness: Harness,
+    ) -> impl Iterator<Item = (&u8, &(&'static str, &'static str))> {
+        self.tickets.iter().filter(move |_| harness == Harness::Port)
     }
 }

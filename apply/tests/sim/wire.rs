@@ -1,4 +1,4 @@
-//! The room at the wire: the real HTTP provider speaks to the model of the service, and everything
+//! The harness at the wire: the real HTTP provider speaks to the model of the service, and everything
 //! that may go wrong between the two does.
 
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use engine::value::{Attributes, Value};
 use provider_http::{
     Broken, HttpProvider, Method, Network, Request, Response, Settings, Transport,
 };
-use provider_port::{Call, Error, Leave, Lookup, Object, Provider, Reply};
+use provider_port::{Call, Error, Lookup, Object, Provider, Reply, SendPermit};
 use serde_json::Value as Json;
 
+use crate::api_variant::descriptor;
 use crate::audit::{Asking, Meant};
 use crate::bad_wire;
 use crate::bugs::Bug;
-use crate::dialect::descriptor;
+use crate::cloud::{Cloud, Live, lock};
 use crate::port::Wire as OnTheWire;
 use crate::runner::Runner;
 use crate::service::{self, Asked, Understood, body, empty, page};
-use crate::sky::{Live, Sky, lock};
 
 /// How long a template is taken for used after its last use.
 const USED_MS: u64 = 20_000;
@@ -65,15 +65,15 @@ pub(crate) struct Overseen {
 /// A process that stands still gets no leave before it wakes.
 struct Awake<'a> {
     runner: &'a Runner,
-    leave: &'a dyn Leave,
+    permit: &'a dyn SendPermit,
 }
 
 #[async_trait]
-impl Leave for Awake<'_> {
+impl SendPermit for Awake<'_> {
     async fn ask(&self) -> Result<(), Error> {
         self.runner.die_at("leave").await;
         self.runner.stand_still().await;
-        self.leave.ask().await
+        self.permit.ask().await
     }
 }
 
@@ -102,9 +102,9 @@ impl Provider for Overseen {
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
         let runner = &*self.runner;
         runner.die_at("call").await;
-        let leave = &Awake { runner, leave: call.leave };
+        let permit = &Awake { runner, permit: call.permit };
         let made = Arc::new(Made { asking: Asking::from(call), arrived: AtomicBool::new(false) });
-        let call = Call { leave, ..crate::bugs::copy(call) };
+        let call = Call { permit, ..crate::bugs::copy(call) };
         CALL.scope(made, self.inner.perform(&call)).await
     }
 }
@@ -119,7 +119,7 @@ impl Transport for Line {
         let understood = match service::understand(&request) {
             Ok(understood) => understood,
             Err(why) => {
-                lock(&self.0.sky).violation(format!("a request that nobody understands: {why}"));
+                lock(&self.0.cloud).violation(format!("a request that nobody understands: {why}"));
                 return Ok(empty(400));
             }
         };
@@ -205,7 +205,7 @@ impl Line {
         let runner = &*self.0;
         runner.boundary("look").await;
         runner.latency().await;
-        lock(&runner.sky).catch_up();
+        lock(&runner.cloud).catch_up();
         runner.boundary("look").await;
         if runner.strikes("looks_fail", runner.rates.looks_fail) {
             let (noise, kind) = (self.noise(), runner.with_rng(|rng| rng.below(4)));
@@ -220,11 +220,11 @@ impl Line {
             Asked::List(ty) => asked.shows(&self.listed(ty, asked)),
             Asked::Read(_, id) => {
                 let ago = runner.behind_ms();
-                let sky = lock(&runner.sky);
-                match sky.seen(id, ago).filter(|live| *live.ty == *asked.ty()) {
+                let cloud = lock(&runner.cloud);
+                match cloud.seen(id, ago).filter(|live| *live.ty == *asked.ty()) {
                     Some(live) => {
-                        runner.is_shown(&sky, id, &live);
-                        asked.shows(&asked.object(&sky, id, &live))
+                        runner.is_shown(&cloud, id, &live);
+                        asked.shows(&asked.object(&cloud, id, &live))
                     }
                     None => asked.misses(),
                 }
@@ -237,15 +237,15 @@ impl Line {
     fn listed(&self, ty: &str, asked: &Understood) -> Json {
         let runner = &*self.0;
         let ago = runner.behind_ms();
-        let sky = lock(&runner.sky);
-        let objects = sky.ago(ago);
+        let cloud = lock(&runner.cloud);
+        let objects = cloud.ago(ago);
         let own = objects.iter().filter(|(_, live)| &*live.ty == ty);
         let is_left_out =
-            |id| runner.strikes("incomplete", runner.rates.incomplete) && sky.is_young(id);
+            |id| runner.strikes("incomplete", runner.rates.incomplete) && cloud.is_young(id);
         let own = own.filter(|(id, _)| !is_left_out(id));
         let show = |(id, live): (&ObjectId, &Arc<Live>)| {
-            runner.is_shown(&sky, id, live);
-            asked.object(&sky, id, live)
+            runner.is_shown(&cloud, id, live);
+            asked.object(&cloud, id, live)
         };
         let mut shown: Vec<Json> = own.map(show).collect();
         if runner.strikes("stale", runner.rates.stale)
@@ -259,7 +259,7 @@ impl Line {
     async fn change(&self, words: &str, asked: &Understood) -> Result<Response, Broken> {
         let runner = &*self.0;
         let Ok(made) = CALL.try_with(Clone::clone) else {
-            lock(&runner.sky).violation(format!("r{}: {words}: nobody called", runner.number));
+            lock(&runner.cloud).violation(format!("r{}: {words}: nobody called", runner.number));
             return Ok(empty(400));
         };
         let sent = match &asked.asked {
@@ -288,18 +288,18 @@ impl Line {
             made.arrived.store(true, Ordering::Relaxed);
             let after = runner.late_by(&request);
             runner.note("  late");
-            let mut sky = lock(&runner.sky);
-            let at = sky.now_ms() + after;
-            sky.postpone(at, request);
+            let mut cloud = lock(&runner.cloud);
+            let at = cloud.now_ms() + after;
+            cloud.postpone(at, request);
             return Err(Broken::Lost("nothing came within 90 s".to_owned()));
         }
         let answer = {
-            let mut sky = lock(&runner.sky);
-            sky.catch_up();
-            let first = self.effect(&mut sky, asked, &request, &made);
+            let mut cloud = lock(&runner.cloud);
+            cloud.catch_up();
+            let first = self.effect(&mut cloud, asked, &request, &made);
             if runner.strikes("doubled", runner.rates.doubled) {
-                sky.doubles(&request);
-                let second = self.effect(&mut sky, asked, &request, &made);
+                cloud.doubles(&request);
+                let second = self.effect(&mut cloud, asked, &request, &made);
                 if runner.with_rng(|rng| rng.per_mille(500)) { second } else { first }
             } else {
                 first
@@ -327,25 +327,25 @@ impl Line {
     /// only if nothing came of it.
     fn hold_against(&self, words: &str, asked: &Understood, made: &Made, sent: &Attributes) {
         let who = format!("r{}: {words}", self.0.number);
-        let mut sky = lock(&self.0.sky);
+        let mut cloud = lock(&self.0.cloud);
         if made.arrived.load(Ordering::Relaxed) {
-            sky.violation(format!("{who}: sent again though it may have happened"));
+            cloud.violation(format!("{who}: sent again though it may have happened"));
         }
         if service::name_of(asked.ty()) != &*made.asking.ty {
-            sky.violation(format!("{who}: the call was about {}", made.asking.ty));
+            cloud.violation(format!("{who}: the call was about {}", made.asking.ty));
         }
         let id = match &asked.asked {
             Asked::Change(_, id, _) | Asked::End(_, id) => Some(id),
             _ => None,
         };
         if id != made.asking.id.as_ref() {
-            sky.violation(format!("{who}: the call was about {:?}", made.asking.id));
+            cloud.violation(format!("{who}: the call was about {:?}", made.asking.id));
         }
         let name = sent.get("name").and_then(Value::as_str);
         if let (Asked::Make(..), Some(nonce)) = (&asked.asked, &made.asking.nonce)
             && !name.is_some_and(|name| nonce.is_in(name))
         {
-            sky.violation(format!("{who}: the one-time name is not in it"));
+            cloud.violation(format!("{who}: the one-time name is not in it"));
         }
     }
 
@@ -380,48 +380,49 @@ impl Line {
     /// What happens, and the answer as it is at that moment.
     fn effect(
         &self,
-        sky: &mut Sky,
+        cloud: &mut Cloud,
         asked: &Understood,
-        request: &crate::sky::Request,
+        request: &crate::cloud::Request,
         made: &Made,
     ) -> Response {
-        if let Some((status, message)) = service::refusal(sky, &asked.asked) {
-            sky.note(format_args!("  {message}"));
+        if let Some((status, message)) = service::refusal(cloud, &asked.asked) {
+            cloud.note(format_args!("  {message}"));
             return asked.refuses(status, message);
         }
-        let before = request.id.as_ref().and_then(|id| sky.objects.get(id).cloned());
-        let done = match sky.effect(request) {
+        let before = request.id.as_ref().and_then(|id| cloud.objects.get(id).cloned());
+        let done = match cloud.effect(request) {
             Ok(done) => done,
             Err(error) if error.kind == provider_port::Kind::NotFound => return asked.misses(),
             Err(error) => return asked.refuses(400, &format!("{error}: it must be otherwise")),
         };
         made.arrived.store(true, Ordering::Relaxed);
         if let (Some(id), Some(before)) = (&request.id, before) {
-            self.linger(sky, id, &before);
+            self.linger(cloud, id, &before);
         }
-        match done.and_then(|id| Some((sky.objects.get(&id).cloned()?, id))) {
-            Some((live, id)) => asked.shows(&asked.object(sky, &id, &live)),
+        match done.and_then(|id| Some((cloud.objects.get(&id).cloned()?, id))) {
+            Some((live, id)) => asked.shows(&asked.object(cloud, &id, &live)),
             None => asked.shows(&Json::Null),
         }
     }
 
     /// What an endpoint let go of is let go of a moment later.
-    fn linger(&self, sky: &mut Sky, id: &ObjectId, before: &crate::sky::Live) {
+    fn linger(&self, cloud: &mut Cloud, id: &ObjectId, before: &crate::cloud::Live) {
         if &*before.ty != "unit" {
             return;
         }
-        let after = sky.objects.get(id).cloned();
+        let after = cloud.objects.get(id).cloned();
         let stuck = self.0.strikes("still_waiting", self.0.rates.still_waiting);
         let drained = after.as_ref().is_some_and(|live| live.number("workers") == Some(0));
         if before.number("workers") > Some(0) && drained {
             let ms = if stuck { 900_000 } else { self.0.with_rng(|rng| rng.below(3_000)) };
-            sky.linger(id.clone(), ms);
+            cloud.linger(id.clone(), ms);
         }
-        let image = |live: &crate::sky::Live| live.text("image_id").map(str::to_owned);
+        let image = |live: &crate::cloud::Live| live.text("image_id").map(str::to_owned);
         if let Some(image) =
             image(before).filter(|_| after.as_deref().and_then(image) != image(before))
         {
-            sky.linger(ObjectId(image.as_str().into()), self.0.with_rng(|rng| rng.below(USED_MS)));
+            cloud
+                .linger(ObjectId(image.as_str().into()), self.0.with_rng(|rng| rng.below(USED_MS)));
         }
     }
 }
@@ -432,7 +433,7 @@ fn request(
     asking: &Asking,
     mut sent: Attributes,
     meant: Meant,
-) -> crate::sky::Request {
+) -> crate::cloud::Request {
     let (kind, words, creates, ends) = match &asked.asked {
         Asked::Make(..) => (ProgramKind::Create, "create", true, false),
         Asked::End(..) => (ProgramKind::Delete, "delete", false, true),
@@ -445,7 +446,7 @@ fn request(
     if creates && asked.ty() == "image" {
         sent.insert_absent("kind".into(), Value::string("NVIDIA"));
     }
-    crate::sky::Request {
+    crate::cloud::Request {
         ty: asked.ty().into(),
         kind,
         creates,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apply::resolve::{Doubt, ResolveError};
+use apply::doubt::resolve::{Doubt, ResolveError};
 use apply::session::Session;
 use engine::address::Address;
 use engine::journal::{CallId, Pending, Record};

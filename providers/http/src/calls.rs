@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::address::Name;
-use provider_port::{Kind, Leave, Notice};
+use provider_port::{Kind, Notice, SendPermit};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -63,7 +63,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) header: Option<(String, String)>,
     pub(crate) mask: Mask,
     /// Whom to ask before each sending, where it changes something.
-    pub(crate) leave: Option<&'a dyn Leave>,
+    pub(crate) permit: Option<&'a dyn SendPermit>,
 }
 
 /// What a call carries.
@@ -235,8 +235,8 @@ impl Caller {
             return Err(self.no_address(prepared.api));
         };
         let turn = limiter.turn().await;
-        if let Some(leave) = prepared.leave {
-            leave.ask().await.inspect_err(|_| turn.unused()).map_err(Failure::from)?;
+        if let Some(permit) = prepared.permit {
+            permit.ask().await.inspect_err(|_| turn.unused()).map_err(Failure::from)?;
         }
         match self.transport.send(outgoing).await {
             Err(broken) => Err(classify::broken(&context, &broken)),

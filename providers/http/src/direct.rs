@@ -9,7 +9,7 @@ use std::time::Duration;
 use engine::address::Name;
 use engine::diagnostics::Diagnostics;
 use engine::value::Value;
-use provider_port::{Error, Leave, Notice};
+use provider_port::{Error, Notice, SendPermit};
 use serde_json::value::RawValue;
 
 use crate::access::{Access, Settings};
@@ -38,7 +38,7 @@ pub struct DirectCall<'a> {
     /// What of it nobody may see, also where the API repeats it.
     pub secrets: Vec<Value>,
     /// Whom to ask before each sending.
-    pub leave: Option<&'a dyn Leave>,
+    pub permit: Option<&'a dyn SendPermit>,
 }
 
 /// What a call sends.
@@ -88,7 +88,7 @@ impl Direct {
             names_object: true,
             header: None,
             mask: self.caller.mask.clone().hiding(&call.secrets),
-            leave: call.leave,
+            permit: call.permit,
         };
         let shown = self.caller.call(&prepared, progress).await;
         shown.map(|shown| shown.text).map_err(|failure| failure.error)

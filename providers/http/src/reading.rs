@@ -474,7 +474,7 @@ impl<'a> Subject<'a> {
             names_object,
             header: None,
             mask: self.masks(),
-            leave: None,
+            permit: None,
         })
     }
 

@@ -69,7 +69,7 @@ impl Act<'_> {
             names_object: self.call.id.is_some() && matches!(model.request, Request::Rest { .. }),
             header: header.zip(self.call.nonce.map(ToString::to_string)),
             mask: self.subject.masks(),
-            leave: Some(self.call.leave),
+            permit: Some(self.call.permit),
         })
     }
 

@@ -34,8 +34,8 @@ pub struct Timing {
 impl Default for Timing {
     fn default() -> Self {
         Self {
-            // Leave to send is asked before; what takes longer is tried again, with new leave.
-            connect: provider_port::SENT_AFTER_LEAVE,
+            // The permit to send is asked for before; what takes longer is tried again, with a new permit.
+            connect: provider_port::SENT_AFTER_PERMIT,
             total: Duration::from_secs(90),
             answer_bytes_max: 64 * 1024 * 1024,
             read_tries: 8,

@@ -176,7 +176,7 @@ async fn program(
             live: id.as_ref().map(|_| &seen),
             changed,
             secrets: &crate::Secrets::default(),
-            leave: &crate::Always,
+            permit: &crate::Always,
             progress: &|_| {},
         };
         let reply = suite.provider.perform(&call).await;
@@ -342,7 +342,7 @@ async fn again(
         live: Some(live),
         changed: &BTreeSet::new(),
         secrets: &crate::Secrets::default(),
-        leave: &crate::Always,
+        permit: &crate::Always,
         progress: &|_| {},
     };
     match suite.provider.perform(&call).await {

@@ -117,7 +117,7 @@ pub struct Call<'a> {
     /// What of it is secret.
     pub secrets: &'a Secrets,
     /// Asked right before the mutating request goes out, each time that it does.
-    pub leave: &'a dyn Leave,
+    pub permit: &'a dyn SendPermit,
     /// Told when the phase begins to wait, or tries again. May be called often.
     pub progress: &'a (dyn Fn(Notice) + Send + Sync),
 }
@@ -150,24 +150,24 @@ impl fmt::Debug for Secrets {
 
 /// How soon after a leave the request is on its way, or is not sent at all: a provider bounds by it
 /// what it does in between, such as connecting.
-pub const SENT_AFTER_LEAVE: Duration = Duration::from_secs(3);
+pub const SENT_AFTER_PERMIT: Duration = Duration::from_secs(3);
 
-/// Gives leave to send. Between two tries of a call, or while it waits its turn, the run that it
+/// Permission to send a request. Between two tries of a call, or while it waits its turn, the run that it
 /// belongs to may have been stopped, or driven out by another one.
 #[async_trait]
-pub trait Leave: Send + Sync {
-    /// Returns when the request may go out, within [`SENT_AFTER_LEAVE`]. An error says that it may not be sent. Who was
+pub trait SendPermit: Send + Sync {
+    /// Returns when the request may go out, within [`SENT_AFTER_PERMIT`]. An error says that it may not be sent. Who was
     /// refused so returns that error where no try of its call may have been carried out, and [`Kind::InDoubt`] where
     /// one may have been: of a call that was not sent, the run may begin another.
     async fn ask(&self) -> Result<(), Error>;
 }
 
-/// Leave without a question, for calls that belong to no run.
+/// Permission without a question, for calls that belong to no run.
 #[derive(Clone, Copy, Debug)]
 pub struct Always;
 
 #[async_trait]
-impl Leave for Always {
+impl SendPermit for Always {
     async fn ask(&self) -> Result<(), Error> {
         Ok(())
     }

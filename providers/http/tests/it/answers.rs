@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use provider_http::Timing;
-use provider_port::{Error, Kind, Leave, Notice, Provider as _};
+use provider_port::{Error, Kind, Notice, Provider as _, SendPermit};
 use serde_json::json;
 
 use crate::REST;
@@ -192,11 +192,11 @@ async fn throttled_calls_are_sent_again_with_the_same_nonce() {
     assert_eq!(notices.lock().unwrap().len(), 2);
 }
 
-/// Leave for so many requests.
-struct LeaveFor(AtomicUsize);
+/// Permission for so many requests.
+struct PermitFor(AtomicUsize);
 
 #[async_trait]
-impl Leave for LeaveFor {
+impl SendPermit for PermitFor {
     async fn ask(&self) -> Result<(), Error> {
         let left =
             self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(1));
@@ -210,9 +210,9 @@ async fn a_throttled_call_that_gets_no_leave_any_more_was_not_sent() {
     for given in 0..3 {
         let throttled = || Answer::json(429, json!({})).header("retry-after", "0.02");
         let server = Server::start(move |_, _| throttled()).await;
-        let leave = LeaveFor(AtomicUsize::new(given));
+        let permit = PermitFor(AtomicUsize::new(given));
         let step = Step::create("thing", wanted());
-        let done = step.perform_with(&provider(REST, &server.address), &leave, &|_| {}).await;
+        let done = step.perform_with(&provider(REST, &server.address), &permit, &|_| {}).await;
         let error = done.unwrap_err();
         assert_eq!((error.kind, &*error.message), (Kind::NotSent, "no leave"));
         assert_eq!(server.requests().len(), given);
@@ -500,9 +500,9 @@ async fn creates_with_an_idempotency_key_may_be_repeated() {
 #[tokio::test]
 async fn a_repeated_create_that_gets_no_leave_any_more_is_in_doubt() {
     let server = Server::start(|_, _| Answer::Cut).await;
-    let leave = LeaveFor(AtomicUsize::new(1));
+    let permit = PermitFor(AtomicUsize::new(1));
     let step = Step::create("thing", json!({"name": "n"}));
-    let done = step.perform_with(&provider(KEYED, &server.address), &leave, &|_| {}).await;
+    let done = step.perform_with(&provider(KEYED, &server.address), &permit, &|_| {}).await;
     let error = done.unwrap_err();
     assert_eq!(error.kind, Kind::InDoubt);
     assert!(error.message.ends_with("; then: no leave"), "{}", error.message);

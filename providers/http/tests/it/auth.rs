@@ -71,7 +71,7 @@ async fn direct_calls_show_no_secret() {
         repeatable: false,
         held: std::time::Duration::ZERO,
         secrets: vec![Value::string("s3-hunter2-value")],
-        leave: None,
+        permit: None,
     };
     let error = direct.call(call, &|_| {}).await.unwrap_err();
     let shown = texts(&error);

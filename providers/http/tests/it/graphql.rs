@@ -159,7 +159,7 @@ async fn a_sealed_value_is_never_sent() {
         live: Some(&live),
         changed: &["name".into()].into(),
         secrets: &provider_port::Secrets::default(),
-        leave: &provider_port::Always,
+        permit: &provider_port::Always,
         progress: &|_| {},
     };
     let error = provider.perform(&call).await.unwrap_err();

@@ -12,7 +12,7 @@ use engine::state::{Nonce, ObjectId};
 use engine::stored::{from_json, seal_attributes};
 use engine::value::{Attributes, Path, Paths, Segment, Value};
 use provider_http::{Descriptor, HttpProvider, Settings, Timing, load};
-use provider_port::{Call, Error, Leave, Notice, Provider as _, Reply as Performed, Secrets};
+use provider_port::{Call, Error, Notice, Provider as _, Reply as Performed, Secrets, SendPermit};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -362,7 +362,7 @@ impl Step {
     pub(crate) async fn perform_with(
         self,
         provider: &HttpProvider,
-        leave: &dyn Leave,
+        permit: &dyn SendPermit,
         progress: &(dyn Fn(Notice) + Send + Sync),
     ) -> Result<Performed, Error> {
         let schema = provider.schema();
@@ -383,7 +383,7 @@ impl Step {
                 live: id.as_ref().map(|_| &live),
                 changed: &changed,
                 secrets: &self.secrets,
-                leave,
+                permit,
                 progress,
             })
             .await

@@ -190,7 +190,7 @@ impl<'a> Endpoint<'a> {
             repeatable: false,
             held: Duration::ZERO,
             secrets: self.secrets(),
-            leave: None,
+            permit: None,
         }
     }
 
@@ -200,7 +200,7 @@ impl<'a> Endpoint<'a> {
 
     async fn change<T: DeserializeOwned>(&self, mut call: DirectCall<'_>) -> Result<T, Error> {
         let Some(sending) = self.sending else { return self.one(call).await };
-        call.leave = Some(sending);
+        call.permit = Some(sending);
         let progress = |notice| {
             // It is tried again only where the service did not take it.
             sending.came_back();

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use provider_port::{Error, Kind, Leave};
+use provider_port::{Error, Kind, SendPermit};
 
 /// What is known of a request while it is not answered.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Sending {
 }
 
 #[async_trait]
-impl Leave for Sending {
+impl SendPermit for Sending {
     async fn ask(&self) -> Result<(), Error> {
         if self.closed.load(Ordering::SeqCst) {
             return Err(Error::new(Kind::NotSent, "it was given up before it was sent"));

@@ -42,7 +42,7 @@ async fn the_rate_is_learned() {
                     live: None,
                     changed: &desired.keys().cloned().collect(),
                     secrets: &provider_port::Secrets::default(),
-                    leave: &provider_port::Always,
+                    permit: &provider_port::Always,
                     progress: &note,
                 };
                 provider.perform(&call).await.unwrap();

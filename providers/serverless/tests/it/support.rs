@@ -103,7 +103,7 @@ pub(crate) async fn create(
             live: live.as_ref(),
             changed: &desired.keys().cloned().collect(),
             secrets: &provider_port::Secrets::default(),
-            leave: &provider_port::Always,
+            permit: &provider_port::Always,
             progress: &|_| {},
         };
         object = provider.perform(&call).await?.object;
@@ -128,7 +128,7 @@ pub(crate) async fn begin(
         live: None,
         changed: &desired.keys().cloned().collect(),
         secrets: &provider_port::Secrets::default(),
-        leave: &provider_port::Always,
+        permit: &provider_port::Always,
         progress: &|_| {},
     };
     Ok(provider.perform(&call).await?.object.unwrap())
@@ -176,7 +176,7 @@ async fn change_by(
         live: Some(&object.attributes),
         changed: &changed,
         secrets: &provider_port::Secrets::default(),
-        leave: &provider_port::Always,
+        permit: &provider_port::Always,
         progress: &|_| {},
     };
     Ok(provider.perform(&call).await?.object.unwrap())
@@ -199,7 +199,7 @@ pub(crate) async fn delete(
             live: Some(&object.attributes),
             changed: &BTreeSet::new(),
             secrets: &provider_port::Secrets::default(),
-            leave: &provider_port::Always,
+            permit: &provider_port::Always,
             progress: &|_| {},
         };
         provider.perform(&call).await?;

@@ -1,0 +1,299 @@
+//! Looking up what a call in doubt did: the only way a doubt ends without a person.
+//!
+//! Presence is proof at once, of what bears a name that was drawn for it alone. An absence is believed
+//! after it has lasted for the provider's settle time, because a list may be behind; and so is the
+//! presence of what bears a name that another object may have borne a moment ago, and what an object shows
+//! that was to change or to go: a read may be behind as well, and show what was there before, which may be
+//! what is wanted again. Where a name is all that tells, a run that lost its
+//! place may send its create a little later: that is waited for, too, as nothing finds a late one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::address::Name;
+use engine::digest::{Fingerprint, SealKey};
+use engine::journal::{Seen, Started};
+use engine::plan::facts::prior::stored_attributes;
+use engine::schema::{Identity, TypeSchema};
+use engine::sorted::Set;
+use engine::state::{ObjectId, Snapshot};
+use engine::stored::{SecretScanner, Stored, seal_attributes};
+use engine::types::Type;
+use engine::value::{Attributes, Value};
+use provider_port::{Error, Kind, Lookup, Object, Provider, SENT_AFTER_PERMIT};
+use tokio::time::Instant;
+
+use crate::doubt::create_mismatch::{Sent, unlike};
+use crate::refresh::sensitive;
+use crate::run::SEND_WITHIN;
+
+/// How long after a run had its place for the last time a request of it may leave.
+const LEAVES_WITHIN: Duration = SEND_WITHIN.saturating_add(SENT_AFTER_PERMIT);
+
+/// For how long a run waits for what an API accepted, and after which pause it looks again.
+const SHOWS_WITHIN: Duration = Duration::from_mins(2);
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Found {
+    /// The object is there.
+    There(Object),
+    /// It is not there, and this is believed.
+    Absent,
+    /// It cannot be told, with the reason.
+    Unknown(Error),
+}
+
+/// What a call is looked up by.
+#[derive(Clone)]
+pub(crate) struct Wanted<'a> {
+    /// The schema of its type.
+    pub(crate) schema: &'a TypeSchema,
+    /// The call.
+    pub(crate) started: &'a Started,
+    /// What it was to make, where that is still known.
+    pub(crate) desired: Option<&'a Attributes>,
+    /// What of that may differ, as the spec says.
+    pub(crate) ignored: &'a Set<Name>,
+    /// The objects that it cannot have made: see [`taken`].
+    pub(crate) taken: &'a BTreeSet<ObjectId>,
+    /// Whether what it does may show only later, as whoever sent it may have done so a moment ago.
+    pub(crate) unsettled: bool,
+    /// Whether the API accepted it and showed nothing of it, so that it is waited for.
+    pub(crate) accepted: bool,
+    /// Under which key names that are secrets are known by their fingerprints.
+    pub(crate) key: &'a SealKey,
+}
+
+/// The objects that addresses stand for already, where a lost create is found by what others may
+/// bear, too: a name or a key that is not drawn for it alone.
+pub(crate) fn taken(
+    snapshot: &Snapshot,
+    schema: &TypeSchema,
+    started: &Started,
+) -> BTreeSet<ObjectId> {
+    if !started.makes_its_object() || matches!(schema.identity, Identity::OneTimeName { .. }) {
+        return BTreeSet::new();
+    }
+    let ty = &started.address.block.ty;
+    let same = snapshot
+        .entries
+        .iter()
+        .filter(|(address, entry)| address.block.ty == *ty && entry.provider == started.provider);
+    let objects = same.flat_map(|(_, entry)| entry.current.iter().chain(&entry.deposed));
+    objects.map(|object| object.id.clone()).collect()
+}
+
+/// The fingerprint of the account that a provider acts for, if it has one.
+pub(crate) fn account_of(provider: &dyn Provider, snapshot: &Snapshot) -> Option<Fingerprint> {
+    provider.account().map(|account| Fingerprint::of_digest(&account, &snapshot.seal_key))
+}
+
+/// What is known of a create that was accepted and does not show.
+pub(crate) fn promised() -> Error {
+    Error::new(Kind::InDoubt, "the API accepted it, and nothing shows that it made anything so far")
+}
+
+/// Looks up one call. What an API accepted and does not show is waited for.
+pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
+    let began = Instant::now();
+    loop {
+        let found = settled(provider, wanted).await;
+        let is_awaited = wanted.accepted && is_to_come(wanted, &found);
+        if !is_awaited || began.elapsed() >= SHOWS_WITHIN {
+            return found;
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// Whether what is found does not show yet what a create sent.
+fn is_to_come(wanted: &Wanted<'_>, found: &Found) -> bool {
+    let Wanted { schema, started, desired, ignored, accepted, .. } = *wanted;
+    match found {
+        Found::Absent => true,
+        Found::There(object) => desired.is_some_and(|desired| {
+            let sent = Sent { desired, ignored, accepted };
+            !unlike((schema, started), sent, object).is_empty()
+        }),
+        Found::Unknown(_) => false,
+    }
+}
+
+/// Looks up one call until what is seen is believed.
+async fn settled(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
+    let first = once(provider, wanted).await;
+    let is_known = match &first {
+        Found::There(_) => {
+            wanted.started.makes_its_object() && !may_be_another(wanted.schema, wanted.started)
+        }
+        Found::Absent => false,
+        Found::Unknown(_) => true,
+    };
+    if is_known {
+        return first;
+    }
+    tokio::time::sleep(settles_in(provider, wanted)).await;
+    once(provider, wanted).await
+}
+
+/// How long what is seen must last to be believed.
+pub(crate) fn settles_in(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Duration {
+    // One that was driven out may have sent it after its place was taken.
+    let leaves_in = if wanted.unsettled && may_be_another(wanted.schema, wanted.started) {
+        LEAVES_WITHIN
+    } else {
+        Duration::ZERO
+    };
+    provider.settle() + leaves_in
+}
+
+/// Whether what shows may be what bore the name or the id before, and is gone since.
+pub(crate) fn may_be_another(schema: &TypeSchema, started: &Started) -> bool {
+    let Started { name, nonce, .. } = started;
+    let is_drawn = || nonce.as_ref().is_some_and(|nonce| name.as_ref() == Some(&nonce.0));
+    started.makes_its_object()
+        && match schema.identity {
+            Identity::UniqueName { .. } => true,
+            Identity::ClientId { .. } => !is_drawn(),
+            _ => false,
+        }
+}
+
+async fn once(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
+    match &wanted.started.object {
+        Some(id) => read(provider, &wanted.started.address.block.ty, id).await,
+        None => find(provider, wanted).await,
+    }
+}
+
+async fn read(provider: &Arc<dyn Provider>, ty: &str, id: &ObjectId) -> Found {
+    match provider.read(ty, id).await {
+        Ok(object) if object.id != *id => {
+            let shows = format!("reading {id} shows {}", object.id);
+            Found::Unknown(Error::new(Kind::InDoubt, shows))
+        }
+        Ok(object) => Found::There(object),
+        Err(error) if error.kind == Kind::NotFound => Found::Absent,
+        Err(error) => Found::Unknown(error),
+    }
+}
+
+async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
+    let Wanted { schema, started, desired, .. } = wanted;
+    let Some(nonce) = &started.nonce else {
+        return Found::Unknown(Error::new(Kind::InDoubt, "the create has no nonce"));
+    };
+    if schema.identity == Identity::Ask {
+        let why = "nothing tells which object this create made";
+        return Found::Unknown(Error::new(Kind::InDoubt, why));
+    }
+    let ty = &started.address.block.ty;
+    let secret = schema.identity.chosen_attribute().zip(started.secret_name.as_ref());
+    let found = if let Some(name) = secret.filter(|_| desired.is_none()) {
+        provider.list(ty).await.map(|mut listed| {
+            listed.retain(|object| is_named(object, name, wanted.key));
+            listed
+        })
+    } else {
+        let named = named(schema, started);
+        provider.find(ty, &Lookup { nonce, desired: desired.or(named.as_ref()) }).await
+    };
+    match found {
+        Ok(objects) => the_one(objects, wanted),
+        Err(error) => Found::Unknown(error),
+    }
+}
+
+/// What the record of a create says of what it was to make.
+fn named(schema: &TypeSchema, started: &Started) -> Option<Attributes> {
+    let (at, name) = (schema.identity.chosen_attribute()?, started.name.as_ref()?);
+    let ty = schema.attributes.get(at).map(|attribute| &attribute.ty);
+    Some(Attributes::from([(at.clone(), name_as(name, ty))]))
+}
+
+/// A name as records have it, which is a text, as an object has it.
+fn name_as(name: &Name, ty: Option<&Type>) -> Value {
+    let number = name.parse().ok().filter(|_| matches!(ty, Some(Type::Integer | Type::Number)));
+    number.map_or_else(|| Value::String(name.clone()), Value::Integer)
+}
+
+/// Whether an object bears a name that is known by its fingerprint.
+fn is_named(object: &Object, (at, name): (&Name, &Fingerprint), key: &SealKey) -> bool {
+    let own = object.attributes.get(at).filter(|own| !own.is_null());
+    own.is_some_and(|own| Fingerprint::of(own, key) == *name)
+}
+
+/// Which of the objects that were found a create made.
+fn the_one(objects: Vec<Object>, wanted: &Wanted<'_>) -> Found {
+    let free = objects.into_iter().filter(|object| !wanted.taken.contains(&object.id));
+    let mut free: Vec<Object> = free.collect();
+    free.sort_by(|a, b| a.id.cmp(&b.id));
+    // What was asked for then is all that is alike of these: a stranger's may be among them.
+    if wanted.schema.identity == Identity::IdempotencyKey && free.len() > 1 {
+        let why = "what it is looked for by shows several objects, and nothing tells which it made";
+        return Found::Unknown(Error::new(Kind::InDoubt, why));
+    }
+    // A server that executed one request twice made several: the lowest id is taken by every
+    // run alike, and the others surface as leftovers.
+    free.into_iter().next().map_or(Found::Absent, Found::There)
+}
+
+/// What is known of the call's object although its end is not: what the state says, but for what the
+/// call was to change and no answer shows. That is sent again rather than believed.
+pub(crate) fn known_in_doubt(
+    snapshot: &Snapshot,
+    started: &Started,
+    schema: &TypeSchema,
+) -> Attributes {
+    let entry = snapshot.entries.get(&started.address);
+    let object = started.object.as_ref().and_then(|id| entry?.object(id));
+    let mut known = object
+        .filter(|_| !started.makes_its_object())
+        .and_then(|object| stored_attributes(&object.attributes, schema).ok())
+        .unwrap_or_default();
+    known.retain(|name, _| !started.unshown.contains(name));
+    known
+}
+
+/// An object as the journal keeps it: sealed, with what is known of attributes that the answer
+/// did not show. The secrets of what was `sent`, where that is still known, may stand anywhere in it,
+/// and so may those of the state.
+pub(crate) fn seen(
+    object: &Object,
+    known: &Attributes,
+    sent: Option<&Attributes>,
+    (schema, started): (&TypeSchema, &Started),
+    sealer: SecretScanner<'_>,
+) -> Seen {
+    let sensitive = sensitive(schema, &started.sensitive);
+    let answered = match sent {
+        None => sealer.seal(&object.attributes, &sensitive, &[known]),
+        // What was recorded before is no measure for what was to become of it.
+        Some(sent) if sensitive.is_empty() => {
+            sealer.seal(&object.attributes, &sensitive, &[sent, known])
+        }
+        Some(sent) => {
+            let secrets = sealer.secrets().with(sent, &sensitive);
+            let sent = seal_attributes(sent, &sensitive, sealer.key());
+            let sealer = SecretScanner::new(sealer.key(), &secrets);
+            sealer.seal(&object.attributes, &sensitive, &[&sent, known])
+        }
+    };
+    let attributes = engine::plan::facts::prior::overlay(known, &answered);
+    Seen { id: object.id.clone(), attributes: Stored::of_sealed(&Value::map(attributes)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_looked_for_as_what_it_is() {
+        assert_eq!(name_as(&"443".into(), Some(&Type::Integer)), Value::Integer(443));
+        assert_eq!(name_as(&"443".into(), Some(&Type::String)), Value::string("443"));
+        assert_eq!(name_as(&"x".into(), Some(&Type::Number)), Value::string("x"));
+    }
+}

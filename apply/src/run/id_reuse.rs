@@ -1,0 +1,125 @@
+//! Ids that an API gives again: what is made may bear the id of what is being deleted.
+
+use std::time::Instant;
+
+use engine::address::{Address, Name};
+use engine::journal::{ProgramKind, Record, Resolution, Started};
+use engine::plan::{Step, StepId};
+use engine::schema::{Identity, TypeSchema};
+use engine::state::ObjectId;
+
+use super::Run;
+use crate::ApplyError;
+use crate::doubt::lookup::Found;
+use crate::doubt::ownership::{claimed, is_given_again, other_owner, succeeds_its_own};
+
+impl Run<'_> {
+    /// An address that stands already for the object which a create is said to have made. The ids are
+    /// gathered once, because the search is as long as the state.
+    pub(super) fn claimant(&mut self, started: &Started, id: &ObjectId) -> Option<Address> {
+        let snapshot = self.session.snapshot();
+        let ids = self.ids.get_or_insert_with(|| {
+            let which = snapshot.objects().map(|(_, which)| which);
+            which.map(|own| (own.provider.clone(), own.ty.clone(), own.id.clone())).collect()
+        });
+        if ids.insert(key_of(started, id)) {
+            return None;
+        }
+        other_owner(snapshot, started, id).cloned()
+    }
+
+    /// Ends an older claim on an object that another create has made, if its own object was being
+    /// deleted: that is gone then, for no id is two objects' at once. Says whether it did.
+    pub(super) fn make_room(
+        &mut self,
+        owner: &Address,
+        (schema, started): (&TypeSchema, &Started),
+        made: &provider_port::Object,
+    ) -> Result<bool, ApplyError> {
+        let object = &made.id;
+        let deletes = |started: &Started| started.ends(owner, object);
+        let mut flights = self.in_flight.iter();
+        if let Some((step, _)) = flights.find(|(_, flight)| deletes(&flight.started)) {
+            let step = *step;
+            self.vanished(step)?;
+            return Ok(true);
+        }
+        let mut pending = self.session.snapshot().pending.iter();
+        if let Some((call, _)) = pending.find(|(_, pending)| deletes(&pending.started)) {
+            let call = *call;
+            self.session.record(Record::Resolved { call, resolution: Resolution::Gone })?;
+            return Ok(true);
+        }
+        if self.end_before_next_try(owner, object)? {
+            return Ok(true);
+        }
+        let snapshot = self.session.snapshot();
+        if !succeeds_its_own(snapshot, (schema, started), object, &made.attributes) {
+            return Ok(false);
+        }
+        let gone = (owner.clone(), object.clone());
+        let (address, object) = gone.clone();
+        self.session.record(Record::Vanished { address, object })?;
+        self.succeeded.insert(gone);
+        Ok(true)
+    }
+
+    /// Whether a step is about an object that is gone because what its own address made has its id.
+    pub(super) fn is_succeeded(&self, step: &Step) -> bool {
+        let Some(object) = &step.object else { return false };
+        self.succeeded.contains(&(step.address.clone(), object.clone()))
+    }
+
+    /// The same of a delete that was looked up and is about to be sent again.
+    fn end_before_next_try(
+        &mut self,
+        owner: &Address,
+        object: &ObjectId,
+    ) -> Result<bool, ApplyError> {
+        let is_it = |(step, _): &(StepId, usize)| {
+            let step = self.scheduler.step(*step);
+            let deletes = step.phase.is_some_and(|phase| phase.kind == ProgramKind::Delete);
+            deletes && step.address == *owner && step.object.as_ref() == Some(object)
+        };
+        let Some(at) = self.again.iter().position(is_it) else { return Ok(false) };
+        let (step, _) = self.again.remove(at);
+        let (address, object) = (owner.clone(), object.clone());
+        self.session.record(Record::Vanished { address, object })?;
+        self.unwritten.insert(step);
+        self.finish_step(step, None, Instant::now());
+        Ok(true)
+    }
+
+    /// What was found, unless it is another address's: what was to be deleted is gone where its id is
+    /// another object's by now, and what others may bear, too, is not what a create made.
+    pub(super) fn unless_taken(&mut self, id: StepId, found: Found) -> Result<Found, ApplyError> {
+        let Found::There(object) = &found else { return Ok(found) };
+        let Some(flight) = self.in_flight.get(&id) else { return Ok(found) };
+        let (started, snapshot) = (&flight.started, self.session.snapshot());
+        if is_given_again(snapshot, started, &flight.schema, object) {
+            return Ok(Found::Absent);
+        }
+        if !started.makes_its_object() {
+            return Ok(found);
+        }
+        // What a lost create made is one of all objects, like what an answered one did.
+        if let Some(ids) = &mut self.ids {
+            ids.insert(key_of(started, &object.id));
+        }
+        let Some(owner) = other_owner(snapshot, started, &object.id).cloned() else {
+            return Ok(found);
+        };
+        if !matches!(flight.schema.identity, Identity::OneTimeName { .. }) {
+            return Ok(Found::Absent);
+        }
+        let why = claimed(&owner, &object.id);
+        let (schema, started) = (flight.schema.clone(), started.clone());
+        let is_free = self.make_room(&owner, (&schema, &started), object)?;
+        Ok(if is_free { found } else { Found::Unknown(why) })
+    }
+}
+
+/// Which object of the world a create made.
+fn key_of(started: &Started, id: &ObjectId) -> (Name, Name, ObjectId) {
+    (started.provider.clone(), started.address.block.ty.clone(), id.clone())
+}

@@ -1,0 +1,312 @@
+//! Beginning steps: what is ready is prepared, its intent recorded, and its call spawned once the
+//! intent is durable.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::address::{Address, Name};
+use engine::event::Event;
+use engine::journal::{CallId, PhaseRef, ProgramKind, Record, Started};
+use engine::plan::facts::prior::stored_attributes;
+use engine::plan::{Change, Step, StepId};
+use engine::schema::{Identity, TypeSchema};
+use engine::sorted::Set;
+use engine::state::{Nonce, ObjectId};
+use engine::stored::seal_attributes;
+use engine::value::{Attributes, Value};
+use provider_port::{Notice, Provider, Secrets};
+
+use super::prepare;
+use super::send::Sending;
+use super::update_evidence::unshown;
+use super::{Answer, InFlight, Run};
+use crate::ApplyError;
+use crate::clock::Moment;
+use crate::doubt::lookup::{Wanted, account_of, look_up, taken};
+use crate::fill::FillScope;
+use crate::refresh::sensitive;
+use crate::step_error::StepError;
+
+impl Run<'_> {
+    /// Prepares every step that may begin, and records their intents.
+    pub(super) async fn begin(&mut self) -> Result<Vec<StepId>, ApplyError> {
+        self.heed_stop();
+        let mut begun = Vec::new();
+        for (step, tries) in std::mem::take(&mut self.again) {
+            if self.halted {
+                // It had no effect, and remains, with all that needs it.
+                self.scheduler.give_back(step);
+            } else if self.begin_step(step, tries).await? {
+                begun.push(step);
+            }
+        }
+        for provider in self.scheduler.ready_providers() {
+            let bound = self.bound(&provider);
+            while !self.halted && self.busy.get(&provider).copied().unwrap_or(0) < bound {
+                let Some(step) = self.scheduler.take(&provider) else { break };
+                if self.begin_step(step, 0).await? {
+                    begun.push(step);
+                }
+            }
+        }
+        Ok(begun)
+    }
+
+    /// No step begins any more once the run is to stop.
+    fn heed_stop(&mut self) {
+        if self.input.stop.is_cancelled() && !self.halted {
+            self.halted = true;
+            self.report.summary.cancelled = true;
+        }
+    }
+
+    pub(super) fn bound(&self, provider: &Name) -> usize {
+        let own = self.input.providers.get(provider).map_or(1, |p| p.concurrency());
+        self.input.parallelism.unwrap_or(own).min(own).max(1)
+    }
+
+    /// Records the intent of one step. Returns whether there is a call to make.
+    pub(super) async fn begin_step(
+        &mut self,
+        id: StepId,
+        tries: usize,
+    ) -> Result<bool, ApplyError> {
+        let step = self.scheduler.step(id);
+        if self.is_succeeded(step) {
+            self.unwritten.insert(id);
+            self.finish_step(id, None, Instant::now());
+            return Ok(false);
+        }
+        let change = &self.input.plan.changes[step.change];
+        let only_waits = self.only_waiting.contains(&id);
+        let phase = step.phase.map(|it| if only_waits { it.only_waiting() } else { it });
+        let Some(phase) = phase else {
+            if let Some(object) = step.object.clone() {
+                let address = step.address.clone();
+                self.session.record(Record::Forgot { address, object })?;
+            }
+            self.unwritten.insert(id);
+            self.finish_step(id, None, Instant::now());
+            return Ok(false);
+        };
+        let Some((provider, schema)) = self.provider(change) else {
+            self.fail_step(id, StepError::missing_provider(&change.provider));
+            return Ok(false);
+        };
+        self.reveal(change).await;
+        self.heed_stop();
+        if self.halted {
+            self.scheduler.give_back(id);
+            return Ok(false);
+        }
+        if let Some(trouble) = self.no_successor(step, phase, change) {
+            self.fail_step(id, trouble);
+            return Ok(false);
+        }
+        let desired = match phase.kind {
+            ProgramKind::Delete => Ok(self.secrets_at_parting(step, phase, change, &schema)),
+            _ => prepare::desired(change, (&schema, phase), &self.scope()),
+        };
+        let desired = match desired {
+            Ok(desired) => desired,
+            Err(trouble) => {
+                self.fail_step(id, trouble);
+                return Ok(false);
+            }
+        };
+        let started = self.started(step, phase, change, &schema, &desired);
+        let call = started.call;
+        self.session.record(Record::Started(Box::new(started.clone())))?;
+        let (address, operation) = (step.address.clone(), step.operation);
+        self.events.push(Event::StepStarted { step: id.to_string(), address, operation });
+        *self.busy.entry(change.provider.clone()).or_default() += 1;
+        self.in_flight.insert(
+            id,
+            InFlight {
+                call,
+                started,
+                desired: Arc::new(desired),
+                schema,
+                provider,
+                tries,
+                since: Instant::now(),
+                doubted: tries > 0,
+                accepted: false,
+                unfulfilled: None,
+                refused: None,
+            },
+        );
+        Ok(true)
+    }
+
+    pub(super) fn provider(&self, change: &Change) -> Option<(Arc<dyn Provider>, Arc<TypeSchema>)> {
+        let provider = self.input.providers.get(&change.provider)?.clone();
+        let schema = provider.schema().types.get(&change.address.block.ty)?.clone();
+        Some((provider, schema))
+    }
+
+    pub(super) fn scope(&self) -> FillScope<'_> {
+        FillScope {
+            snapshot: self.session.snapshot(),
+            providers: self.input.providers,
+            variables: self.input.variables,
+            clear: &self.clear,
+            takes_unshown_for_null: false,
+        }
+    }
+
+    pub(super) fn started(
+        &self,
+        step: &Step,
+        phase: PhaseRef,
+        change: &Change,
+        schema: &TypeSchema,
+        desired: &Attributes,
+    ) -> Started {
+        let object = if phase.makes() { None } else { self.object_of(step) };
+        let name = self.name_given(phase, change, schema, desired);
+        let mut started = Started {
+            call: CallId(self.session.snapshot().next_call),
+            step: step.id.to_string(),
+            address: step.address.clone(),
+            provider: change.provider.clone(),
+            operation: step.operation,
+            phase,
+            sensitive: self.sensitive_of(step, phase, change, object.as_ref()),
+            object,
+            nonce: phase.makes().then(|| self.nonce()),
+            name: name.as_ref().and_then(|name| match name {
+                Value::String(text) => Some(text.clone()),
+                Value::Integer(number) => Some(number.to_string().into()),
+                _ => None,
+            }),
+            secret_name: name.as_ref().and_then(|name| match name {
+                Value::Sealed(sealed) => Some(sealed.fingerprint.clone()),
+                _ => None,
+            }),
+            deposes: step.deposes,
+            managed: change.managed.clone(),
+            unshown: Set::new(),
+            input_fingerprints: self.made_of(phase, change, schema, desired),
+            dependencies: change.dependencies.clone(),
+            account: self
+                .input
+                .providers
+                .get(&change.provider)
+                .and_then(|provider| account_of(&**provider, self.session.snapshot())),
+            at_ms: self.input.host.now_ms(),
+        };
+        if phase.kind == ProgramKind::Delete {
+            started.unshown = self.left_out(&started, schema, desired);
+        } else if !phase.makes() {
+            // What is made is found with all that its create sent.
+            let known = self.live(&started, schema).unwrap_or_default();
+            let key = &self.session.snapshot().seal_key;
+            let changed = prepare::changed(change);
+            started.unshown = unshown(schema, &started, &changed, desired, &known, key);
+        }
+        started
+    }
+
+    /// The name or id that a create gives, where the type's identity is one that the spec chooses; sealed
+    /// where it is a secret.
+    fn name_given(
+        &self,
+        phase: PhaseRef,
+        change: &Change,
+        schema: &TypeSchema,
+        desired: &Attributes,
+    ) -> Option<Value> {
+        let name = schema.identity.chosen_attribute().filter(|_| phase.makes())?;
+        let given = Attributes::from([(name.clone(), desired.get(name)?.clone())]);
+        let places = sensitive(schema, &change.sensitive);
+        seal_attributes(&given, &places, &self.session.snapshot().seal_key).remove(name)
+    }
+
+    pub(super) fn nonce(&self) -> Nonce {
+        let random = self.input.host.random();
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&random[..16]);
+        Nonce::from_random(bytes)
+    }
+
+    /// The object that a step acts on: the planned one, else what an earlier step made.
+    pub(super) fn object_of(&self, step: &Step) -> Option<ObjectId> {
+        step.object.clone().or_else(|| {
+            let entry = self.session.snapshot().entries.get(&step.address)?;
+            entry.current.as_ref().map(|object| object.id.clone())
+        })
+    }
+
+    /// Begins the call of a step whose intent is durable.
+    pub(super) fn call(&mut self, id: StepId, since: &Moment) {
+        let Some(flight) = self.in_flight.get(&id) else { return };
+        let step = self.scheduler.step(id);
+        let change = &self.input.plan.changes[step.change];
+        let emit = self.input.emit.clone();
+        let (name, address) = (id.to_string(), step.address.clone());
+        let sending = Sending {
+            provider: flight.provider.clone(),
+            started: flight.started.clone(),
+            desired: flight.desired.clone(),
+            live: self.live_to_send((step, change), &flight.started, &flight.schema),
+            changed: prepare::changed(change),
+            lacks: self.lacks_at_parting(flight),
+            unchanged: self.unchanged(flight, change),
+            secrets: Secrets {
+                places: sensitive(&flight.schema, &flight.started.sensitive),
+                variables: self.secrets.clone(),
+            },
+            permit: self.permits.permit(since.clone()),
+            progress: move |notice: Notice| emit(event_of(notice, &name, &address)),
+        };
+        self.calls.spawn(async move { (id, sending.go().await) });
+    }
+
+    /// The call's object as the state knows it.
+    pub(super) fn live(&self, started: &Started, schema: &TypeSchema) -> Option<Attributes> {
+        let entry = self.session.snapshot().entries.get(&started.address)?;
+        let object = entry.object(started.object.as_ref()?)?;
+        stored_attributes(&object.attributes, schema).ok()
+    }
+
+    pub(super) fn look_up(&mut self, id: StepId) {
+        let Some(flight) = self.in_flight.get(&id) else { return };
+        let (provider, schema) = (flight.provider.clone(), flight.schema.clone());
+        let (started, desired) = (flight.started.clone(), flight.desired.clone());
+        let taken = taken(self.session.snapshot(), &schema, &started);
+        let key = self.session.snapshot().seal_key.clone();
+        let accepted = flight.accepted;
+        let ignored = self.input.plan.changes[self.scheduler.step(id).change].ignored.clone();
+        if accepted && schema.identity != Identity::Ask {
+            let (step, address) = (id.to_string(), started.address.clone());
+            let condition = "what the API accepted shows".to_owned();
+            self.events.push(Event::StepWaiting { step, address, condition });
+        }
+        self.calls.spawn(async move {
+            let desired = Some(&*desired);
+            // The same change is sent again if this shows that nothing happened: nothing is undone.
+            let unsettled = false;
+            let (schema, started, ignored) = (&schema, &started, &ignored);
+            let (taken, key) = (&taken, &key);
+            let wanted =
+                Wanted { schema, started, desired, ignored, taken, unsettled, accepted, key };
+            let found = look_up(&provider, &wanted).await;
+            (id, Answer::LookedUp(found))
+        });
+    }
+}
+
+fn event_of(notice: Notice, step: &str, address: &Address) -> Event {
+    let (step, address) = (step.to_owned(), address.clone());
+    match notice {
+        Notice::Waiting(condition) => Event::StepWaiting { step, address, condition },
+        Notice::Retrying { reason, after } => {
+            Event::StepRetried { step, address, reason, after_ms: millis(after) }
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,343 @@
+//! Executing a plan: ready steps at once, each journaled before its call and after its answer.
+//!
+//! One task owns the journal, the state and the schedule; calls run beside it. In each turn the
+//! answers that came in are folded, the steps that became ready are prepared, and all records of
+//! the turn are made durable in one write before the calls begin. Nothing is decided here that the
+//! plan left open, but one thing: what became of a call in doubt, which is looked up.
+
+mod delete_inputs;
+mod id_reuse;
+mod input_fingerprint;
+mod intent;
+mod outcome;
+mod permit;
+mod prepare;
+mod refresh_before_write;
+mod replacement_precheck;
+mod report;
+mod scheduler;
+mod secrets;
+mod send;
+mod step_result;
+mod update_evidence;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::address::{Address, Name};
+use engine::event::{Event, Summary};
+use engine::journal::{CallId, Record, Started};
+use engine::plan::{Plan, Step, StepId, file};
+use engine::schema::{Operation, TypeSchema};
+use engine::state::ObjectId;
+use engine::stored::KnownSecrets;
+use engine::value::{Attributes, Datum, Value};
+use provider_port::{Error, Provider, Reply};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use self::permit::PermitIssuer;
+use self::scheduler::Scheduler;
+use crate::clock::Moment;
+use crate::doubt::lookup::Found;
+use crate::session::Session;
+use crate::step_error::StepError;
+use crate::{ApplyError, Host, Providers};
+
+/// How often one step is begun: once, and again after a look-up found that nothing happened.
+const TRIES_MAX: usize = 3;
+
+/// A call begins within this time after its record, or not at all: a process that stood still in
+/// between may have lost its place to another run, which believes that nothing more comes.
+pub(crate) const SEND_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often a record that shows that the run has its place is written before the store is given up
+/// as too slow to call anything by.
+const CONFIRMATIONS_MAX: usize = 3;
+
+/// Takes events. Called from the run's own task and from running calls.
+pub type Emit = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// What an execution needs beside the session.
+pub struct Execution<'a> {
+    /// The plan, which has passed its linter.
+    pub plan: &'a Plan,
+    /// The providers.
+    pub providers: &'a Providers,
+    /// Clock and randomness.
+    pub host: &'a dyn Host,
+    /// The variables, for secrets that the plan does not hold.
+    pub variables: &'a BTreeMap<Name, Datum>,
+    /// At most this many calls at once per provider instance; none: as many as it bears.
+    pub parallelism: Option<usize>,
+    /// Where events go.
+    pub emit: Emit,
+    /// Cancelled when no new step may begin.
+    pub stop: &'a CancellationToken,
+    /// The run's name.
+    pub run: &'a str,
+    /// When somebody began to look at what is live, of which the plan was made, or held against which it fits.
+    /// Where nobody did, the first that is said of an object to be deleted may be that there is none, and of all
+    /// others the same: at another place.
+    pub looked_at: Option<Moment>,
+}
+
+/// How a run went.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// In counts.
+    pub summary: Summary,
+    /// The steps that failed.
+    pub failures: Vec<Failure>,
+    /// The addresses of which nobody knows what happened.
+    pub in_doubt: Vec<Address>,
+    /// The steps that did not begin because the run was stopped.
+    pub remaining: Vec<Step>,
+    /// The outputs that are known now; sensitive ones in clear.
+    pub outputs: BTreeMap<Name, (Value, bool)>,
+}
+
+/// A step that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Whose object.
+    pub address: Address,
+    /// What was to be done.
+    pub operation: Operation,
+    /// What happened.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+/// Runs a plan to its end, to a stop, or to a failure of the store.
+pub async fn execute(session: &mut Session, input: &Execution<'_>) -> Result<Report, ApplyError> {
+    let (report, failure) = execute_anyway(session, input).await;
+    failure.map_or(Ok(report), Err)
+}
+
+/// The same for who tells how it went: of a run that the store ended, too, there is a report. What
+/// could not be written down is in doubt in it, as it is for the next run.
+pub async fn execute_anyway(
+    session: &mut Session,
+    input: &Execution<'_>,
+) -> (Report, Option<ApplyError>) {
+    let mut run = Run::new(session, input);
+    let failure = run.all_of_it().await.err();
+    if failure.is_some() {
+        run.cut_short();
+    }
+    (run.report, failure)
+}
+
+/// What a task beside the run brought back.
+enum Answer {
+    /// What a call sent, and what came of it.
+    Called {
+        sent: Arc<Attributes>,
+        result: Box<Result<Reply, Error>>,
+    },
+    LookedUp(Found),
+}
+
+impl Answer {
+    fn called(sent: Arc<Attributes>, result: Result<Reply, Error>) -> Self {
+        Self::Called { sent, result: Box::new(result) }
+    }
+}
+
+/// A call that is under way.
+struct InFlight {
+    call: CallId,
+    started: Started,
+    desired: Arc<Attributes>,
+    schema: Arc<TypeSchema>,
+    provider: Arc<dyn Provider>,
+    tries: usize,
+    since: Instant,
+    /// Whether an earlier try of the step, or this one, was in doubt.
+    doubted: bool,
+    /// Whether the API accepted it, and showed nothing of it.
+    accepted: bool,
+    /// What did not come true after the call had done its work.
+    unfulfilled: Option<StepError>,
+    /// The refusal of a call after a doubt: the answer to it, should nothing have happened.
+    refused: Option<StepError>,
+}
+
+struct Run<'a> {
+    session: &'a mut Session,
+    input: &'a Execution<'a>,
+    scheduler: Scheduler<'a>,
+    calls: JoinSet<(StepId, Answer)>,
+    in_flight: BTreeMap<StepId, InFlight>,
+    busy: BTreeMap<Name, usize>,
+    /// Steps of which something ended in this turn, and no record of that is durable yet.
+    unwritten: BTreeSet<StepId>,
+    /// Steps to begin again, with how often they were begun.
+    again: Vec<(StepId, usize)>,
+    /// Steps whose call did its work, so that only their wait is left.
+    only_waiting: BTreeSet<StepId>,
+    /// The values of sensitive variables, in clear.
+    secrets: Arc<[Value]>,
+    /// Their texts, which no record may show wherever an answer has them.
+    known_secrets: KnownSecrets,
+    /// Objects with secrets, in clear.
+    clear: BTreeMap<Address, Attributes>,
+    /// The objects that were read for what no answer had shown, since they were called last.
+    asked: BTreeSet<Address>,
+    /// Told once the records that they report are durable.
+    events: Vec<Event>,
+    report: Report,
+    /// The ids of all objects, once one was made.
+    ids: Option<HashSet<(Name, Name, ObjectId)>>,
+    /// The objects that are gone because what their own address made has their ids: nothing is to be done
+    /// to them any more.
+    succeeded: BTreeSet<(Address, ObjectId)>,
+    /// Where calls ask whether they may still go out.
+    permits: PermitIssuer,
+    /// No new step begins.
+    halted: bool,
+}
+
+impl<'a> Run<'a> {
+    fn new(session: &'a mut Session, input: &'a Execution<'a>) -> Self {
+        let secret = input.variables.values().filter(|datum| !datum.sensitive.is_empty());
+        Self {
+            secrets: secret.map(|datum| datum.value.clone()).collect(),
+            known_secrets: KnownSecrets::of(input.variables.values()),
+            session,
+            input,
+            scheduler: Scheduler::new(input.plan),
+            calls: JoinSet::new(),
+            in_flight: BTreeMap::new(),
+            busy: BTreeMap::new(),
+            unwritten: BTreeSet::new(),
+            again: Vec::new(),
+            only_waiting: BTreeSet::new(),
+            clear: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            events: Vec::new(),
+            report: Report::default(),
+            ids: None,
+            succeeded: BTreeSet::new(),
+            permits: PermitIssuer::new(),
+            halted: false,
+        }
+    }
+
+    async fn all_of_it(&mut self) -> Result<(), ApplyError> {
+        self.open()?;
+        let ended = self.steps().await;
+        // Calls that still run when the store fails have durable intents: the next run looks them
+        // up.
+        self.calls.shutdown().await;
+        ended?;
+        self.close().await
+    }
+
+    fn open(&mut self) -> Result<(), ApplyError> {
+        let plan = self.input.plan;
+        let run = self.input.run.to_owned();
+        (self.input.emit)(Event::RunStarted { run: run.clone(), steps: plan.steps.len() });
+        let serial = self.session.snapshot().serial;
+        let at_ms = self.input.host.now_ms();
+        let digest = file::digest(plan);
+        self.session.record(Record::RunOpened { run, serial, plan: digest, at_ms })?;
+        for record in &plan.seen {
+            if !plan.is_outdated(record, self.session.snapshot()) {
+                self.session.record(record.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns until nothing runs and nothing can begin.
+    async fn steps(&mut self) -> Result<(), ApplyError> {
+        loop {
+            let begun = self.begin().await?;
+            let since = match self.write_down(!begun.is_empty()).await {
+                Ok(since) => since,
+                Err(error) => {
+                    if matches!(error, ApplyError::SlowStore(_)) {
+                        self.undo_intents(&begun).await;
+                    }
+                    self.not_sent(begun);
+                    return Err(error);
+                }
+            };
+            for event in self.events.drain(..) {
+                (self.input.emit)(event);
+            }
+            for step in begun {
+                self.call(step, &since);
+            }
+            if self.calls.is_empty() {
+                // A step that only touched the state may have made others ready.
+                if self.halted || self.scheduler.ready_providers().is_empty() {
+                    return Ok(());
+                }
+                continue;
+            }
+            self.take_answers().await?;
+        }
+    }
+
+    /// Makes the records of a turn durable, and says at which moment the run still had its place:
+    /// one at which calls may begin, if any are to.
+    async fn write_down(&mut self, calls: bool) -> Result<Moment, ApplyError> {
+        // Taken before the write: what came in between counts as well.
+        let since = self.input.host.clock().moment();
+        self.session.flush().await?;
+        self.unwritten.clear();
+        if !calls || since.elapsed() <= SEND_WITHIN {
+            return Ok(since);
+        }
+        // Of a run that is stopped meanwhile the calls are not sent: they find the moment too old.
+        Ok(self.confirm().await?.unwrap_or(since))
+    }
+
+    /// Writes something that fails if this run was driven out, in so little time that calls may go
+    /// out, and says at which moment it still had its place; none when the run is stopped.
+    async fn confirm(&mut self) -> Result<Option<Moment>, ApplyError> {
+        for _ in 0..CONFIRMATIONS_MAX {
+            if self.halted || self.input.stop.is_cancelled() {
+                return Ok(None);
+            }
+            let since = self.input.host.clock().moment();
+            self.session.confirm().await?;
+            if since.elapsed() <= SEND_WITHIN {
+                return Ok(Some(since));
+            }
+        }
+        Err(ApplyError::SlowStore(SEND_WITHIN))
+    }
+
+    async fn take_answers(&mut self) -> Result<(), ApplyError> {
+        let stop = self.input.stop;
+        let first = tokio::select! {
+            // In this order, and not in a random one: a stop comes first.
+            biased;
+            () = stop.cancelled(), if !self.halted => {
+                self.halted = true;
+                self.report.summary.cancelled = true;
+                (self.input.emit)(Event::Stopping { running: self.calls.len() });
+                return Ok(());
+            }
+            Some(request) = self.permits.request() => return self.grant_permits(request).await,
+            answer = self.calls.join_next() => answer,
+        };
+        let mut next = first;
+        while let Some(answer) = next {
+            match answer {
+                Ok((step, answer)) => self.answer(step, answer)?,
+                // A task that panicked leaves its step in flight: it is in doubt, as after a crash. So is
+                // its place among the calls, and nothing more is begun.
+                Err(_) => self.halted = true,
+            }
+            next = self.calls.try_join_next();
+        }
+        Ok(())
+    }
+}

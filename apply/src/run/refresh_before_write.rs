@@ -1,0 +1,109 @@
+//! What a call sends although it does not change: an API that takes whole objects resets what is left
+//! out. Somebody may have changed that since the plan looked, and it is not the plan's to take back: the
+//! object is read once more right before, and what is news is sent as it is then.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::address::Name;
+use engine::digest::SealKey;
+use engine::journal::{ProgramKind, Started};
+use engine::plan::{Change, agree};
+use engine::schema::{Sends, TypeSchema};
+use engine::value::{Attributes, Value};
+use provider_port::{Error, Provider};
+
+use super::delete_inputs::read_own;
+use super::prepare;
+use super::update_evidence::is_hidden;
+use super::{InFlight, Run};
+use crate::clock::{Clock, Moment};
+
+/// Long enough for a look and a call at an API that takes one request in some seconds, as those do that throttle.
+const FRESH_FOR: Duration = Duration::from_secs(30);
+
+/// What a call sends of its object without changing it, as the plan saw it.
+pub(super) struct Unchanged {
+    before: Arc<Attributes>,
+    names: BTreeSet<Name>,
+    key: SealKey,
+    /// When the plan, or who looked once more after it, began to look; none where nobody did.
+    looked_at: Option<Moment>,
+    clock: Clock,
+    settle: Duration,
+}
+
+/// What a call sends, as a look shows it.
+pub(super) struct Look {
+    pub(super) sent: Arc<Attributes>,
+    /// When the look began.
+    pub(super) began: Moment,
+}
+
+impl Run<'_> {
+    /// What a call sends without changing it.
+    pub(super) fn unchanged(&self, flight: &InFlight, change: &Change) -> Option<Unchanged> {
+        let before = change.before.clone().filter(|_| sends_whole_object(flight))?;
+        let changed = prepare::changed(change);
+        let stays = |name: &&Name| !changed.contains(*name) && is_lasting(&flight.schema, name);
+        let names = flight.desired.keys().filter(stays).cloned().collect();
+        let key = self.session.snapshot().seal_key.clone();
+        let looked_at = self.input.looked_at.clone();
+        let (clock, settle) = (self.input.host.clock(), flight.provider.settle());
+        Some(Unchanged { before, names, key, looked_at, clock, settle })
+    }
+}
+
+fn sends_whole_object(flight: &InFlight) -> bool {
+    let phase = flight.started.phase;
+    let model = flight.schema.phase(phase);
+    phase.kind == ProgramKind::Update
+        && phase.calls()
+        && model.is_some_and(|model| model.sends == Sends::All)
+}
+
+/// Whether a read tells what is to be sent of an attribute. What changes by itself goes out as the plan saw it,
+/// for an API may refuse a version that is not its own; and what no answer shows is not believed when one does.
+fn is_lasting(schema: &TypeSchema, name: &Name) -> bool {
+    let is_volatile = schema.attributes.get(name).is_some_and(|attribute| attribute.volatile);
+    !is_volatile && !is_hidden(schema, name)
+}
+
+impl Unchanged {
+    /// What the plan would send, while that is young. A read is behind for as long as the provider settles: one that
+    /// is made sooner may show what was there before the plan.
+    pub(super) fn as_planned(&self, desired: &Arc<Attributes>) -> Option<Look> {
+        let began = self.looked_at.clone().filter(|began| began.elapsed() <= self.settle)?;
+        Some(Look { sent: desired.clone(), began })
+    }
+
+    /// How long after a look began the object is taken to be as it was seen. A look may be behind by as long as the
+    /// provider settles.
+    pub(super) fn fresh_for(&self) -> Duration {
+        self.settle.max(FRESH_FOR)
+    }
+
+    /// What a call sends, with what is news of its object.
+    pub(super) async fn look(
+        &self,
+        provider: &Arc<dyn Provider>,
+        started: &Started,
+        desired: &Arc<Attributes>,
+    ) -> Result<Look, Error> {
+        let began = self.clock.moment();
+        let now = read_own(provider, started).await?;
+        let is_news = |(name, now): &(Name, Value)| {
+            // What answers leave out while there is none is null.
+            let before = self.before.get(name).unwrap_or(&Value::Null);
+            self.names.contains(name) && !agree(now, before, &self.key)
+        };
+        let mut news = now.into_iter().filter(is_news).peekable();
+        if news.peek().is_none() {
+            return Ok(Look { sent: desired.clone(), began });
+        }
+        let mut sent = Attributes::clone(desired);
+        sent.extend(news);
+        Ok(Look { sent: Arc::new(sent), began })
+    }
+}

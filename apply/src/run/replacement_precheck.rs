@@ -1,0 +1,82 @@
+//! What a replace that deletes first would make: it ends nothing as long as the new object could not be
+//! made.
+//!
+//! The plan says it where it looked. One that did not look, or a saved one, is held to it here, where
+//! what the new object is made from stays as it is, or is a secret that its object keeps: what this run
+//! makes yet will be known in time.
+
+use std::collections::BTreeSet;
+
+use engine::address::Address;
+use engine::expression::evaluate::evaluate;
+use engine::expression::{Expr, visit};
+use engine::journal::{PhaseRef, ProgramKind};
+use engine::plan::{Action, Change, Step};
+use engine::types::Type;
+use engine::value::Value;
+
+use super::Run;
+use crate::fill::known;
+use crate::step_error::StepError;
+
+impl Run<'_> {
+    /// Why the old object of a replace is not to be deleted yet.
+    pub(super) fn no_successor(
+        &self,
+        step: &Step,
+        phase: PhaseRef,
+        change: &Change,
+    ) -> Option<StepError> {
+        let entry = self.session.snapshot().entries.get(&step.address);
+        let current = entry.and_then(|entry| entry.current.as_ref());
+        let is_old = current.is_some_and(|current| step.object.as_ref() == Some(&current.id));
+        if phase.kind != ProgramKind::Delete || change.action != Action::Replace || !is_old {
+            return None;
+        }
+        change.secrets.iter().find_map(|(name, expr)| {
+            let why = known(expr, &self.scope()).err()?;
+            if !self.is_settled(expr, change) && !self.is_lost(expr, change) {
+                return None;
+            }
+            Some(StepError {
+                message: format!("`{name}` of the new object is not known: {why}"),
+                help: Some(
+                    "nothing was deleted: replace what the secret comes from, too, or give it as \
+                     a variable"
+                        .to_owned(),
+                ),
+            })
+        })
+    }
+
+    /// Whether all that an expression refers to stays as it is.
+    fn is_settled(&self, expr: &Expr, change: &Change) -> bool {
+        let stays = |address: &Address| {
+            let other = self.input.plan.change(address);
+            *address != change.address && other.is_some_and(|it| it.action == Action::NoOp)
+        };
+        let sources = self.sources(expr);
+        !sources.is_empty() && sources.iter().all(stays)
+    }
+
+    /// Whether an expression refers to a secret of which there is only the fingerprint, and that this run
+    /// makes no other: a change of its object does not show it.
+    fn is_lost(&self, expr: &Expr, change: &Change) -> bool {
+        let keeps = |address: &Address| {
+            let other = self.input.plan.change(address);
+            let makes = |it: &Change| matches!(it.action, Action::Create | Action::Replace);
+            *address != change.address && other.is_some_and(|it| !makes(it))
+        };
+        let mut is_lost = false;
+        visit::references(expr, &mut |part| {
+            let datum = evaluate(part, &self.scope());
+            let is_sealed = datum.is_ok_and(|datum| datum.value.holds_sealed());
+            is_lost |= is_sealed && self.sources(part).iter().all(keeps);
+        });
+        is_lost
+    }
+
+    fn sources(&self, expr: &Expr) -> BTreeSet<Address> {
+        self.input.plan.referred(&[Value::unknown(Type::Any, expr.clone())])
+    }
+}

@@ -1,0 +1,41 @@
+//! Why a step failed.
+
+use engine::address::Name;
+
+/// Why a step failed, and what to do: it could not begin, the API refused it, or what it waited for did
+/// not come true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StepError {
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+impl StepError {
+    pub(crate) fn new(message: String) -> Self {
+        Self { message, help: None }
+    }
+
+    /// What a create was to make is there, and differs from what was sent.
+    pub(crate) fn not_as_sent(unlike: &[Name], accepted: bool) -> Self {
+        let answer = if accepted { "the API accepted it" } else { "there was no answer" };
+        let names: Vec<String> = unlike.iter().map(|name| format!("`{name}`")).collect();
+        let names = names.join(" and another ");
+        Self {
+            message: format!("{answer}, and what is there has another {names} than was sent"),
+            help: Some("apply again: the plan shows what differs, and changes it".to_owned()),
+        }
+    }
+
+    pub(crate) fn missing_provider(provider: &Name) -> Self {
+        Self {
+            message: format!("the provider `{provider}` is not configured"),
+            help: Some(format!("declare [provider.{provider}]")),
+        }
+    }
+}
+
+impl From<&provider_port::Error> for StepError {
+    fn from(error: &provider_port::Error) -> Self {
+        Self { message: error.to_string(), help: error.help.clone() }
+    }
+}

@@ -1,0 +1,51 @@
+//! What a plan would have to send and nobody has: said by the plan, before anything is called.
+//!
+//! The engine goes by what a refresh saw, which is mostly lists. Some APIs show a secret to who reads the
+//! object alone, so the few objects in question are read here. What reading cannot tell is left to the run.
+
+use std::collections::BTreeMap;
+
+use engine::address::{Address, Name};
+use engine::diagnostics::Diagnostics;
+use engine::plan::{Lack, Missing, Plan, Why};
+use engine::value::{Attributes, Value};
+
+use crate::Providers;
+
+/// What reading an object showed; none where it could not be read.
+type Shown<'p> = BTreeMap<&'p Address, Option<Attributes>>;
+
+/// One error for each attribute that cannot be sent.
+pub(crate) async fn unavailable_secrets(plan: &Plan, providers: &Providers) -> Diagnostics {
+    let mut found = Diagnostics::new();
+    let mut shown = Shown::new();
+    for missing in plan.lacks.iter().flat_map(|lack| &lack.missing).filter(|it| it.may_show) {
+        if !shown.contains_key(&missing.address) {
+            let read = read(&missing.address, plan, providers).await;
+            shown.insert(&missing.address, read);
+        }
+    }
+    let stays = |lack: &&Lack| lack.missing.iter().any(|missing| !may_be_had(missing, &shown));
+    for lack in plan.lacks.iter().filter(stays) {
+        found.push(lack.diagnostic());
+    }
+    found
+}
+
+fn may_be_had(missing: &Missing, shown: &Shown<'_>) -> bool {
+    let has =
+        |object: &Attributes, name: &Name| object.get(name).is_some_and(|it| *it != Value::Null);
+    missing.may_show
+        && missing.why != Why::Never
+        && match shown.get(&missing.address) {
+            Some(Some(object)) => has(object, &missing.attribute),
+            _ => true,
+        }
+}
+
+async fn read(address: &Address, plan: &Plan, providers: &Providers) -> Option<Attributes> {
+    let change = plan.change(address)?;
+    let id = change.object.as_ref()?;
+    let object = providers.get(&change.provider)?.read(&address.block.ty, id).await.ok()?;
+    (object.id == *id).then_some(object.attributes)
+}

@@ -1,0 +1,51 @@
+//! What a plan has as a fingerprint and the state still has in clear: it has become a secret since the state was
+//! written. Who sends it along, or gives it back, needs it as it is.
+
+use engine::address::Name;
+use engine::digest::SealKey;
+use engine::plan::facts::prior::stored_attributes;
+use engine::plan::{Change, agree};
+use engine::schema::TypeSchema;
+use engine::state::{ObjectId, Snapshot};
+use engine::value::{Attributes, Value};
+
+/// An object as the state has it, to open what a plan has sealed of it.
+pub(crate) struct Unsealer {
+    stored: Attributes,
+    key: SealKey,
+}
+
+impl Unsealer {
+    /// With what the state has of the object that a change is of.
+    pub(crate) fn of(change: &Change, snapshot: &Snapshot, schema: &TypeSchema) -> Self {
+        let entry = snapshot.entries.get(&change.address);
+        let of = |id: &ObjectId| entry?.object(id);
+        let object = change.object.as_ref().and_then(of);
+        let stored = object.and_then(|it| stored_attributes(&it.attributes, schema).ok());
+        Self::with(stored.unwrap_or_default(), snapshot)
+    }
+
+    /// With these attributes of an object of the state.
+    pub(crate) fn with(stored: Attributes, snapshot: &Snapshot) -> Self {
+        Self { stored, key: snapshot.seal_key.clone() }
+    }
+
+    /// What a plan has of an attribute, in clear where the state has the same.
+    pub(crate) fn attribute(&self, name: &Name, planned: &Value) -> Value {
+        let stored = self.stored.get(name).filter(|_| planned.holds_sealed());
+        let same = stored.filter(|stored| agree(stored, planned, &self.key));
+        same.unwrap_or(planned).clone()
+    }
+
+    /// The same of what was live.
+    pub(crate) fn before(&self, change: &Change, name: &Name) -> Option<Value> {
+        let before = change.before.as_ref()?.get(name)?;
+        Some(self.attribute(name, before))
+    }
+
+    /// The same of all attributes of an object.
+    pub(crate) fn object(&self, planned: &Attributes) -> Attributes {
+        let opened = |(name, value): (&Name, &Value)| (name.clone(), self.attribute(name, value));
+        planned.iter().map(opened).collect()
+    }
+}

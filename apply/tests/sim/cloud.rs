@@ -1,0 +1,591 @@
+//! The world of one simulation: objects, what is still under way, what was made durable, and
+//! everything that was seen to be wrong.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::{Display, Write as _};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use engine::address::Name;
+use engine::journal::{CallId, Outcome, ProgramKind, Record, Started};
+use engine::schema::ProviderSchema;
+use engine::state::{Nonce, ObjectId, Watched};
+use engine::value::{Attributes, Value};
+use provider_port::{Error, Kind};
+
+use crate::api_variant::{Harness, PUBLIC};
+use crate::keys;
+use crate::rng::Rng;
+use crate::shapes;
+use crate::tickets;
+
+/// A list may be this far behind.
+pub(crate) const STALE_MS: u64 = 5_000;
+
+/// How long an absence must last: longer than lists are behind.
+pub(crate) const SETTLE_MS: u64 = 10_000;
+
+/// What a look showed may be repeated for so long, by a call that sends a whole object.
+pub(crate) const FRESH_MS: u64 = 30_000;
+
+/// A request that takes effect at all does so within this time.
+pub(crate) const LATE_MS: u64 = 90_000;
+
+/// A create may take effect so late: less than its one-time name is looked for.
+pub(crate) const VERY_LATE_MS: u64 = 20 * 24 * 60 * 60 * 1_000;
+
+/// So much later may happen what an API accepted.
+const ACCEPTED_MS: u64 = 5 * 60 * 1_000;
+
+/// A live object.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Live {
+    pub(crate) ty: Name,
+    pub(crate) attributes: Attributes,
+    /// The address and the nonce that it was made for; none for a stranger's.
+    pub(crate) owner: Option<(String, Nonce)>,
+    /// Whether it was mounted since it was made or changed, where its type calls for that.
+    pub(crate) mounted: bool,
+}
+
+impl Live {
+    pub(crate) fn name(&self) -> &str {
+        self.attributes["name"].as_str().unwrap()
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Option<i64> {
+        match self.attributes.get(name) {
+            Some(Value::Integer(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.attributes.get(name).and_then(Value::as_str)
+    }
+
+    /// Whether an attribute has a value; what is said for none is none.
+    pub(crate) fn has(&self, name: &str, value: &Value) -> bool {
+        let is_none = |value: &Value| match value {
+            Value::Null => true,
+            value => value.as_str().is_some_and(|text| text.is_empty() || text == PUBLIC),
+        };
+        let own = self.attributes.get(name).unwrap_or(&Value::Null);
+        own.same(value) || is_none(own) && is_none(value)
+    }
+
+    /// Whether it bears its own name, and not the one-time name that it was made under.
+    pub(crate) fn is_named(&self) -> bool {
+        self.owner.as_ref().is_none_or(|(_, nonce)| !nonce.is_in(self.name()))
+    }
+}
+
+/// A request as a server sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) ty: Name,
+    pub(crate) kind: ProgramKind,
+    pub(crate) creates: bool,
+    pub(crate) ends: bool,
+    pub(crate) id: Option<ObjectId>,
+    pub(crate) nonce: Option<Nonce>,
+    pub(crate) sent: Attributes,
+    /// For whom, as the durable record says, and which call of which run it is.
+    pub(crate) address: String,
+    pub(crate) call: Option<(usize, CallId)>,
+    /// Whether it is a growth, which must be greater than what is.
+    pub(crate) words: &'static str,
+}
+
+/// Shared, because what was there is kept for lists that are behind.
+pub(crate) type Objects = BTreeMap<ObjectId, Arc<Live>>;
+
+/// A durable intent.
+#[derive(Clone)]
+pub(crate) struct Intent {
+    pub(crate) run: usize,
+    pub(crate) started: Arc<Started>,
+    pub(crate) at_ms: u64,
+    /// Whether another run recorded its end.
+    pub(crate) ended: bool,
+    /// Whether its call went out, and whether it is recorded to be in doubt.
+    pub(crate) was_sent: bool,
+    pub(crate) doubt: Doubt,
+}
+
+/// What is recorded of a call that has no end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Doubt {
+    None,
+    /// It is in doubt.
+    Lost,
+    /// It was accepted, and does not show.
+    Accepted,
+}
+
+/// See the module.
+pub(crate) struct Cloud {
+    pub(crate) objects: Objects,
+    /// The objects of strangers, as they were made.
+    pub(crate) strangers: Objects,
+    past: VecDeque<(u64, Objects)>,
+    late: Vec<(u64, Request)>,
+    next_id: u64,
+    /// When each object came to be, in milliseconds.
+    born: BTreeMap<ObjectId, u64>,
+    /// The durable intents of which no durable end is known, or that are as old as a call may be;
+    /// each with the run that wrote it, and when.
+    pub(crate) open: Vec<Intent>,
+    /// Lineage, serial and next call of the state after the last run.
+    pub(crate) last: Option<(String, u64, u64)>,
+    /// The same, of the state that a store last told to be durable: a power cut takes no more.
+    pub(crate) told: Option<(String, u64, u64)>,
+    /// The one-time names of creates that were executed twice.
+    doubled: BTreeSet<Nonce>,
+    /// The calls that took effect, and those that were answered, as it is recorded, and did not.
+    happened: BTreeSet<(usize, CallId)>,
+    denied: BTreeSet<(usize, CallId)>,
+    /// The calls that were executed twice.
+    repeated: BTreeSet<(usize, CallId)>,
+    /// What any spec asked to take over: addresses and ids.
+    pub(crate) asked_for: BTreeSet<(String, ObjectId)>,
+    /// What strangers deleted.
+    pub(crate) taken_away: BTreeSet<ObjectId>,
+    /// Whether the power was cut since the last run began.
+    pub(crate) was_cut: bool,
+    pub(crate) violations: Vec<String>,
+    pub(crate) mutations: u64,
+    pub(crate) harness: Harness,
+    /// Until when endpoints without workers still have pods, and images are taken for used.
+    lingering: BTreeMap<ObjectId, u64>,
+    /// The objects to which something came at a time at which nobody can order it.
+    disordered: BTreeSet<ObjectId>,
+    pub(crate) counts: BTreeMap<&'static str, u64>,
+    hash: u64,
+    pub(crate) lines: Option<Vec<String>>,
+    pub(crate) start: tokio::time::Instant,
+}
+
+/// A handle to the world.
+pub(crate) type Shared = Arc<Mutex<Cloud>>;
+
+pub(crate) fn lock(cloud: &Shared) -> MutexGuard<'_, Cloud> {
+    cloud.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// FNV-1a over what is written to it.
+struct Hash(u64);
+
+impl std::fmt::Write for Hash {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        for byte in text.bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        Ok(())
+    }
+}
+
+impl Cloud {
+    pub(crate) fn new(harness: Harness, verbose: bool) -> Self {
+        Self {
+            objects: Objects::new(),
+            strangers: Objects::new(),
+            past: VecDeque::new(),
+            late: Vec::new(),
+            next_id: 0,
+            born: BTreeMap::new(),
+            open: Vec::new(),
+            last: None,
+            told: None,
+            doubled: BTreeSet::new(),
+            happened: BTreeSet::new(),
+            denied: BTreeSet::new(),
+            repeated: BTreeSet::new(),
+            asked_for: BTreeSet::new(),
+            taken_away: BTreeSet::new(),
+            was_cut: false,
+            violations: Vec::new(),
+            mutations: 0,
+            harness,
+            lingering: BTreeMap::new(),
+            disordered: BTreeSet::new(),
+            counts: BTreeMap::new(),
+            hash: 0xcbf2_9ce4_8422_2325,
+            lines: verbose.then(Vec::new),
+            start: tokio::time::Instant::now(),
+        }
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap()
+    }
+
+    pub(crate) fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    /// Adds a line to the trace.
+    pub(crate) fn note(&mut self, what: impl Display) {
+        let now = self.now_ms();
+        let mut hash = Hash(self.hash);
+        write!(hash, "{now} {what}").unwrap();
+        self.hash = hash.0;
+        if let Some(lines) = &mut self.lines {
+            lines.push(format!("{now:>8} {what}"));
+        }
+    }
+
+    pub(crate) fn violation(&mut self, what: String) {
+        self.note(format_args!("VIOLATION {what}"));
+        self.violations.push(what);
+    }
+
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Lets everything happen whose time has come.
+    pub(crate) fn catch_up(&mut self) {
+        let now = self.now_ms();
+        let (mut due, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.late).into_iter().partition(|(at, _)| *at <= now);
+        self.late = later;
+        due.sort_by_key(|(at, _)| *at);
+        for (at, request) in due {
+            self.count("late effects");
+            let touched =
+                |cloud: &Self| request.id.clone().filter(|id| cloud.objects.contains_key(id));
+            let was_mounted = touched(self).is_some_and(|id| self.objects[&id].mounted);
+            let done = self.effect_at(at, &request);
+            // No run can mount again what it does not see change.
+            if let Some(id) = touched(self).filter(|_| was_mounted) {
+                self.objects.get_mut(&id).map(Arc::make_mut).unwrap().mounted = true;
+            }
+            self.note(format_args!("late {} {:?}", request.words, done.is_ok()));
+            let made = done.ok().flatten();
+            self.disordered.extend(request.id.into_iter().chain(made));
+        }
+    }
+
+    pub(crate) fn postpone(&mut self, at_ms: u64, request: Request) {
+        self.late.push((at_ms, request));
+    }
+
+    /// What was accepted, as it is recorded, may take longer than what was not.
+    fn take_time(&mut self, call: (usize, CallId)) {
+        for (at, request) in &mut self.late {
+            if request.creates && request.call == Some(call) {
+                *at += Rng::new(*at).below(ACCEPTED_MS);
+            }
+        }
+    }
+
+    /// Whether something was accepted that nobody gives up for an hour: what bears no one-time name.
+    pub(crate) fn awaits_what_was_accepted(&self) -> bool {
+        let is_chosen = |ty: &str| [keys::TYPE, tickets::TYPE].contains(&ty);
+        self.open.iter().any(|intent| {
+            intent.doubt == Doubt::Accepted
+                && !intent.ended
+                && is_chosen(&intent.started.address.block.ty)
+        })
+    }
+
+    /// For how long the last of what is still under way has not come.
+    pub(crate) fn until_all_came(&self) -> u64 {
+        let last = self.late.iter().map(|(at, _)| *at).max();
+        last.unwrap_or_default().saturating_sub(self.now_ms())
+    }
+
+    /// Keeps what is there since a time. Nobody has looked in between, if that is over.
+    fn remember(&mut self, since_ms: u64) {
+        let now = self.now_ms();
+        let last = self.past.back().map_or(0, |(at, _)| *at);
+        self.past.push_back((since_ms.max(last), self.objects.clone()));
+        while self.past.len() > 1 && self.past[1].0 + STALE_MS < now {
+            self.past.pop_front();
+        }
+    }
+
+    /// What was there so long ago.
+    pub(crate) fn ago(&self, ms: u64) -> Objects {
+        let then = self.now_ms().saturating_sub(ms);
+        let past = self.past.iter().rev().find(|(at, _)| *at <= then);
+        past.map_or_else(Objects::new, |(_, objects)| objects.clone())
+    }
+
+    /// Whether an object has this value, or had it so short a while ago that a look may show it.
+    pub(crate) fn may_show(&self, id: &ObjectId, name: &str, value: &Value) -> bool {
+        let all = self.past.iter().map(|(_, objects)| objects).chain([&self.objects]);
+        let mut own = all.filter_map(|objects| objects.get(id));
+        own.any(|live| live.has(name, value))
+    }
+
+    /// An object as a read shows it that is so far behind. It denies nothing that is there.
+    pub(crate) fn seen(&self, id: &ObjectId, ago_ms: u64) -> Option<Arc<Live>> {
+        let old = if ago_ms == 0 { None } else { self.ago(ago_ms).remove(id) };
+        old.or_else(|| self.objects.get(id).cloned())
+    }
+
+    fn new_id(&mut self, ty: &str) -> ObjectId {
+        self.next_id += 1;
+        let id = ObjectId(format!("{ty}-{:04}", self.next_id).into());
+        self.born.insert(id.clone(), self.now_ms());
+        id
+    }
+
+    /// Whether a list may still leave an object out: as far as lists are behind, an hour is for ever.
+    /// Names are watched for that long at least.
+    pub(crate) fn is_young(&self, id: &ObjectId) -> bool {
+        let born = self.born.get(id).copied().unwrap_or(u64::MAX);
+        self.now_ms() < born.saturating_add(Watched::ANSWERED_MS)
+    }
+
+    /// Makes an object as a stranger would.
+    pub(crate) fn put(&mut self, ty: &str, name: &str) {
+        self.catch_up();
+        let id = self.new_id(ty);
+        let mut attributes = Attributes::new();
+        attributes.insert("id".into(), Value::String(id.0.clone()));
+        attributes.insert("name".into(), Value::string(name));
+        if ty == "disk" {
+            attributes.insert("size".into(), Value::Integer(3));
+            attributes.insert("zone".into(), Value::string(self.harness.say("eu")));
+        } else {
+            attributes.insert("workers".into(), Value::Integer(1));
+        }
+        self.note(format_args!("stranger makes {id} {name}"));
+        let live = Arc::new(Live { ty: ty.into(), attributes, owner: None, mounted: true });
+        self.strangers.insert(id.clone(), live.clone());
+        self.objects.insert(id, live);
+        self.remember(self.now_ms());
+    }
+
+    /// How many pods an endpoint has: one while it may have workers, and for a while after.
+    pub(crate) fn pods(&self, id: &ObjectId) -> usize {
+        let works = self.objects.get(id).is_some_and(|live| live.number("workers") > Some(0));
+        usize::from(works || self.was_used(id))
+    }
+
+    /// Whether an image was used a moment ago, or an endpoint had workers.
+    pub(crate) fn was_used(&self, id: &ObjectId) -> bool {
+        self.lingering.get(id).is_some_and(|until| self.now_ms() < *until)
+    }
+
+    pub(crate) fn linger(&mut self, id: ObjectId, for_ms: u64) {
+        let until = self.now_ms() + for_ms;
+        self.lingering.insert(id, until);
+    }
+
+    /// From now on nothing hangs, and whatever happens happens in order.
+    pub(crate) fn calm_down(&mut self) {
+        self.disordered.clear();
+        self.lingering.clear();
+    }
+
+    /// Something came to an object in no order with what runs do.
+    pub(crate) fn disorder(&mut self, id: ObjectId) {
+        self.disordered.insert(id);
+    }
+
+    pub(crate) fn is_disordered(&self, id: &ObjectId) -> bool {
+        self.disordered.contains(id)
+    }
+
+    /// Whether nothing came, or will come, that no run can know of when it says that all is done.
+    pub(crate) fn is_orderly(&self) -> bool {
+        self.disordered.is_empty() && self.late.is_empty() && self.doubled.is_empty()
+    }
+
+    pub(crate) fn edit(&mut self, edit: impl FnOnce(&mut Objects)) {
+        // What was to come before this was there before this: lists are behind from then on.
+        self.catch_up();
+        edit(&mut self.objects);
+        self.remember(self.now_ms());
+    }
+
+    /// What a request does, when it does it.
+    pub(crate) fn effect(&mut self, request: &Request) -> Result<Option<ObjectId>, Error> {
+        self.effect_at(self.now_ms(), request)
+    }
+
+    fn effect_at(&mut self, at_ms: u64, request: &Request) -> Result<Option<ObjectId>, Error> {
+        let done = self.change(request);
+        if let Some(call) = request.call.filter(|_| done.is_ok()) {
+            self.happened.insert(call);
+            if self.denied.contains(&call) {
+                let (run, call) = call;
+                let what = "happens, and is recorded not to have happened";
+                self.violation(format!("r{run}: {call} {what}"));
+            }
+        }
+        self.remember(at_ms);
+        self.look_for_twins();
+        done
+    }
+
+    fn change(&mut self, request: &Request) -> Result<Option<ObjectId>, Error> {
+        if request.creates {
+            if self.refuses_name(request) {
+                return Err(Error::new(Kind::Rejected, "the name is taken"));
+            }
+            let id = if &*request.ty == tickets::TYPE {
+                self.given_id(request)
+            } else {
+                self.new_id(&request.ty)
+            };
+            let mut attributes = request.sent.clone();
+            attributes.insert("id".into(), Value::String(id.0.clone()));
+            let nonce = request.nonce.clone().unwrap();
+            if !attributes.contains_key("name") {
+                attributes.insert("name".into(), Value::String(nonce.0.clone()));
+            }
+            let owner = Some((request.address.clone(), nonce));
+            let live = Live { ty: request.ty.clone(), attributes, owner, mounted: false };
+            self.objects.insert(id.clone(), Arc::new(live));
+            return Ok(Some(id));
+        }
+        let id = request.id.clone().unwrap();
+        if self.refuses_name(request) {
+            return Err(Error::new(Kind::Rejected, "the name is taken"));
+        }
+        let Some(live) = self.objects.get_mut(&id).map(Arc::make_mut) else {
+            return Err(Error::new(Kind::NotFound, "no such object"));
+        };
+        if request.ends {
+            if live.number("workers").unwrap_or(0) > 0 {
+                return Err(Error::new(Kind::Rejected, "it has workers"));
+            }
+            self.objects.remove(&id);
+            return Ok(None);
+        }
+        if request.kind == ProgramKind::Delete {
+            live.attributes.insert("workers".into(), Value::Integer(0));
+            return Ok(Some(id));
+        }
+        if let Some(Value::Integer(size)) = request.sent.get("size")
+            && live.number("size").is_some_and(|own| own >= *size)
+        {
+            return Err(Error::new(Kind::Rejected, "the size must be greater"));
+        }
+        let changes = request.sent.iter().any(|(name, new)| live.attributes.get(name) != Some(new));
+        live.mounted = request.sent.is_empty() || live.mounted && !changes;
+        live.attributes.extend(request.sent.clone());
+        Ok(Some(id))
+    }
+
+    fn refuses_name(&self, request: &Request) -> bool {
+        let Some(name) = request.sent.get("name").and_then(Value::as_str) else { return false };
+        match &*request.ty {
+            keys::TYPE => keys::is_taken(&self.objects, name, request.id.as_ref()),
+            tickets::TYPE => request.creates && self.objects.contains_key(&ObjectId(name.into())),
+            _ => false,
+        }
+    }
+
+    /// The id that a client chose.
+    fn given_id(&mut self, request: &Request) -> ObjectId {
+        let id = ObjectId(request.sent["name"].as_str().unwrap().into());
+        self.born.insert(id.clone(), self.now_ms());
+        id
+    }
+
+    /// Never two active objects for one address.
+    fn look_for_twins(&mut self) {
+        let mut active: BTreeMap<&str, &ObjectId> = BTreeMap::new();
+        let mut found = None;
+        for (id, live) in &self.objects {
+            let Some((address, _)) = &live.owner else { continue };
+            if live.number("workers").unwrap_or(0) > 0
+                && let Some(other) = active.insert(address, id)
+            {
+                found = Some(format!("{address} has two active objects, {other} and {id}"));
+            }
+        }
+        if let Some(found) = found {
+            self.violation(found);
+        }
+    }
+
+    /// A request is executed twice.
+    pub(crate) fn doubles(&mut self, request: &Request) {
+        self.note("  doubled");
+        self.doubled.extend(request.nonce.clone());
+        self.repeated.extend(request.call);
+    }
+
+    /// What is recorded as not done was not done. Who executed a create twice may refuse it all the
+    /// same; anybody else who believes in a refusal has read the answer wrongly.
+    fn audit_no_effect(&mut self, run: usize, call: CallId) {
+        let intent = self.open.iter().find(|own| own.run == run && own.started.call == call);
+        let Some(Intent { started, doubt, .. }) = intent else { return };
+        let (nonce, doubted, key) = (started.nonce.clone(), *doubt != Doubt::None, (run, call));
+        // A look that was behind may have ended a doubt so; the answer to a call is about the call.
+        if !doubted && !self.repeated.contains(&key) {
+            self.denied.insert(key);
+            if self.happened.contains(&key) {
+                let what = "is recorded not to have happened, and did";
+                self.violation(format!("r{run}: {call} {what}"));
+                return;
+            }
+        }
+        let Some(nonce) = nonce.filter(|nonce| !self.doubled.contains(nonce)) else { return };
+        let made = self
+            .objects
+            .iter()
+            .find(|(_, live)| live.owner.as_ref().is_some_and(|(_, own)| *own == nonce));
+        if let Some((id, _)) = made {
+            let what = format!("r{run}: {call} is recorded to have made nothing, and made {id}");
+            self.violation(what);
+        }
+    }
+
+    /// Keeps book of what is durable.
+    pub(crate) fn written(&mut self, run: usize, records: &[Record]) {
+        // Whoever can write has not lost its place.
+        let now = self.now_ms();
+        for intent in self.open.iter_mut().filter(|intent| intent.run == run) {
+            intent.at_ms = now;
+        }
+        for record in records {
+            if let Record::Finished { call, outcome: Outcome::NoEffect { .. } } = record {
+                self.audit_no_effect(run, *call);
+            }
+            match record {
+                Record::Started(started) => {
+                    let (at_ms, started) = (self.now_ms(), Arc::new((**started).clone()));
+                    self.open.push(Intent {
+                        run,
+                        started,
+                        at_ms,
+                        ended: false,
+                        was_sent: false,
+                        doubt: Doubt::None,
+                    });
+                }
+                Record::Doubted { call, accepted, .. } => {
+                    if *accepted {
+                        self.take_time((run, *call));
+                    }
+                    for intent in self.open.iter_mut().filter(|own| own.started.call == *call) {
+                        if intent.run == run {
+                            let doubt = if *accepted { Doubt::Accepted } else { Doubt::Lost };
+                            intent.doubt = intent.doubt.max(doubt);
+                        }
+                    }
+                }
+                Record::Finished { call, .. } | Record::Resolved { call, .. } => {
+                    self.open.retain(|intent| intent.run != run || intent.started.call != *call);
+                    for intent in self.open.iter_mut().filter(|own| own.started.call == *call) {
+                        intent.ended = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The schema that all runs see.
+pub(crate) fn schema() -> Arc<ProviderSchema> {
+    static SCHEMA: LazyLock<Arc<ProviderSchema>> = LazyLock::new(|| Arc::new(shapes::schema()));
+    SCHEMA.clone()
+}
