@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use state::disk::{self, Disk as _, RealDisk};
 
+use crate::environment;
 use crate::error::{CommandError, chain};
 
 /// How long finding or starting may take.
@@ -57,10 +58,10 @@ impl ChildService {
     /// The value of an environment variable that names an address or the key.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let value = match name {
-            "PLUMB_SERVERLESS_REST_URL" => &self.addresses.rest_url,
-            "PLUMB_SERVERLESS_GRAPHQL_URL" => &self.addresses.graphql_url,
-            "PLUMB_SERVERLESS_QUEUE_URL" => &self.addresses.queue_url,
-            "PLUMB_SERVERLESS_API_KEY" => &self.addresses.key,
+            environment::REST_URL => &self.addresses.rest_url,
+            environment::GRAPHQL_URL => &self.addresses.graphql_url,
+            environment::QUEUE_URL => &self.addresses.queue_url,
+            environment::API_KEY => &self.addresses.key,
             _ => return None,
         };
         Some(value.clone())
@@ -197,7 +198,7 @@ fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
     let log = open_log(&log_file(data))?;
     Command::new(program)
         .env_clear()
-        .envs(environment())
+        .envs(inherited())
         .args(["serve", "--until-idle", "--data"])
         .arg(data)
         .stdin(Stdio::null())
@@ -208,13 +209,10 @@ fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
         .map_err(cannot)
 }
 
-/// Variables of the service's own.
-const OWN_VARIABLES: [&str; 1] = ["PLUMB_SERVICE_KEY"];
-
 /// What the service needs of the environment. It outlives the command, and others find it: whatever
 /// else this user has set, secrets among it, is none of its business.
-fn environment() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
-    let names = service::INHERITED.iter().chain(&OWN_VARIABLES);
+fn inherited() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
+    let names = service::INHERITED.iter().chain(&[environment::SERVICE_KEY]);
     names.filter_map(|name| Some((*name, std::env::var_os(name)?)))
 }
 

@@ -4,12 +4,105 @@ use std::collections::BTreeSet;
 use std::env::VarError;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use engine::address::Name;
+use engine::config::variables::environment_name;
+use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
+
 use state::cipher::{Cipher, VARIABLE};
 
 use crate::error::CommandError;
 
+/// The address of the serverless provider's REST API.
+pub(crate) const REST_URL: &str = "PLUMB_SERVERLESS_REST_URL";
+/// The address of its GraphQL API.
+pub(crate) const GRAPHQL_URL: &str = "PLUMB_SERVERLESS_GRAPHQL_URL";
+/// The address of its job API.
+pub(crate) const QUEUE_URL: &str = "PLUMB_SERVERLESS_QUEUE_URL";
+/// Its key.
+pub(crate) const API_KEY: &str = "PLUMB_SERVERLESS_API_KEY";
+/// The hosts that secrets may be sent to.
+pub(crate) const ALLOWED_HOSTS: &str = "PLUMB_ALLOWED_HOSTS";
+/// The variables that any descriptor may read its key from.
+pub(crate) const ALLOWED_KEYS: &str = "PLUMB_ALLOWED_KEYS";
+/// The key of `plumb serve`.
+pub(crate) const SERVICE_KEY: &str = "PLUMB_SERVICE_KEY";
+/// The address of a state in a database.
+const STATE_URL: &str = "PLUMB_STATE_URL";
+/// The filter of the log.
+const LOG: &str = "PLUMB_LOG";
+/// The format of the log.
+const LOG_FORMAT: &str = "PLUMB_LOG_FORMAT";
+
+/// The variables that Plumb reads and whose names begin with `PLUMB_`, without those that a spec declares.
+const KNOWN: [&str; 11] = [
+    REST_URL,
+    GRAPHQL_URL,
+    QUEUE_URL,
+    API_KEY,
+    ALLOWED_HOSTS,
+    ALLOWED_KEYS,
+    SERVICE_KEY,
+    VARIABLE,
+    STATE_URL,
+    LOG,
+    LOG_FORMAT,
+];
+
+/// The beginnings of the names of variables that are not for specs: those of Plumb's own tests, and the one that the
+/// service gives its workers.
+const NOT_OF_SPECS: [&str; 3] = ["PLUMB_TEST_", "PLUMB_SIM_", "PLUMB_VOLUME"];
+
+/// The beginning of the names of Plumb's variables.
+const PREFIX: &str = "PLUMB_";
+
+/// The beginning of the names of variables that give values to the variables of a spec.
+const OF_SPEC: &str = "PLUMB_VAR_";
+
 /// What opens the state: nobody else's business.
-pub(crate) const OPENS_STATE: [&str; 3] = [VARIABLE, "PLUMB_STATE_URL", "PGPASSWORD"];
+pub(crate) const OPENS_STATE: [&str; 3] = [VARIABLE, STATE_URL, "PGPASSWORD"];
+
+/// Returns a warning for each variable of the environment whose name begins with `PLUMB_` and that
+/// nothing reads: neither Plumb, nor a spec with these variables, nor a provider that reads `of_providers`.
+pub(crate) fn unknown<'a>(
+    declared: impl Iterator<Item = &'a Name>,
+    of_providers: &BTreeSet<String>,
+) -> Diagnostics {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    unknown_among(names, declared, of_providers)
+}
+
+fn unknown_among<'a>(
+    names: impl Iterator<Item = String>,
+    declared: impl Iterator<Item = &'a Name>,
+    of_providers: &BTreeSet<String>,
+) -> Diagnostics {
+    let mut known: BTreeSet<String> = KNOWN.iter().map(|name| (*name).to_owned()).collect();
+    known.extend(of_providers.iter().cloned());
+    known.extend(declared.flat_map(|name| [environment_name(name), format!("{OF_SPEC}{name}")]));
+    let is_unknown = |name: &String| {
+        name.starts_with(PREFIX)
+            && !known.contains(name)
+            && !NOT_OF_SPECS.iter().any(|start| name.starts_with(start))
+    };
+    let unknown: BTreeSet<String> = names.filter(is_unknown).collect();
+    unknown.iter().map(|name| unknown_variable(name, &known)).collect()
+}
+
+fn unknown_variable(name: &str, known: &BTreeSet<String>) -> Diagnostic {
+    let shown = render::safe::text(name);
+    let of_spec = name.starts_with(OF_SPEC);
+    let what =
+        if of_spec { "the spec has no such variable" } else { "Plumb reads no such variable" };
+    let warning =
+        Diagnostic::warning(format!("the environment variable {shown} has no effect: {what}"));
+    let known = known.iter().filter(|known| known.starts_with(OF_SPEC) == of_spec);
+    let candidates = known.filter_map(|known| known.strip_prefix(PREFIX));
+    warning.help(match nearest(name.strip_prefix(PREFIX).unwrap_or(name), candidates) {
+        Some(near) => format!("did you mean {PREFIX}{near}?"),
+        None if of_spec => "declare the variable in the spec, or unset it".to_owned(),
+        None => "unset it".to_owned(),
+    })
+}
 
 /// The variables that somebody asked for and that are set to what is no text. Those who ask can only
 /// take them as unset, so whoever goes on with what they made of it looks here first.
@@ -66,4 +159,44 @@ pub(crate) fn cipher() -> Result<Cipher, CommandError> {
         Err(VarError::NotUnicode(_)) => return Err(refused(&"it is not text")),
     };
     Ok(CIPHER.get_or_init(|| cipher).clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_nothing_reads_is_named_with_the_nearest_one() {
+        let names =
+            ["PLUMB_SERVERLES_REST_URL", "PLUMB_VAR_ENVV", "PLUMB_VAR_ENV", "PLUMB_VAR_size"];
+        let more = ["PLUMB_STATE_KEY", "PLUMB_ACME_URL", "PLUMB_TEST_DIE", "PLUMB_X", "PATH"];
+        let names = names.into_iter().chain(more).map(str::to_owned);
+        let declared = ["env", "size"].map(Name::from);
+        let of_providers = BTreeSet::from(["PLUMB_ACME_URL".to_owned()]);
+        let warnings = unknown_among(names, declared.iter(), &of_providers);
+        let said: Vec<_> = warnings
+            .iter()
+            .map(|it| format!("{}; {}", it.summary, it.help.as_deref().unwrap_or_default()))
+            .collect();
+        let start = "the environment variable PLUMB_";
+        assert_eq!(
+            said,
+            [
+                format!(
+                    "{start}SERVERLES_REST_URL has no effect: Plumb reads no such variable; did you mean {REST_URL}?"
+                ),
+                format!(
+                    "{start}VAR_ENVV has no effect: the spec has no such variable; did you mean PLUMB_VAR_ENV?"
+                ),
+                format!("{start}X has no effect: Plumb reads no such variable; unset it"),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_serverless_provider_reads_known_variables() {
+        let descriptor = provider_serverless::read().unwrap();
+        let read: BTreeSet<_> = descriptor.variables();
+        assert_eq!(read, BTreeSet::from([REST_URL, GRAPHQL_URL, QUEUE_URL, API_KEY]));
+    }
 }

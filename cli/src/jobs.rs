@@ -13,7 +13,7 @@ use provider_port::{Error, Kind, Notice};
 use provider_serverless::jobs::{self, Endpoint, Follow, Job, Jobs, Status};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::VariableArgs;
+use crate::args::SpecArgs;
 use crate::args::job::Target;
 use crate::environment;
 use crate::error::{self, CommandError};
@@ -45,19 +45,17 @@ pub(crate) async fn connect(
 ) -> Result<Connected, CommandError> {
     let folder = Folder::new(base, None)?;
     let id = id(&folder, target).await?;
-    let described = described(&folder, base, &target.variables)?;
+    let described = described(&folder, base, &target.spec)?.with_local(target.spec.local);
     let data = folder.service_data()?;
-    if described.needs_child(&environment::variable)? && !data.is_dir() {
+    if described.asks_for_local() && !data.is_dir() {
         return Err(CommandError::new(format!(
-            "there is no job API here: nobody says where one is, and {} is not there",
+            "the service on this machine has no endpoints: there is no {}",
             data.display()
         ))
-        .help(
-            "set PLUMB_SERVERLESS_QUEUE_URL and PLUMB_SERVERLESS_API_KEY, or give the folder of \
-             the spec with `-C DIR`",
-        ));
+        .help("`plumb apply` makes them; `-C DIR` works in another folder"));
     }
     let configured = described.connect(&folder, &environment::variable, output).await?;
+    described.refuse_without_jobs(&environment::variable)?;
     Ok(Connected { configured, id, name: target.endpoint.clone() })
 }
 
@@ -114,11 +112,7 @@ pub(crate) fn seconds(time: Duration) -> String {
 }
 
 /// The serverless provider as the folder's spec configures it, if there is a spec.
-fn described(
-    folder: &Folder,
-    base: &Path,
-    given: &VariableArgs,
-) -> Result<Described, CommandError> {
+fn described(folder: &Folder, base: &Path, given: &SpecArgs) -> Result<Described, CommandError> {
     let Some(text) = folder.spec_if_any()? else {
         return Described::serverless(None);
     };

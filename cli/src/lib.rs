@@ -18,6 +18,7 @@ mod environment;
 mod error;
 mod folder;
 mod jobs;
+mod locations;
 mod named_files;
 mod output;
 mod place;

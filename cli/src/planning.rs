@@ -13,13 +13,14 @@ use engine::event::Event;
 use engine::plan::input::{Mode, Options, Target};
 use engine::plan::{Plan, WrittenSecret, file, written_secrets};
 use engine::schema::Attribute;
-use render::view::{Aim, PlanView, Units};
+use render::view::{Aim, LocationView, PlanView, Units};
 use state::StoreError;
 use state::mark::Mark;
 
 use crate::args::Planning;
 use crate::error::CommandError;
 use crate::folder::Folder;
+use crate::locations;
 use crate::output::Output;
 use crate::providers::Configured;
 use crate::resolved::{self, Resolved};
@@ -47,6 +48,7 @@ pub(crate) struct Made {
     units: Units,
     aim: Aim,
     digest: Option<Digest>,
+    locations: Vec<LocationView>,
     /// The secrets that a file of the plan would hold in clear.
     pub(crate) written_secrets: Vec<WrittenSecret>,
 }
@@ -72,11 +74,13 @@ impl Made {
 
     /// What is shown of it.
     pub(crate) fn view(&self) -> PlanView<'_> {
-        let Self { plan, sources, diagnostics, units, aim, digest, written_secrets: _ } = self;
+        let Self { plan, sources, diagnostics, units, aim, digest, locations, written_secrets: _ } =
+            self;
         match plan {
             Some(plan) => PlanView::new(plan, sources, diagnostics, digest.as_ref())
                 .with_units(units)
-                .with_aim(*aim),
+                .with_aim(*aim)
+                .with_locations(locations.clone()),
             None => PlanView::refused(sources, diagnostics),
         }
     }
@@ -91,6 +95,7 @@ impl Made {
             units,
             aim,
             digest: None,
+            locations: Vec::new(),
             written_secrets: Vec::new(),
         }
     }
@@ -104,7 +109,7 @@ impl Made {
 
     /// What is made of a spec that cannot be planned for a reason that is not in it.
     pub(crate) fn refused_for(mut resolved: Resolved, diagnostics: Diagnostics) -> Self {
-        resolved.diagnostics = diagnostics;
+        resolved.diagnostics.extend(diagnostics);
         Self::refused(resolved)
     }
 }
@@ -131,17 +136,19 @@ pub(crate) async fn plan_anyway(
     let options = options(planning)?;
     let folded = stored::load_if_told(folder).await?;
     warn_of_arrival(folded.mark.as_ref(), output);
-    let mut resolved =
-        resolved::read(folder, base, &planning.selection.variables, &folded.snapshot)?;
+    let mut resolved = resolved::read(folder, base, &planning.selection.spec, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok((Made::refused(resolved), None));
     }
     let configured = resolved.connect(folder, output).await?;
+    configured.locations.refuse_elsewhere(&folded.snapshot)?;
+    let with_another_key = configured.locations.with_another_key(&folded.snapshot);
     let request = resolved.request(&configured, &options, !planning.no_refresh);
     if let Some(diagnostics) = refuse_unreachable(&request, &configured) {
         return Ok((Made::refused_for(resolved, diagnostics), None));
     }
-    let (plan, found, question) = look(folder, folded, &request, output).await?;
+    let (plan, mut found, question) = look(folder, folded, &request, output).await?;
+    found.extend(locations::another_account(&plan, &with_another_key));
     let made =
         made_of(&mut resolved, &configured, plan, found).asked_for(&options, !planning.no_refresh);
     // The process ends soon: taking a large state and spec apart would only take time.
@@ -260,9 +267,16 @@ fn made_of(
     if diagnostics.has_errors() {
         return Made::without_plan(sources, diagnostics);
     }
-    let (units, aim) = (units(configured), Aim::default());
-    let written_secrets = written_secrets(&plan, &resolved.config);
-    Made { plan: Some(plan), sources, diagnostics, units, aim, digest: None, written_secrets }
+    Made {
+        units: units(configured),
+        aim: Aim::default(),
+        digest: None,
+        locations: configured.locations.views(&plan),
+        written_secrets: written_secrets(&plan, &resolved.config),
+        plan: Some(plan),
+        sources,
+        diagnostics,
+    }
 }
 
 /// What was asked for, as a view says it.

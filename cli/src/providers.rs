@@ -1,7 +1,8 @@
-//! Which providers a spec and its state use, and where their APIs are.
+//! The providers that a spec and its state use, and the addresses of their APIs.
 //!
 //! `builtin` is always there. The serverless provider is there when the spec declares or uses it,
-//! or the state does; where nobody says where its service is, it is the one on this machine.
+//! or the state does. It calls the service on this machine where the spec says `local = true` or the
+//! command `--local`, and otherwise needs addresses and a key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,20 +14,26 @@ use engine::config::settings::ProviderSettings;
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources, Span, nearest};
 use engine::schema::ProviderSchema;
 use engine::state::Snapshot;
+use engine::value::Value;
 use provider_builtin::Builtin;
 use provider_http::{Descriptor, HttpProvider, Settings};
+use provider_port::Provider as _;
 use provider_serverless::jobs::Jobs;
 
 use crate::child_service::{self, ChildService};
-use crate::environment::all_readable;
+use crate::environment::{self, all_readable};
 use crate::error::CommandError;
 use crate::folder::Folder;
+use crate::locations::Locations;
 use crate::output::Output;
 use crate::variables::Environment;
 
-/// The addresses of the serverless provider.
+/// The variables with the addresses of the serverless provider.
 const ADDRESSES: [&str; 3] =
-    ["PLUMB_SERVERLESS_REST_URL", "PLUMB_SERVERLESS_GRAPHQL_URL", "PLUMB_SERVERLESS_QUEUE_URL"];
+    [environment::REST_URL, environment::GRAPHQL_URL, environment::QUEUE_URL];
+
+/// The setting that asks for the service on this machine.
+const LOCAL: &str = "local";
 
 /// The providers that are described in TOML, before they know where their APIs are.
 #[derive(Default)]
@@ -34,6 +41,8 @@ pub(crate) struct Described {
     instances: BTreeMap<Name, Instance>,
     /// Those that cannot be used, so that types may be missing that the spec uses.
     unusable: BTreeSet<Name>,
+    /// Whether the command asks for the service on this machine.
+    local: bool,
 }
 
 struct Instance {
@@ -47,6 +56,8 @@ struct Instance {
     open: bool,
     /// Whether it is the serverless provider.
     serverless: bool,
+    /// Whether the spec asks for the service on this machine.
+    local: bool,
 }
 
 /// Providers that can be called, and what keeps them callable.
@@ -56,6 +67,8 @@ pub(crate) struct Configured {
     pub(crate) missing: Diagnostics,
     /// The client of the job API, where the serverless provider is used.
     pub(crate) jobs: Option<Jobs>,
+    /// The services and accounts that the providers act on.
+    pub(crate) locations: Locations,
     /// The lease of the service on this machine, if it is used.
     service: Option<ChildService>,
 }
@@ -134,7 +147,9 @@ impl Described {
     /// The serverless provider alone, as a spec configures it: for jobs, which need no other.
     pub(crate) fn serverless(settings: Option<&ProviderSettings>) -> Result<Self, CommandError> {
         let mut values = BTreeMap::new();
-        for (key, setting) in settings.into_iter().flat_map(|settings| &settings.values) {
+        let local = settings.is_some_and(asks_for_local);
+        let given = settings.into_iter().flat_map(|settings| &settings.values);
+        for (key, setting) in given.filter(|(key, _)| &***key != LOCAL) {
             if !setting.value.sensitive.is_empty() {
                 return Err(CommandError::new(secret_setting(key, setting.span).summary));
             }
@@ -144,7 +159,7 @@ impl Described {
             values.insert(key.to_string(), text.to_owned());
         }
         let mut described = Self::default();
-        described.add_serverless_with(values)?;
+        described.add_serverless_with(values, local)?;
         Ok(described)
     }
 
@@ -171,13 +186,25 @@ impl Described {
         self.instances.is_empty()
     }
 
+    /// With the service on this machine, whatever the spec and the environment say.
+    pub(crate) fn with_local(self, local: bool) -> Self {
+        Self { local, ..self }
+    }
+
+    /// The variables of the environment that the providers read.
+    pub(crate) fn variables(&self) -> BTreeSet<String> {
+        let descriptors = self.instances.values().map(|instance| &instance.descriptor);
+        descriptors.flat_map(Descriptor::variables).map(str::to_owned).collect()
+    }
+
     fn add_serverless(&mut self) -> Result<(), CommandError> {
-        self.add_serverless_with(BTreeMap::new())
+        self.add_serverless_with(BTreeMap::new(), false)
     }
 
     fn add_serverless_with(
         &mut self,
         settings: BTreeMap<String, String>,
+        local: bool,
     ) -> Result<(), CommandError> {
         let instance = Instance {
             descriptor: serverless()?,
@@ -185,6 +212,7 @@ impl Described {
             settings,
             open: false,
             serverless: true,
+            local,
         };
         self.instances.insert(provider_serverless::NAME.into(), instance);
         Ok(())
@@ -210,7 +238,10 @@ impl Described {
         (sources, diagnostics): (&mut Sources, &mut Diagnostics),
     ) -> Result<(), CommandError> {
         let mut values = BTreeMap::new();
-        for (key, setting) in &settings.values {
+        let is_serverless =
+            &**name == provider_serverless::NAME && !settings.values.contains_key("descriptor");
+        let is_text = |key: &Name| !(is_serverless && &**key == LOCAL);
+        for (key, setting) in settings.values.iter().filter(|(key, _)| is_text(key)) {
             match setting.value.value.as_str() {
                 Some(text) => drop(values.insert(key.to_string(), text.to_owned())),
                 None => diagnostics.push(
@@ -235,16 +266,26 @@ impl Described {
             self.unusable.insert(name.clone());
             return Ok(());
         };
-        report_unknown(&descriptor, settings, diagnostics);
+        let local = is_serverless && asks_for_local(settings);
+        if is_serverless {
+            report_local(settings, diagnostics);
+        }
+        report_unknown(&descriptor, settings, is_serverless, diagnostics);
         refuse_secrets(&descriptor, settings, &mut values, diagnostics);
         values.retain(|key, _| descriptor.settings().contains(key.as_str()));
-        let serverless =
-            &**name == provider_serverless::NAME && !settings.values.contains_key("descriptor");
         // A setting that is none leaves open, too, what was meant by it.
-        let given = settings.values.keys().filter(|key| &***key != "descriptor").count();
+        let given = settings.values.keys();
+        let given = given.filter(|key| &***key != "descriptor" && is_text(key)).count();
         let (header, open) =
             (Some(settings.header), !settings.open.is_empty() || values.len() < given);
-        let instance = Instance { descriptor, header, settings: values, open, serverless };
+        let instance = Instance {
+            descriptor,
+            header,
+            settings: values,
+            open,
+            serverless: is_serverless,
+            local,
+        };
         self.instances.insert(name.clone(), instance);
         Ok(())
     }
@@ -266,13 +307,20 @@ impl Described {
     ) -> Result<Configured, CommandError> {
         let mut providers = Providers::new();
         let mut missing = Diagnostics::new();
-        let mut jobs = None;
+        let (mut jobs, mut locations) = (None, Locations::default());
         providers.insert(provider_builtin::NAME.into(), Arc::new(Builtin::new()));
         for (name, instance) in &self.instances {
             let provider = instance
                 .configure_at(environment, at_home)
                 .map_err(|diagnostics| CommandError::new(first(&diagnostics)))?;
-            missing.extend(provider.missing().clone());
+            if instance.serverless && provider.missing().has_errors() {
+                missing.push(no_service(instance, environment));
+            } else {
+                missing.extend(provider.missing().clone());
+            }
+            if let Some(service) = provider.service() {
+                locations.insert(name.clone(), service, provider.account());
+            }
             if instance.serverless {
                 let opened = Jobs::open(&instance.called(environment));
                 jobs = Some(opened.map_err(|wrong| CommandError::new(first(&wrong)))?);
@@ -280,25 +328,28 @@ impl Described {
             providers.insert(name.clone(), Arc::new(provider));
         }
         all_readable()?;
-        Ok(Configured { providers, missing, jobs, service: None })
+        Ok(Configured { providers, missing, jobs, locations, service: None })
     }
 
-    /// Configures, with the service on this machine where nobody says where the service is.
+    /// Configures, with the service on this machine where that is asked for.
     pub(crate) async fn connect(
         &self,
         folder: &Folder,
         environment: Environment<'_>,
         output: &Output,
     ) -> Result<Configured, CommandError> {
-        if !self.needs_child(environment)? {
+        if !self.asks_for_local() {
             // What is wrong with an address is said before the address is.
             let configured = self.configure(environment)?;
             if self.instances.values().any(|instance| instance.serverless) {
-                let given = ADDRESSES.iter().find_map(|name| environment(name));
-                let url = given.unwrap_or_else(|| "its address in the spec".into());
-                output.talk(&format!("using the service at {}\n", render::safe::text(&url)));
+                if let Some(url) = self.address(environment) {
+                    output.talk(&format!("using the service at {}\n", render::safe::text(&url)));
+                }
             }
             return Ok(configured);
+        }
+        if !self.local {
+            refuse_address(environment)?;
         }
         let service = child_service::connect(&folder.service_data()?).await?;
         output.talk(&(service.describe() + "\n"));
@@ -307,15 +358,113 @@ impl Described {
         Ok(Configured { service: Some(service), ..configured })
     }
 
-    /// Whether the serverless provider is used and nobody says where its service is.
-    pub(crate) fn needs_child(&self, environment: Environment<'_>) -> Result<bool, CommandError> {
-        let given = |name: &&str| environment(name).is_some_and(|value| !value.trim().is_empty());
-        let says_nothing = |instance: &Instance| instance.settings.is_empty() && !instance.open;
-        let needed =
-            self.instances.values().any(|instance| instance.serverless && says_nothing(instance))
-                && !ADDRESSES.iter().any(given);
-        all_readable()?;
-        Ok(needed)
+    /// Says whether the serverless provider is used, and the spec or the command asks for the service
+    /// on this machine.
+    pub(crate) fn asks_for_local(&self) -> bool {
+        let mut serverless = self.instances.values().filter(|instance| instance.serverless);
+        serverless.any(|instance| self.local || instance.local)
+    }
+
+    /// Refuses to go on to jobs where nothing gives the address of the job API, or the key.
+    pub(crate) fn refuse_without_jobs(
+        &self,
+        environment: Environment<'_>,
+    ) -> Result<(), CommandError> {
+        if self.asks_for_local() {
+            return Ok(());
+        }
+        let of_spec = |it: &Instance| it.settings.contains_key("queue_url");
+        let has_address = given(environment)
+            .any(|(variable, _)| variable == environment::QUEUE_URL)
+            || self.instances.values().any(of_spec);
+        if has_address && environment(environment::API_KEY).is_some() {
+            return Ok(());
+        }
+        let (url, key) = (environment::QUEUE_URL, environment::API_KEY);
+        let message = if has_address {
+            format!("the key of the job API is not given: {key} is not set")
+        } else {
+            format!("the address of the job API is not given: {url} is not set")
+        };
+        Err(CommandError::new(message).help(format!(
+            "set {url} and {key}; or, for the service on this machine, write `local = true` under \
+             [provider.serverless] in the spec, or give `--local`"
+        )))
+    }
+
+    /// The first address of the serverless provider that is given.
+    fn address(&self, environment: Environment<'_>) -> Option<String> {
+        let of_spec = self.instances.values().filter(|instance| instance.serverless);
+        let of_spec = of_spec.flat_map(|instance| instance.settings.values()).next();
+        given(environment).next().map(|(_, url)| url).or_else(|| of_spec.cloned())
+    }
+}
+
+/// The addresses of the serverless provider that the environment gives, by variable.
+fn given<'a>(environment: Environment<'a>) -> impl Iterator<Item = (&'static str, String)> + 'a {
+    let value = move |name: &'static str| Some((name, environment(name)?));
+    ADDRESSES.into_iter().filter_map(value).filter(|(_, value)| !value.trim().is_empty())
+}
+
+/// Refuses an address in the environment where the spec asks for the service on this machine.
+fn refuse_address(environment: Environment<'_>) -> Result<(), CommandError> {
+    let Some((variable, _)) = given(environment).next() else { return all_readable() };
+    let message = format!(
+        "the spec says `local = true` in [provider.serverless], and the environment variable {variable} gives the \
+         address of another service"
+    );
+    Err(CommandError::new(message).help(format!(
+        "unset {variable} or give `--local` to use the service on this machine; remove `local = true` to use \
+         the other one"
+    )))
+}
+
+/// Returns the error about addresses and a key of the serverless provider that are not given.
+fn no_service(instance: &Instance, environment: Environment<'_>) -> Diagnostic {
+    let is_given = |variable: &str| environment(variable).is_some_and(|it| !it.trim().is_empty());
+    let settings =
+        [("rest_url", ADDRESSES[0]), ("graphql_url", ADDRESSES[1]), ("queue_url", ADDRESSES[2])];
+    let of_spec = |variable: &str| {
+        let setting = settings.iter().find(|(_, of)| *of == variable);
+        setting.is_some_and(|(key, _)| instance.settings.contains_key(*key))
+    };
+    let all = ADDRESSES.into_iter().chain([environment::API_KEY]);
+    let (given, missing): (Vec<_>, Vec<_>) = all.partition(|it| is_given(it) || of_spec(it));
+    let missing = missing.join(", ");
+    let summary = if given.is_empty() {
+        "the serverless provider needs the addresses and the key of a service".to_owned()
+    } else {
+        let given: Vec<_> = given.into_iter().filter(|variable| is_given(variable)).collect();
+        let set =
+            if given.is_empty() { String::new() } else { format!("{} is set; ", given.join(", ")) };
+        format!(
+            "the serverless provider needs all addresses and the key of a service: {set}not set: {missing}"
+        )
+    };
+    Diagnostic::error(summary).at(instance.header).help(format!(
+        "set {missing}; or, for the service on this machine, write `local = true` under \
+         [provider.serverless] in the spec, or give `--local`"
+    ))
+}
+
+/// Says whether a provider block asks for the service on this machine.
+fn asks_for_local(settings: &ProviderSettings) -> bool {
+    let local = settings.values.get(LOCAL);
+    local.is_some_and(|setting| setting.value.value == Value::Bool(true))
+}
+
+/// Reports a `local` that is neither true nor false, and addresses beside one that is true.
+fn report_local(settings: &ProviderSettings, diagnostics: &mut Diagnostics) {
+    let Some(local) = settings.values.get(LOCAL) else { return };
+    if !matches!(local.value.value, Value::Bool(_)) {
+        let message = "`local` is true or false";
+        diagnostics.push(Diagnostic::error(message).at(local.span));
+    }
+    let other = settings.values.iter().find(|(key, _)| &***key != LOCAL);
+    if let (true, Some((key, setting))) = (asks_for_local(settings), other) {
+        let message = format!("`local = true` and `{key}` ask for two services");
+        let help = "remove one of them: `local = true` is the service on this machine";
+        diagnostics.push(Diagnostic::error(message).at(setting.key).help(help));
     }
 }
 
@@ -413,9 +562,11 @@ fn secret_setting(key: &str, span: Span) -> Diagnostic {
 fn report_unknown(
     descriptor: &Descriptor,
     settings: &ProviderSettings,
+    serverless: bool,
     diagnostics: &mut Diagnostics,
 ) {
-    let known = descriptor.settings();
+    let mut known = descriptor.settings();
+    known.extend(serverless.then_some(LOCAL));
     for (key, setting) in &settings.values {
         if &**key == "descriptor" || known.contains(&**key) {
             continue;
@@ -439,7 +590,6 @@ pub(crate) fn names(state: &Snapshot) -> BTreeSet<Name> {
 }
 
 fn engine_types(builtin: &Builtin) -> BTreeSet<Name> {
-    use provider_port::Provider as _;
     builtin.schema().types.keys().cloned().collect()
 }
 

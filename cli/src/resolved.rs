@@ -15,7 +15,7 @@ use engine::plan::input::Options;
 use engine::state::Snapshot;
 use engine::value::Datum;
 
-use crate::args::VariableArgs;
+use crate::args::SpecArgs;
 use crate::checks;
 use crate::environment;
 use crate::error::CommandError;
@@ -80,7 +80,7 @@ impl Resolved {
 pub(crate) fn read(
     folder: &Folder,
     base: &Path,
-    variables: &VariableArgs,
+    variables: &SpecArgs,
     state: &Snapshot,
 ) -> Result<Resolved, CommandError> {
     let declared = declare(folder.spec()?, folder, base, variables, state)?;
@@ -123,7 +123,7 @@ fn declare(
     mut text: SpecText,
     folder: &Folder,
     base: &Path,
-    variables: &VariableArgs,
+    variables: &SpecArgs,
     state: &Snapshot,
 ) -> Result<Declared, CommandError> {
     let variable = environment::variable;
@@ -136,6 +136,9 @@ fn declare(
     let say = (&mut text.sources, &mut diagnostics);
     let mut described = Described::of(folder, &text.document, &settings, state, say)?;
     described.check(&variable, &mut diagnostics);
+    let described = described.with_local(variables.local);
+    diagnostics
+        .extend(environment::unknown(text.document.variables.keys(), &described.variables()));
     environment::all_readable()?;
     Ok(Declared { text, described, diagnostics, given, files })
 }
@@ -148,11 +151,12 @@ fn declare(
 pub(crate) fn named_providers(
     names: &BTreeSet<Name>,
     folder: &Folder,
-    (base, variables): (&Path, &VariableArgs),
+    (base, variables): (&Path, &SpecArgs),
     output: &Output,
 ) -> Result<Described, CommandError> {
     let Some(text) = folder.spec_if_any()? else {
-        return Described::named(names, Described::default());
+        let described = Described::named(names, Described::default())?;
+        return Ok(described.with_local(variables.local));
     };
     let torn = text.document.torn;
     let declared = declare(text, folder, base, variables, &stored::no_state())?;
@@ -161,7 +165,7 @@ pub(crate) fn named_providers(
         let message = "the spec cannot be read, so where its providers are is not known";
         Err(CommandError::new(message).help("mend the spec first"))
     } else {
-        Described::named(names, described)
+        Described::named(names, described).map(|it| it.with_local(variables.local))
     };
     if named.is_err() {
         diagnostics.sort();

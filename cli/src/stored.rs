@@ -30,6 +30,17 @@ pub(crate) fn read(folder: &Folder) -> Result<Stored, CommandError> {
     folded(loaded)
 }
 
+/// Reads the state of a folder, and refuses a folder that has neither a state nor a spec.
+pub(crate) fn read_here(folder: &Folder) -> Result<Stored, CommandError> {
+    let stored = read(folder)?;
+    if stored.snapshot.is_none() && folder.spec_if_any().is_ok_and(|spec| spec.is_none()) {
+        let place = folder.path().display();
+        return Err(CommandError::new(format!("there is neither a spec nor a state in {place}"))
+            .help("`plumb init` writes a small spec; `-C DIR` works in another folder"));
+    }
+    Ok(stored)
+}
+
 /// Reads the state of a folder in which something must have been applied.
 pub(crate) fn read_some(folder: &Folder) -> Result<Snapshot, CommandError> {
     read(folder)?.snapshot.ok_or_else(|| nothing_applied(folder.plumb().as_path()))

@@ -14,7 +14,7 @@ use engine::plan::Base;
 use engine::types::Type;
 use engine::value::{Attributes, Datum, Value};
 
-use crate::args::VariableArgs;
+use crate::args::SpecArgs;
 use crate::environment::all_readable;
 use crate::error::CommandError;
 
@@ -28,7 +28,7 @@ pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// holds may be meant for another spec. `base` is where the paths of files are seen from.
 pub(crate) fn given<'a>(
     declared: impl Iterator<Item = &'a Name>,
-    args: &VariableArgs,
+    args: &SpecArgs,
     base: &Path,
     environment: Environment<'_>,
 ) -> Result<BTreeMap<Name, Given>, CommandError> {
@@ -142,8 +142,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("v.toml"), "env = \"file\"\nmore = [1]\n").unwrap();
         let names = ["env", "size"].map(Name::from);
-        let mut args = VariableArgs::default();
-        let values = |args: &VariableArgs| {
+        let mut args = SpecArgs::default();
+        let values = |args: &SpecArgs| {
             let given = given(names.iter(), args, dir.path(), &environment).unwrap();
             given.into_iter().map(|(n, v)| format!("{n}={v:?}")).collect::<Vec<_>>().join(" ")
         };
@@ -163,7 +163,7 @@ mod tests {
         };
         let names = [Name::from("env")];
         let given =
-            given(names.iter(), &VariableArgs::default(), Path::new("."), &environment).unwrap();
+            given(names.iter(), &SpecArgs::default(), Path::new("."), &environment).unwrap();
         assert_eq!(given.len(), 1);
         let asked = asked.into_inner();
         assert!(!asked.is_empty() && asked.iter().all(|name| name.ends_with("ENV")), "{asked:?}");
@@ -189,8 +189,7 @@ mod tests {
     fn a_broken_file_shows_no_secret() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("v.toml"), "a = 1\ntoken = \"hunter2\n").unwrap();
-        let args =
-            VariableArgs { variable_files: vec!["v.toml".into()], ..VariableArgs::default() };
+        let args = SpecArgs { variable_files: vec!["v.toml".into()], ..SpecArgs::default() };
         let error = given([].iter(), &args, dir.path(), &environment).unwrap_err();
         assert!(error.message.contains("v.toml:2 is not TOML"), "{}", error.message);
         assert!(!error.message.contains("hunter2"));

@@ -91,6 +91,11 @@ impl Fingerprint {
     pub fn of_digest(digest: &Digest, key: &SealKey) -> Self {
         Self::of(&Value::string(&*digest.0), key)
     }
+
+    /// Returns its first eight digits, which tell one account from another for people.
+    pub fn start(&self) -> &str {
+        self.0.get(..8).unwrap_or(&self.0)
+    }
 }
 
 fn short(hash: &blake3::Hash) -> Arc<str> {

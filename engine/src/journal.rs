@@ -63,6 +63,13 @@ impl Snapshot {
                 self.outputs.clone_from(outputs);
                 Ok(())
             }
+            Record::Located { provider, location } => {
+                match location {
+                    Some(location) => self.locations.insert(provider.clone(), location.clone()),
+                    None => self.locations.remove(provider),
+                };
+                Ok(())
+            }
         }
     }
 }

@@ -46,6 +46,22 @@ pub struct Snapshot {
     /// The number of the next call, across runs.
     #[serde(default)]
     pub next_call: u64,
+    /// Where each provider instance acted in the last run. None in older states.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub locations: BTreeMap<Name, Location>,
+}
+
+/// The name of the service that belongs to the folder of the spec, at whatever port it listens.
+pub const LOCAL_SERVICE: &str = "local service";
+
+/// The service and the account that a provider instance acts on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// [`LOCAL_SERVICE`], or the hosts of its APIs.
+    pub service: String,
+    /// The fingerprint of the account; none where the provider has no account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Fingerprint>,
 }
 
 fn no_calls(calls: &Calls) -> bool {
@@ -65,6 +81,7 @@ impl Snapshot {
             taken_over: BTreeMap::new(),
             outputs: BTreeMap::new(),
             next_call: 0,
+            locations: BTreeMap::new(),
         }
     }
 

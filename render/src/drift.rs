@@ -6,7 +6,7 @@ use crate::diagnostics::DiagnosticView;
 use crate::json;
 use crate::paint::{Colour, Label, Page};
 use crate::terminal;
-use crate::view::DriftView;
+use crate::view::{DriftView, LocationView, PlanView};
 
 /// The name of the format of [`DriftReport`].
 pub const DRIFT_FORMAT: &str = "plumb-drift/1";
@@ -15,6 +15,9 @@ pub const DRIFT_FORMAT: &str = "plumb-drift/1";
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DriftReport<'a> {
     format: &'static str,
+    /// The services that the providers act on.
+    #[serde(skip_serializing_if = "<[LocationView]>::is_empty")]
+    locations: &'a [LocationView],
     /// The objects that changed; none where they could not be looked at.
     drift: Option<&'a [DriftView]>,
     /// What is wrong or worth knowing.
@@ -23,19 +26,21 @@ pub struct DriftReport<'a> {
 
 impl<'a> DriftReport<'a> {
     /// The report on a plan's drift.
-    pub fn new(drift: &'a [DriftView], diagnostics: Vec<DiagnosticView>) -> Self {
-        Self { format: DRIFT_FORMAT, drift: Some(drift), diagnostics }
+    pub fn new(view: &'a PlanView<'_>, diagnostics: Vec<DiagnosticView>) -> Self {
+        let (locations, drift) = (view.locations.as_slice(), Some(view.drift.as_slice()));
+        Self { format: DRIFT_FORMAT, locations, drift, diagnostics }
     }
 
     /// The report where nothing could be looked at. That nothing changed it does not say.
     pub fn refused(diagnostics: Vec<DiagnosticView>) -> Self {
-        Self { format: DRIFT_FORMAT, drift: None, diagnostics }
+        Self { format: DRIFT_FORMAT, locations: &[], drift: None, diagnostics }
     }
 
     /// As text, without the diagnostics, which are talk.
     pub fn text(&self, colour: Colour) -> String {
         let Some(drift) = self.drift else { return String::new() };
         let mut page = Page::new();
+        terminal::locations(&mut page, self.locations);
         terminal::drift(&mut page, drift);
         let (objects, verb) = if drift.len() == 1 { ("object", "is") } else { ("objects", "are") };
         page.heading(
@@ -56,16 +61,19 @@ impl<'a> DriftReport<'a> {
 
 #[cfg(test)]
 mod tests {
+    use engine::diagnostics::{Diagnostics, Sources};
+
     use super::*;
 
     #[test]
     fn drift_as_text() {
+        let none = PlanView::refused(&Sources::default(), &Diagnostics::new());
         assert_eq!(
-            DriftReport::new(&[], Vec::new()).text(Colour::Off),
+            DriftReport::new(&none, Vec::new()).text(Colour::Off),
             "Nothing changed outside.\n"
         );
         let view = crate::terminal::tests::view();
-        insta::assert_snapshot!(DriftReport::new(&view.drift, Vec::new()).text(Colour::Off), @r#"
+        insta::assert_snapshot!(DriftReport::new(&view, Vec::new()).text(Colour::Off), @r#"
         Changed outside since the last run:
           ~ disk.eu changed
                 name  "n" → "m"

@@ -61,6 +61,12 @@ fn other_record(record: &Record) -> String {
         Record::Forgot { address, object } => format!("{address} let go, object {object}"),
         Record::Unwatched { nonce } => format!("{nonce} is watched no more"),
         Record::Moved { from, to } => format!("{from} moved to {to}"),
+        Record::Located { provider, location: Some(location) } => {
+            format!("provider {provider} acts on {}", location.service)
+        }
+        Record::Located { provider, location: None } => {
+            format!("provider {provider} may act on another service from now on")
+        }
         Record::Outputs { outputs } => format!("{} outputs evaluated", outputs.len()),
         // A record of a newer kind still has its name.
         other => serde_json::to_value(other)

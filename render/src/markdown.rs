@@ -14,7 +14,7 @@ use crate::paint::{Label, Line, Page};
 use crate::safe;
 use crate::steps;
 use crate::terminal;
-use crate::view::PlanView;
+use crate::view::{LocationView, PlanView};
 
 /// The most bytes of a comment.
 pub const BYTES_MAX: usize = 60 * 1024;
@@ -49,6 +49,9 @@ pub fn plan(view: &PlanView<'_>) -> String {
 
 fn comment(view: &PlanView<'_>, detail: Detail) -> String {
     let mut text = String::new();
+    if let Some(line) = LocationView::line(&view.locations) {
+        let _ = writeln!(text, "{line}\n");
+    }
     if let Some(digest) = &view.digest {
         let _ = writeln!(text, "<!-- plumb plan {digest} -->");
     }

@@ -16,7 +16,7 @@ use crate::shown::{Object, Shown};
 use crate::steps;
 use crate::values::{self, Row};
 use crate::view::{
-    Aim, CauseView, ChangeView, Changes, DoubtView, DriftView, OutputView, PlanView,
+    Aim, CauseView, ChangeView, Changes, DoubtView, DriftView, LocationView, OutputView, PlanView,
 };
 
 /// How many attributes that the API fills in are named.
@@ -39,6 +39,7 @@ pub fn plan(view: &PlanView<'_>, options: Options) -> String {
 /// The whole plan in parts, to be written one after the other: that of a large plan is large.
 pub fn plan_in_parts(view: &PlanView<'_>, options: Options) -> Vec<String> {
     let mut page = Page::new();
+    locations(&mut page, &view.locations);
     drift(&mut page, &view.drift);
     doubts(&mut page, &view.doubts);
     let mut parts = vec![page.text(options.colour)];
@@ -61,6 +62,13 @@ pub fn plan_in_parts(view: &PlanView<'_>, options: Options) -> Vec<String> {
     parts.push(page.text(options.colour));
     set_apart(&mut parts);
     parts
+}
+
+/// The services that the providers act on, in a line.
+pub(crate) fn locations(page: &mut Page, locations: &[LocationView]) {
+    if let Some(line) = LocationView::line(locations) {
+        page.heading(line, Label::Strong);
+    }
 }
 
 /// Puts an empty line behind each part that has text, unless it ends with one or is the last.

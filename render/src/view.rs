@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use engine::address::Name;
 use engine::diagnostics::{Diagnostics, Severity, Sources, Span};
-use engine::digest::Digest;
+use engine::digest::{Digest, Fingerprint};
 use engine::plan::{Action, Cause, Change, Doubt, Drift, OutputChange, Plan, Step};
 use engine::schema::Operation;
 use engine::value::{Path, Paths};
@@ -31,6 +31,9 @@ pub struct PlanView<'a> {
     /// What was asked for; left out where that is to make the world what the spec says.
     #[serde(skip_serializing_if = "Aim::is_usual")]
     pub aim: Aim,
+    /// The services that the providers act on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub locations: Vec<LocationView>,
     /// Whether it covers the whole spec and could be made at all.
     pub complete: bool,
     /// How many changes there are of each action.
@@ -72,6 +75,37 @@ impl Aim {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
     fn is_usual(&self) -> bool {
         *self == Self::Apply
+    }
+}
+
+/// The service that a provider instance acts on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocationView {
+    /// The provider instance.
+    pub provider: Name,
+    /// `local service`, or the hosts of its APIs.
+    pub service: String,
+    /// The start of the fingerprint of the account; none for the service on this machine, and before
+    /// the first apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+}
+
+impl LocationView {
+    /// The view of a location.
+    pub fn new(provider: &Name, service: &str, account: Option<&Fingerprint>) -> Self {
+        let account = account.map(|account| account.start().to_owned());
+        Self { provider: provider.clone(), service: service.to_owned(), account }
+    }
+
+    /// The locations in a line: `Acts on local service (serverless).`
+    pub fn line(locations: &[Self]) -> Option<String> {
+        let one = |it: &Self| match &it.account {
+            Some(account) => format!("{} ({}, account {account})", it.service, it.provider),
+            None => format!("{} ({})", it.service, it.provider),
+        };
+        let all: Vec<_> = locations.iter().map(one).collect();
+        (!all.is_empty()).then(|| crate::safe::text(&format!("Acts on {}.", all.join(" and "))))
     }
 }
 
@@ -260,6 +294,7 @@ impl<'a> PlanView<'a> {
         Self {
             format: FORMAT,
             aim: Aim::Apply,
+            locations: Vec::new(),
             complete: plan.complete && !diagnostics.has_errors(),
             summary: Counts::of(plan),
             changes: Changes::of_plan(plan, sources),
@@ -277,6 +312,7 @@ impl<'a> PlanView<'a> {
         Self {
             format: FORMAT,
             aim: Aim::Apply,
+            locations: Vec::new(),
             complete: false,
             summary: Counts::default(),
             changes: Changes::from_iter([]),
@@ -307,6 +343,12 @@ impl<'a> PlanView<'a> {
         Self { aim, ..self }
     }
 
+    /// With the services that the providers act on, which a plan does not hold.
+    #[must_use]
+    pub fn with_locations(self, locations: Vec<LocationView>) -> Self {
+        Self { locations, ..self }
+    }
+
     /// With the units of numbers, which a plan does not hold.
     #[must_use]
     pub fn with_units(mut self, units: &'a Units) -> Self {
@@ -325,6 +367,9 @@ impl<'a> PlanView<'a> {
         self.diagnostics = told.into_iter().flatten().filter_map(DiagnosticView::of_json).collect();
         if let Some(aim) = earlier.get("aim").and_then(|aim| Aim::deserialize(aim).ok()) {
             self.aim = aim;
+        }
+        if let Some(locations) = earlier.get("locations") {
+            self.locations = Vec::deserialize(locations).unwrap_or_default();
         }
         let Some(changes) = earlier.get("changes").and_then(serde_json::Value::as_array) else {
             return;

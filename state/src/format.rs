@@ -174,6 +174,7 @@ fn without_entries(snapshot: &Snapshot) -> Snapshot {
         taken_over,
         outputs,
         next_call,
+        locations,
     } = snapshot;
     Snapshot {
         lineage: lineage.clone(),
@@ -185,6 +186,7 @@ fn without_entries(snapshot: &Snapshot) -> Snapshot {
         taken_over: taken_over.clone(),
         outputs: outputs.clone(),
         next_call: *next_call,
+        locations: locations.clone(),
     }
 }
 

@@ -41,7 +41,7 @@ impl Asked {
         let said = File::create(project.path("said.txt")).unwrap();
         command.stdin(terminal).stdout(Stdio::null()).stderr(said);
         let child = command.spawn().unwrap();
-        wait_for("the question", || told(project).contains("Only `yes` is taken"));
+        wait_for("the question", || told(project).contains("Type yes to confirm"));
         Self { child, keys: keys.into() }
     }
 

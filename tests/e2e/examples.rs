@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::harness::{Project, Service, data};
+use crate::harness::{Project, Service};
 
 /// What stands in the texts for the address of the service, whose port is another each time.
 const ADDRESS: &str = "http://127.0.0.1:8080";
@@ -26,11 +26,12 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A copy of an example, so that nothing is left behind beside it.
-fn copy(example: &str, service: &Service) -> Project {
+/// A copy of an example, so that nothing is left behind beside it, and a service over the data of its
+/// folder.
+fn copy(example: &str) -> (Project, Service) {
     let from = folder().join(example);
     let text = |name: &str| std::fs::read_to_string(from.join(name)).expect("a file of an example");
-    let mut project = Project::with(&text("plumb.toml"), service);
+    let mut project = Project::new(&text("plumb.toml"));
     for name in names(&from)
         .iter()
         .filter(|name| Path::new(name).extension().is_some_and(|end| end == "toml"))
@@ -38,7 +39,8 @@ fn copy(example: &str, service: &Service) -> Project {
         project.write(name, text(name));
     }
     project.set("PLUMB_VAR_REGISTRY_PASSWORD", "canary-registry-password");
-    project
+    let service = Service::start(&project.path(".plumb/service"), &[]);
+    (project, service)
 }
 
 /// Each plan of an example: the file with its text, and the options that lead to it.
@@ -56,9 +58,7 @@ fn with<'a>(command: &[&'a str], options: &'a [String]) -> Vec<&'a str> {
 
 fn check(example: &str) {
     for (golden, options) in plans(example) {
-        let folder = data();
-        let service = Service::start(folder.path(), &[]);
-        let project = copy(example, &service);
+        let (project, service) = copy(example);
         project.run(&with(&["validate"], &options[..])).expect(0);
         let plan = project.run(&with(&["plan"], &options[..])).expect(0);
         compare(example, &golden, &readable(&plan.stdout, &service));
@@ -115,12 +115,10 @@ fn environments() {
 /// `prevent_destroy` holds in prod, and in dev it does not.
 #[test]
 fn environments_protects_prod_alone() {
-    let folder = data();
-    let service = Service::start(folder.path(), &[]);
-    let dev = copy("environments", &service);
+    let (dev, _dev_service) = copy("environments");
     dev.run(&["apply", "--yes"]).expect(0);
     dev.run(&["destroy", "--yes"]).expect(0);
-    let prod = copy("environments", &service);
+    let (prod, service) = copy("environments");
     prod.run(&["apply", "--yes", "--var-file", "prod.vars.toml"]).expect(0);
     let before = service.mutations().len();
     let refused = prod.run(&["destroy", "--yes", "--var-file", "prod.vars.toml"]).expect(1);
@@ -138,9 +136,7 @@ fn glue() {
 /// Another release replaces the stamp and updates what follows from it.
 #[test]
 fn glue_replaces_with_a_release() {
-    let folder = data();
-    let service = Service::start(folder.path(), &[]);
-    let project = copy("glue", &service);
+    let (project, _service) = copy("glue");
     project.run(&["apply", "--yes"]).expect(0);
     let plan = project.run(&["plan", "--var", "release=2026-12"]).expect(0);
     assert!(plan.stdout.contains("value.stamp will be replaced"), "{}", plan.stdout);

@@ -19,18 +19,24 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) fn start(data: &Path, extra: &[&str]) -> Self {
-        Self::run(data, extra, KEY, Stdio::null())
+        let extra = [&["--listen", "127.0.0.1:0"], extra].concat();
+        Self::run(data, &extra, KEY, Stdio::null())
     }
 
     /// One that says all it can, into `service.stderr` beside its data.
     pub(crate) fn logged(data: &Path, key: &str) -> Self {
         let log = std::fs::File::create(data.with_file_name("service.stderr")).expect("a log");
-        Self::run(data, &["-v"], key, log.into())
+        Self::run(data, &["-v", "--listen", "127.0.0.1:0"], key, log.into())
+    }
+
+    /// One that listens at this address.
+    pub(crate) fn at(data: &Path, listen: &str, key: &str) -> Self {
+        Self::run(data, &["--listen", listen], key, Stdio::null())
     }
 
     fn run(data: &Path, extra: &[&str], key: &str, stderr: Stdio) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_plumb"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--key", key, "--data"])
+            .args(["serve", "--key", key, "--data"])
             .arg(data)
             .args(extra)
             .stdout(Stdio::piped())
@@ -216,6 +222,11 @@ impl Project {
         let project = Self { folder, environment: BTreeMap::new() };
         project.write("plumb.toml", spec);
         project
+    }
+
+    /// A project whose spec asks for the service on this machine.
+    pub(crate) fn local(spec: &str) -> Self {
+        Self::new(&format!("[provider.serverless]\nlocal = true\n{spec}"))
     }
 
     /// A project whose commands see this service.

@@ -292,7 +292,7 @@ fn links_that_came_along_lead_nowhere() {
         ("", &photos),
     ];
     for (name, to) in links {
-        let mut project = Project::new(spec);
+        let mut project = Project::local(spec);
         project.set("PLUMB_STATE_KEY", "canary passphrase of the state");
         let link = project.path(".plumb").join(name);
         let link = link.components().collect::<std::path::PathBuf>();

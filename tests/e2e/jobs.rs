@@ -303,7 +303,9 @@ fn endpoints_that_are_not_there_are_named() {
     assert!(refused.stderr.contains("is not the id of a job"), "{}", refused.stderr);
     let empty = Project::new("");
     let refused = empty.run(&["job", "health", "nothing1234567"]).expect(1);
-    assert!(refused.stderr.contains("there is no job API here"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("PLUMB_SERVERLESS_QUEUE_URL is not set"), "{}", refused.stderr);
+    let refused = empty.run(&["job", "health", "nothing1234567", "--local"]).expect(1);
+    assert!(refused.stderr.contains("has no endpoints"), "{}", refused.stderr);
     assert!(!empty.path(".plumb").exists(), "nothing was started for it");
 }
 
@@ -349,7 +351,7 @@ fn a_busy_service_is_asked_again_and_a_submission_never_twice() {
 
 #[test]
 fn on_a_bare_laptop_a_job_outlives_the_service_that_took_it() {
-    let project = Project::new(SPEC);
+    let project = Project::local(SPEC);
     project.run(&["apply", "--yes"]).expect(0);
     let job = submit(&project, "endpoint.single", r#"{"log":"said by the worker","n":1}"#);
     let done = project.run(&["job", "status", "endpoint.single", &job, "--wait"]).expect(0);

@@ -18,6 +18,7 @@ mod import;
 mod jobs;
 mod kills;
 mod lifecycle;
+mod local_service;
 mod omitted;
 mod options;
 mod quickstart;

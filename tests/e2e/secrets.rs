@@ -36,7 +36,7 @@ fn hidden(what: &str, bytes: &[u8]) {
 fn what_is_written_is_this_users_alone_whatever_the_umask() {
     use std::os::unix::fs::PermissionsExt as _;
     let volume = "name = \"v\"\nsize = 10\ndata_center_id = \"EU-RO-1\"\n";
-    let project = Project::new(&format!("[resource.network_volume.v]\n{volume}"));
+    let project = Project::local(&format!("[resource.network_volume.v]\n{volume}"));
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", "umask 000; exec \"$0\" apply --yes", env!("CARGO_BIN_EXE_plumb")]);
     shell.current_dir(project.path("."));

@@ -647,7 +647,7 @@ fn workers_do_not_inherit_secrets() {
          [resource.endpoint.spy]\nname = \"spy-endpoint\"\ntemplate_id = \"${{template.spy.id}}\"\n\
          gpu_ids = \"ADA_24\"\nworkers_min = 1\nworkers_max = 1\n"
     );
-    let mut project = Project::new(&spec);
+    let mut project = Project::local(&spec);
     project.set("PLUMB_STATE_KEY", STATE_KEY);
     project.set("PLUMB_VAR_other", SECRETS[0].1);
     project.set("AWS_SECRET_ACCESS_KEY", SECRETS[1].1);

@@ -246,6 +246,7 @@ fn words(records: &[Record]) -> String {
         Record::Forgot { address, .. } => format!("forgot({address})"),
         Record::Unwatched { .. } => "unwatched".to_owned(),
         Record::Moved { .. } => "moved".to_owned(),
+        Record::Located { provider, .. } => format!("located({provider})"),
         Record::Outputs { .. } => "outputs".to_owned(),
         Record::RunClosed { outcome } => format!("closed({outcome})"),
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::shared::{VariableArgs, duration};
+use super::shared::{SpecArgs, duration};
 
 /// `plumb job`.
 #[derive(Debug, Subcommand)]
@@ -62,7 +62,7 @@ pub(crate) struct Target {
     #[arg(value_name = "ENDPOINT")]
     pub(crate) endpoint: String,
     #[command(flatten)]
-    pub(crate) variables: VariableArgs,
+    pub(crate) spec: SpecArgs,
 }
 
 /// `plumb job purge` and `plumb job health`.

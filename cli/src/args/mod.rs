@@ -14,7 +14,7 @@ use clap_complete::Shell;
 
 pub(crate) use plans::{Apply, Check, Destroy, Drift, Import, Plan, Planning, Running, Validate};
 pub(crate) use serve::Serve;
-pub(crate) use shared::{FolderArg, Form, PlanFormat, VariableArgs, duration};
+pub(crate) use shared::{FolderArg, Form, PlanFormat, SpecArgs, duration};
 pub(crate) use state::{OutputArgs, Resolve, Show, State, Unlock};
 
 /// The command line.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
-use super::shared::{FolderArg, Form, Pace, PlanForm, Selection, VariableArgs, duration};
+use super::shared::{FolderArg, Form, Pace, PlanForm, Selection, SpecArgs, duration};
 
 /// What every command takes that makes whatever plan is asked for.
 #[derive(Clone, Debug, Default, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct Validate {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) variables: VariableArgs,
+    pub(crate) spec: SpecArgs,
 }
 
 /// `plumb plan`.
@@ -144,7 +144,7 @@ pub(crate) struct Import {
     /// Its id, as the API shows it
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) variables: VariableArgs,
+    pub(crate) spec: SpecArgs,
     /// How long to wait for another run to end, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", hide_default_value = true)]
     pub(crate) lock_timeout: Duration,
@@ -159,5 +159,5 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) variables: VariableArgs,
+    pub(crate) spec: SpecArgs,
 }

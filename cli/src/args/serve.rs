@@ -15,7 +15,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) data: Option<PathBuf>,
     /// The key of the account; else one is made once and kept in the data folder
-    #[arg(long, value_name = "KEY", env = "PLUMB_SERVICE_KEY", hide_env_values = true)]
+    #[arg(long, value_name = "KEY", env = crate::environment::SERVICE_KEY, hide_env_values = true)]
     pub(crate) key: Option<String>,
     /// The form of the answers of /stream
     #[arg(long, value_name = "FORM", default_value = "array", value_parser = ["array", "object"])]

@@ -16,15 +16,18 @@ pub(crate) struct FolderArg {
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// Values for variables.
+/// Values for the variables of a spec, and the choice of the service on this machine.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct VariableArgs {
+pub(crate) struct SpecArgs {
     /// Set a variable: text for a string variable, else a TOML value
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = Assignment, help_heading = "Variables")]
     pub(crate) variables: Vec<(String, String)>,
     /// Read variables from a TOML file
     #[arg(long = "var-file", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Variables")]
     pub(crate) variable_files: Vec<PathBuf>,
+    /// Use the service on this machine, whatever the spec and the environment say
+    #[arg(long, help_heading = "Variables")]
+    pub(crate) local: bool,
 }
 
 /// Which resources a plan is about, and with what values: what every command takes that compares
@@ -32,7 +35,7 @@ pub(crate) struct VariableArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Selection {
     #[command(flatten)]
-    pub(crate) variables: VariableArgs,
+    pub(crate) spec: SpecArgs,
     /// Only this resource and what it depends on; in a destroy, what depends on it
     #[arg(long, value_name = "ADDRESS", help_heading = "Planning")]
     pub(crate) target: Vec<String>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use engine::journal::CallId;
 
-use super::shared::{Form, PlanForm, VariableArgs};
+use super::shared::{Form, PlanForm, SpecArgs};
 
 /// `plumb show`.
 #[derive(Debug, Args)]
@@ -77,6 +77,16 @@ pub(crate) enum State {
         #[arg(required = true)]
         addresses: Vec<String>,
     },
+    /// Let a provider act on another service or account from now on
+    #[command(
+        after_help = "Examples:\n  plumb state relocate serverless\n\nThe state remembers which service and account each provider acted on, and a run on another one is refused. After \
+                      this command, the next run may act on another one, and the state remembers that. Use it where the \
+                      same objects are at another address, or are reached with another key."
+    )]
+    Relocate {
+        /// The provider, as the message names it
+        provider: String,
+    },
     /// Print the state for a backup
     #[command(
         after_help = "Examples:\n  plumb state pull > state.json\n  plumb state pull --serial 41 > state.json\n\nThe state holds no secret in clear, but the key of its fingerprints: keep it to yourself."
@@ -126,7 +136,7 @@ pub(crate) struct Resolve {
     #[arg(long, value_name = "CALL", requires = "address")]
     pub(crate) call: Option<CallId>,
     #[command(flatten)]
-    pub(crate) variables: VariableArgs,
+    pub(crate) spec: SpecArgs,
 }
 
 /// `plumb unlock`.

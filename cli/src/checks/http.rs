@@ -19,7 +19,7 @@ pub(super) async fn fetch(datum: &Datum) -> Result<Fetched, String> {
     let url = entries.get("url").and_then(Value::as_str);
     let url = shape::url(url.ok_or("`url` is a text")?)?;
     let secret = !datum.sensitive.is_empty();
-    let allowed = environment::variable("PLUMB_ALLOWED_HOSTS").unwrap_or_default();
+    let allowed = environment::variable(environment::ALLOWED_HOSTS).unwrap_or_default();
     if secret && !may_have_secret(&url, &AllowedHosts::parse(&allowed)) {
         return Err(kept_back());
     }

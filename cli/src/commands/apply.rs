@@ -26,6 +26,7 @@ use crate::checks::{self, Outcome, Turns, World};
 use crate::environment;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
+use crate::locations::{self, Locations};
 use crate::output::Output;
 use crate::planning::{self, Made};
 use crate::providers::Configured;
@@ -37,7 +38,7 @@ use crate::stored;
 use crate::system::System;
 use crate::variables;
 
-const QUESTION: &str = "Apply this plan? Only `yes` is taken for a yes: ";
+const QUESTION: &str = "Apply this plan? Type yes to confirm: ";
 
 pub(crate) fn apply(
     base: &Path,
@@ -93,17 +94,23 @@ impl Asked<'_> {
     async fn open(
         &self,
         holder: &Holder,
-        request: &Request<'_>,
+        (request, locations): (&Request<'_>, &Locations),
         teller: &Teller,
     ) -> Result<Opened, CommandError> {
         let store = self.folder.store()?;
         let wait = self.planning.pace.lock_timeout;
         let mut session = Session::open(&*store, holder, wait, &System, None).await?;
+        if let Err(elsewhere) = locations.refuse_elsewhere(session.snapshot()) {
+            session.close().await?;
+            return Err(elsewhere);
+        }
+        let with_another_key = locations.with_another_key(session.snapshot());
         seal_plain(&mut session, self.folder, teller.output()).await?;
         recover_open(&mut session, request.providers, &request.secrets(), teller).await?;
         let looked_at = System.clock().moment();
         let planning = make(session.snapshot(), request);
-        let (plan, found) = planning::patiently(teller.output(), planning).await?;
+        let (plan, mut found) = planning::patiently(teller.output(), planning).await?;
+        found.extend(locations::another_account(&plan, &with_another_key));
         Ok(Opened { session, plan, found, looked_at })
     }
 
@@ -125,14 +132,13 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     let Asked { folder, base, running, planning, .. } = *asked;
     let stop = Stopping::listen(output)?;
     let teller = Teller::new(output, running.json);
-    refuse_unasked(running)?;
     let options = planning::options(planning)?;
     let folded = stop.unless(stored::load_if_told(folder)).await?;
-    let mut resolved =
-        resolved::read(folder, base, &planning.selection.variables, &folded.snapshot)?;
+    let mut resolved = resolved::read(folder, base, &planning.selection.spec, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), &teller, output));
     }
+    refuse_unasked(running)?;
     let variables = resolved.variables();
     let configured = stop.unless(resolved.connect(folder, output)).await?;
     let request = resolved.request(&configured, &options, !planning.no_refresh);
@@ -141,8 +147,8 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
         return Ok(refuse(&made, &teller, output));
     }
     let holder = System::holder(if planning.destroy { "destroy" } else { "apply" });
-    let opening = asked.open(&holder, &request, &teller);
-    let Opened { session, plan, found, looked_at } = stop.unless(opening).await?;
+    let opening = asked.open(&holder, (&request, &configured.locations), &teller);
+    let Opened { mut session, plan, found, looked_at } = stop.unless(opening).await?;
     let checks = asked.checks(&resolved.config, output);
     let secrets = request.refresh.then(|| request.secrets());
     let mut made = planning::finish(resolved, &configured, plan, found)
@@ -156,7 +162,16 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     };
     let shown = Shown { made: &made, running, teller: &teller, stop: &stop, output };
     let planned = plan::status(&made, false);
-    let ended = if shown.go_on().await? {
+    let decision = shown.decide().await?;
+    if decision == Decision::Declined {
+        session.close().await?;
+        output.talk("Nothing was applied.\n");
+        return Ok(Status::Cancelled);
+    }
+    let ended = if decision == Decision::Run {
+        for record in configured.locations.records(session.snapshot()) {
+            session.record(record)?;
+        }
         let (session, looked_at) = match &secrets {
             Some(secrets) => {
                 let (session, again) =
@@ -200,12 +215,13 @@ fn onward(planning: &Planning) -> Onward {
     }
 }
 
-/// Whoever cannot be asked has to say so before anything is called.
+/// Refuses an apply that could not ask for confirmation, before anything is planned or called.
 fn refuse_unasked(running: &Running) -> Result<(), CommandError> {
     if running.yes || (!running.json && std::io::stdin().is_terminal()) {
         return Ok(());
     }
-    Err(CommandError::new("nobody can be asked whether to apply the plan")
+    let why = if running.json { "`--json` cannot ask for it" } else { "there is no terminal" };
+    Err(CommandError::new(format!("apply needs confirmation, and {why}"))
         .help("give `--yes`, or save a plan with `plumb plan --out FILE` and apply that file"))
 }
 
@@ -238,6 +254,17 @@ async fn check_all(
     Ok(checks::status(&outcomes))
 }
 
+/// The decision about a plan that was shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    /// It runs.
+    Run,
+    /// It has nothing to do.
+    Nothing,
+    /// The user did not confirm it.
+    Declined,
+}
+
 /// A plan that is shown before it runs.
 struct Shown<'a> {
     made: &'a Made,
@@ -250,24 +277,21 @@ struct Shown<'a> {
 impl Shown<'_> {
     /// Shows it, and asks whether to run it. A plan that does nothing but take into the state what
     /// is live needs no yes.
-    async fn go_on(&self) -> Result<bool, CommandError> {
+    async fn decide(&self) -> Result<Decision, CommandError> {
         let Self { made, running, teller, stop, output } = self;
         teller.plan(&made.view());
         if !running.json {
             let steps = running.steps || output.verbose();
             plan::print(made, PlanFormat::Text, steps, output);
         }
-        let Some(plan) = &made.plan else { return Ok(false) };
+        let Some(plan) = &made.plan else { return Ok(Decision::Nothing) };
         if plan.is_empty() && plan.seen.is_empty() {
-            return Ok(false);
+            return Ok(Decision::Nothing);
         }
-        if running.yes || plan.is_empty() {
-            return Ok(true);
+        if running.yes || plan.is_empty() || confirm(QUESTION, stop, output).await? {
+            return Ok(Decision::Run);
         }
-        if confirm(QUESTION, stop, output).await? {
-            return Ok(true);
-        }
-        Err(CommandError::new("nothing was applied").status(Status::Cancelled))
+        Ok(Decision::Declined)
     }
 
     /// What somebody said yes to runs where it still fits what is live, as a saved plan does: nobody knows
@@ -322,8 +346,10 @@ async fn of_file(
     }
     let mut names: BTreeSet<_> = saved.plan.base.providers.keys().cloned().collect();
     names.extend(crate::providers::names(&folded.snapshot));
-    let given = (base, &args.planning.selection.variables);
+    let given = (base, &args.planning.selection.spec);
     let described = resolved::named_providers(&names, &folder, given, output)?;
+    let local = args.planning.selection.spec.local || saved_plan::is_local(&saved);
+    let described = described.with_local(local);
     let connecting = described.connect(&folder, &environment::variable, output);
     let configured = stop.unless(connecting).await?;
     if configured.missing.has_errors() {
@@ -332,6 +358,8 @@ async fn of_file(
     }
     let sources = Sources::default();
     let view = saved_plan::view(&saved, &sources);
+    configured.locations.refuse_plan_of(&view.locations)?;
+    configured.locations.refuse_elsewhere(&folded.snapshot)?;
     teller.plan(&view);
     if !teller.is_json() {
         let steps = args.running.steps || output.verbose();
@@ -340,13 +368,16 @@ async fn of_file(
     let plan = &saved.plan;
     let given = variables::given(
         plan.base.secrets.keys(),
-        &args.planning.selection.variables,
+        &args.planning.selection.spec,
         base,
         &environment::variable,
     )?;
     let asked = (args, &given);
     let checked = stop.unless(open_checked(&folder, &saved, asked, &configured, &teller));
-    let (session, holder, looked_at) = checked.await?;
+    let (mut session, holder, looked_at) = checked.await?;
+    for record in configured.locations.records(session.snapshot()) {
+        session.record(record)?;
+    }
     let variables = variables::secrets(&given, &plan.base);
     if let Err(error) = verify_secrets(plan, &variables, session.snapshot()) {
         session.close().await?;
@@ -396,7 +427,7 @@ async fn open_checked(
 /// A saved plan has its values: a variable that neither it asks for nor a provider block needs
 /// would change nothing, and who gives it means something.
 fn refuse_variables(plan: &Plan, folder: &Folder, planning: &Planning) -> Result<(), CommandError> {
-    let given = planning.selection.variables.variables.iter().map(|(name, _)| name.as_str());
+    let given = planning.selection.spec.variables.iter().map(|(name, _)| name.as_str());
     let mut open = given.filter(|name| !plan.base.secrets.contains_key(*name)).peekable();
     if open.peek().is_none() {
         return Ok(());

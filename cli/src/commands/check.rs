@@ -30,7 +30,7 @@ async fn check(
 ) -> Result<Status, CommandError> {
     let stop = Stopping::listen(output)?;
     let folded = stop.unless(stored::load(folder)).await?;
-    let mut resolved = resolved::read(folder, base, &args.variables, &folded.snapshot)?;
+    let mut resolved = resolved::read(folder, base, &args.spec, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&resolved.diagnostics, &resolved.sources, args.json, output));
     }
@@ -42,6 +42,7 @@ async fn check(
         return Ok(Status::Done);
     }
     let configured = stop.unless(resolved.connect(folder, output)).await?;
+    configured.locations.refuse_elsewhere(&folded.snapshot)?;
     if configured.missing.has_errors() {
         return Ok(refuse(&configured.missing, &resolved.sources, args.json, output));
     }

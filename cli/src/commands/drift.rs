@@ -35,7 +35,7 @@ pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Sta
     if let Some(question) = &question {
         found.extend(DiagnosticView::all(&planning::as_diagnostics(question), &made.sources));
     }
-    let report = DriftReport::new(&view.drift, found);
+    let report = DriftReport::new(&view, found);
     let text = if args.form.is_json() { report.json() } else { report.text(output.colour()) };
     output.answer(&text);
     if let Some(question) = question {

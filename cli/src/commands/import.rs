@@ -48,12 +48,13 @@ async fn import(
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
     let folded = stored::load(folder).await?;
-    let mut resolved = resolved::read(folder, base, &args.variables, &folded.snapshot)?;
+    let mut resolved = resolved::read(folder, base, &args.spec, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), output));
     }
     check_in_spec(&resolved, address)?;
     let configured = resolved.connect(folder, output).await?;
+    configured.locations.refuse_elsewhere(&folded.snapshot)?;
     let options = Options::default();
     let request = resolved.request(&configured, &options, true);
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
@@ -64,6 +65,9 @@ async fn import(
     seal_plain(&mut session, folder, output).await?;
     let teller = Teller::new(output, false);
     recover_open(&mut session, &configured.providers, &request.secrets(), &teller).await?;
+    for record in configured.locations.records(session.snapshot()) {
+        session.record(record)?;
+    }
     let taken = take_over(&mut session, &request, address, id).await;
     let next = match &taken {
         Ok(found) if !found.has_errors() => Some(make(session.snapshot(), &request).await),

@@ -14,7 +14,7 @@ use crate::stored;
 
 pub(crate) fn run(base: &Path, args: &OutputArgs, output: &Output) -> Result<Status, CommandError> {
     let folder = Folder::new(base, None)?;
-    let outputs = match stored::read(&folder)?.snapshot {
+    let outputs = match stored::read_here(&folder)?.snapshot {
         Some(state) => render::state::outputs(&state).map_err(|error| stored::damaged(&error))?,
         None => std::collections::BTreeMap::new(),
     };

@@ -13,7 +13,7 @@ use engine::shell;
 use engine::state::Snapshot;
 
 use super::state::parse;
-use crate::args::{Resolve, VariableArgs};
+use crate::args::{Resolve, SpecArgs};
 use crate::environment;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
@@ -50,8 +50,8 @@ struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// The values of variables, with where the paths of their files are seen from.
-    fn given(&self) -> (&'a Path, &'a VariableArgs) {
-        (self.base, &self.args.variables)
+    fn given(&self) -> (&'a Path, &'a SpecArgs) {
+        (self.base, &self.args.spec)
     }
 }
 

@@ -40,6 +40,13 @@ pub(super) fn read(path: &Path) -> Result<SavedPlan, CommandError> {
     })
 }
 
+/// Says whether a saved plan was made for the service on this machine.
+pub(super) fn is_local(saved: &SavedPlan) -> bool {
+    let locations = saved.view.get("locations").and_then(serde_json::Value::as_array);
+    let mut services = locations.into_iter().flatten().filter_map(|it| it.get("service"));
+    services.any(|service| service == engine::state::LOCAL_SERVICE)
+}
+
 /// What to show of a saved plan: computed from the plan itself, so that nothing is shown that is
 /// not run; only the places in the spec and the units come from the view beside it. `sources` are
 /// none: a plan at rest refers to no text.

@@ -30,7 +30,7 @@ pub(crate) fn run(base: &Path, args: &Show, output: &Output) -> Result<Status, C
         return Err(CommandError::new("a state has no markdown form")
             .help("name a saved plan, or take `--format text` or `--format json`"));
     }
-    let view = match stored::read(&folder)?.snapshot {
+    let view = match stored::read_here(&folder)?.snapshot {
         Some(snapshot) => StateView::new(&snapshot).map_err(|error| stored::damaged(&error))?,
         None => StateView::empty(),
     };

@@ -10,7 +10,7 @@ use crate::address::{Address, Name};
 use crate::digest::{Digest, Fingerprint};
 use crate::schema::{Operation, PhaseRef, ProgramKind};
 use crate::sorted::Set;
-use crate::state::{Nonce, Object, ObjectId, OutputValue, Progress};
+use crate::state::{Location, Nonce, Object, ObjectId, OutputValue, Progress};
 use crate::stored::Stored;
 use crate::value::Paths;
 
@@ -140,6 +140,13 @@ pub enum Record {
         from: Address,
         /// After.
         to: Address,
+    },
+    /// A provider instance acts at this location from now on.
+    Located {
+        /// The provider instance.
+        provider: Name,
+        /// The location; none where a person said that the next run may choose another one.
+        location: Option<Location>,
     },
     /// The outputs were evaluated.
     Outputs {

@@ -256,6 +256,12 @@ impl Descriptor {
         let sources = self.apis.values().map(|api| &api.address).chain(&self.key);
         sources.filter_map(|source| source.setting.as_deref()).collect()
     }
+
+    /// The variables of the environment that addresses and the key are read from.
+    pub fn variables(&self) -> BTreeSet<&str> {
+        let sources = self.apis.values().map(|api| &api.address).chain(&self.key);
+        sources.filter_map(|source| source.env.as_deref()).collect()
+    }
 }
 
 fn look_up(source: &Source, settings: &Settings<'_>) -> Option<(String, Origin)> {

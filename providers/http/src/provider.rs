@@ -1,6 +1,6 @@
 //! A descriptor, configured: the provider that the rest of Plumb sees.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ pub struct HttpProvider {
     schema: Arc<ProviderSchema>,
     caller: Caller,
     account: Option<Digest>,
+    service: Option<String>,
     missing: Diagnostics,
     /// The lists in which single objects are looked up, by type.
     lists: BTreeMap<Name, Shared>,
@@ -44,11 +45,13 @@ impl HttpProvider {
             return Err(diagnostics);
         }
         let account = account(&descriptor, &access, settings.at_home);
+        let service = service(&access, settings.at_home);
         Ok(Self {
             schema: Arc::new(descriptor.schema_at(&access.addresses)),
             missing: missing(&descriptor, &access),
             caller: Caller::new(&descriptor, access, settings),
             account,
+            service,
             lists: descriptor.types.keys().map(|ty| (ty.clone(), Shared::default())).collect(),
             descriptor,
         })
@@ -58,6 +61,11 @@ impl HttpProvider {
     /// before the first call; a call fails with the same words.
     pub fn missing(&self) -> &Diagnostics {
         &self.missing
+    }
+
+    /// Returns the name of the service that calls go to: `local service`, or the hosts of the APIs.
+    pub fn service(&self) -> Option<&str> {
+        self.service.as_deref()
     }
 
     /// The descriptor that it interprets.
@@ -87,6 +95,19 @@ fn account(descriptor: &Descriptor, access: &Access, at_home: bool) -> Option<Di
     let addresses = access.addresses.iter().filter(|_| !at_home);
     addresses.for_each(|(api, url)| text.extend([api, " ", url.as_str(), "\n"]));
     Some(Digest::of(text.as_bytes()))
+}
+
+/// Returns the hosts of the APIs, each once, with ports that are not the usual ones.
+fn service(access: &Access, at_home: bool) -> Option<String> {
+    if at_home {
+        return Some(engine::state::LOCAL_SERVICE.to_owned());
+    }
+    let host = |url: &url::Url| {
+        let host = url.host_str()?;
+        Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    };
+    let hosts: BTreeSet<String> = access.addresses.values().filter_map(host).collect();
+    (!hosts.is_empty()).then(|| hosts.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 #[async_trait]

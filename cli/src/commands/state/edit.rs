@@ -1,8 +1,8 @@
-//! `plumb state mv` and `plumb state rm`.
+//! `plumb state mv`, `plumb state rm` and `plumb state relocate`.
 
 use std::collections::BTreeSet;
 
-use engine::address::Address;
+use engine::address::{Address, Name};
 use engine::journal::Record;
 use engine::state::Snapshot;
 
@@ -66,6 +66,40 @@ pub(super) fn rm(
         output.talk(&format!("forgot {address}; what it stood for stays where it is\n"));
     }
     Ok(())
+}
+
+pub(super) fn relocate(
+    folder: &Folder,
+    provider: &str,
+    output: &Output,
+) -> Result<(), CommandError> {
+    let mut known = None;
+    stored::edit(folder, "state relocate", |snapshot| {
+        let provider = Name::from(provider);
+        known = snapshot.locations.get(&provider).cloned();
+        if known.is_none() {
+            return Err(not_located(&provider, snapshot));
+        }
+        Ok(vec![Record::Located { provider, location: None }])
+    })?;
+    let service = known.map(|known| known.service).unwrap_or_default();
+    output.talk(&format!(
+        "{provider} acted on {}; the next apply may act on another service or account\n",
+        render::safe::text(&service)
+    ));
+    Ok(())
+}
+
+fn not_located(provider: &Name, snapshot: &Snapshot) -> CommandError {
+    let known: Vec<_> = snapshot.locations.keys().map(ToString::to_string).collect();
+    let shown = render::safe::text(provider);
+    let error = CommandError::new(format!(
+        "the state does not remember where the provider `{shown}` acted"
+    ));
+    match known.as_slice() {
+        [] => error.help("it remembers no provider, so the next apply may act anywhere"),
+        known => error.help(format!("it remembers {}", known.join(", "))),
+    }
 }
 
 fn forget_records(snapshot: &Snapshot, address: &Address) -> Result<Vec<Record>, CommandError> {

@@ -23,13 +23,14 @@ pub(crate) fn run(base: &Path, args: &State, output: &Output) -> Result<Status, 
     let folder = Folder::new(base, None)?;
     match args {
         State::List => {
-            if let Some(snapshot) = stored::read(&folder)?.snapshot {
+            if let Some(snapshot) = stored::read_here(&folder)?.snapshot {
                 output.data(&render::state::list(&snapshot));
             }
         }
         State::Show { address, form } => show(&folder, address, form, output)?,
         State::Mv { from, to } => edit::mv(&folder, from, to, output)?,
         State::Rm { addresses } => edit::rm(&folder, addresses, output)?,
+        State::Relocate { provider } => edit::relocate(&folder, provider, output)?,
         State::Init => begin::run(&folder, output)?,
         State::Migrate { from } => migrate::run(base, &folder, from, output)?,
         State::Pull { serial } => transfer::pull(&folder, *serial, output)?,
