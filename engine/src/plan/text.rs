@@ -26,3 +26,4 @@ pub fn line(step: &Step) -> String {
     }
     text
 }
+// x

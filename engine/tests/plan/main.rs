@@ -1,0 +1,9 @@
+//! The planner, text to text: the spec that was applied, changes outside and the spec that is
+//! planned go in; the plan's changes, steps and diagnostics come out as lines.
+
+mod lifecycle;
+mod names;
+mod order;
+#[path = "../support/shapes.rs"]
+mod shapes;
+mod world;
