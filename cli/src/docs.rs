@@ -1,4 +1,4 @@
-//! The reference pages that follow from the code, and the test that keeps them true.
+//! The generator of the reference pages, and the test that compares them.
 //!
 //! `docs/commands.md` holds, below its mark, every command and option as clap knows them;
 //! `docs/types.md` every resource type as the schemas know it. `UPDATE_DOCS=1 cargo test -p cli`
@@ -17,10 +17,10 @@ use engine::stored::to_json;
 use crate::args::Cli;
 use crate::providers;
 
-/// What stands above is written by people.
+/// The line that separates the hand-written part of a page from the generated part.
 const MARK: &str = "<!-- generated below: UPDATE_DOCS=1 cargo test -p cli -->\n";
 
-/// Values that are listed in the table of attributes; longer lists stand below it.
+/// The longest list of values that stands in the table of attributes. Longer ones stand below it.
 const VALUES_MAX: usize = 6;
 
 #[test]
@@ -105,7 +105,7 @@ impl Page {
             }
             let names = args.iter().filter_map(|arg| arg.get_long());
             let names: Vec<_> = names.map(|name| format!("`--{name}`")).collect();
-            let _ = write!(self.text, "\nOf the {link} it takes {}.\n", names.join(", "));
+            let _ = write!(self.text, "\nTakes these {link}: {}.\n", names.join(", "));
         }
     }
 
@@ -250,25 +250,22 @@ fn type_page(text: &mut String, schema: &TypeSchema) {
         let _ = writeln!(text, "- {line}");
     }
     if !schema.rules.is_empty() {
-        text.push_str("\nRules, checked while planning and again before the call where a value is known only then:\n\n");
+        text.push_str(
+            "\nRules, checked by the plan, or before the call when a value is known only then:\n\n",
+        );
     }
     for rule in &schema.rules {
         let on = match rule.on {
-            RuleOn::Any => "On every create and change",
-            RuleOn::Create => "On a create",
-            RuleOn::Update => "On an update",
-            RuleOn::Delete => "On a delete",
+            RuleOn::Any => "Create or update",
+            RuleOn::Create => "Create",
+            RuleOn::Update => "Update",
+            RuleOn::Delete => "Delete",
         };
-        let assert = rule.assert.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = writeln!(
-            text,
-            "- {on}: `{assert}`. Else: {}.",
-            rule.message.to_string().trim_matches('"')
-        );
+        let _ = writeln!(text, "- {on}: {}.", rule.message.to_string().trim_matches('"'));
     }
 }
 
-/// What there is to say about an attribute, in sentences.
+/// Returns what there is to say about an attribute, in sentences.
 fn meaning(attribute: &Attribute) -> String {
     let constraint = &attribute.constraint;
     let unit = attribute.unit.as_ref().map(|unit| format!(" {unit}")).unwrap_or_default();
@@ -311,10 +308,10 @@ fn meaning(attribute: &Attribute) -> String {
         parts.push("Sensitive".to_owned());
     }
     if attribute.seen_in == SeenIn::Never && attribute.presence != Presence::Computed {
-        parts.push("The service never shows it, so a change outside is not seen".to_owned());
+        parts.push("Never shown by the service, so changes outside stay unnoticed".to_owned());
     }
     if attribute.volatile {
-        parts.push("Changes by itself, which is no drift".to_owned());
+        parts.push("Changes by itself; never drift".to_owned());
     }
     parts.join(". ") + "."
 }
@@ -324,7 +321,7 @@ fn allowed(attribute: &Attribute) -> Vec<String> {
     one_of.into_iter().flat_map(|list| &list.values).map(|value| format!("`{value}`")).collect()
 }
 
-/// How objects of the type are made and ended.
+/// Returns how objects of the type are created and deleted, as sentences.
 fn conduct(schema: &TypeSchema) -> Vec<String> {
     let mut lines = vec![format!(
         "Steps: create is {}; delete is {}.",
@@ -332,25 +329,30 @@ fn conduct(schema: &TypeSchema) -> Vec<String> {
         phases(&schema.delete)
     )];
     if schema.unique_name {
-        lines.push("No two objects bear one name.".to_owned());
+        lines.push("Names are unique.".to_owned());
     }
     lines.push(match schema.replace {
         ReplaceOrder::CreateFirst => "A replace creates the new object first.".to_owned(),
         ReplaceOrder::DeleteFirst => "A replace deletes the old object first.".to_owned(),
     });
-    lines.extend(schema.delete_effect.as_ref().map(|effect| format!("With a delete {effect}.")));
-    lines.extend(match &schema.identity {
-        Identity::OneTimeName { .. } => Some(
-            "A create whose answer was lost is found by the one-time name that it was sent under.",
-        ),
-        Identity::UniqueName { .. } => {
-            Some("A create whose answer was lost is found by its name, which is unique.")
+    lines.extend(schema.delete_effect.as_ref().map(|effect| format!("On a delete, {effect}.")));
+    lines.extend(
+        match &schema.identity {
+            Identity::OneTimeName { .. } => {
+                Some("The object of a lost create is found by its one-time name.")
+            }
+            Identity::UniqueName { .. } => {
+                Some("The object of a lost create is found by its unique name.")
+            }
+            Identity::IdempotencyKey => {
+                Some("A lost create is sent again with its idempotency key.")
+            }
+            Identity::ClientId { .. } => Some("The object of a lost create is found by its id."),
+            Identity::Ask => Some("A lost create needs a decision by a person."),
+            Identity::Local => None,
         }
-        Identity::IdempotencyKey => Some("A create whose answer was lost is sent again with its key."),
-        Identity::ClientId { .. } => Some("A create whose answer was lost is found by its id."),
-        Identity::Ask => Some("A create whose answer was lost must be decided by a person."),
-        Identity::Local => None,
-    }.map(str::to_owned));
+        .map(str::to_owned),
+    );
     lines
 }
 
