@@ -283,6 +283,16 @@ impl Value {
         }
     }
 
+    /// Calls `visit` for the value, and for each part inside it.
+    pub fn each_part<'v>(&'v self, visit: &mut dyn FnMut(&'v Value)) {
+        visit(self);
+        match self {
+            Self::List(items) | Self::Set(items) => items.iter().for_each(|it| it.each_part(visit)),
+            Self::Map(entries) => entries.values().for_each(|item| item.each_part(visit)),
+            _ => {}
+        }
+    }
+
     /// The part at `path`, or none where there is nothing.
     pub fn at(&self, path: &Path) -> Option<&Value> {
         path.0.iter().try_fold(self, Self::step)

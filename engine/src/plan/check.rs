@@ -12,13 +12,15 @@ mod unavailable_secrets;
 pub(super) mod unmanaged;
 pub(super) mod written_secrets;
 
-use crate::plan::Action;
+use crate::diagnostics::Diagnostics;
+use crate::digest::SealKey;
 use crate::plan::context::Context;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::draft::Draft;
 use crate::plan::evaluate::Evaluation;
+use crate::plan::facts::redactor;
 use crate::plan::findings::Findings;
-use crate::plan::secrets::turned;
+use crate::plan::{Action, diagnostics};
 
 /// Runs every check over the decided changes.
 pub(in crate::plan) fn check(
@@ -33,10 +35,19 @@ pub(in crate::plan) fn check(
     }
     let kept = kept::check(drafts, &mut found.diagnostics);
     unmanaged::warn(input, drafts, &kept, &mut found.diagnostics);
-    turned::warn(drafts, &input.snapshot.seal_key, &mut found.diagnostics);
+    warn_of_changed_secret(drafts, &input.snapshot.seal_key, &mut found.diagnostics);
     renamed::note(input, evaluation, drafts, &mut found.diagnostics);
     names::check_twice(input, drafts, &mut found.diagnostics);
     let_go::check(drafts, &mut found.diagnostics);
+}
+
+/// Warns of an attribute that becomes a secret and changes at the same time.
+fn warn_of_changed_secret(drafts: &[Draft], key: &SealKey, found: &mut Diagnostics) {
+    let changed =
+        drafts.iter().find_map(|draft| Some((draft, redactor::changed_secret(draft, key)?)));
+    if let Some((Draft { change, .. }, name)) = changed {
+        found.push(diagnostics::secret_changed(change.span, &change.address, name));
+    }
 }
 
 /// Checks one decided change by itself.

@@ -11,11 +11,11 @@ use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::scope::SpecScope;
 use crate::plan::facts::doubted_names::Doubted;
 use crate::plan::facts::prior::{Live, overlay, stored_attributes};
+use crate::plan::facts::redactor::Redactor;
 use crate::plan::facts::selection::{self, Selection};
+use crate::plan::facts::sensitivity::Taint;
 use crate::plan::findings::Findings;
 use crate::plan::input::{Observed, PlanInput};
-use crate::plan::secrets::sources::Sources;
-use crate::plan::secrets::turned::Turned;
 use crate::plan::{Doubt, Use, diagnostics};
 use crate::schema::TypeSchema;
 use crate::state::Object;
@@ -35,8 +35,8 @@ pub(in crate::plan) struct Context<'a> {
     /// Changes that wait, because something that stays as it is uses their object.
     pub(in crate::plan) waiting: BTreeMap<Address, Use>,
     /// Seals values that became secret after the state recorded them.
-    pub(in crate::plan) turned: Turned<'a>,
-    sources: OnceLock<Sources<'a>>,
+    pub(in crate::plan) redactor: Redactor<'a>,
+    taint: OnceLock<Taint<'a>>,
 }
 
 impl<'a> Context<'a> {
@@ -55,8 +55,8 @@ impl<'a> Context<'a> {
             doubts,
             doubted: Doubted::of(input.snapshot),
             waiting,
-            turned: Turned::new(input),
-            sources: OnceLock::new(),
+            redactor: Redactor::new(input),
+            taint: OnceLock::new(),
         }
     }
 
@@ -65,9 +65,9 @@ impl<'a> Context<'a> {
         SpecScope::new(self.input.config, &evaluation.planned, &evaluation.locals)
     }
 
-    /// The sources of the spec's attributes, computed when they are first asked for.
-    pub(in crate::plan) fn sources(&self) -> &Sources<'a> {
-        self.sources.get_or_init(|| Sources::of(self.input.config))
+    /// The attributes that the spec makes of secrets, computed when they are first asked for.
+    pub(in crate::plan) fn taint(&self) -> &Taint<'a> {
+        self.taint.get_or_init(|| Taint::of(self.input.config))
     }
 
     /// Returns an object of the state as it is live; none when it is confirmed gone.

@@ -36,11 +36,11 @@ use crate::plan::facts::deferrals::Hold;
 use crate::plan::facts::doubted_names::Bearer;
 use crate::plan::facts::prior::Live;
 use crate::plan::facts::prior::stored_attributes;
+use crate::plan::facts::redactor;
 use crate::plan::facts::references;
 use crate::plan::facts::unavailable::{self, PlannedObject};
 use crate::plan::findings::Findings;
 use crate::plan::input::Mode;
-use crate::plan::secrets::turned::Now;
 use crate::plan::{Action, Change, Drift, Missing, Why, diagnostics};
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
@@ -187,14 +187,15 @@ impl Looked<'_, '_> {
         if let Some(drift) = &drift {
             mark_drifted_causes(drift, &input.snapshot.seal_key, &mut draft.change);
         }
-        let now = secret_now(wanted, &decision.planned, &draft);
-        let turned = live.as_ref().map(|live| context.turned.seal(&live.attributes, &now));
+        let planned = redactor::Planned { wanted, attributes: &decision.planned, draft: &draft };
+        let redactor = &context.redactor;
+        let redacted = live.as_ref().map(|live| redactor.redact(&live.attributes, &planned));
         if let Some(mut drift) = drift {
-            context.turned.seal_drift(&mut drift, &now);
+            redactor.redact_drift(&mut drift, &planned);
             drift.proposal = proposal(resource, &drift);
             found.drift.push(drift);
         }
-        draft.turned = turned;
+        draft.redacted = redacted;
         self.note_seen(&draft, live.as_ref(), found);
         let observed = match &imported {
             Some(imported) => Some(&*imported.attributes),
@@ -337,7 +338,7 @@ impl Looked<'_, '_> {
             return;
         }
         let key = &self.reached.context.input.snapshot.seal_key;
-        let shown = without_turned(live, draft);
+        let shown = redacted(live, draft);
         let record = if draft.held.is_some() {
             // Nothing is looked at anew for what nobody has touched.
             let moved = live.attributes != live.stored;
@@ -355,9 +356,9 @@ impl Looked<'_, '_> {
     }
 }
 
-/// A live object without what has become a secret since it was written down.
-fn without_turned<'a>(live: &Live<'a>, draft: &Draft) -> Live<'a> {
-    let attributes = draft.turned.as_ref().unwrap_or(&live.attributes).clone();
+/// A live object with the secrets sealed that the state has in clear.
+fn redacted<'a>(live: &Live<'a>, draft: &Draft) -> Live<'a> {
+    let attributes = draft.redacted.as_ref().unwrap_or(&live.attributes).clone();
     Live { object: live.object, attributes, stored: live.stored.clone() }
 }
 
@@ -375,19 +376,6 @@ fn as_written<'a>(live: &Live<'a>, change: &Change, key: &SealKey) -> Live<'a> {
         }
     }
     Live { object, attributes, stored }
-}
-
-/// What is secret of an instance now. What is held back is not as the spec says, so nothing of it is no secret
-/// for being written there.
-fn secret_now<'n>(wanted: &'n Wanted, planned: &'n Attributes, draft: &'n Draft) -> Now<'n> {
-    let Draft { change, held, .. } = draft;
-    Now {
-        wanted: &wanted.attributes,
-        planned: Some(planned),
-        sensitive: &change.sensitive,
-        shown: change.after.as_deref().filter(|_| held.is_none()),
-        ignored: Some(&change.ignored),
-    }
 }
 
 /// What to write into the spec to keep what changed outside, and may be shown.

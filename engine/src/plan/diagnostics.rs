@@ -208,7 +208,7 @@ pub(super) fn no_longer_managed(
         .help(format!("write `{name}` into the spec to manage it again"))
 }
 
-pub(super) fn turned_and_changed(span: Option<Span>, address: &Address, name: &str) -> Diagnostic {
+pub(super) fn secret_changed(span: Option<Span>, address: &Address, name: &str) -> Diagnostic {
     let said = format!("`{name}` has become a secret, and changes at the same time");
     Diagnostic::warning(said)
         .at(span)

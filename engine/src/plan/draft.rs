@@ -26,8 +26,8 @@ pub(in crate::plan) struct Flags {
 /// A change with what lowering needs beside it.
 pub(in crate::plan) struct Draft {
     pub(in crate::plan) change: Change,
-    /// The object that is there, without what has become a secret: what a plan shows of it.
-    pub(in crate::plan) turned: Option<Arc<Attributes>>,
+    /// The object that is there with its secrets sealed, as a plan shows it. `change.before` has them in clear.
+    pub(in crate::plan) redacted: Option<Arc<Attributes>>,
     pub(in crate::plan) schema: Arc<TypeSchema>,
     /// The flags of the instance's `lifecycle`; for one that goes, those that protect it.
     pub(in crate::plan) flags: Flags,

@@ -24,7 +24,6 @@ mod others;
 mod pipeline;
 mod referred;
 mod schedule;
-mod secrets;
 pub mod text;
 
 use std::collections::{BTreeMap, BTreeSet};

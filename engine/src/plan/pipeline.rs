@@ -10,11 +10,10 @@ use crate::plan::decide::decisions::Decisions;
 use crate::plan::decide::walk;
 use crate::plan::decide::{import, outputs, removal};
 use crate::plan::evaluate::{self, Evaluation};
-use crate::plan::facts::references;
+use crate::plan::facts::{redactor, references};
 use crate::plan::findings::Findings;
 use crate::plan::input::{Mode, PlanInput};
 use crate::plan::schedule::unused_secrets;
-use crate::plan::secrets::turned;
 use crate::plan::{Change, Plan, base, diagnostics, lint, others, schedule};
 use crate::work::{InTurn, Workers};
 
@@ -75,7 +74,7 @@ fn finish<'a>(
     check::check(context, evaluation, &decisions, &mut found);
     let steps = schedule::lower(&decisions.drafts, input.snapshot, &mut found.diagnostics);
     let outputs = outputs::outputs(context, evaluation, &mut decisions, &mut found.diagnostics);
-    decisions.drafts.iter_mut().for_each(turned::hide);
+    decisions.drafts.iter_mut().for_each(redactor::hide);
     if evaluation.planned.spent.is_over() && !found.diagnostics.has_errors() {
         let drafts = &decisions.drafts;
         found.diagnostics.push(budget::exceeded(input.config, drafts, &evaluation.locals, &[]));

@@ -77,6 +77,23 @@ impl Path {
     }
 }
 
+impl Path {
+    /// This place in `value`, or the outermost part around it that is no map: an item of a list stands elsewhere as
+    /// soon as another comes or goes, and a value of another shape has no such place.
+    #[must_use]
+    pub fn around_lists(&self, value: &Value) -> Path {
+        let mut part = value;
+        for (depth, segment) in self.0.iter().enumerate() {
+            match (part, part.step(segment)) {
+                (Value::Map(_), Some(next)) => part = next,
+                (Value::Map(_), None) => break,
+                _ => return Path(self.0[..depth].to_vec()),
+            }
+        }
+        self.clone()
+    }
+}
+
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, segment) in self.0.iter().enumerate() {
@@ -166,6 +183,12 @@ impl Paths {
     #[must_use]
     pub fn around_sets(&self, value: &Value) -> Paths {
         self.0.iter().map(|path| path.around_sets(value)).collect()
+    }
+
+    /// The same places in `value`, where those in a list, or in what is no map, are all of it.
+    #[must_use]
+    pub fn around_lists(&self, value: &Value) -> Paths {
+        self.0.iter().map(|path| path.around_lists(value)).collect()
     }
 
     /// The places, in order.

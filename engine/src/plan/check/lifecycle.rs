@@ -6,7 +6,7 @@ use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::plan::decide::{action, resume, rules};
 use crate::plan::draft::Draft;
-use crate::plan::secrets::turned;
+use crate::plan::facts::redactor;
 use crate::plan::{Action, Change, diagnostics};
 
 /// Refuses a change that ends an object which its `lifecycle` protects, loses data that nobody agreed to
@@ -42,10 +42,10 @@ fn check_prevent_destroy(resource: &ResourceConfig, draft: &Draft, found: &mut D
 
 /// Checks the rules of deletes: a replace deletes the old object, so what forbids the one forbids the other.
 fn check_rules(resource: Option<&ResourceConfig>, draft: &Draft, found: &mut Diagnostics) {
-    let Draft { change, schema, retains, turned, .. } = draft;
+    let Draft { change, schema, retains, redacted, .. } = draft;
     if let (Some(live), false) = (&change.before, retains) {
         let span = change.span.or(resource.map(|resource| resource.header));
-        let old = turned::in_clear(change, live, turned.as_deref());
+        let old = redactor::in_clear(change, live, redacted.as_deref());
         rules::check_delete(&schema.rules, &change.address, &old, span, found);
     }
 }

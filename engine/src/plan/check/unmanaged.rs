@@ -41,7 +41,7 @@ pub(in crate::plan) fn warn(
             if told.contains(&(change.address.clone(), name.clone())) {
                 continue;
             }
-            let shown = draft.turned.as_ref().and_then(|turned| turned.get(name));
+            let shown = draft.redacted.as_ref().and_then(|redacted| redacted.get(name));
             let stays = stays((value, shown.unwrap_or(value)), &gone);
             let said = diagnostics::no_longer_managed(span, &change.address, name, &stays);
             found.push(said);

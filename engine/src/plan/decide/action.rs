@@ -51,10 +51,10 @@ pub(in crate::plan) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decis
     let create_first = create_first(case, (&change, retains), found);
     let Verdict { changed, rest, .. } = verdict;
     let held = case.held.cloned();
-    let (keeps_old, turned) = (false, None);
+    let (keeps_old, redacted) = (false, None);
     let draft = Draft {
         change,
-        turned,
+        redacted,
         schema,
         flags: case.flags,
         create_first,

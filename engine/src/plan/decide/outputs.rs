@@ -57,7 +57,7 @@ fn gone_output(context: &Context<'_>, name: &Name, last: &OutputValue) -> Output
     let before = last.value.value().ok();
     OutputChange {
         action: Action::Delete,
-        before: before.map(|before| context.turned.seal_value(&before, sensitive)),
+        before: before.map(|before| context.redactor.redact_value(&before, sensitive)),
         after: None,
         sensitive,
         secret: None,
@@ -109,7 +109,7 @@ fn output_change(
     let before = before.map(|before| match &before {
         // What it shows on is not hidden in what it was.
         before if *before == after => before.clone(),
-        before => context.turned.seal_value(before, sensitive),
+        before => context.redactor.redact_value(before, sensitive),
     });
     if action != Action::NoOp {
         decisions.deciding.of_output(looked_at);

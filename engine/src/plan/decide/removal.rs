@@ -18,15 +18,13 @@ use crate::plan::facts::deferrals::Hold;
 use crate::plan::facts::prior::Live;
 use crate::plan::facts::references::Uses;
 use crate::plan::findings::Findings;
-use crate::plan::input::{Leftover, Mode};
-use crate::plan::secrets::parting;
-use crate::plan::secrets::parting::Said;
+use crate::plan::input::Mode;
 use crate::plan::{Action, Change, Reason, Staying, Use, diagnostics};
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
 use crate::state::{Entry, Object, Progress, Watched};
 use crate::stored::Stored;
-use crate::value::{Path, Value};
+use crate::value::{Attributes, Path, Value};
 
 /// Plans the end of everything that the walk did not handle.
 pub(in crate::plan) fn remove<'a>(
@@ -278,7 +276,9 @@ fn surface_leftovers(removal: &mut Removal<'_, '_>) {
             input_fingerprints: BTreeMap::new(),
         };
         let address = place_of(removal, watched);
-        let object = sealed_leftover(removal, (&address, &schema), object, leftover);
+        let attributes = Arc::new(leftover.attributes.clone());
+        let sealed = redacted(removal, (&address, &schema), &object, &attributes);
+        let object = Object { attributes: Stored::of_sealed(&Value::Map(sealed)), ..object };
         removal.found.seen.push(Record::Adopted {
             address: address.clone(),
             provider: watched.provider.clone(),
@@ -287,7 +287,6 @@ fn surface_leftovers(removal: &mut Removal<'_, '_>) {
             deposed: true,
         });
         let entry = Entry::without_object(watched.provider.clone());
-        let attributes = Arc::new(leftover.attributes.clone());
         let live = Live { object: &object, stored: attributes.clone(), attributes };
         let (mut draft, _) = ending(removal, (&address, &schema), &entry, &live);
         draft.change.deposed = true;
@@ -318,22 +317,24 @@ fn place_of(removal: &Removal<'_, '_>, watched: &Watched) -> Address {
     Address { block: address.block.clone(), key: Some(key.into()) }
 }
 
-/// An object that is to go, and that nothing is decided about yet; and what the state takes over of it where it
-/// stays for now, or gets something back before its end.
+/// A draft of an object that is to go, and that nothing is decided about yet; and the object as the state takes it over
+/// where it stays for now, or gets something back before its end.
 fn ending<'a>(
-    removal: &mut Removal<'_, '_>,
+    removal: &Removal<'_, '_>,
     (address, schema): (&Address, &Arc<TypeSchema>),
     entry: &Entry,
     live: &Live<'a>,
 ) -> (Draft, Live<'a>) {
-    let said = parting::said(&mut removal.gone, (address, schema), &live.attributes);
-    let turned = removal.context.turned.seal(&live.attributes, &said.now());
-    let kept = kept(removal, live, &said);
+    let redacted = redacted(removal, (address, schema), live.object, &live.attributes);
+    // An object of which a part may have become a secret stays as the state has it.
+    let is_clear = redacted == live.attributes;
+    let taken = if is_clear { &live.attributes } else { &live.stored }.clone();
+    let kept = Live { object: live.object, attributes: taken, stored: live.stored.clone() };
     let mut change = nothing_done(address, entry, live);
-    change.sensitive.extend_below(&Path::root(), &said.sensitive);
+    change.sensitive.extend_below(&Path::root(), &schema.sensitive());
     let draft = Draft {
         change,
-        turned: Some(turned),
+        redacted: Some(redacted),
         schema: schema.clone(),
         flags: Flags::default(),
         create_first: false,
@@ -346,6 +347,18 @@ fn ending<'a>(
         held: None,
     };
     (draft, kept)
+}
+
+/// Seals what is, or may be, a secret of an object that goes.
+fn redacted(
+    removal: &Removal<'_, '_>,
+    (address, schema): (&Address, &TypeSchema),
+    object: &Object,
+    attributes: &Arc<Attributes>,
+) -> Arc<Attributes> {
+    let context = removal.context;
+    let sensitive = context.taint().paths(&address.block, schema, &object.sensitive);
+    context.redactor.redact_at(attributes, &sensitive)
 }
 
 fn nothing_done(address: &Address, entry: &Entry, live: &Live<'_>) -> Change {
@@ -372,28 +385,6 @@ fn nothing_done(address: &Address, entry: &Entry, live: &Live<'_>) -> Change {
         ignored: Set::new(),
         span: None,
     }
-}
-
-/// A live object without what is known to have become a secret; as the state has it where nobody has touched it.
-fn kept<'a>(removal: &Removal<'_, '_>, live: &Live<'a>, said: &Said) -> Live<'a> {
-    let attributes = if live.attributes == live.stored {
-        live.attributes.clone()
-    } else {
-        removal.context.turned.seal(&live.attributes, &said.known())
-    };
-    Live { object: live.object, attributes, stored: live.stored.clone() }
-}
-
-/// A leftover as the state is to have it: what it was made with may have become a secret.
-fn sealed_leftover(
-    removal: &mut Removal<'_, '_>,
-    (address, schema): (&Address, &TypeSchema),
-    object: Object,
-    leftover: &Leftover,
-) -> Object {
-    let said = parting::said(&mut removal.gone, (address, schema), &leftover.attributes);
-    let sealed = removal.context.turned.seal(&Arc::new(leftover.attributes.clone()), &said.known());
-    Object { attributes: Stored::of_sealed(&Value::Map(sealed)), ..object }
 }
 
 fn reason(removal: &Removal<'_, '_>, address: &Address, config: Option<&ResourceConfig>) -> Reason {

@@ -8,17 +8,16 @@ use crate::plan::decide::action;
 use crate::plan::evaluate::scope::object;
 use crate::plan::evaluate::{Evaluation, desired};
 use crate::plan::facts::prior;
-use crate::plan::secrets::parting;
 use crate::value::{Datum, Path, Value};
 
 /// Plans every resource as the state has it, so that in a destroy, which decides nothing from the
-/// spec, the flags still see what they refer to, and what is secret by now is known.
+/// spec, the flags still see what they refer to.
 pub(in crate::plan) fn objects<'a>(context: &Context<'a>) -> Evaluation<'a> {
     let mut evaluation = Evaluation::default();
     let resources = &context.input.config.resources;
     let is_computed = |item: &SpecExpr| !matches!(item.expr.kind, Kind::Literal(_));
     let has_flags = resources.values().flat_map(flags).any(is_computed);
-    if !has_flags && !parting::are_secrets(context) {
+    if !has_flags {
         return evaluation;
     }
     for resource in context.input.graph.walk(context.input.config).flatten() {
@@ -54,9 +53,9 @@ fn prior_object<'a>(
     {
         let seen = context.observed(address, current);
         let seen = seen.map_or(stored.clone(), |seen| prior::overlay(&stored, seen));
-        let of_spec = (resource, instance.each.as_ref());
-        let mut sensitive = parting::places(context, evaluation, of_spec, &seen);
+        let mut sensitive = resource.schema.sensitive();
         sensitive.extend_below(&Path::root(), &current.sensitive);
+        prior::derive(&resource.schema, &mut seen.clone(), &mut sensitive);
         return object(seen, sensitive);
     }
     let scope = context.scope(evaluation).with_each(instance.each.as_ref());

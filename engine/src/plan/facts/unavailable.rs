@@ -78,7 +78,7 @@ impl UnavailableSecrets {
     pub(in crate::plan) fn insert(&mut self, missing: Vec<Missing>, planned: &Value) {
         for one in missing {
             let value = planned.as_map().and_then(|attributes| attributes.get(&one.attribute));
-            each_open(value.unwrap_or(&Value::Null), &mut |part| {
+            value.unwrap_or(&Value::Null).each_part(&mut |part| {
                 if let Value::Sealed(sealed) = part {
                     self.by_fingerprint.insert(sealed.fingerprint.clone(), one.clone());
                 }
@@ -97,7 +97,7 @@ impl UnavailableSecrets {
         let mut add = |one: &Missing| {
             found.insert((one.address.clone(), one.attribute.clone()), one.clone());
         };
-        each_open(value, &mut |part| match part {
+        value.each_part(&mut |part| match part {
             Value::Sealed(sealed) => {
                 self.by_fingerprint.get(&sealed.fingerprint).into_iter().for_each(&mut add);
             }
@@ -167,16 +167,4 @@ pub(in crate::plan) fn kept<'s>(
         attribute.seen_in == SeenIn::Never && (value.holds_sealed() || is_missing)
     };
     schema.attributes.iter().filter(is_kept).map(|(name, _)| name)
-}
-
-/// Calls `visit` for each sealed or unknown part of a value.
-fn each_open(value: &Value, visit: &mut dyn FnMut(&Value)) {
-    match value {
-        Value::Unknown(_) | Value::Sealed(_) => visit(value),
-        Value::List(items) | Value::Set(items) => {
-            items.iter().for_each(|item| each_open(item, visit));
-        }
-        Value::Map(entries) => entries.values().for_each(|item| each_open(item, visit)),
-        _ => {}
-    }
 }

@@ -1,0 +1,197 @@
+//! Redaction of objects as they were: values that the state has in clear, or that are live, and that are sensitive by
+//! the spec or the schema as they are now.
+//!
+//! Plans are made with clear values, so that a secret that stays the same is no change. What a plan shows and keeps of
+//! an object as it was is sealed here, by the sensitive paths of the planned object. A path through a list holds only
+//! where the list stays the same: an item stands elsewhere as soon as another one comes or goes, so otherwise the whole
+//! list is sealed. A value that the state has sealed stays sealed, whatever the spec says by now.
+
+use std::sync::Arc;
+
+use crate::address::Name;
+use crate::digest::{Fingerprint, SealKey};
+use crate::plan::decide::diff::agree;
+use crate::plan::draft::Draft;
+use crate::plan::evaluate::desired::Wanted;
+use crate::plan::evaluate::scope::object;
+use crate::plan::input::PlanInput;
+use crate::plan::{Change, Drift};
+use crate::stored::{KnownSecrets, SecretScanner, seal};
+use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
+
+/// Seals the secrets of objects as they were.
+pub(in crate::plan) struct Redactor<'a> {
+    key: &'a SealKey,
+    /// The secrets of the variables: each is sealed wherever it stands.
+    known: KnownSecrets,
+}
+
+/// An object as it is planned, which says what of the prior one is sensitive.
+pub(in crate::plan) struct Planned<'n> {
+    pub(in crate::plan) wanted: &'n Wanted,
+    /// The planned object, in clear where it is known.
+    pub(in crate::plan) attributes: &'n Attributes,
+    pub(in crate::plan) draft: &'n Draft,
+}
+
+impl Planned<'_> {
+    /// The value whose sensitive places are known.
+    fn value(&self, name: &Name) -> Option<&Value> {
+        self.wanted.attributes.get(name).or_else(|| self.attributes.get(name))
+    }
+
+    /// Says whether the spec gives an attribute in clear, as it was. An attribute that is ignored, and an object that
+    /// is held back, are not as the spec says.
+    fn shows(&self, name: &Name, was: &Value) -> bool {
+        let Draft { change, held, .. } = self.draft;
+        let is_given = self.wanted.attributes.contains_key(name) && !change.ignored.contains(name);
+        let shown = change.after.as_ref().and_then(|after| after.get(name));
+        is_given && held.is_none() && shown == Some(was)
+    }
+}
+
+impl<'a> Redactor<'a> {
+    /// A redactor that knows the secrets of the spec's variables.
+    pub(in crate::plan) fn new(input: &PlanInput<'a>) -> Self {
+        let variables = input.config.variables.values().map(|variable| &variable.value);
+        Self { key: &input.snapshot.seal_key, known: KnownSecrets::of(variables) }
+    }
+
+    /// Seals the secrets of an object that is planned; returns the same object where it has none.
+    pub(in crate::plan) fn redact(
+        &self,
+        was: &Arc<Attributes>,
+        planned: &Planned<'_>,
+    ) -> Arc<Attributes> {
+        let sensitive = &planned.draft.change.sensitive;
+        self.each(was, sensitive, &|name, value, places| {
+            let is_same = planned.value(name).is_some_and(|is| agree(is, value, self.key));
+            let sealed = if is_same {
+                seal(value, places, self.key)
+            } else {
+                seal(value, &places.around_lists(value), self.key)
+            };
+            if planned.shows(name, value) { sealed } else { self.scan(&sealed, value) }
+        })
+    }
+
+    /// Seals the secrets of an object that goes, or stays without being decided.
+    pub(in crate::plan) fn redact_at(
+        &self,
+        was: &Arc<Attributes>,
+        sensitive: &Paths,
+    ) -> Arc<Attributes> {
+        self.each(was, sensitive, &|_, value, places| {
+            self.scan(&seal(value, &places.around_lists(value), self.key), value)
+        })
+    }
+
+    /// Seals the secrets of an object that changed outside.
+    pub(in crate::plan) fn redact_drift(&self, drift: &mut Drift, planned: &Planned<'_>) {
+        let redact = |was: Attributes| Arc::unwrap_or_clone(self.redact(&Arc::new(was), planned));
+        drift.before = redact(std::mem::take(&mut drift.before));
+        drift.after = drift.after.take().map(redact);
+    }
+
+    /// Seals a value that stands in no object, such as that of an output.
+    pub(in crate::plan) fn redact_value(&self, was: &Value, is_sensitive: bool) -> Value {
+        let paths = if is_sensitive { Paths::whole() } else { Paths::none() };
+        self.scan(&seal(was, &paths, self.key), was)
+    }
+
+    fn each(
+        &self,
+        was: &Arc<Attributes>,
+        sensitive: &Paths,
+        redact: &dyn Fn(&Name, &Value, &Paths) -> Value,
+    ) -> Arc<Attributes> {
+        let mut redacted = was.clone();
+        if sensitive.is_empty() && self.known.is_empty() {
+            return redacted;
+        }
+        for (name, value) in was.iter() {
+            let places = sensitive.inside(&Segment::Key(name.clone()));
+            let sealed = redact(name, value, &places);
+            if sealed != *value {
+                Arc::make_mut(&mut redacted).insert(name.clone(), sealed);
+            }
+        }
+        redacted
+    }
+
+    fn scan(&self, sealed: &Value, clear: &Value) -> Value {
+        if self.known.is_empty() {
+            return sealed.clone();
+        }
+        SecretScanner::new(self.key, &self.known).seal_part_of(sealed, clear)
+    }
+}
+
+/// Returns the attribute of a draft that becomes a secret and gets another secret at once, if one does: the old value is
+/// not known where it stands elsewhere.
+pub(in crate::plan) fn changed_secret<'d>(draft: &'d Draft, key: &SealKey) -> Option<&'d Name> {
+    let (was, redacted) = (draft.change.before.as_ref()?, draft.redacted.as_ref()?);
+    let after = draft.change.after.as_ref().filter(|_| !Arc::ptr_eq(was, redacted))?;
+    draft.changed.iter().find(|name| {
+        let (Some(old), Some(new)) = (was.get(*name), after.get(*name)) else { return false };
+        redacted.get(*name) != Some(old) && has_new_secret(new, old, key)
+    })
+}
+
+/// Says whether a value has more secrets than are known of the old one, and one that stood nowhere in it.
+fn has_new_secret(new: &Value, old: &Value, key: &SealKey) -> bool {
+    let count = |value: &Value| {
+        let mut count = 0;
+        value.each_part(&mut |part| count += usize::from(matches!(part, Value::Sealed(_))));
+        count
+    };
+    let mut is_new = false;
+    new.each_part(&mut |part| {
+        if let Value::Sealed(sealed) = part {
+            let mut is_old = false;
+            old.each_part(&mut |part| is_old |= is(part, &sealed.fingerprint, key));
+            is_new |= !is_old;
+        }
+    });
+    is_new && count(new) > count(old)
+}
+
+fn is(part: &Value, fingerprint: &Fingerprint, key: &SealKey) -> bool {
+    match part {
+        Value::Sealed(sealed) => sealed.fingerprint == *fingerprint,
+        part => Fingerprint::of(part, key) == *fingerprint,
+    }
+}
+
+/// Returns the object that is there as rules see it: in clear, and sensitive wherever it is redacted.
+pub(in crate::plan) fn in_clear(
+    change: &Change,
+    was: &Arc<Attributes>,
+    redacted: Option<&Attributes>,
+) -> Datum {
+    let mut sensitive = change.sensitive.clone();
+    let is_redacted =
+        |name: &&Name| redacted.is_some_and(|redacted| redacted.get(*name) != was.get(*name));
+    for name in was.keys().filter(is_redacted) {
+        sensitive.insert(Path::attribute(name.clone()));
+    }
+    object(was.clone(), sensitive)
+}
+
+/// Puts the redacted object in the place of the clear one, once nothing is decided any more: calls are chosen, and
+/// put in order, by clear values.
+pub(in crate::plan) fn hide(draft: &mut Draft) {
+    let Draft { change: Change { before, after, .. }, redacted, held, .. } = draft;
+    let (Some(redacted), Some(was)) = (redacted.take(), before.take()) else { return };
+    if let Some(after) = after {
+        // An attribute that stays as it is shows the same.
+        let stays = |name: &Name| held.is_some() || after.get(name) == was.get(name);
+        let is_other = |name: &Name, value: &Value| after.get(name) != Some(value);
+        let others = redacted.iter().filter(|(name, value)| stays(name) && is_other(name, value));
+        let others: Vec<_> = others.map(|(name, value)| (name.clone(), value.clone())).collect();
+        if !others.is_empty() {
+            Arc::make_mut(after).extend(others);
+        }
+    }
+    *before = Some(redacted);
+}
