@@ -75,14 +75,14 @@ impl MemoryStore {
     }
 
     /// A store that an earlier run left behind.
-    pub fn with(snapshot: Snapshot, records: Vec<Record>) -> Self {
+    pub fn with(snapshot: &Snapshot, records: &[Record]) -> Self {
         let store = Self::new();
         let log = MemoryLog { store: store.clone(), epoch: 0 };
         let EncodedSnapshot { bytes, base, .. } =
-            EncodedSnapshot::new(&log, &snapshot, End::default()).expect("it is not too deep");
+            EncodedSnapshot::new(&log, snapshot, End::default()).expect("it is not too deep");
         let mut journal = vec![base];
         if !records.is_empty() {
-            let frame = seal_records(&log, &records, journal[0].end);
+            let frame = seal_records(&log, records, journal[0].end);
             journal.push(frame.expect("they are not too deep"));
         }
         *store.shared() = Shared { state: Some(bytes), journal, ..Shared::default() };
@@ -242,7 +242,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_holder_that_was_driven_out_writes_nothing() {
-        let store = MemoryStore::with(conformance::snapshot(0), Vec::new());
+        let store = MemoryStore::with(&conformance::snapshot(0), &[]);
         let mut held = store.lock(&Holder::default(), Duration::ZERO).await.unwrap();
         store.drive_out();
         let other = store.lock(&Holder::default(), Duration::ZERO).await.unwrap();
@@ -256,7 +256,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_failed_write_is_the_last() {
-        let store = MemoryStore::with(conformance::snapshot(0), Vec::new());
+        let store = MemoryStore::with(&conformance::snapshot(0), &[]);
         let mut held = store.lock(&Holder::default(), Duration::ZERO).await.unwrap();
         store.fail_after(Some(1));
         let records = conformance::records(0..1);

@@ -132,7 +132,7 @@ async fn a_journal_that_contradicts_itself_is_replaced_by_force_only() {
     world.apply(DISK).await.unwrap();
     let file = pulled(&world).await;
     let wrong = Record::Doubted { call: CallId(99), reason: "none".to_owned(), accepted: false };
-    let store = state::memory::MemoryStore::with(file.clone(), vec![wrong]);
+    let store = state::memory::MemoryStore::with(&file, &[wrong]);
     let world = World { store, ..world };
     let refused = forced(&world, &file, false).await;
     assert!(matches!(refused, Err(PushError::Journal(_))), "{refused:?}");
