@@ -10,7 +10,7 @@
 //! 40   n  ciphertext, with a tag of 16 bytes
 //! ```
 //!
-//! What a piece is, and its place in the journal, are authenticated with it: no piece can stand for
+//! The kind of a piece, and its place in the journal, are authenticated with it: no piece can stand for
 //! another one. A passphrase becomes a key by argon2id, once for each salt and process; a state
 //! keeps the salt that it began with. What is not sealed is read as it is, so that a state from
 //! before there was a key can be read, and is sealed when it is written next.
@@ -32,10 +32,10 @@ use crate::error::StoreError;
 /// The variable that gives the key.
 pub const VARIABLE: &str = "PLUMB_STATE_KEY";
 
-/// What a sealed snapshot is bound to.
+/// The context that a sealed snapshot is bound to.
 pub const STATE: &[u8] = b"state";
 
-/// What a sealed piece begins with.
+/// The first bytes of a sealed piece.
 pub(crate) const MAGIC: [u8; 4] = *b"PLX1";
 const SALT: usize = 16;
 const CHECK: usize = 8;
@@ -72,7 +72,7 @@ struct Derived {
     salt: Option<Salt>,
 }
 
-/// Why a text is no key. It does not show the text.
+/// The error of a text that is no key. It does not show the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadKey {
     /// It is empty.
@@ -83,17 +83,17 @@ pub enum BadKey {
     Short,
 }
 
-/// Why a piece cannot be opened, or sealed.
+/// The error of a piece that cannot be opened, or sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CipherError {
     /// It is sealed, and no key was given.
-    #[error("it is encrypted, and {VARIABLE} is not set")]
+    #[error("it is encrypted, but {VARIABLE} is not set")]
     NoKey,
     /// Another key sealed it.
     #[error("it is encrypted with another key than {VARIABLE}")]
     OtherKey,
     /// It was changed, cut, or put in another's place.
-    #[error("it is encrypted, and was damaged or put in another place")]
+    #[error("it is encrypted, and was damaged or moved from its place")]
     Damaged,
     /// The key could not be derived, or no random bytes were there.
     #[error("it cannot be encrypted or decrypted here: there is too little memory or randomness")]
@@ -106,7 +106,7 @@ impl CipherError {
         let help = match self {
             Self::NoKey => "nothing was changed; set it to the key that the state was written with",
             Self::OtherKey => "nothing was changed; without the right key nothing can be read",
-            Self::Damaged => "nothing was changed; bring the file back from a copy, or a backup",
+            Self::Damaged => "nothing was changed; restore the file from a copy or a backup",
             Self::Impossible => "nothing was changed; try again",
         };
         StoreError::suspicious(format!("{path} cannot be read: {self}"), help)
@@ -235,12 +235,12 @@ fn random<const N: usize>() -> Result<[u8; N], CipherError> {
     Ok(bytes)
 }
 
-/// What is authenticated beside the content.
+/// Returns the data that is authenticated beside the content.
 fn bound(context: &[u8], salt: &Salt) -> Vec<u8> {
     [&MAGIC[..], salt, context].concat()
 }
 
-/// What tells one key from another and tells nothing of either.
+/// Returns a check that tells one key from another and reveals neither.
 fn check_of(key: &Key) -> [u8; CHECK] {
     let mut check = [0; CHECK];
     check.copy_from_slice(

@@ -1,4 +1,4 @@
-//! What every store does, as a suite that every store runs.
+//! The conformance suite: the behaviour of every store, as tests that each backend runs.
 //!
 //! [`run`] panics where a store does not conform. A store that passes can still lose data when the
 //! machine stops: what a crash leaves behind is for each backend's own tests.
@@ -17,11 +17,11 @@ use crate::holder::Holder;
 use crate::mark::{Mark, Purpose};
 use crate::store::{Loaded, LockedStore, Store, Version};
 
-/// A place for one state: opens a new handle to it, as a new process would.
-pub type Place = Box<dyn Fn() -> Box<dyn Store>>;
+/// Opens a new handle to one store, as a new process would.
+pub type OpenStore = Box<dyn Fn() -> Box<dyn Store>>;
 
 /// Runs the suite; `make` makes a new, empty place each time.
-pub async fn run(make: impl Fn() -> Place) {
+pub async fn run(make: impl Fn() -> OpenStore) {
     nothing_is_a_first_run(make()).await;
     a_lock_alone_leaves_a_first_run(make()).await;
     initialising_happens_once(make()).await;
@@ -88,36 +88,36 @@ fn holder(run: &str) -> Holder {
     Holder { run: run.to_owned(), command: "apply".to_owned(), pid: 7, ..Holder::default() }
 }
 
-async fn locked(place: &Place, run: &str) -> Box<dyn LockedStore> {
+async fn locked(place: &OpenStore, run: &str) -> Box<dyn LockedStore> {
     let result = place().lock(&holder(run), Duration::ZERO).await;
     result.expect("the lock is free")
 }
 
-async fn loaded(place: &Place) -> Loaded {
+async fn loaded(place: &OpenStore) -> Loaded {
     place().load().await.expect("the state is readable")
 }
 
 /// Makes the first state and lets go.
-async fn initialised(place: &Place) -> Version {
+async fn initialised(place: &OpenStore) -> Version {
     let mut held = locked(place, "first").await;
     held.initialise(&snapshot(0)).await.expect("nothing is there yet")
 }
 
-async fn nothing_is_a_first_run(place: Place) {
+async fn nothing_is_a_first_run(place: OpenStore) {
     let loaded = loaded(&place).await;
     assert!(loaded.snapshot.is_none() && loaded.records.is_empty() && loaded.holder.is_none());
     assert_eq!(loaded.version, Version::none());
     assert!(!place().place().is_empty());
 }
 
-async fn a_lock_alone_leaves_a_first_run(place: Place) {
+async fn a_lock_alone_leaves_a_first_run(place: OpenStore) {
     let held = locked(&place, "a").await;
     assert!(held.loaded().snapshot.is_none());
     held.release().await.expect("it is held");
     assert!(loaded(&place).await.snapshot.is_none());
 }
 
-async fn initialising_happens_once(place: Place) {
+async fn initialising_happens_once(place: OpenStore) {
     let mut held = locked(&place, "a").await;
     let version = held.initialise(&snapshot(0)).await.expect("nothing is there yet");
     assert_ne!(version, Version::none());
@@ -131,7 +131,7 @@ async fn initialising_happens_once(place: Place) {
     assert!(matches!(again, Err(StoreError::Fenced(_))), "{again:?}");
 }
 
-async fn nothing_is_written_before_the_first_state(place: Place) {
+async fn nothing_is_written_before_the_first_state(place: OpenStore) {
     let mut held = locked(&place, "a").await;
     assert!(held.append(&records(0..1)).await.is_err());
     assert!(held.save(&snapshot(1), &Version::none()).await.is_err());
@@ -139,7 +139,7 @@ async fn nothing_is_written_before_the_first_state(place: Place) {
     assert!(loaded(&place).await.snapshot.is_none());
 }
 
-async fn records_survive_without_a_save(place: Place) {
+async fn records_survive_without_a_save(place: OpenStore) {
     let version = initialised(&place).await;
     let mut held = locked(&place, "a").await;
     let before = held.journal_bytes();
@@ -157,7 +157,7 @@ async fn records_survive_without_a_save(place: Place) {
     assert_eq!((loaded.snapshot, loaded.records), (Some(snapshot(0)), records(0..5)));
 }
 
-async fn saving_starts_a_new_journal(place: Place) {
+async fn saving_starts_a_new_journal(place: OpenStore) {
     let first = initialised(&place).await;
     let mut held = locked(&place, "a").await;
     held.append(&records(0..3)).await.expect("the lock is held");
@@ -177,7 +177,7 @@ async fn saving_starts_a_new_journal(place: Place) {
     assert_eq!(now.records, records(8..9));
 }
 
-async fn values_come_back_as_they_were(place: Place) {
+async fn values_come_back_as_they_were(place: OpenStore) {
     let first = initialised(&place).await;
     let mut held = locked(&place, "a").await;
     held.save(&snapshot(5), &first).await.expect("the version is right");
@@ -185,7 +185,7 @@ async fn values_come_back_as_they_were(place: Place) {
     assert_eq!(loaded(&place).await.snapshot, Some(snapshot(5)));
 }
 
-async fn only_the_expected_version_is_replaced(place: Place) {
+async fn only_the_expected_version_is_replaced(place: OpenStore) {
     let first = initialised(&place).await;
     let mut held = locked(&place, "a").await;
     let second = held.save(&snapshot(1), &first).await.expect("the version is right");
@@ -197,7 +197,7 @@ async fn only_the_expected_version_is_replaced(place: Place) {
     held.save(&snapshot(2), &second).await.expect("the version is right");
 }
 
-async fn serials_only_grow(place: Place) {
+async fn serials_only_grow(place: OpenStore) {
     let first = initialised(&place).await;
     let mut held = locked(&place, "a").await;
     let second = held.save(&snapshot(2), &first).await.expect("the version is right");
@@ -208,7 +208,7 @@ async fn serials_only_grow(place: Place) {
     assert_eq!(loaded(&place).await.snapshot, Some(snapshot(2)));
 }
 
-async fn a_foreign_lineage_is_refused(place: Place) {
+async fn a_foreign_lineage_is_refused(place: OpenStore) {
     let first = initialised(&place).await;
     let mut held = locked(&place, "a").await;
     let foreign = Snapshot { lineage: "lineage-2".to_owned(), ..snapshot(1) };
@@ -217,7 +217,7 @@ async fn a_foreign_lineage_is_refused(place: Place) {
     assert_eq!(loaded(&place).await.snapshot, Some(snapshot(0)));
 }
 
-async fn one_holds_the_lock(place: Place) {
+async fn one_holds_the_lock(place: OpenStore) {
     let held = locked(&place, "a").await;
     let Err(StoreError::Locked(other)) = place().lock(&holder("b"), Duration::ZERO).await else {
         panic!("two hold the lock");
@@ -234,7 +234,7 @@ async fn one_holds_the_lock(place: Place) {
     drop(locked(&place, "b").await);
 }
 
-async fn waiting_ends_when_the_lock_is_free(place: Place) {
+async fn waiting_ends_when_the_lock_is_free(place: OpenStore) {
     let held = locked(&place, "a").await;
     let store = place();
     let second = holder("b");
@@ -250,7 +250,7 @@ async fn waiting_ends_when_the_lock_is_free(place: Place) {
     assert!(started.elapsed() < Duration::from_secs(10));
 }
 
-async fn loading_needs_no_lock(place: Place) {
+async fn loading_needs_no_lock(place: OpenStore) {
     initialised(&place).await;
     let mut held = locked(&place, "a").await;
     held.append(&records(0..2)).await.expect("the lock is held");
@@ -262,7 +262,7 @@ async fn loading_needs_no_lock(place: Place) {
     assert_eq!(loaded(&place).await.holder, None);
 }
 
-async fn restoring_begins_anew(place: Place) {
+async fn restoring_begins_anew(place: OpenStore) {
     let first = initialised(&place).await;
     let mut held = locked(&place, "a").await;
     held.save(&snapshot(4), &first).await.expect("the version is right");
@@ -285,7 +285,7 @@ fn arriving_from(from: &str) -> Mark {
     Mark::Arriving { from: from.to_owned(), run: Some("mover".to_owned()) }
 }
 
-async fn a_place_that_was_left_says_where_to(place: Place) {
+async fn a_place_that_was_left_says_where_to(place: OpenStore) {
     initialised(&place).await;
     let mut held = locked(&place, "a").await;
     let mark = left_for("s3://bucket/prefix");
@@ -302,7 +302,7 @@ async fn a_place_that_was_left_says_where_to(place: Place) {
 }
 
 /// A move may bring it back, over what was left.
-async fn a_place_that_was_left_takes_its_state_back(place: Place) {
+async fn a_place_that_was_left_takes_its_state_back(place: OpenStore) {
     initialised(&place).await;
     let mut held = locked(&place, "a").await;
     held.set_mark(Some(&left_for("there"))).await.expect("the lock is held");
@@ -322,7 +322,7 @@ async fn a_place_that_was_left_takes_its_state_back(place: Place) {
 }
 
 /// From before there is a state, while it is written, until the mark is taken away.
-async fn a_place_that_a_state_arrives_at_is_read_and_not_used(place: Place) {
+async fn a_place_that_a_state_arrives_at_is_read_and_not_used(place: OpenStore) {
     let mark = arriving_from("/srv/x/.plumb");
     let mut held = to_move(&place).await;
     assert_eq!(held.loaded().mark, None);
@@ -351,7 +351,7 @@ async fn a_place_that_a_state_arrives_at_is_read_and_not_used(place: Place) {
     assert_eq!(locked(&place, "d").await.loaded().mark, None);
 }
 
-async fn to_move(place: &Place) -> Box<dyn LockedStore> {
+async fn to_move(place: &OpenStore) -> Box<dyn LockedStore> {
     let result = place().lock_for(Purpose::Move, &holder("mover"), Duration::ZERO).await;
     result.expect("the lock is free")
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// What a file store does with files.
+/// The file operations of a file store.
 pub trait Disk: Send + Sync {
     /// Reads a whole file; none if there is none. What is no regular file, such as a link, or has more
     /// than `most` bytes, is an error of the kind `FileTooLarge`.
@@ -44,15 +44,15 @@ pub trait Disk: Send + Sync {
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
 
-/// What stands under a name that only Plumb gives; none if nothing does. What is no regular file is an
+/// Looks at a file whose name only Plumb gives; none if there is none. Anything but a regular file is an
 /// error of the kind `FileTooLarge`: to open a pipe is to wait for its other end, and a link is
 /// somebody else's, wherever it leads.
 pub fn look(path: &Path) -> io::Result<Option<Metadata>> {
     let is_none = |why| Err(io::Error::new(ErrorKind::FileTooLarge, why));
     match path.symlink_metadata() {
         Ok(found) if found.is_file() => Ok(Some(found)),
-        Ok(found) if found.is_symlink() => is_none("it is a link, and no regular file"),
-        Ok(_) => is_none("it is no regular file"),
+        Ok(found) if found.is_symlink() => is_none("it is a link, not a regular file"),
+        Ok(_) => is_none("it is not a regular file"),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -74,7 +74,7 @@ impl Disk for RealDisk {
         let Some(found) = look(path)? else { return Ok(None) };
         let size = found.len();
         if size > most {
-            let why = format!("it has {size} bytes, and more than {most} are never written");
+            let why = format!("it has {size} bytes, and Plumb never writes more than {most}");
             return Err(io::Error::new(ErrorKind::FileTooLarge, why));
         }
         let file = match nofollow().read(true).open(path) {

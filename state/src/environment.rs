@@ -19,7 +19,7 @@ impl<'a> Environment<'a> {
         (self.look)(name).filter(|value| !value.trim().is_empty())
     }
 
-    /// Whether credentials may go to a host that a spec names.
+    /// Returns true if credentials may go to a host that a spec names.
     #[cfg_attr(not(any(feature = "postgres", feature = "object-store")), allow(dead_code))]
     pub(crate) fn allows(&self, host: &str) -> bool {
         let hosts = self.get("PLUMB_ALLOWED_HOSTS").unwrap_or_default();
@@ -27,13 +27,13 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// Why there is no store for these settings. It shows no credential.
+/// The error of settings that no store can be opened with. It shows no credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// What to do.
+    /// The way out.
     pub help: Option<String>,
 }
 

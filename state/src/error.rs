@@ -2,29 +2,29 @@
 
 use crate::holder::Holder;
 
-/// A store that failed.
+/// The error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody else holds the lock. What the store does not know of them is empty.
+    /// Another run holds the lock. Fields of the holder that the store does not know are empty.
     #[error("another run holds the lock")]
     Locked(Box<Holder>),
-    /// This run lost its place: another one took over, or the snapshot is at another version.
-    #[error("this run lost its place: {0}")]
+    /// This run lost the lock to another one, or the snapshot is at another version.
+    #[error("this run can no longer write the state: {0}")]
     Fenced(String),
     /// State or journal cannot be read, or are not what they should be. Nothing was changed.
     #[error("{what}")]
     Suspicious {
-        /// What is wrong, naming the file.
+        /// The error message, which names the file.
         what: String,
-        /// What to do.
+        /// The way out.
         help: String,
     },
     /// There must be a state here, and there is none. Nothing was changed.
     #[error("{what}")]
     Missing {
-        /// What says that there was one.
+        /// The error message, with the trace of an earlier state.
         what: String,
-        /// What to do.
+        /// The way out.
         help: String,
     },
     /// The state was moved away from here, on purpose. Nothing was changed.
@@ -36,7 +36,7 @@ pub enum StoreError {
         to: String,
     },
     /// The state is on its way here, and is not yet to be used here. Nothing was changed.
-    #[error("the state is on its way from {from} to {to}")]
+    #[error("the state is being moved from {from} to {to}")]
     Arriving {
         /// The place that it comes from, as [`Store::place`] says it.
         from: String,
@@ -46,17 +46,17 @@ pub enum StoreError {
     /// The store cannot keep a state safely, or cannot be used as it is set up. Nothing was changed.
     #[error("{what}")]
     Unfit {
-        /// Why.
+        /// The cause, or the error message.
         what: String,
-        /// What to do.
+        /// The way out.
         help: String,
     },
     /// Reading or writing failed.
     #[error("{what}")]
     Failed {
-        /// What failed, naming the file.
+        /// The operation that failed, with the file.
         what: String,
-        /// Why.
+        /// The cause, or the error message.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },

@@ -27,7 +27,7 @@ const DIGEST_LEN: usize = 64;
 const BEFORE_DIGEST: &[u8] = b",\"digest\":\"";
 const AFTER_DIGEST: &[u8] = b"\"}\n";
 
-/// What the first line says of a snapshot.
+/// The first line of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The version of Plumb that wrote it.
@@ -117,10 +117,10 @@ pub enum Unreadable {
         known: u64,
     },
     /// Something else, or a part of one.
-    #[error("it is no state that Plumb wrote: {0}")]
+    #[error("it is not a state that Plumb wrote: {0}")]
     Foreign(&'static str),
     /// Bytes were changed, or are missing.
-    #[error("its digest is wrong: it was damaged, cut or edited")]
+    #[error("its digest is wrong: it was damaged, truncated or edited")]
     Damaged,
     /// The digest is right, and the content is not a snapshot.
     #[error("this version of Plumb cannot read its content ({0})")]
@@ -209,7 +209,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, Snapshot), Unreadable> {
         return Err(TOO_HIGH);
     }
     if snapshot.lineage != header.lineage || snapshot.serial != header.serial {
-        return Err(Unreadable::Foreign("its header is not of the same state"));
+        return Err(Unreadable::Foreign("its header belongs to another state"));
     }
     Ok((header, snapshot))
 }

@@ -44,7 +44,7 @@ pub const NUMBER_MAX: u64 = i64::MAX as u64 / 2;
 const MAGIC: [u8; 4] = *b"PLJ1";
 const HEADER: usize = 44;
 const TRAILER: usize = 4;
-/// What a disk writes whole or not at all.
+/// The unit that a disk writes whole or not at all.
 const SECTOR: usize = 512;
 
 /// The first half of a BLAKE3 hash.
@@ -75,7 +75,7 @@ pub struct SnapshotRef {
 /// A journal that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Journal {
-    /// What it follows.
+    /// The snapshot that it follows.
     pub base: SnapshotRef,
     /// The place before its base: the end of the journal before.
     pub start: End,
@@ -83,17 +83,17 @@ pub struct Journal {
     pub records: Vec<Record>,
     /// The place behind its last whole frame.
     pub end: End,
-    /// How many bytes its whole frames have. What lies behind is torn.
+    /// The length of its whole frames in bytes. The rest is torn.
     pub whole: usize,
 }
 
-/// Why a journal cannot be believed.
+/// The damage of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is damaged at byte {at}: {what}")]
 pub struct Damage {
-    /// Where.
+    /// The offset in bytes.
     pub at: usize,
-    /// What is wrong there.
+    /// The damage at that offset.
     pub what: String,
 }
 
@@ -191,7 +191,7 @@ fn parse<T: DeserializeOwned>(frame: &FrameView<'_>, cipher: &Cipher) -> Result<
     // The text of a parse error may quote the payload, which is no business of a terminal.
     serde_json::from_slice(&payload).or_else(|error| {
         let place = format!("{:?} error in column {}", error.classify(), error.column());
-        damage(frame.at, format!("this version of Plumb cannot read what stands there ({place})"))
+        damage(frame.at, format!("this version of Plumb cannot read it ({place})"))
     })
 }
 
@@ -204,7 +204,7 @@ fn follows(frame: &FrameView<'_>, end: End) -> Result<(), Damage> {
     if epoch < end.epoch {
         return damage(
             at,
-            format!("frame {lsn} is of run {epoch}, and before it wrote {}", end.epoch),
+            format!("frame {lsn} was written in epoch {epoch}, after epoch {}", end.epoch),
         );
     }
     if frame.prev != end.chain {
@@ -233,7 +233,7 @@ fn next(bytes: &[u8], at: usize) -> Result<Option<FrameView<'_>>, Damage> {
         Ok(frame) => Ok(Some(frame)),
         Err(Flaw::Rotten(what)) => damage(at, what),
         Err(Flaw::Torn) => match find_frame(bytes, at + 1) {
-            Some(later) => damage(at, format!("it is cut there, and goes on at byte {later}")),
+            Some(later) => damage(at, format!("it is cut off there, and goes on at byte {later}")),
             None => Ok(None),
         },
     }
@@ -303,7 +303,7 @@ fn torn_or(bytes: &[u8], from: usize, to: usize, what: &'static str) -> Flaw {
     Flaw::Rotten(what)
 }
 
-/// Where a whole frame stands, from `from` on. Payloads are JSON and have no zero bytes, so no
+/// Finds a whole frame from `from` on. Payloads are JSON and have no zero bytes, so no
 /// text inside one can be taken for a frame; in a sealed one two checksums would have to fit.
 fn find_frame(bytes: &[u8], from: usize) -> Option<usize> {
     (from..bytes.len().saturating_sub(HEADER))

@@ -1,27 +1,27 @@
-//! The marks of a place whose state is on the move, and what they forbid.
+//! The marks of the two locations of a migration, and what they forbid.
 //!
-//! The order of a move (`apply::migrate`) makes each of its moments one of these: the state is used
-//! where it was, and where it goes to is marked as arriving; or the one is marked as left as well,
-//! and the move wants to be finished; or that, and no other mark: it is used where it is now. So
-//! there are never two places that can be used, and each place says by itself whether it can.
+//! `apply::migrate` writes them in an order that allows three situations. The new location is marked
+//! as arriving: runs use the old one. The old location is marked as left as well: runs use neither, and
+//! the migration has to be finished. Only the mark of the old location remains: runs use the new one.
+//! So never are both in use, and each location knows by itself whether it is.
 //!
-//! In every backend a mark is one text. That of a place that was left is the bare name of the other
-//! one, as in the oldest states; a version of Plumb that knows no other kind takes the other kind
-//! for that, and keeps off as well.
+//! In every backend a mark is one text. A mark of a location that was left is the bare name of the
+//! other one, as in the oldest states; a version of Plumb that knows no other kind takes an arriving
+//! mark for that, and keeps off as well.
 //!
-//! Behind the name stands the run that wrote the mark. Both marks of a move are of one run, so a move
-//! that was cut short is told from another one to a place of the same name: a tunnel leads to one
-//! database today and to another tomorrow.
+//! The name is followed by the run that wrote the mark. Both marks of a migration are of one run. That
+//! tells a migration that was cut short from another one to a location of the same name: a tunnel leads
+//! to one database today and to another tomorrow.
 
 use crate::error::StoreError;
 
-/// How the text of a place begins to which a state is on its way.
+/// The beginning of the text of an arriving mark.
 const ARRIVING: &str = "arriving from ";
 
-/// What stands between the name of a place and the run.
+/// The text between the name of the location and the run.
 const RUN: &str = " (run ";
 
-/// What a place is marked with.
+/// The mark of a location that takes part in a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// The state was moved away: nothing is read or written here any more.
@@ -69,7 +69,7 @@ impl Mark {
         }
     }
 
-    /// How it is stored.
+    /// Returns the stored form.
     pub(crate) fn text(&self) -> String {
         let run = self.run().map(|run| format!("{RUN}{run})")).unwrap_or_default();
         match self {

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use crate::conformance;
 
-    fn handle(store: &MemoryStore) -> conformance::Place {
+    fn handle(store: &MemoryStore) -> conformance::OpenStore {
         let store = store.clone();
         Box::new(move || Box::new(store.clone()))
     }

@@ -11,13 +11,13 @@ use crate::environment::{Environment, Refusal};
 use crate::file::FileStore;
 use crate::store::Store;
 
-/// Whether a state lives where other machines see it, too. Such a state is made once, on purpose:
+/// Returns true if other machines see the state, too. Such a state is made once, on purpose:
 /// where none is found, it is lost or looked for at the wrong place.
 pub fn is_remote(settings: &StateSettings) -> bool {
     &*settings.backend != "file"
 }
 
-/// When a lock that nobody released ends.
+/// The event that ends a lock which was not released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockEnds {
     /// With the process that holds it: the kernel keeps it.
@@ -28,7 +28,7 @@ pub enum LockEnds {
     AfterSilence,
 }
 
-/// When a lock on the state of these settings ends by itself. None has to be taken away.
+/// Returns the event that ends a lock by itself under these settings. No lock has to be taken away.
 pub fn lock_ends(settings: &StateSettings) -> LockEnds {
     match &*settings.backend {
         "file" => LockEnds::WithProcess,
@@ -79,8 +79,8 @@ fn other(
 fn missing(settings: &StateSettings) -> Refusal {
     let backend = &settings.backend;
     Refusal::new(format!("this build of plumb cannot keep state in `{backend}`")).help(format!(
-        "backends of state other than files are built on request: install plumb with \
-         `cargo install --path . --features {backend}` (or `--features remote` for all of them)"
+        "backends other than `file` are built on request: install plumb with `cargo install \
+         --path . --features {backend}` (or `--features remote` for all of them)"
     ))
 }
 

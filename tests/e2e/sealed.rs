@@ -78,7 +78,7 @@ fn another_key_and_none_read_and_change_nothing() {
     quiet(project.run(&["apply", "--yes"]), 0);
     let (before, calls) = (project.written(), service.mutations().len());
     for (key, words) in [
-        (None, "is encrypted, and PLUMB_STATE_KEY is not set"),
+        (None, "is encrypted, but PLUMB_STATE_KEY is not set"),
         (Some("quite another passphrase"), "with another key than PLUMB_STATE_KEY"),
     ] {
         for arguments in [

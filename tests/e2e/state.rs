@@ -25,7 +25,7 @@ fn what_cannot_be_read_is_replaced_only_by_force() {
     project.write("state.json", pulled);
     let before = project.written();
     for (key, words) in [
-        (None, "is encrypted, and PLUMB_STATE_KEY is not set"),
+        (None, "is encrypted, but PLUMB_STATE_KEY is not set"),
         (Some("quite another passphrase"), "with another key than PLUMB_STATE_KEY"),
     ] {
         let push = |force: &[&str]| {

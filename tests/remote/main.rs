@@ -397,7 +397,7 @@ fn killed_in_a_move(old: &Place, new: &Place, write: u32) {
     // At the new place, where the command was to bring it.
     let is_done = write == MOVE_WRITES;
     let said = quiet(project.run(&["apply", "--yes"]), if is_done { 0 } else { 8 });
-    assert!(is_done || said.contains("the state is on its way from"), "{case}: {said}");
+    assert!(is_done || said.contains("the state is being moved from"), "{case}: {said}");
     let said = quiet(project.run(&["plan"]), if write == 1 { 8 } else { 0 });
     assert_eq!(said.contains("is on its way"), !is_done, "{case}: {said}");
     // At the old place, where a checkout of before is: it may go on until it is left.

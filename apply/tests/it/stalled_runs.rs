@@ -125,7 +125,7 @@ async fn what_stood_still_before_its_call_calls_nothing() {
         let pause = if asleep { Pause::Asleep(slept) } else { Pause::Still };
         let store = Watched::new(world.store.clone(), pause);
         let error = world.apply_on(&store, DISK, &Options::default()).await.unwrap_err();
-        assert!(error.to_string().contains("lost its place"), "{error}");
+        assert!(error.to_string().contains("can no longer write"), "{error}");
         assert!(world.cloud.take_log().is_empty());
         converges(&world, DISK).await;
     }

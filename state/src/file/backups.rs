@@ -12,11 +12,11 @@ use crate::error::StoreError;
 use crate::frame::NUMBER_MAX;
 use crate::{disk, format};
 
-/// How many old snapshots are kept.
+/// The number of old snapshots that are kept.
 const BACKUPS: usize = 20;
-/// Of how many replacements what was there is kept.
+/// The number of replacements by hand of which the replaced files are kept.
 const REPLACED: usize = 10;
-/// How the names begin of what was replaced by hand; a serial and the file's own name follow.
+/// The beginning of the names of files that were replaced by hand; a serial and the file's own name follow.
 const ASIDE: &str = "replaced-after-";
 
 /// Gives the current snapshot its name among the backups.
@@ -127,7 +127,7 @@ pub(super) fn read(files: &Files, serial: u64) -> Result<Option<Snapshot>, Store
     let plain = files.cipher.open(STATE, &bytes).map_err(|e| e.of(&name.to_string()))?;
     format::decode(&plain).map(|(_, snapshot)| Some(snapshot)).map_err(|error| {
         let what = format!("{name} cannot be read: {error}");
-        StoreError::suspicious(what, "nothing was changed; take another one")
+        StoreError::suspicious(what, "nothing was changed; choose another serial")
     })
 }
 
@@ -180,7 +180,7 @@ fn serial_aside(name: &str) -> Option<u64> {
     serial.parse().ok()
 }
 
-/// Whether a file of this name was kept here. Others stay as they are, whosever they are.
+/// Returns true if Plumb keeps files of this name here. All others stay as they are.
 fn is_ours(name: &str) -> bool {
     // A copy that was cut short has all that a whole one has.
     let name = name.strip_suffix(".tmp").unwrap_or(name);

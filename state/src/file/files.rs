@@ -89,21 +89,21 @@ pub(super) fn file_failed(what: &str, path: &Path, error: std::io::Error) -> Sto
         // Ours, of a file that is larger than any of Plumb's; the system says the same of a file
         // that cannot grow, which is like a full disk.
         ErrorKind::FileTooLarge if error.raw_os_error().is_none() => StoreError::suspicious(
-            format!("{} is not a file that Plumb wrote: {error}", path.display()),
-            "nothing was changed; look who put it there, and bring the right file back",
+            format!("{} was not written by Plumb: {error}", path.display()),
+            "nothing was changed; find out who put it there, and restore the right file",
         ),
         _ => StoreError::failed(what, error),
     }
 }
 
-/// What a file is, under whatever name.
+/// The identity of a file, whatever its name: device and inode.
 pub(super) type Identity = (u64, u64);
 
 pub(super) fn identity_of(file: &File) -> std::io::Result<Identity> {
     file.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// What the file of this name itself is; none if there is none, or it cannot be told.
+/// Returns the identity of the file of this name; none if there is none, or it cannot be told.
 pub(super) fn identity_at(path: &Path) -> Option<Identity> {
     path.symlink_metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }

@@ -1,5 +1,5 @@
-//! The folder itself: made so that it is never there without content, refused where it is nobody's
-//! or everybody's, and tried before a run counts on it.
+//! The folder itself. It is made so that it is never there without content, refused if another user or
+//! every user can write it, and tried before a run counts on it.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
@@ -43,7 +43,7 @@ pub(super) fn hide(files: &Files) -> Result<(), StoreError> {
     write().map_err(|error| file_failed("write", &ignore, error))
 }
 
-/// Where the folder is made before it gets its name.
+/// Returns the temporary name under which the folder is made.
 fn staged(folder: &Path) -> PathBuf {
     folder.with_added_extension("tmp")
 }
@@ -62,14 +62,14 @@ fn refuse_strange(folder: &Path, staged: &Path) -> Result<(), StoreError> {
     let what = if staged.is_symlink() {
         format!("{shown} is a link to {}", target(staged).display())
     } else {
-        format!("{shown} is none that Plumb left: there is more in it than an empty `backups`")
+        format!("{shown} was not left by Plumb: there is more in it than an empty `backups`")
     };
-    let help = "nothing was changed; Plumb makes its folder there: look who put it there, and move it \
-                away or remove it; what a link leads to stays";
+    let help = "nothing was changed; Plumb makes its folder there: find out who put it there, and \
+                move it away or remove it; the target of a link stays";
     Err(StoreError::suspicious(what, help))
 }
 
-/// Whether nothing is there but what [`make`] leaves where it is cut short.
+/// Returns true if nothing is there but what [`make`] leaves when it is cut short.
 fn is_left_over(staged: &Path) -> std::io::Result<bool> {
     let look = || -> std::io::Result<bool> {
         if !staged.symlink_metadata()?.is_dir() {
@@ -123,12 +123,12 @@ pub(super) fn refuse_hollow(files: &Files) -> Result<(), StoreError> {
         return Ok(());
     }
     let help = format!(
-        "nothing was changed; bring back what was in it (is something not mounted?), or put a copy of \
-         the state in place with `plumb state push FILE`; where nothing was ever applied, remove the \
-         folder or, if it cannot be removed, make {}",
+        "nothing was changed; restore its content (is a volume not mounted?), or put a copy of \
+         the state in place with `plumb state push FILE`; if nothing was ever applied, remove the \
+         folder or, if it cannot be removed, create {}",
         files.backups().display()
     );
-    Err(StoreError::Missing { what: format!("{} is there and empty", folder.display()), help })
+    Err(StoreError::Missing { what: format!("{} exists and is empty", folder.display()), help })
 }
 
 /// Refuses links in the place of what Plumb makes in the folder: it makes none, and through one that a
@@ -138,8 +138,8 @@ pub(super) fn refuse_links(files: &Files) -> Result<(), StoreError> {
     let Some(link) = names.into_iter().find(|path| path.is_symlink()) else { return Ok(()) };
     Err(StoreError::suspicious(
         format!("{} is a link to {}", link.display(), target(&link).display()),
-        "nothing was changed; Plumb makes no links there: look who put it there, and remove it; \
-         what it leads to stays",
+        "nothing was changed; Plumb makes no links there: find out who put it there, and remove \
+         it; its target stays",
     ))
 }
 
@@ -155,21 +155,21 @@ pub fn refuse_astray(folder: &Path) -> Result<(), StoreError> {
     let to = to.display();
     let (what, help) = if folder.exists() {
         let help = format!(
-            "nothing was changed; bring back what was there (is something not mounted?), or remove \
-             the link; to begin anew where it leads, make {}",
+            "nothing was changed; restore what was there (is a volume not mounted?), or remove \
+             the link; to start over where it leads, create {}",
             folder.join("backups").display()
         );
         (format!("{shown} is a link to {to}, where there is no state"), help)
     } else {
-        let help = "nothing was changed; bring back what it leads to (is something not mounted?); \
-                    where nothing was ever applied, or a copy of the state is to be put in place, \
+        let help = "nothing was changed; restore its target (is a volume not mounted?); if \
+                    nothing was ever applied, or a copy of the state is to be put in place, \
                     remove the link";
-        (format!("{shown} is a link to {to}, which is not there"), help.to_owned())
+        (format!("{shown} is a link to {to}, which does not exist"), help.to_owned())
     };
     Err(StoreError::Missing { what, help })
 }
 
-/// Where a link leads, for people.
+/// Returns the target of a link, for people.
 fn target(link: &Path) -> PathBuf {
     std::fs::read_link(link).unwrap_or_default()
 }
@@ -194,21 +194,21 @@ fn try_out(path: &Path) -> std::io::Result<()> {
     std::fs::remove_file(path)
 }
 
-/// Who can write the folder can make Plumb delete things.
+/// Refuses a folder of another user, or one that everybody can write: its content makes Plumb delete things.
 fn refuse_foreign(folder: &Path) -> Result<(), StoreError> {
     let metadata =
         folder.metadata().map_err(|error| file_failed("look at the folder", folder, error))?;
     if metadata.mode() & 0o002 != 0 {
         return Err(StoreError::suspicious(
-            format!("everybody on this machine may write to {}", folder.display()),
-            format!("check what stands there, then `chmod 700 {}`", folder.display()),
+            format!("every user of this machine can write to {}", folder.display()),
+            format!("check its content, then run `chmod 700 {}`", folder.display()),
         ));
     }
     let user = rustix::process::geteuid();
     if metadata.uid() != user.as_raw() && !user.is_root() {
         let owner = metadata.uid();
         return Err(StoreError::refused(format!(
-            "{} belongs to another user (uid {owner}), and this is uid {}",
+            "{} belongs to another user (uid {owner}; Plumb runs as uid {})",
             folder.display(),
             user.as_raw()
         )));

@@ -27,11 +27,11 @@ pub(super) struct Lock {
     path: PathBuf,
     identity: Identity,
     is_released: bool,
-    /// What the last holder noted.
+    /// The note of the last holder.
     pub(super) note: Note,
 }
 
-/// What is known of the store's past.
+/// A note on the past of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
     /// The epoch of the last holder.
@@ -42,14 +42,14 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// Whether it can be counted up from.
+    /// Returns true if its numbers can be counted up from.
     fn is_sane(&self) -> bool {
         let serial = self.seen.as_ref().map_or(0, |seen| seen.serial);
         self.epoch.max(serial) <= NUMBER_MAX
     }
 }
 
-/// How an attempt to take the lock ended.
+/// The result of an attempt to take the lock.
 pub(super) enum Attempt {
     Taken(Lock),
     Held(Box<Holder>),
@@ -61,7 +61,7 @@ pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
     loop {
         let failed = |error| file_failed("open", &path, error);
         if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
-            let what = format!("{} is no regular file", path.display());
+            let what = format!("{} is not a regular file", path.display());
             return Err(StoreError::suspicious(what, "nothing was changed; remove it"));
         }
         let file = disk::nofollow()
@@ -89,7 +89,7 @@ pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
     }
 }
 
-/// Who holds the lock right now.
+/// Returns the run that holds the lock right now.
 pub(super) fn holder(path: &Path) -> Option<Holder> {
     disk::look(path).ok()??;
     let file = disk::nofollow().read(true).open(path).ok()?;
@@ -98,7 +98,7 @@ pub(super) fn holder(path: &Path) -> Option<Holder> {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then_some(holder)
 }
 
-/// What the last holder noted; none if nobody ever did.
+/// Reads the note of the last holder; none if there never was one.
 pub(super) fn note(path: &Path) -> Result<Option<Note>, StoreError> {
     if !matches!(disk::look(path), Ok(Some(_))) {
         return Ok(None);
@@ -172,7 +172,7 @@ impl Lock {
         self.write_note().ok();
     }
 
-    /// Whether the note is about another lineage.
+    /// Returns true if the note is about another lineage.
     pub(super) fn knows_other_than(&self, lineage: &str) -> bool {
         self.note.seen.as_ref().is_some_and(|seen| seen.lineage != lineage)
     }
@@ -192,10 +192,10 @@ impl Lock {
 
     /// Signs off and releases.
     pub(super) fn release(mut self) -> Result<(), StoreError> {
-        self.let_go().map_err(|error| file_failed("unlock", &self.path, error))
+        self.unlock().map_err(|error| file_failed("unlock", &self.path, error))
     }
 
-    fn let_go(&mut self) -> std::io::Result<()> {
+    fn unlock(&mut self) -> std::io::Result<()> {
         if std::mem::replace(&mut self.is_released, true) {
             return Ok(());
         }
@@ -207,6 +207,6 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        self.let_go().ok();
+        self.unlock().ok();
     }
 }

@@ -47,7 +47,7 @@ use crate::holder::Holder;
 use crate::mark::{Purpose, refuse_left};
 use crate::store::{Loaded, LockedStore, Store, Version};
 
-/// How often a waiting run looks whether the lock is free.
+/// The pause between two attempts to take the lock.
 const POLL: Duration = Duration::from_millis(50);
 /// Even who does not want to wait waits this long, because `load` may be looking at the lock.
 const GRACE: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! What the folder holds: which combinations of files are a state, which are none yet, and which
+//! Reads the folder: decides which combinations of files are a state, which are none yet, and which
 //! are neither.
 //!
 //! [`judge`] decides that from bytes alone. A journal belongs to a snapshot when its base names it.
@@ -16,7 +16,7 @@ use crate::format::{self, Header, Unreadable};
 use crate::frame::{self, Damage, End, Journal, SnapshotRef};
 use crate::store::Loaded;
 
-/// How often files that change while they are read are read again.
+/// The number of times that files which change while they are read are read again.
 const ATTEMPTS: u32 = 50;
 
 /// A state that was found.
@@ -30,10 +30,10 @@ pub(super) struct Found {
 /// A journal as it was read.
 pub(super) struct FoundJournal {
     pub(super) bytes: Vec<u8>,
-    /// How many of them are whole frames. What lies behind is torn.
+    /// The length of the whole frames. The bytes behind are torn.
     pub(super) whole: usize,
     pub(super) end: End,
-    /// Whether there is nothing but its base, which was durable before it had its name.
+    /// True if it consists of its base only, which was durable before it had its name.
     pub(super) bare: bool,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn read(files: &Files) -> Result<Option<Found>, StoreError> {
     Err(StoreError::Failed { what, source: None })
 }
 
-/// What the folder says of states before this one.
+/// Traces of earlier states in the folder.
 struct Past {
     note: Note,
     newest_backup: Option<u64>,
@@ -87,14 +87,14 @@ fn judge(
     let (header, snapshot) = format::decode(&state).map_err(|error| match error {
         Unreadable::Newer { .. } => StoreError::suspicious(
             format!("{path} cannot be read: {error}"),
-            "nothing was changed; a newer version of Plumb wrote it: use that one or a later one",
+            "nothing was changed; a newer version of Plumb wrote it: use that version or a later one",
         ),
         error => files.suspicious(format!("{path} cannot be read: {error}")),
     })?;
     check_past(files, past, &header)?;
     let name = files.journal();
     let Some(journal) = journal else {
-        let what = format!("{} is missing, and {path} is there", name.display());
+        let what = format!("{} is missing, but {path} exists", name.display());
         return Err(files.without_journal(what));
     };
     let read = frame::read(&journal, &files.cipher).map_err(|damage| {
@@ -103,7 +103,7 @@ fn judge(
     fit(files, header, snapshot, read, journal).map(Some)
 }
 
-/// Whether a folder without a state never had one.
+/// Refuses a folder without a state that has had one.
 fn judge_missing(files: &Files, past: &Past, journal: Option<&[u8]>) -> Result<(), StoreError> {
     let (state, journal_path) = (files.state(), files.journal());
     let (state, journal_path) = (state.display(), journal_path.display());
@@ -114,7 +114,7 @@ fn judge_missing(files: &Files, past: &Past, journal: Option<&[u8]>) -> Result<(
         // They may be all that is known of objects, and nothing but force puts them away.
         let count = records.len();
         return Err(files.suspicious(format!(
-            "{state} is missing, but {journal_path} says what happened since ({count} records)"
+            "{state} is missing, but {journal_path} has records that follow it ({count})"
         )));
     }
     match earlier_state(files, past, journal.as_ref()) {
@@ -123,7 +123,7 @@ fn judge_missing(files: &Files, past: &Past, journal: Option<&[u8]>) -> Result<(
     }
 }
 
-/// What says that there was a state once.
+/// Returns the trace that proves an earlier state, in words.
 fn earlier_state(
     files: &Files,
     past: &Past,
@@ -192,14 +192,15 @@ fn misfit(files: &Files, header: &Header, base: &SnapshotRef) -> String {
     let (found, due) = (header.serial, base.serial);
     if base.lineage != header.lineage {
         let (a, b) = (&header.lineage, &base.lineage);
-        format!("{state} is of lineage {a}, and {journal} of lineage {b}")
+        format!("{state} has lineage {a}, but {journal} has lineage {b}")
     } else if found < due {
         format!(
             "{state} is older than it should be: it has serial {found}, and {journal} follows serial {due}"
         )
     } else {
         format!(
-            "{journal} does not belong to {state}: it follows another serial {due}, and the state has serial {found}"
+            "{journal} does not belong to {state}: it follows another state, of serial {due}, and \
+             this one has serial {found}"
         )
     }
 }

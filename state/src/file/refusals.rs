@@ -13,9 +13,9 @@ impl Files {
     /// Refuses a journal beside a state that is whole, which is newer than every backup.
     pub(super) fn without_journal(&self, what: impl Into<String>) -> StoreError {
         let help = format!(
-            "nothing was changed; if {} cannot be brought back otherwise, `plumb state push --force {}` \
-             goes on without it, and `plumb plan` then shows what differs; what was made since that \
-             state was saved is not known then",
+            "nothing was changed; restore {} if you can; otherwise `plumb state push --force {}` \
+             goes on without it: what was done since that state was saved is then unknown, and \
+             `plumb plan` shows what differs",
             self.journal().display(),
             self.state().display()
         );
@@ -30,14 +30,14 @@ impl Files {
     fn way_back(&self, push: &str) -> String {
         match backups::serials(self).last() {
             Some(serial) => format!(
-                "nothing was changed; if the files cannot be brought back otherwise, `{push} {}` \
-                 puts the newest backup in place, and `plumb plan` then shows what differs from it",
+                "nothing was changed; restore the files if you can; otherwise `{push} {}` puts \
+                 the newest backup in place, and `plumb plan` shows what differs from it",
                 self.backup(*serial).display()
             ),
             None => format!(
-                "nothing was changed, and there is no backup in {}; bring the files of {} back \
-                 from a copy, or move the whole folder away to begin anew: objects that exist are \
-                 then no longer known",
+                "nothing was changed, and there is no backup in {}; restore the files of {} from \
+                 a copy, or move the whole folder away to start over: Plumb then no longer knows \
+                 the objects that exist",
                 self.backups().display(),
                 self.folder.display()
             ),

@@ -20,18 +20,18 @@ use crate::frame::{self, End, SnapshotRef};
 use crate::holder::Holder;
 use crate::store::Version;
 
-/// What is there, as far as it can be read.
-struct There {
+/// The content that is replaced, as far as it can be read.
+struct Existing {
     header: Option<Header>,
     snapshot: Option<Snapshot>,
     journal: Option<(SnapshotRef, FoundJournal)>,
-    /// Whether there is nothing and, by all that can be seen, never was.
+    /// True if there is no state and no trace of one.
     is_nothing: bool,
     highest_serial: u64,
     highest_epoch: u64,
 }
 
-impl There {
+impl Existing {
     fn look(files: &Files, lock: &Lock) -> Self {
         let state = files.disk.read(&files.state(), LARGEST);
         let journal = files.disk.read(&files.journal(), LARGEST);
@@ -69,7 +69,7 @@ fn read_journal(files: &Files, bytes: Vec<u8>) -> Option<(SnapshotRef, FoundJour
     Some((journal.base, found))
 }
 
-/// Puts a snapshot in place of whatever is there.
+/// Puts a snapshot in place of whatever is existing.
 pub(super) async fn restore(
     files: Files,
     lock: Lock,
@@ -90,15 +90,16 @@ fn prepare(
     snapshot: &Snapshot,
 ) -> Result<(FileLog, Snapshot, OpenJournal), StoreError> {
     folder::hide(&files)?;
-    let there = There::look(&files, &lock);
+    let existing = Existing::look(&files, &lock);
     // Serial 0 is for states that were never saved: a journal that follows it can stand alone.
-    let least = if there.is_nothing { 1 } else { 2 };
-    let serial = (there.highest_serial.max(snapshot.serial) + 1).max(least);
+    let least = if existing.is_nothing { 1 } else { 2 };
+    let serial = (existing.highest_serial.max(snapshot.serial) + 1).max(least);
     let snapshot = Snapshot { serial, ..snapshot.clone() };
-    let mut log = FileLog::new(files, lock, there.highest_epoch + 1);
+    let mut log = FileLog::new(files, lock, existing.highest_epoch + 1);
     log.sync_names()?;
-    let is_other = there.header.as_ref().is_some_and(|header| header.lineage != snapshot.lineage);
-    let journal = stand_behind(&mut log, holder, there, &snapshot)?;
+    let is_other =
+        existing.header.as_ref().is_some_and(|header| header.lineage != snapshot.lineage);
+    let journal = prepare_journal(&mut log, holder, existing, &snapshot)?;
     folder::probe(&log.files)?;
     if is_other || log.lock.knows_other_than(&snapshot.lineage) {
         log.lock.forget()?;
@@ -108,13 +109,13 @@ fn prepare(
 
 /// Keeps what is there, and says behind which journal the snapshot is to stand. That is locked
 /// until it is let go: whoever deleted the lock file has not ended the run that writes the journal.
-fn stand_behind(
+fn prepare_journal(
     log: &mut FileLog,
     holder: &Holder,
-    there: There,
+    existing: Existing,
     snapshot: &Snapshot,
 ) -> Result<OpenJournal, StoreError> {
-    let There { snapshot: replaced, journal, is_nothing, .. } = there;
+    let Existing { snapshot: replaced, journal, is_nothing, .. } = existing;
     let (readable, damaged) = match journal {
         Some((_, found)) => (Some(log.continue_journal(found)?), None),
         None => (None, log.files.disk.open(&log.files.journal()).ok()),

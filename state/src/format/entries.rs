@@ -50,7 +50,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<BTreeMap<Address, Entry>, serde_json:
     Ok(shares.into_iter().flatten().collect())
 }
 
-/// How much each thread gets.
+/// Returns the share of each thread.
 fn share(whole: usize, least: usize) -> usize {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
     whole.div_ceil(threads).max(least)

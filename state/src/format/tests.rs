@@ -79,12 +79,12 @@ fn what_is_no_state_says_what_is_wrong() {
     {
         check(
             foreign,
-            "it is no state that Plumb wrote: its first line does not end with a digest",
+            "it is not a state that Plumb wrote: its first line does not end with a digest",
         );
     }
     let (_, bytes) = encoded(1);
     let edited = text(&bytes).replacen("builtin", "bultiin", 1);
-    check(edited.as_bytes(), "its digest is wrong: it was damaged, cut or edited");
+    check(edited.as_bytes(), "its digest is wrong: it was damaged, truncated or edited");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use engine::journal::Record;
 use super::{Chain, Damage, End, FrameView, Journal, SnapshotRef, damage, follows, next, parse};
 use crate::cipher::{Cipher, CipherError};
 
-/// What one frame holds.
+/// The content of one frame.
 enum Content {
     Base(SnapshotRef),
     Records(Vec<Record>),
@@ -28,7 +28,7 @@ pub(crate) struct Assembled {
     /// The journal from its last base on.
     pub(crate) journal: Journal,
     /// The numbers of the frames that are the first of their epoch.
-    pub(crate) firsts: Vec<u64>,
+    pub(crate) epoch_starts: Vec<u64>,
 }
 
 /// Puts frames together, of which each has the number that it is stored under. None where there is
@@ -39,20 +39,20 @@ pub(crate) fn assemble<'a>(
 ) -> Result<Option<Assembled>, String> {
     let mut state: Option<Assembled> = None;
     let mut last: Option<End> = None;
-    let mut firsts = Vec::new();
+    let mut epoch_starts = Vec::new();
     for (number, bytes) in frames {
         let said = |damage: Damage| format!("frame {number} of the journal: {}", damage.what);
         let piece = open(number, bytes, last, cipher).map_err(said)?;
         if last.is_some_and(|last| last.epoch != piece.end.epoch) {
-            firsts.push(number);
+            epoch_starts.push(number);
         }
         last = Some(piece.end);
         state = add(state, piece, bytes.len()).map_err(said)?;
     }
-    Ok(state.map(|state| Assembled { firsts, ..state }))
+    Ok(state.map(|state| Assembled { epoch_starts, ..state }))
 }
 
-/// Why frames cannot be opened, where that is not their fault: there is no key for them here, or another one.
+/// Returns the error of the first frame that cannot be opened because the key is missing or another one.
 #[cfg_attr(not(feature = "object-store"), allow(dead_code))]
 pub(crate) fn lacking_key<'a>(
     frames: impl IntoIterator<Item = &'a [u8]>,
@@ -76,7 +76,7 @@ pub(crate) fn end(bytes: &[u8]) -> Option<End> {
 fn open(number: u64, bytes: &[u8], last: Option<End>, cipher: &Cipher) -> Result<Piece, Damage> {
     let frame = match next(bytes, 0)? {
         Some(frame) if frame.after == bytes.len() => frame,
-        Some(frame) => return damage(frame.after, "something stands behind it"),
+        Some(frame) => return damage(frame.after, "there are bytes behind it"),
         None => return damage(0, "it is cut"),
     };
     if frame.end.lsn != number {
@@ -114,7 +114,7 @@ fn add(state: Option<Assembled>, piece: Piece, bytes: usize) -> Result<Option<As
             }
             let start = End { lsn: end.lsn - 1, chain: prev, epoch: end.epoch };
             let journal = Journal { base, start, records: Vec::new(), end, whole: bytes };
-            Ok(Some(Assembled { journal, firsts: Vec::new() }))
+            Ok(Some(Assembled { journal, epoch_starts: Vec::new() }))
         }
         // What stands before the first base belongs to a journal that was cleared away.
         (Content::Records(_), None) => Ok(None),
@@ -157,7 +157,7 @@ mod tests {
         let frames = journal();
         let found = put_together(&frames[..4]).unwrap().unwrap();
         assert_eq!((found.journal.base.serial, found.journal.records.len()), (0, 3));
-        assert_eq!(found.firsts, [3]);
+        assert_eq!(found.epoch_starts, [3]);
         let found = put_together(&frames).unwrap().unwrap();
         assert_eq!((found.journal.base.serial, found.journal.records), (1, records(3..4)));
         assert_eq!((found.journal.start.lsn, found.journal.end.lsn), (4, 6));

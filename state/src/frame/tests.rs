@@ -133,7 +133,7 @@ fn a_hole_before_a_whole_frame_is_damage() {
         holed[from..to].fill(0);
         let damage = read(&holed).unwrap_err();
         assert_eq!(damage.at, from);
-        assert_eq!(damage.what, format!("it is cut there, and goes on at byte {to}"));
+        assert_eq!(damage.what, format!("it is cut off there, and goes on at byte {to}"));
     }
     // The same without the bytes: the length of a frame then reaches over its successor.
     let cut = [&bytes[..ends[1] + 100], &bytes[ends[2]..]].concat();

@@ -11,11 +11,11 @@ use object_store::client::{
 };
 use object_store::{ClientOptions, Error};
 
-/// How long a service may be silent that was sent little.
+/// The longest silence of a service after a small request.
 const SILENCE: Duration = Duration::from_secs(10);
-/// How long a request may take in all.
+/// The longest time of a request in all.
 const TOTAL: Duration = Duration::from_mins(2);
-/// What is longer takes its time to be sent, and that is no silence of the service.
+/// The size from which on the time to send a request is no silence of the service.
 const LITTLE: usize = 256 * 1024;
 
 /// Makes the clients. See the module.

@@ -23,14 +23,14 @@ use crate::holder::Holder;
 use crate::mark::Mark;
 
 const NAME: &str = "lock";
-/// For how long an answer of a probe is asked for again, at most: nothing is lost by giving up.
+/// The longest time that a probe is repeated for. Nothing is lost by giving up.
 const PROBE_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a beat that is on its way is waited for, before the last word is said nevertheless.
+/// The longest wait for a beat that is on its way, before the lock is released nevertheless.
 const BEAT_END: Duration = Duration::from_secs(5);
 /// The longest that a lifetime read from a lock may be.
 const TTL_MAX: Duration = Duration::from_hours(1);
 
-/// What the lock object says.
+/// The content of the lock object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Body {
     pub(super) epoch: u64,
@@ -50,7 +50,7 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// What the place is marked with.
+    /// Returns the mark of the location.
     pub(super) fn mark(&self) -> Option<Mark> {
         self.moved.as_deref().map(Mark::parse)
     }
@@ -59,7 +59,7 @@ impl Body {
         Duration::from_millis(self.ttl_ms.max(1)).min(TTL_MAX)
     }
 
-    /// Whether its numbers can be counted up from.
+    /// Returns true if its numbers can be counted up from.
     fn is_sane(&self) -> bool {
         let serial = self.seen.as_ref().map_or(0, |seen| seen.serial);
         [self.epoch, self.base, self.lsn, serial].iter().all(|number| *number <= NUMBER_MAX)
@@ -77,14 +77,14 @@ pub(super) async fn read(objects: &Objects) -> Result<Option<(Body, UpdateVersio
     let body: Option<Body> = serde_json::from_slice(&bytes).ok();
     let body = body.filter(Body::is_sane).ok_or_else(|| {
         StoreError::suspicious(
-            format!("the lock in {} is none that Plumb wrote", objects.place),
-            "nothing was changed; look what it is, and remove it if it is not Plumb's",
+            format!("the lock in {} was not written by Plumb", objects.place),
+            "nothing was changed; find out what it is, and remove it if it is not Plumb's",
         )
     })?;
     Ok(Some((body, version)))
 }
 
-/// Who holds the lock.
+/// Returns the run that holds the lock.
 pub(super) fn holder(body: &Body) -> Option<Holder> {
     body.holder.as_ref().map(Holder::sanitised)
 }
@@ -218,7 +218,7 @@ impl Lock {
         Self { inner, beats: Some(beats) }
     }
 
-    /// What the lock object says now.
+    /// Returns the content of the lock object.
     pub(super) async fn body(&self) -> Body {
         self.inner.current.lock().await.body.clone()
     }
@@ -312,7 +312,7 @@ async fn probe(objects: &Objects) -> Result<(), StoreError> {
     objects.remove(vec![name]).await;
     let Some(ignored) = result? else { return Ok(()) };
     Err(StoreError::Unfit {
-        what: format!("the service of {} ignores conditions: {ignored}", objects.place),
+        what: format!("the service of {} ignores conditional writes: {ignored}", objects.place),
         help:
             "two runs could overwrite each other's state there: keep it in a service that honours \
                conditional writes, or in another backend"
@@ -320,7 +320,7 @@ async fn probe(objects: &Objects) -> Result<(), StoreError> {
     })
 }
 
-/// What happened although a condition forbade it. An answer that says neither that a write happened
+/// Returns the write that happened although a condition forbade it. An answer that says neither that a write happened
 /// nor that its condition did not hold is asked for again: nothing may be taken for kept by it.
 async fn try_probe(objects: &Objects, name: &str) -> Result<Option<&'static str>, StoreError> {
     const IF_ABSENT: &str = "an object that had to be absent was overwritten";
@@ -348,7 +348,7 @@ async fn written(
     match objects.get(name).await? {
         Some(object) if object.bytes == bytes => Ok(object.version),
         _ => Err(StoreError::refused(format!(
-            "{} cannot be used: what was just written there is not what is there",
+            "{} cannot be used: an object that was just written there has other content",
             objects.place
         ))),
     }
@@ -357,7 +357,8 @@ async fn written(
 /// Sixteen hexadecimal digits.
 fn random() -> Result<String, StoreError> {
     let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| StoreError::refused(format!("no randomness is to be had: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        StoreError::refused(format!("the system provides no random numbers: {error}"))
+    })?;
     Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
 }

@@ -23,9 +23,9 @@ use crate::mark::Mark;
 const KEPT: usize = 20;
 /// The days that the first frame of an epoch is kept. It stands in the way of a holder that
 /// stood still since before; no service takes a request that was signed so long ago.
-const FIRSTS_DAYS: i64 = 30;
+const EPOCH_START_DAYS: i64 = 30;
 /// The time that a holder that is dropped without a release may take to let go.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The log of a state in a bucket or container.
 pub(super) struct ObjectLog {
@@ -44,7 +44,7 @@ struct JournalObjects {
     /// The number of the last frame.
     last: u64,
     /// The frames that are the first of their epoch.
-    firsts: BTreeSet<u64>,
+    epoch_starts: BTreeSet<u64>,
 }
 
 /// The reason why an object of the journal does not count.
@@ -87,7 +87,7 @@ impl ObjectLog {
     pub(super) async fn seal(
         &mut self,
         position: &mut Position,
-        firsts: Vec<u64>,
+        epoch_starts: Vec<u64>,
         base: u64,
     ) -> Result<bool, StoreError> {
         let frame = seal_records(self, &[], position.end)?;
@@ -95,8 +95,8 @@ impl ObjectLog {
         if !self.objects.create(&frame_name(last), &frame.bytes).await? {
             return Ok(false);
         }
-        let firsts = firsts.into_iter().chain([last]).collect();
-        self.journal = Some(JournalObjects { base, last, firsts });
+        let epoch_starts = epoch_starts.into_iter().chain([last]).collect();
+        self.journal = Some(JournalObjects { base, last, epoch_starts });
         position.end = frame.end;
         position.journal_bytes += self.frame_bytes(&frame);
         self.publish(position.header.snapshot_ref()).await?;
@@ -138,17 +138,17 @@ impl ObjectLog {
     ) {
         let objects = &self.objects;
         let folded = before.iter().flat_map(|before| {
-            (before.base..base).filter(|lsn| !before.firsts.contains(lsn)).map(frame_name)
+            (before.base..base).filter(|lsn| !before.epoch_starts.contains(lsn)).map(frame_name)
         });
         objects.remove(folded.collect()).await;
-        objects.remove(self.old_firsts(base).await).await;
+        objects.remove(self.old_epoch_starts(base).await).await;
         let last = if let Replaced::Snapshot(last) = replaced { Some(last) } else { None };
         objects.remove(self.old_snapshots(now, last).await).await;
     }
 
     /// The frames before the journal that have stood there long enough. Their ages are told by the
     /// service's clock alone.
-    async fn old_firsts(&self, base: u64) -> Vec<String> {
+    async fn old_epoch_starts(&self, base: u64) -> Vec<String> {
         let listed = self.objects.list("journal", None).await.unwrap_or_default();
         let Some(now) = listed.iter().map(|(_, meta)| meta.last_modified).max() else {
             return Vec::new();
@@ -157,7 +157,7 @@ impl ObjectLog {
             .iter()
             .filter(|(name, meta)| {
                 name.parse::<u64>().is_ok_and(|lsn| lsn < base)
-                    && (now - meta.last_modified).num_days() > FIRSTS_DAYS
+                    && (now - meta.last_modified).num_days() > EPOCH_START_DAYS
             })
             .map(|(name, _)| format!("journal/{name}"))
             .collect()
@@ -199,7 +199,7 @@ impl ObjectLog {
 }
 
 /// Says how far the journal goes, and lets go.
-async fn let_go(log: &mut ObjectLog) -> Result<(), StoreError> {
+async fn release_lock(log: &mut ObjectLog) -> Result<(), StoreError> {
     if let Some(journal) = &log.journal {
         log.lock.note(journal.last).await;
     }
@@ -239,7 +239,7 @@ impl FencedLog for ObjectLog {
         }
         pushed?;
         let lsn = base.end.lsn;
-        let now = JournalObjects { base: lsn, last: lsn, firsts: BTreeSet::new() };
+        let now = JournalObjects { base: lsn, last: lsn, epoch_starts: BTreeSet::new() };
         let before = self.journal.replace(now);
         // The lock object only helps to find what the journal says. While it could not be written,
         // what it names must stay.
@@ -261,7 +261,7 @@ impl FencedLog for ObjectLog {
     }
 
     async fn release(mut self) -> Result<(), StoreError> {
-        let_go(&mut self).await
+        release_lock(&mut self).await
     }
 }
 
@@ -277,8 +277,8 @@ impl Drop for ObjectLog {
             return;
         }
         tokio::task::block_in_place(|| {
-            let last_words = tokio::time::timeout(LAST_WORDS, let_go(self));
-            handle.block_on(last_words).map(Result::ok).ok();
+            let releasing = tokio::time::timeout(RELEASE_TIMEOUT, release_lock(self));
+            handle.block_on(releasing).map(Result::ok).ok();
         });
     }
 }

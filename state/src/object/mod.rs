@@ -40,11 +40,11 @@ use crate::holder::Holder;
 use crate::mark::{Mark, Purpose, refuse_left};
 use crate::store::{Loaded, LockedStore, Store, Version};
 
-/// After how long without a word a holder is gone; one and a half of it is waited.
+/// The lifetime of a lock that its holder does not renew. Other runs wait one and a half of it.
 const TTL: Duration = Duration::from_secs(15);
-/// For how long a write is tried whose fate is not known.
+/// The time during which a write is repeated whose answer was lost.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How often a new holder finds that an earlier one was faster, at most.
+/// The number of times that a new holder tries to shut out an earlier one.
 const SEALS: u32 = 1_000;
 
 /// A store in a bucket or container.
@@ -72,7 +72,8 @@ impl BucketStore {
         let prefix = settings.text("prefix").unwrap_or_default().trim_matches('/');
         let parsed = Path::parse(prefix).ok().filter(|path| path.parts().next().is_some());
         let parsed = parsed.ok_or_else(|| {
-            Refusal::new("the `prefix` of `[state]` is not a path").help("write it like team/prod")
+            Refusal::new("the `prefix` of `[state]` is not a path")
+                .help("use a path such as team/prod")
         })?;
         let place = service.place(&parsed);
         let mut this = Self::on(service.store, parsed, place).sealed(cipher);
@@ -120,13 +121,13 @@ impl BucketStore {
     ) -> Result<FencedStore<ObjectLog>, StoreError> {
         let Shared { objects, cipher, .. } = &*self.shared;
         for _ in 0..SEALS {
-            let told = lock::read(objects).await?.map(|(body, _)| body);
-            let Some(found) = read::read(objects, cipher, told).await? else {
+            let lock_body = lock::read(objects).await?.map(|(body, _)| body);
+            let Some(found) = read::read(objects, cipher, lock_body).await? else {
                 return Ok(FencedStore::new(log, Loaded { mark, ..Loaded::nothing() }, None));
             };
-            let Found { loaded, mut position, base, firsts } = found;
+            let Found { loaded, mut position, base, epoch_starts } = found;
             log.rise_above(position.header.newest_epoch(Some(position.end)));
-            if log.seal(&mut position, firsts, base).await? {
+            if log.seal(&mut position, epoch_starts, base).await? {
                 return Ok(FencedStore::new(log, Loaded { mark, ..loaded }, Some(position)));
             }
         }
@@ -138,11 +139,11 @@ impl BucketStore {
 impl Store for BucketStore {
     async fn load(&self) -> Result<Loaded, StoreError> {
         let Shared { objects, cipher, .. } = &*self.shared;
-        let told = lock::read(objects).await?.map(|(body, _)| body);
-        let mark = told.as_ref().and_then(Body::mark);
+        let lock_body = lock::read(objects).await?.map(|(body, _)| body);
+        let mark = lock_body.as_ref().and_then(Body::mark);
         refuse_left(mark.as_ref(), &objects.place)?;
-        let holder = told.as_ref().and_then(lock::holder);
-        let found = read::read(objects, cipher, told).await?;
+        let holder = lock_body.as_ref().and_then(lock::holder);
+        let found = read::read(objects, cipher, lock_body).await?;
         let loaded = found.map_or_else(Loaded::nothing, |found| found.loaded);
         loaded.seen_with(holder, mark, &objects.place)
     }
@@ -187,8 +188,8 @@ impl Store for BucketStore {
     }
 
     async fn serials(&self) -> Result<Vec<u64>, StoreError> {
-        let told = lock::read(&self.shared.objects).await?.and_then(|(body, _)| body.seen);
-        let current = told.map(|seen| seen.serial);
+        let seen = lock::read(&self.shared.objects).await?.and_then(|(body, _)| body.seen);
+        let current = seen.map(|seen| seen.serial);
         let kept = read::serials(&self.shared.objects).await?;
         let past = kept.into_iter().map(|(serial, _)| serial);
         Ok(past.filter(|serial| Some(*serial) != current).collect())
@@ -207,8 +208,8 @@ impl Store for BucketStore {
 
     async fn is_plain(&self) -> Result<bool, StoreError> {
         let Shared { objects, .. } = &*self.shared;
-        let told = lock::read(objects).await?.and_then(|(body, _)| body.seen);
-        let Some(seen) = told else { return Ok(false) };
+        let seen = lock::read(objects).await?.and_then(|(body, _)| body.seen);
+        let Some(seen) = seen else { return Ok(false) };
         let head = objects.head(&read::snapshot_name(&seen), 4).await?;
         Ok(head.is_some_and(|head| !cipher::is_sealed(&head)))
     }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::error::StoreError;
 
-/// How many requests are made at once.
+/// The number of requests that are made at once.
 const AT_ONCE: usize = 16;
 /// The pauses between attempts, from the first to the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -24,9 +24,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 pub(super) struct Objects {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) prefix: Path,
-    /// Where it is, in words.
+    /// The location for people.
     pub(super) place: String,
-    /// For how long a write is tried whose fate is not known.
+    /// The time during which a write is repeated whose answer was lost.
     pub(super) patience: Duration,
 }
 
@@ -203,7 +203,7 @@ impl Objects {
     }
 }
 
-/// Whether an object is still the one that it was. Where a service tells versions they decide: an
+/// Returns true if an object is still the one that it was. Versions decide where the service has them: an
 /// `ETag` may be another one in the answer of a write than in that of a read.
 pub(super) fn is_same(one: &UpdateVersion, other: &UpdateVersion) -> bool {
     match (&one.version, &other.version) {
@@ -234,24 +234,24 @@ fn is_elsewhere(error: &Error) -> bool {
         || whole.contains("redirect without LOCATION")
 }
 
-/// What went wrong, in words of ours: the client's own may hold an address with a signature, or
+/// Describes an error in words of ours: the client's own may hold an address with a signature, or
 /// whatever the service sent.
 fn said(error: &Error) -> String {
     let words = match error {
         Error::NotFound { .. } => "there is no such bucket or container, or no such object",
         Error::AlreadyExists { .. } | Error::Precondition { .. } => {
-            "something else is written there at the same time, again and again"
+            "another client keeps writing there at the same time"
         }
-        Error::PermissionDenied { .. } => "the credentials do not allow it",
+        Error::PermissionDenied { .. } => "the credentials do not permit it",
         Error::Unauthenticated { .. } => "the credentials are not accepted",
         Error::NotSupported { .. } | Error::NotImplemented { .. } => {
-            "the service cannot do what is needed"
+            "the service does not support the operation"
         }
         _ if is_elsewhere(error) => {
-            "the service sends requests elsewhere, which is not followed: the region or the address \
-             of `[state]` may be wrong"
+            "the service redirects requests, and redirects are not followed: check the region and \
+             the address in `[state]`"
         }
-        _ => "the service does not answer as it should",
+        _ => "the request failed",
     };
     let details = details(error);
     if details.is_empty() { words.to_owned() } else { format!("{words} ({details})") }
@@ -301,7 +301,7 @@ fn status(whole: &str) -> Option<String> {
     number("status code:").or_else(|| number("status:"))
 }
 
-/// How long something is tried, from when it failed first.
+/// A bounded series of attempts, from the first failure on.
 struct Attempts {
     patience: Duration,
     until: Option<Instant>,

@@ -1,4 +1,4 @@
-//! What a spec says that becomes a part of an address to which credentials go: the names of regions,
+//! The parts of a spec that end up in an address to which credentials go: the names of regions,
 //! accounts, buckets and containers. Each has the signs that the service allows in it, and so none
 //! that ends a host's name or begins another one.
 
@@ -6,12 +6,12 @@ use engine::config::settings::StateSettings;
 
 use crate::environment::Refusal;
 
-/// What a name is like: none of its signs stands at either end, and no two dots together.
+/// The letters of a name. None of its signs stands at either end, and no two dots together.
 struct Form {
     length: std::ops::RangeInclusive<usize>,
-    /// Whether capitals are letters of it.
+    /// True if capitals are allowed.
     has_capitals: bool,
-    /// What it may have beside letters and digits.
+    /// The signs beside letters and digits.
     signs: &'static str,
     help: &'static str,
 }

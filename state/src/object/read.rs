@@ -13,7 +13,7 @@ use crate::frame::pieces::{Assembled, assemble, lacking_key};
 use crate::frame::{NUMBER_MAX, SnapshotRef};
 use crate::store::Loaded;
 
-/// How often objects that are cleared away while they are read are looked for again.
+/// The number of times that objects which are cleared away while they are read are looked for again.
 const ATTEMPTS: u32 = 20;
 /// The size that an object counts as at least: reading one costs a request, however small it is.
 pub(super) const FRAME_BYTES_MIN: u64 = 4096;
@@ -25,7 +25,7 @@ pub(super) struct Found {
     /// The number of the frame that the journal begins with.
     pub(super) base: u64,
     /// The frames that are the first of their epoch: they stand in the way of earlier holders.
-    pub(super) firsts: Vec<u64>,
+    pub(super) epoch_starts: Vec<u64>,
 }
 
 /// The name of a frame.
@@ -50,49 +50,49 @@ pub(super) async fn serials(objects: &Objects) -> Result<Vec<(u64, String)>, Sto
     Ok(listed.into_iter().filter_map(|(name, _)| Some((serial_of(&name)?, name))).collect())
 }
 
-/// Reads the state as of one moment; none is a first run. `told` is what the lock object says, and
+/// Reads the state as of one moment; none is a first run. `lock_body` is what the lock object says, and
 /// is read anew when something was cleared away meanwhile.
 pub(super) async fn read(
     objects: &Objects,
     cipher: &Cipher,
-    told: Option<Body>,
+    lock_body: Option<Body>,
 ) -> Result<Option<Found>, StoreError> {
-    let mut told = told.unwrap_or_default();
+    let mut lock_body = lock_body.unwrap_or_default();
     let mut missing = String::new();
     for _ in 0..ATTEMPTS {
-        match attempt(objects, cipher, &told).await? {
+        match attempt(objects, cipher, &lock_body).await? {
             Read::Found(found) => return Ok(found.map(|found| *found)),
             Read::Gone(name) => missing = name,
         }
         let now = lock::read(objects).await?.map(|(body, _)| body).unwrap_or_default();
-        if now.base == told.base {
+        if now.base == lock_body.base {
             break;
         }
-        told = now;
+        lock_body = now;
     }
-    Err(suspicious(objects, format!("is not whole: {missing} is missing")).await)
+    Err(suspicious(objects, format!("is incomplete: {missing} is missing")).await)
 }
 
-/// How an attempt to read ended.
+/// The result of an attempt to read.
 enum Read {
     Found(Option<Box<Found>>),
     /// This object is missing: it was cleared away, or is lost.
     Gone(String),
 }
 
-async fn attempt(objects: &Objects, cipher: &Cipher, told: &Body) -> Result<Read, StoreError> {
-    let numbers = numbers(objects, told).await?;
+async fn attempt(objects: &Objects, cipher: &Cipher, lock_body: &Body) -> Result<Read, StoreError> {
+    let numbers = numbers(objects, lock_body).await?;
     let (Some(first), Some(last)) = (numbers.first().copied(), numbers.last().copied()) else {
-        return nothing(objects, told).await;
+        return nothing(objects, lock_body).await;
     };
-    if told.base > 0 && first != told.base {
-        return Ok(Read::Gone(frame_name(told.base)));
+    if lock_body.base > 0 && first != lock_body.base {
+        return Ok(Read::Gone(frame_name(lock_body.base)));
     }
     if let Some(gap) = (first..=last).zip(&numbers).find(|(due, number)| due != *number) {
         return Ok(Read::Gone(frame_name(gap.0)));
     }
-    if last < told.lsn {
-        return Ok(Read::Gone(frame_name(told.lsn)));
+    if last < lock_body.lsn {
+        return Ok(Read::Gone(frame_name(lock_body.lsn)));
     }
     let names = numbers.iter().copied().map(frame_name).collect();
     let Some(frames) = objects.get_all(names).await? else {
@@ -110,16 +110,16 @@ async fn attempt(objects: &Objects, cipher: &Cipher, told: &Body) -> Result<Read
         }
     };
     let bytes = frames.iter().map(|frame| FRAME_BYTES_MIN.max(frame.len() as u64)).sum();
-    found(objects, cipher, told, assembled, bytes).await
+    found(objects, cipher, lock_body, assembled, bytes).await
 }
 
 /// The numbers of the frames that count: all from the one that the lock object names, else the last
 /// that follow each other without a gap.
-async fn numbers(objects: &Objects, told: &Body) -> Result<Vec<u64>, StoreError> {
-    let after = (told.base > 0).then(|| format!("{:020}", told.base - 1));
+async fn numbers(objects: &Objects, lock_body: &Body) -> Result<Vec<u64>, StoreError> {
+    let after = (lock_body.base > 0).then(|| format!("{:020}", lock_body.base - 1));
     let listed = objects.list("journal", after.as_deref()).await?;
     let mut numbers: Vec<u64> = listed.iter().filter_map(|(name, _)| number(name)).collect();
-    if told.base == 0 {
+    if lock_body.base == 0 {
         let gap = numbers.windows(2).rposition(|pair| pair[0] + 1 != pair[1]);
         numbers.drain(..gap.map_or(0, |gap| gap + 1));
     }
@@ -132,8 +132,8 @@ pub(super) fn number(name: &str) -> Option<u64> {
 }
 
 /// Without a journal there is no state, unless something says that there was one.
-async fn nothing(objects: &Objects, told: &Body) -> Result<Read, StoreError> {
-    if let Some(seen) = &told.seen {
+async fn nothing(objects: &Objects, lock_body: &Body) -> Result<Read, StoreError> {
+    if let Some(seen) = &lock_body.seen {
         let what = format!("is missing, but serial {} was seen here", seen.serial);
         return Err(suspicious(objects, what).await);
     }
@@ -154,16 +154,16 @@ async fn nothing(objects: &Objects, told: &Body) -> Result<Read, StoreError> {
 async fn found(
     objects: &Objects,
     cipher: &Cipher,
-    told: &Body,
+    lock_body: &Body,
     assembled: Assembled,
     journal_bytes: u64,
 ) -> Result<Read, StoreError> {
-    let Assembled { journal, firsts } = assembled;
+    let Assembled { journal, epoch_starts } = assembled;
     let name = snapshot_name(&journal.base);
     let Some(object) = objects.get(&name).await? else { return Ok(Read::Gone(name)) };
     let (header, snapshot) = open(objects, cipher, &name, &object.bytes).await?;
     let base = journal.start.lsn + 1;
-    let contradiction = told.seen.as_ref().and_then(|seen| header.contradiction(seen));
+    let contradiction = lock_body.seen.as_ref().and_then(|seen| header.contradiction(seen));
     let Some((loaded, position)) = fenced_log::join(header, snapshot, journal) else {
         return Err(suspicious(objects, "does not belong to its journal".to_owned()).await);
     };
@@ -171,7 +171,7 @@ async fn found(
         return Err(suspicious(objects, what).await);
     }
     let position = Position { journal_bytes, ..position };
-    Ok(Read::Found(Some(Box::new(Found { loaded, position, base, firsts }))))
+    Ok(Read::Found(Some(Box::new(Found { loaded, position, base, epoch_starts }))))
 }
 
 /// Opens the bytes of a snapshot.
@@ -194,13 +194,13 @@ async fn suspicious(objects: &Objects, what: String) -> StoreError {
     let kept = objects.list("snapshots", None).await.unwrap_or_default();
     let help = match kept.iter().rev().find_map(|(name, _)| serial_of(name)) {
         Some(serial) => format!(
-            "nothing was changed; if the objects cannot be brought back otherwise, \
-             `plumb state pull --serial {serial} > state.json` and \
-             `plumb state push --force state.json` put the newest snapshot that is kept in place"
+            "nothing was changed; restore the objects if you can; otherwise `plumb state pull \
+             --serial {serial} > state.json` and `plumb state push --force state.json` put back \
+             the newest snapshot that is kept"
         ),
         None => {
-            "nothing was changed; bring the objects back from a backup, or an older version of \
-                 the bucket"
+            "nothing was changed; restore the objects from a backup, or from an older version of \
+             the bucket"
                 .to_owned()
         }
     };

@@ -22,7 +22,7 @@ pub(super) struct Service {
     pub(super) store: Arc<dyn ObjectStore>,
     /// The bucket or container.
     bucket: String,
-    /// Which service, where the name of the bucket alone does not tell: an address, an account.
+    /// The address or account, where the name of the bucket alone does not identify the service.
     at: Vec<String>,
 }
 
@@ -185,14 +185,14 @@ fn given<'a>(env: &Environment<'_>, names: &[&'a str]) -> Vec<(&'a str, String)>
 
 fn key<K: std::str::FromStr>(name: &str) -> Result<K, Refusal> {
     let known = name.to_lowercase().parse();
-    known.map_err(|_| Refusal::new(format!("{name} is not known to the store's client")))
+    known.map_err(|_| Refusal::new(format!("the client of the object store does not know {name}")))
 }
 
-/// What the client says of settings that it cannot use may show them.
+/// Refuses settings that the client cannot use. The client's own error may show them.
 fn unusable(variables: &str) -> Refusal {
     Refusal::new("the object store cannot be opened with these settings").help(format!(
-        "look at `[state]` and at the variables {variables}: an address may be wrong, a credential \
-         missing or not in the form that it should have"
+        "check `[state]` and the variables {variables}: an address may be wrong, or a credential \
+         missing or malformed"
     ))
 }
 
@@ -207,7 +207,7 @@ fn url(settings: &StateSettings, env: &Environment<'_>) -> Result<Option<Url>, R
     let text = text.trim_end_matches('/').to_owned();
     let host = host(&text).ok_or_else(|| {
         Refusal::new("the `url` of `[state]` is not an address")
-            .help("write it like https://host or http://127.0.0.1:9000")
+            .help("use an address such as https://host or http://127.0.0.1:9000")
     })?;
     let is_local = is_loopback(host);
     if !is_local && !env.allows(host) {
@@ -226,7 +226,7 @@ fn in_environment(env: &Environment<'_>, names: &[&str]) -> Option<String> {
     names.iter().rev().find_map(|name| env.get(name))
 }
 
-/// Whether requests stay on this machine, so that they need no TLS: by the address of the environment,
+/// Returns true if requests stay on this machine, so that they need no TLS: by the address of the environment,
 /// and by the spec only where there is none. The spec takes TLS from no address but its own.
 fn stays_here(env: &Environment<'_>, names: &[&str], in_spec: Option<&Url>) -> bool {
     match in_environment(env, names) {

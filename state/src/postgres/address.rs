@@ -1,4 +1,4 @@
-//! Which database is meant, and how it is reached: from the environment first, then the spec.
+//! The address of the database and the way to it, from the environment first, then the spec.
 //!
 //! The password comes from the environment only. A host that the spec names is used only where a
 //! password may go there: this machine, or a host in `PLUMB_ALLOWED_HOSTS`. A spec takes TLS from no
@@ -20,23 +20,23 @@ use crate::environment::{Environment, Refusal};
 
 /// The variable that says everything in one.
 pub(crate) const URL: &str = "PLUMB_STATE_URL";
-/// Where PostgreSQL's own clients look first.
+/// The variable that PostgreSQL's own clients read first.
 const SOCKETS: &str = "/var/run/postgresql";
 
-/// How long a server may be silent.
+/// The longest silence of a server.
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// How to connect.
+/// The parameters of a connection.
 #[derive(Clone)]
 pub(super) struct Address {
     pub(super) config: Config,
     /// None where nothing but this machine is involved, or the user said so.
     pub(super) tls: Option<MakeRustlsConnect>,
-    /// How long an answer, or the next part of one, is waited for.
+    /// The longest wait for an answer, or for the next part of one.
     pub(super) answer: Duration,
 }
 
-/// How far a connection is to be trusted, in the words of PostgreSQL's clients.
+/// The trust in a connection, in the words of PostgreSQL's clients.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Disable,
@@ -80,7 +80,7 @@ impl Address {
     }
 }
 
-/// What a URL may say that the driver does not read.
+/// The parameters of a URL that the driver does not read.
 #[derive(Default)]
 struct InUrl {
     mode: Option<String>,
@@ -97,7 +97,7 @@ fn url(env: &Environment<'_>) -> Result<(Option<Config>, InUrl), Refusal> {
     // What the driver says of a text that it cannot read may show a part of it.
     let config = text.parse().map_err(|_| {
         Refusal::new(format!("{URL} is not the address of a PostgreSQL database"))
-            .help("write it like postgres://user:password@host/database")
+            .help("use an address such as postgres://user:password@host/database")
     })?;
     Ok((Some(config), in_url))
 }
@@ -178,7 +178,7 @@ fn host(settings: &StateSettings, env: &Environment<'_>) -> Result<String, Refus
     Err(untrusted("the password of the database", host, "PGHOST or PLUMB_STATE_URL"))
 }
 
-/// What is behind a password's own `@` would be taken for a host, looked up and shown.
+/// Refuses a URL with two `@`: the text behind the first would be taken for a host, looked up and shown.
 fn refuse_at(config: &Config) -> Result<(), Refusal> {
     let has_at = |host: &Host| matches!(host, Host::Tcp(host) if host.contains('@'));
     if config.get_hosts().iter().any(has_at) {
@@ -204,13 +204,13 @@ fn is_local(host: &Host) -> bool {
     }
 }
 
-/// Whether nothing but this machine is involved.
+/// Returns true if the connection stays on this machine.
 fn stays_here(config: &Config) -> bool {
     config.get_hosts().iter().all(is_local)
         && config.get_hostaddrs().iter().all(std::net::IpAddr::is_loopback)
 }
 
-/// What the spec may say about TLS: it can ask for it, and take it from this machine only.
+/// Reads the TLS setting of the spec: it can ask for TLS, and turn it off for this machine only.
 fn mode_of_spec(settings: &StateSettings, is_local: bool) -> Result<Mode, Refusal> {
     let mode = settings.text("sslmode").map_or(Ok(Mode::Default), mode)?;
     if mode != Mode::Disable || is_local {
@@ -227,8 +227,8 @@ fn mode(word: &str) -> Result<Mode, Refusal> {
         "disable" => Ok(Mode::Disable),
         "allow" | "prefer" => Ok(Mode::Default),
         "require" | "verify-ca" | "verify-full" => Ok(Mode::Require),
-        _ => Err(Refusal::new("the `sslmode` of the database is not one that there is")
-            .help("it is disable, prefer, require or verify-full")),
+        _ => Err(Refusal::new("the `sslmode` of the database is unknown")
+            .help("use disable, prefer, require or verify-full")),
     }
 }
 
@@ -245,13 +245,14 @@ fn tls(roots: Option<&str>) -> Result<MakeRustlsConnect, Refusal> {
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     if store.is_empty() {
-        return Err(Refusal::new("there are no certificates to check the database's with")
-            .help("install the system's (ca-certificates), or name a file in PGSSLROOTCERT"));
+        return Err(Refusal::new("there are no certificates to verify that of the database").help(
+            "install those of the system (ca-certificates), or name a file in PGSSLROOTCERT",
+        ));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|_| Refusal::new("TLS cannot be used here"))?
+        .map_err(|_| Refusal::new("TLS cannot be set up"))?
         .with_root_certificates(store)
         .with_no_client_auth();
     Ok(MakeRustlsConnect::new(config))

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
-use super::link::{Link, Trouble, batch, connect, execute, query};
+use super::connection::{Connection, SqlError, batch, connect, execute, query};
 use super::setup::{POLL, Setup};
 use super::{read, sql};
 use crate::cipher::{Cipher, MAGIC};
@@ -22,7 +22,7 @@ use crate::mark::Mark;
 /// The log of a state in a database.
 pub(super) struct PostgresLog {
     pub(super) setup: Arc<Setup>,
-    pub(super) link: Link,
+    pub(super) connection: Connection,
     pub(super) epoch: u64,
 }
 
@@ -39,21 +39,21 @@ impl PostgresLog {
         let mut lost: Option<Instant> = None;
         loop {
             if let Some(lost) = lost {
-                self.come_back(lost + self.setup.patience).await?;
+                self.reconnect(lost + self.setup.patience).await?;
             }
             match self.attempt(&change, lost.is_none()).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => return Err(lock_lost()),
-                Err(trouble) if trouble.is_in_doubt() => {
+                Err(error) if error.is_in_doubt() => {
                     lost.get_or_insert_with(Instant::now);
                 }
-                Err(trouble) => return Err(trouble.into_store_error(&self.setup.place)),
+                Err(error) => return Err(error.into_store_error(&self.setup.place)),
             }
         }
     }
 
     /// Writes, unless it was written already. Returns false if this run lost the lock.
-    async fn attempt(&self, change: &Change<'_>, is_known: bool) -> Result<bool, Trouble> {
+    async fn attempt(&self, change: &Change<'_>, is_known: bool) -> Result<bool, SqlError> {
         if !is_known && self.is_written(change).await? {
             return Ok(true);
         }
@@ -63,24 +63,24 @@ impl PostgresLog {
         }
     }
 
-    async fn is_written(&self, change: &Change<'_>) -> Result<bool, Trouble> {
+    async fn is_written(&self, change: &Change<'_>) -> Result<bool, SqlError> {
         let names = &self.setup.names;
         match change {
             Change::Frame(Frame { bytes, end }) => {
                 let lsn = end.lsn.cast_signed();
                 let given = [(&names.name as _, Type::TEXT), (&lsn as _, Type::INT8)];
-                let rows = query(&self.link.client, &names.sql.frame(), &given).await?;
+                let rows = query(&self.connection.client, &names.sql.frame(), &given).await?;
                 Ok(rows.first().is_some_and(|row| row.get::<_, &[u8]>(0) == bytes))
             }
             Change::Snapshot(EncodedSnapshot { header, base, .. }, _) => {
-                let row = read::row(&self.link.client, names).await?.unwrap_or_default();
+                let row = read::row(&self.connection.client, names).await?.unwrap_or_default();
                 let is_ours = row.saved.is_some_and(|saved| saved.digest == header.digest);
                 Ok(is_ours && row.lsn.cast_unsigned() == base.end.lsn)
             }
         }
     }
 
-    async fn append_frame(&self, Frame { bytes, end }: &Frame) -> Result<bool, Trouble> {
+    async fn append_frame(&self, Frame { bytes, end }: &Frame) -> Result<bool, SqlError> {
         let names = &self.setup.names;
         let (epoch, lsn) = (self.epoch.cast_signed(), end.lsn.cast_signed());
         let given = [
@@ -89,15 +89,15 @@ impl PostgresLog {
             (&lsn as _, Type::INT8),
             (bytes as _, Type::BYTEA),
         ];
-        Ok(execute(&self.link.client, &names.sql.append(), &given).await? == 1)
+        Ok(execute(&self.connection.client, &names.sql.append(), &given).await? == 1)
     }
 
     async fn put_snapshot(
         &self,
         new: &EncodedSnapshot,
         replaced: &Replaced,
-    ) -> Result<bool, Trouble> {
-        let client = &self.link.client;
+    ) -> Result<bool, SqlError> {
+        let client = &self.connection.client;
         batch(client, "BEGIN").await?;
         let done = self.put_in_transaction(new, replaced).await;
         let end = if matches!(done, Ok(true)) { "COMMIT" } else { "ROLLBACK" };
@@ -106,20 +106,20 @@ impl PostgresLog {
     }
 
     /// Returns false if the row is another holder's by now.
-    async fn put_mark(&self, mark: Option<&Mark>) -> Result<bool, Trouble> {
+    async fn put_mark(&self, mark: Option<&Mark>) -> Result<bool, SqlError> {
         let names = &self.setup.names;
         let (epoch, text) = (self.epoch.cast_signed(), mark.map(Mark::text));
         let given =
             [(&names.name as _, Type::TEXT), (&epoch as _, Type::INT8), (&text as _, Type::TEXT)];
-        Ok(execute(&self.link.client, &names.sql.mark(), &given).await? == 1)
+        Ok(execute(&self.connection.client, &names.sql.mark(), &given).await? == 1)
     }
 
     async fn put_in_transaction(
         &self,
         EncodedSnapshot { header, bytes, base }: &EncodedSnapshot,
         replaced: &Replaced,
-    ) -> Result<bool, Trouble> {
-        let (client, names) = (&self.link.client, &self.setup.names);
+    ) -> Result<bool, SqlError> {
+        let (client, names) = (&self.connection.client, &self.setup.names);
         let name = (&names.name as _, Type::TEXT);
         let row = read::row_for_update(client, names).await?;
         let is_expected = row.is_some_and(|row| match replaced {
@@ -168,57 +168,59 @@ impl PostgresLog {
     }
 
     /// Connects again, and takes the lock again, unless somebody else was here.
-    async fn come_back(&mut self, until: Instant) -> Result<(), StoreError> {
+    async fn reconnect(&mut self, until: Instant) -> Result<(), StoreError> {
         let mut why = "the connection was lost".to_owned();
         while Instant::now() < until {
-            match self.try_come_back().await {
-                Ok(Back::Here(link)) => {
-                    self.link = link;
+            match self.try_reconnect().await {
+                Ok(Reconnected::Locked(connection)) => {
+                    self.connection = connection;
                     return Ok(());
                 }
-                Ok(Back::Fenced) => return Err(lock_lost()),
-                Ok(Back::NotYet) => {}
-                Err(Trouble::Unfit { what, help }) => return Err(StoreError::Unfit { what, help }),
-                Err(trouble) => why = trouble.to_string(),
+                Ok(Reconnected::Fenced) => return Err(lock_lost()),
+                Ok(Reconnected::NotYet) => {}
+                Err(SqlError::Unfit { what, help }) => {
+                    return Err(StoreError::Unfit { what, help });
+                }
+                Err(error) => why = error.to_string(),
             }
             tokio::time::sleep(POLL).await;
         }
         let place = &self.setup.place;
-        Err(StoreError::refused(format!("the database {place} does not come back: {why}")))
+        Err(StoreError::refused(format!("cannot reconnect to the database {place}: {why}")))
     }
 
-    async fn try_come_back(&self) -> Result<Back, Trouble> {
+    async fn try_reconnect(&self) -> Result<Reconnected, SqlError> {
         let names = &self.setup.names;
-        let link = connect(&self.setup.address).await?;
-        if !link.try_lock(names.key).await? {
+        let connection = connect(&self.setup.address).await?;
+        if !connection.try_lock(names.key).await? {
             // The server may not know yet that the old connection is gone.
-            if link.holder(names.key).await? == Some(self.link.pid) {
-                let given = [(&self.link.pid as _, Type::INT4)];
-                query(&link.client, "SELECT pg_terminate_backend($1)", &given).await?;
+            if connection.holder(names.key).await? == Some(self.connection.pid) {
+                let given = [(&self.connection.pid as _, Type::INT4)];
+                query(&connection.client, "SELECT pg_terminate_backend($1)", &given).await?;
             }
         }
-        let row = read::row(&link.client, names).await?.unwrap_or_default();
+        let row = read::row(&connection.client, names).await?.unwrap_or_default();
         if row.epoch.cast_unsigned() != self.epoch {
-            return Ok(Back::Fenced);
+            return Ok(Reconnected::Fenced);
         }
-        let is_ours = link.holder(names.key).await? == Some(link.pid);
-        Ok(if is_ours { Back::Here(link) } else { Back::NotYet })
+        let is_ours = connection.holder(names.key).await? == Some(connection.pid);
+        Ok(if is_ours { Reconnected::Locked(connection) } else { Reconnected::NotYet })
     }
 
-    async fn sign_off(&self) -> Result<(), Trouble> {
+    async fn sign_off(&self) -> Result<(), SqlError> {
         let names = &self.setup.names;
         let epoch = self.epoch.cast_signed();
         let given = [(&names.name as _, Type::TEXT), (&epoch as _, Type::INT8)];
-        execute(&self.link.client, &names.sql.sign_off(), &given).await?;
+        execute(&self.connection.client, &names.sql.sign_off(), &given).await?;
         let given = [(&names.key as _, Type::INT8)];
-        query(&self.link.client, "SELECT pg_advisory_unlock($1)", &given).await?;
+        query(&self.connection.client, "SELECT pg_advisory_unlock($1)", &given).await?;
         Ok(())
     }
 }
 
-/// How an attempt to come back ended.
-enum Back {
-    Here(Link),
+/// The result of an attempt to reconnect.
+enum Reconnected {
+    Locked(Connection),
     NotYet,
     Fenced,
 }
@@ -249,7 +251,7 @@ impl FencedLog for PostgresLog {
         match self.put_mark(mark).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(lock_lost()),
-            Err(trouble) => Err(trouble.into_store_error(&self.setup.place)),
+            Err(error) => Err(error.into_store_error(&self.setup.place)),
         }
     }
 
@@ -257,8 +259,8 @@ impl FencedLog for PostgresLog {
         match self.sign_off().await {
             Ok(()) => Ok(()),
             // The lock ends with the connection.
-            Err(trouble) if trouble.is_in_doubt() => Ok(()),
-            Err(trouble) => Err(trouble.into_store_error(&self.setup.place)),
+            Err(error) if error.is_in_doubt() => Ok(()),
+            Err(error) => Err(error.into_store_error(&self.setup.place)),
         }
     }
 }

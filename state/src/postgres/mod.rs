@@ -10,7 +10,7 @@
 //! server that says "committed" before it is.
 
 mod address;
-mod link;
+mod connection;
 mod log;
 mod read;
 mod setup;
@@ -25,7 +25,7 @@ use engine::state::Snapshot;
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
-use self::link::{Link, Trouble, batch, connect, execute, halves, one, query};
+use self::connection::{Connection, SqlError, batch, connect, execute, halves, one, query};
 use self::log::PostgresLog;
 use self::setup::{Names, POLL, Setup};
 use crate::cipher::{Cipher, STATE};
@@ -41,7 +41,7 @@ use crate::store::{Loaded, LockedStore, Store, Version};
 /// Even who does not want to wait waits this long: a server takes a moment to see that a holder
 /// has ended.
 const GRACE: Duration = Duration::from_millis(400);
-/// For how long a session is given to end that was told to.
+/// The longest wait for a session to end that was told to.
 const ENDING: Duration = Duration::from_secs(10);
 
 /// A store in a database.
@@ -74,48 +74,50 @@ impl PostgresStore {
         Self { setup: Arc::new(setup) }
     }
 
-    async fn connect(&self) -> Result<Link, StoreError> {
+    async fn connect(&self) -> Result<Connection, StoreError> {
         let Setup { address, place, .. } = &*self.setup;
-        connect(address).await.map_err(|trouble| match trouble {
-            Trouble::Said(why) => {
+        connect(address).await.map_err(|error| match error {
+            SqlError::Refused(why) => {
                 StoreError::refused(format!("cannot connect to the database {place}: {why}"))
             }
             other => other.into_store_error(place),
         })
     }
 
-    fn failed(&self, trouble: Trouble) -> StoreError {
-        trouble.into_store_error(&self.setup.place)
+    fn failed(&self, error: SqlError) -> StoreError {
+        error.into_store_error(&self.setup.place)
     }
 
     /// Waits for the lock, and makes sure that it is one.
-    async fn take(&self, wait: Duration) -> Result<Link, StoreError> {
-        let link = self.connect().await?;
-        refuse_forgetful(&link)?;
+    async fn take(&self, wait: Duration) -> Result<Connection, StoreError> {
+        let connection = self.connect().await?;
+        refuse_volatile(&connection)?;
         let until = Instant::now() + wait.max(GRACE);
         let key = self.setup.names.key;
         loop {
-            match link.try_lock(key).await.map_err(|trouble| self.failed(trouble))? {
+            match connection.try_lock(key).await.map_err(|error| self.failed(error))? {
                 true => break,
                 false if Instant::now() >= until => {
-                    return Err(StoreError::Locked(Box::new(self.said_holder(&link).await)));
+                    return Err(StoreError::Locked(Box::new(
+                        self.recorded_holder(&connection).await,
+                    )));
                 }
                 false => tokio::time::sleep(POLL).await,
             }
         }
-        self.refuse_pooler(&link).await?;
-        Ok(link)
+        self.refuse_pooler(&connection).await?;
+        Ok(connection)
     }
 
-    /// Who the row says holds the lock, if somebody does.
+    /// Returns the holder by the row, if its lock is taken.
     async fn living_holder(
         &self,
-        link: &Link,
+        connection: &Connection,
         row: Option<&read::Row>,
     ) -> Result<Option<Holder>, StoreError> {
         let key = self.setup.names.key;
         let is_held = async || {
-            let pid = link.holder(key).await.map_err(|trouble| self.failed(trouble))?;
+            let pid = connection.holder(key).await.map_err(|error| self.failed(error))?;
             Ok::<_, StoreError>(pid.is_some())
         };
         if row.is_none_or(|row| row.holder.is_none()) || !is_held().await? {
@@ -126,32 +128,32 @@ impl PostgresStore {
         Ok(is_held().await?.then(|| read::holder(row)))
     }
 
-    async fn said_holder(&self, link: &Link) -> Holder {
-        let rows = read::row(&link.client, &self.setup.names).await.ok().flatten();
+    async fn recorded_holder(&self, connection: &Connection) -> Holder {
+        let rows = read::row(&connection.client, &self.setup.names).await.ok().flatten();
         read::holder(rows.as_ref())
     }
 
     /// Ends the session `pid`, which held the lock of a run that was driven out, and waits until the
     /// server has seen it.
-    async fn end_session(&self, link: &Link, pid: i32) -> Result<(), StoreError> {
+    async fn end_session(&self, connection: &Connection, pid: i32) -> Result<(), StoreError> {
         let key = self.setup.names.key;
         let (high, low) = halves(key);
         let given = [(&high as _, Type::INT8), (&low as _, Type::INT8), (&pid as _, Type::INT4)];
-        let ended = query(&link.client, sql::END_HOLDER, &given).await;
-        ended.map_err(|trouble| match trouble {
-            Trouble::Said(why) => StoreError::refused(format!(
-                "the run can write nothing any more, but its session keeps the lock until its \
-                 process ends: the database {} does not let this user end session {pid}: {why}",
+        let ended = query(&connection.client, sql::END_HOLDER, &given).await;
+        ended.map_err(|error| match error {
+            SqlError::Refused(why) => StoreError::refused(format!(
+                "the run can no longer write, but its session keeps the lock until its process \
+                 ends: the database {} does not let this user end session {pid}: {why}",
                 self.setup.place
             )),
             other => self.failed(other),
         })?;
         let until = Instant::now() + ENDING;
-        while link.holder(key).await.map_err(|trouble| self.failed(trouble))? == Some(pid) {
+        while connection.holder(key).await.map_err(|error| self.failed(error))? == Some(pid) {
             if Instant::now() >= until {
                 return Err(StoreError::refused(format!(
-                    "the run can write nothing any more, but session {pid} of the database {} does \
-                     not end",
+                    "the run can no longer write, but session {pid} of the database {} does not \
+                     end",
                     self.setup.place
                 )));
             }
@@ -162,40 +164,40 @@ impl PostgresStore {
 
     /// A pooler that lends one session of the server to several clients lends the lock with it.
     /// While this connection holds the lock, no other may get it, and its session stays its own.
-    async fn refuse_pooler(&self, link: &Link) -> Result<(), StoreError> {
+    async fn refuse_pooler(&self, connection: &Connection) -> Result<(), StoreError> {
         let other = self.connect().await?;
-        let failed = |trouble| self.failed(trouble);
+        let failed = |error| self.failed(error);
         batch(&other.client, "BEGIN").await.map_err(failed)?;
         let shares = other.try_lock(self.setup.names.key).await.map_err(failed)?;
         if shares {
             query(&other.client, "SELECT pg_advisory_unlock_all()", &[]).await.map_err(failed)?;
         }
         batch(&other.client, "ROLLBACK").await.map_err(failed)?;
-        let holder = link.holder(self.setup.names.key).await.map_err(failed)?;
-        if !shares && holder == Some(link.pid) {
+        let holder = connection.holder(self.setup.names.key).await.map_err(failed)?;
+        if !shares && holder == Some(connection.pid) {
             return Ok(());
         }
         Err(StoreError::Unfit {
-            what: "between Plumb and the database is a pooler that shares sessions".to_owned(),
-            help: "a lock is no lock there: connect to the database itself, or to a pooler in \
+            what: "a connection pooler between Plumb and the database shares sessions".to_owned(),
+            help: "locks do not work there: connect to the database itself, or to a pooler in \
                    session mode"
                 .to_owned(),
         })
     }
 
-    async fn prepare(&self, link: &Link) -> Result<(), StoreError> {
+    async fn prepare(&self, connection: &Connection) -> Result<(), StoreError> {
         let Names { sql, .. } = &self.setup.names;
-        let failed = |trouble| self.failed(trouble);
+        let failed = |error| self.failed(error);
         for attempt in 0.. {
-            let tables = one(&link.client, &sql.tables(), &[]).await.map_err(failed)?;
+            let tables = one(&connection.client, &sql.tables(), &[]).await.map_err(failed)?;
             if tables.get::<_, i32>(0) == 3 {
                 return Ok(());
             }
-            match batch(&link.client, &sql.create()).await {
+            match batch(&connection.client, &sql.create()).await {
                 Ok(()) => return Ok(()),
                 // Another run makes them at this moment.
-                Err(Trouble::Said(_)) if attempt < 5 => tokio::time::sleep(POLL).await,
-                Err(trouble) => return Err(failed(trouble)),
+                Err(SqlError::Refused(_)) if attempt < 5 => tokio::time::sleep(POLL).await,
+                Err(error) => return Err(failed(error)),
             }
         }
         Ok(())
@@ -204,15 +206,15 @@ impl PostgresStore {
     /// Drives out every earlier holder.
     async fn raise_epoch(
         &self,
-        link: &Link,
+        connection: &Connection,
         holder: &Holder,
         least: i64,
     ) -> Result<u64, StoreError> {
         let text = serde_json::to_string(&holder.sanitised()).unwrap_or_default();
         let name = &self.setup.names.name;
         let given = [(name as _, Type::TEXT), (&least as _, Type::INT8), (&text as _, Type::TEXT)];
-        let row = one(&link.client, &self.setup.names.sql.take(), &given).await;
-        let epoch: i64 = row.map_err(|trouble| self.failed(trouble))?.get(0);
+        let row = one(&connection.client, &self.setup.names.sql.take(), &given).await;
+        let epoch: i64 = row.map_err(|error| self.failed(error))?.get(0);
         Ok(epoch.cast_unsigned())
     }
 }
@@ -220,11 +222,12 @@ impl PostgresStore {
 impl PostgresStore {
     async fn read(
         &self,
-        link: &Link,
+        connection: &Connection,
         purpose: Purpose,
     ) -> Result<(Loaded, Option<Position>), StoreError> {
         let Setup { names, cipher, place, .. } = &*self.setup;
-        let rows = read::rows(&link.client, names).await.map_err(|trouble| self.failed(trouble))?;
+        let rows =
+            read::rows(&connection.client, names).await.map_err(|error| self.failed(error))?;
         purpose.check(rows.mark(), place)?;
         let mark = rows.mark().cloned();
         Ok(match read::judge(&rows, place, cipher)? {
@@ -236,15 +239,15 @@ impl PostgresStore {
 
 /// Nothing is begun on a server whose machine may forget it. What is there can still be read, and so
 /// brought elsewhere.
-fn refuse_forgetful(link: &Link) -> Result<(), StoreError> {
-    if !link.is_forgetful {
+fn refuse_volatile(connection: &Connection) -> Result<(), StoreError> {
+    if !connection.is_volatile {
         return Ok(());
     }
     Err(StoreError::Unfit {
-        what: "the database does not wait for its disk (`fsync` is off)".to_owned(),
-        help: "a state could be gone or damaged there after a power cut: set it to `on`, as with `ALTER \
-               SYSTEM SET fsync = on` and `SELECT pg_reload_conf()`; `plumb state pull` reads a state that \
-               is to go elsewhere"
+        what: "the database does not flush commits to its disk (`fsync` is off)".to_owned(),
+        help: "a power cut could lose or damage the state there: set it to `on`, as with `ALTER \
+               SYSTEM SET fsync = on` and `SELECT pg_reload_conf()`; `plumb state pull` still \
+               reads a state, to bring it elsewhere"
             .to_owned(),
     })
 }
@@ -253,21 +256,21 @@ fn refuse_forgetful(link: &Link) -> Result<(), StoreError> {
 impl Store for PostgresStore {
     async fn load(&self) -> Result<Loaded, StoreError> {
         let Setup { names, cipher, place, .. } = &*self.setup;
-        let link = self.connect().await?;
-        let failed = |trouble| self.failed(trouble);
-        let rows = read::rows(&link.client, names).await.map_err(failed)?;
+        let connection = self.connect().await?;
+        let failed = |error| self.failed(error);
+        let rows = read::rows(&connection.client, names).await.map_err(failed)?;
         refuse_left(rows.mark(), place)?;
         let found = read::judge(&rows, place, cipher)?;
-        let holder = self.living_holder(&link, rows.row.as_ref()).await?;
+        let holder = self.living_holder(&connection, rows.row.as_ref()).await?;
         let loaded = found.map_or_else(Loaded::nothing, |(loaded, _)| loaded);
         loaded.seen_with(holder, rows.mark().cloned(), place)
     }
 
     async fn holder(&self) -> Result<Option<Holder>, StoreError> {
-        let link = self.connect().await?;
-        let rows = read::rows(&link.client, &self.setup.names).await;
-        let rows = rows.map_err(|trouble| self.failed(trouble))?;
-        self.living_holder(&link, rows.row.as_ref()).await
+        let connection = self.connect().await?;
+        let rows = read::rows(&connection.client, &self.setup.names).await;
+        let rows = rows.map_err(|error| self.failed(error))?;
+        self.living_holder(&connection, rows.row.as_ref()).await
     }
 
     async fn lock_for(
@@ -276,65 +279,66 @@ impl Store for PostgresStore {
         holder: &Holder,
         wait: Duration,
     ) -> Result<Box<dyn LockedStore>, StoreError> {
-        let link = self.take(wait).await?;
-        self.prepare(&link).await?;
+        let connection = self.take(wait).await?;
+        self.prepare(&connection).await?;
         // First what is wrong is refused, then earlier holders are driven out, and then it is read:
         // until then one of them may have written.
-        self.read(&link, purpose).await?;
-        let mut epoch = self.raise_epoch(&link, holder, 1).await?;
-        let (loaded, position) = self.read(&link, purpose).await?;
+        self.read(&connection, purpose).await?;
+        let mut epoch = self.raise_epoch(&connection, holder, 1).await?;
+        let (loaded, position) = self.read(&connection, purpose).await?;
         let newest = position.as_ref().map_or(0, |at| at.header.newest_epoch(Some(at.end)));
         if newest >= epoch {
-            epoch = self.raise_epoch(&link, holder, (newest + 1).cast_signed()).await?;
+            epoch = self.raise_epoch(&connection, holder, (newest + 1).cast_signed()).await?;
         }
-        let log = PostgresLog { setup: self.setup.clone(), link, epoch };
+        let log = PostgresLog { setup: self.setup.clone(), connection, epoch };
         Ok(Box::new(FencedStore::new(log, loaded, position)))
     }
 
     async fn restore(&self, holder: &Holder, snapshot: &Snapshot) -> Result<Version, StoreError> {
-        let link = self.take(Duration::ZERO).await?;
-        self.prepare(&link).await?;
+        let connection = self.take(Duration::ZERO).await?;
+        self.prepare(&connection).await?;
         let names = &self.setup.names;
-        let failed = |trouble| self.failed(trouble);
-        let row = read::row(&link.client, names).await.map_err(failed)?.unwrap_or_default();
-        let epoch = self.raise_epoch(&link, holder, 1).await?;
-        let (serial, lsn) = read::highest(&link.client, names).await.map_err(failed)?;
+        let failed = |error| self.failed(error);
+        let row = read::row(&connection.client, names).await.map_err(failed)?.unwrap_or_default();
+        let epoch = self.raise_epoch(&connection, holder, 1).await?;
+        let (serial, lsn) = read::highest(&connection.client, names).await.map_err(failed)?;
         let known = row.saved.map_or(0, |saved| saved.serial).max(serial.cast_unsigned());
         let snapshot = Snapshot { serial: known.max(snapshot.serial) + 1, ..snapshot.clone() };
         let checkpoint = End { lsn: lsn.max(row.lsn).cast_unsigned(), ..End::default() };
-        let log = PostgresLog { setup: self.setup.clone(), link, epoch };
+        let log = PostgresLog { setup: self.setup.clone(), connection, epoch };
         fenced_log::restore(log, &snapshot, checkpoint).await
     }
 
     /// First nothing of that run fits any more, then its session is ended: between the two it may
     /// try what it likes. Who takes the lock finds the epoch raised, and raises it again.
     async fn drive_out(&self, run: &str) -> Result<bool, StoreError> {
-        let link = self.connect().await?;
+        let connection = self.connect().await?;
         let names = &self.setup.names;
-        let failed = |trouble| self.failed(trouble);
-        let pid = link.holder(names.key).await.map_err(failed)?;
-        let row = read::rows(&link.client, names).await.map_err(failed)?.row;
+        let failed = |error| self.failed(error);
+        let pid = connection.holder(names.key).await.map_err(failed)?;
+        let row = read::rows(&connection.client, names).await.map_err(failed)?.row;
         let (Some(pid), Some(row)) = (pid, row) else { return Ok(false) };
         if read::holder(Some(&row)).run != run {
             return Ok(false);
         }
         let given = [(&names.name as _, Type::TEXT), (&row.epoch as _, Type::INT8)];
-        let done = execute(&link.client, &names.sql.drive_out(), &given).await.map_err(failed)?;
+        let done =
+            execute(&connection.client, &names.sql.drive_out(), &given).await.map_err(failed)?;
         if done != 1 {
             return Ok(false);
         }
         // Who it was stays said until it holds the lock no more: a session that this user may not end is
         // asked about again.
-        self.end_session(&link, pid).await?;
+        self.end_session(&connection, pid).await?;
         let given = [(&names.name as _, Type::TEXT), (&(row.epoch + 1) as _, Type::INT8)];
-        execute(&link.client, &names.sql.sign_off(), &given).await.map_err(failed)?;
+        execute(&connection.client, &names.sql.sign_off(), &given).await.map_err(failed)?;
         Ok(true)
     }
 
     async fn serials(&self) -> Result<Vec<u64>, StoreError> {
-        let link = self.connect().await?;
-        let rows = read::rows(&link.client, &self.setup.names).await;
-        let rows = rows.map_err(|trouble| self.failed(trouble))?;
+        let connection = self.connect().await?;
+        let rows = read::rows(&connection.client, &self.setup.names).await;
+        let rows = rows.map_err(|error| self.failed(error))?;
         let current = rows.row.and_then(|row| row.saved).map(|saved| saved.serial);
         let kept = rows.serials.into_iter().map(i64::cast_unsigned);
         Ok(kept.filter(|serial| Some(*serial) != current).collect())
@@ -342,25 +346,25 @@ impl Store for PostgresStore {
 
     async fn past(&self, serial: u64) -> Result<Option<Snapshot>, StoreError> {
         let Setup { names, cipher, place, .. } = &*self.setup;
-        let link = self.connect().await?;
-        let body = read::body(&link.client, names, serial).await;
-        let body = body.map_err(|trouble| self.failed(trouble))?;
+        let connection = self.connect().await?;
+        let body = read::body(&connection.client, names, serial).await;
+        let body = body.map_err(|error| self.failed(error))?;
         if body.is_empty() {
             return Ok(None);
         }
         let plain = cipher.open(STATE, &body).map_err(|error| error.of(place))?;
         format::decode(&plain).map(|(_, snapshot)| Some(snapshot)).map_err(|error| {
             let what = format!("serial {serial} in {place} cannot be read: {error}");
-            StoreError::suspicious(what, "nothing was changed; take another one")
+            StoreError::suspicious(what, "nothing was changed; choose another serial")
         })
     }
 
     async fn is_plain(&self) -> Result<bool, StoreError> {
-        let link = self.connect().await?;
+        let connection = self.connect().await?;
         let names = &self.setup.names;
         let given = [(&names.name as _, Type::TEXT)];
-        let rows = query(&link.client, &names.sql.first_bytes(), &given).await;
-        let rows = rows.map_err(|trouble| self.failed(trouble))?;
+        let rows = query(&connection.client, &names.sql.first_bytes(), &given).await;
+        let rows = rows.map_err(|error| self.failed(error))?;
         Ok(rows.first().is_some_and(|row| !crate::cipher::is_sealed(row.get(0))))
     }
 

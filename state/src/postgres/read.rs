@@ -1,10 +1,10 @@
-//! What the tables hold: which combinations of rows are a state, which are none yet, and which are
+//! Reads the tables: decides which combinations of rows are a state, which are none yet, and which are
 //! neither. [`judge`] decides that from rows alone.
 
 use engine::state::Snapshot;
 use tokio_postgres::types::Type;
 
-use super::link::{Session, Trouble, batch, query};
+use super::connection::{Session, SqlError, batch, query};
 use super::setup::Names;
 use crate::cipher::{Cipher, STATE};
 use crate::error::StoreError;
@@ -37,14 +37,14 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// What the place is marked with.
+    /// Returns the mark of the location.
     pub(super) fn mark(&self) -> Option<&Mark> {
         self.row.as_ref()?.mark.as_ref()
     }
 }
 
 /// Reads everything as of one moment. Tables that are not there have no rows.
-pub(super) async fn rows(client: &Session, names: &Names) -> Result<Rows, Trouble> {
+pub(super) async fn rows(client: &Session, names: &Names) -> Result<Rows, SqlError> {
     let tables: i32 = match query(client, &names.sql.tables(), &[]).await?.first() {
         Some(row) => row.get(0),
         None => 0,
@@ -52,7 +52,7 @@ pub(super) async fn rows(client: &Session, names: &Names) -> Result<Rows, Troubl
     match tables {
         0 => return Ok(Rows::default()),
         3 => {}
-        _ => return Err(Trouble::Said("some of Plumb's tables are missing".to_owned())),
+        _ => return Err(SqlError::Refused("some of Plumb's tables are missing".to_owned())),
     }
     batch(client, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
     let read = read(client, names).await;
@@ -61,7 +61,7 @@ pub(super) async fn rows(client: &Session, names: &Names) -> Result<Rows, Troubl
 }
 
 /// The row of the table `store`.
-pub(super) async fn row(client: &Session, names: &Names) -> Result<Option<Row>, Trouble> {
+pub(super) async fn row(client: &Session, names: &Names) -> Result<Option<Row>, SqlError> {
     row_by(client, names, &names.sql.row()).await
 }
 
@@ -69,11 +69,11 @@ pub(super) async fn row(client: &Session, names: &Names) -> Result<Option<Row>, 
 pub(super) async fn row_for_update(
     client: &Session,
     names: &Names,
-) -> Result<Option<Row>, Trouble> {
+) -> Result<Option<Row>, SqlError> {
     row_by(client, names, &(names.sql.row() + " FOR UPDATE")).await
 }
 
-async fn row_by(client: &Session, names: &Names, statement: &str) -> Result<Option<Row>, Trouble> {
+async fn row_by(client: &Session, names: &Names, statement: &str) -> Result<Option<Row>, SqlError> {
     let rows = query(client, statement, &[(&names.name as _, Type::TEXT)]).await?;
     let row = rows.first().map(|row| {
         let saved = match (row.get(2), row.get(3), row.get(4)) {
@@ -90,7 +90,7 @@ async fn row_by(client: &Session, names: &Names, statement: &str) -> Result<Opti
 }
 
 /// The highest serial and the highest number of a frame that are there.
-pub(super) async fn highest(client: &Session, names: &Names) -> Result<(i64, i64), Trouble> {
+pub(super) async fn highest(client: &Session, names: &Names) -> Result<(i64, i64), SqlError> {
     let name = (&names.name as _, Type::TEXT);
     let serials = query(client, &names.sql.serials(), std::slice::from_ref(&name)).await?;
     let lsns = query(client, &names.sql.last_frame(), &[name]).await?;
@@ -98,7 +98,7 @@ pub(super) async fn highest(client: &Session, names: &Names) -> Result<(i64, i64
     Ok((serials.last().map_or(0, |row| row.get(0)), lsn.unwrap_or(0)))
 }
 
-async fn read(client: &Session, names: &Names) -> Result<Rows, Trouble> {
+async fn read(client: &Session, names: &Names) -> Result<Rows, SqlError> {
     let name = (&names.name as _, Type::TEXT);
     let mut rows = Rows { row: row(client, names).await?, ..Rows::default() };
     let found = query(client, &names.sql.serials(), std::slice::from_ref(&name)).await?;
@@ -112,7 +112,11 @@ async fn read(client: &Session, names: &Names) -> Result<Rows, Trouble> {
 }
 
 /// The bytes of a snapshot; none if there is none of that serial.
-pub(super) async fn body(client: &Session, names: &Names, serial: u64) -> Result<Vec<u8>, Trouble> {
+pub(super) async fn body(
+    client: &Session,
+    names: &Names,
+    serial: u64,
+) -> Result<Vec<u8>, SqlError> {
     let serial = serial.cast_signed();
     let given = [(&names.name as _, Type::TEXT), (&serial as _, Type::INT8)];
     let parts = query(client, &names.sql.parts(), &given).await?;
@@ -129,16 +133,16 @@ pub(super) fn judge(
         let help = match rows.serials.last() {
             Some(serial) => format!(
                 "nothing was changed; `plumb state pull --serial {serial} > state.json` and \
-                 `plumb state push --force state.json` put the newest snapshot that is kept in place"
+                 `plumb state push --force state.json` put back the newest snapshot that is kept"
             ),
-            None => "nothing was changed; bring the database back from a backup".to_owned(),
+            None => "nothing was changed; restore the database from a backup".to_owned(),
         };
         StoreError::suspicious(format!("the state in {place} {what}"), help)
     };
     let saved = match &rows.row {
         Some(Row { saved: Some(saved), .. }) => saved,
         _ if rows.serials.is_empty() && rows.frames.is_empty() => return Ok(None),
-        _ => return Err(suspicious("is missing, but there is what it left behind".to_owned())),
+        _ => return Err(suspicious("is missing, but parts of it are there".to_owned())),
     };
     let (header, snapshot) = open(rows, saved, place, cipher, &suspicious)?;
     let frames = rows.frames.iter().map(|(lsn, frame)| (lsn.cast_unsigned(), &frame[..]));
@@ -178,7 +182,7 @@ fn open(
     Ok((header, snapshot))
 }
 
-/// Who a row says that holds the lock.
+/// Returns the holder of the lock by the row.
 pub(super) fn holder(row: Option<&Row>) -> Holder {
     let text = row.and_then(|row| row.holder.as_deref()).unwrap_or_default();
     serde_json::from_str(text).map(|holder: Holder| holder.sanitised()).unwrap_or_default()

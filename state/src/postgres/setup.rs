@@ -44,7 +44,9 @@ impl Setup {
     ) -> Result<Self, Refusal> {
         let name = settings.text("name").unwrap_or_default().to_owned();
         if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
-            return Err(Refusal::new("the `name` of `[state]` is empty, too long or no text"));
+            return Err(Refusal::new(
+                "the `name` of `[state]` is empty, too long or not plain text",
+            ));
         }
         let schema = settings.text("schema").unwrap_or("plumb");
         let names = Names { sql: Sql::new(schema)?, key: lock_key(schema, &name), name };

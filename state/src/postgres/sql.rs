@@ -11,7 +11,7 @@ use crate::environment::Refusal;
 
 /// The largest part of a snapshot, in bytes: a row has a limit, and a statement's memory a price.
 pub(super) const PART: usize = 1 << 20;
-/// How many older snapshots are kept.
+/// The number of older snapshots that are kept.
 pub(super) const KEPT: i64 = 20;
 
 /// The statements on the tables of one schema.
@@ -48,7 +48,7 @@ impl Sql {
         )
     }
 
-    /// Whether the tables are there: all of them, or none.
+    /// Counts the tables that exist.
     pub(super) fn tables(&self) -> String {
         let exists = |table| format!("(to_regclass('{}.{table}') IS NOT NULL)::int", self.schema);
         format!("SELECT {} + {} + {}", exists("store"), exists("snapshot"), exists("journal"))
@@ -149,7 +149,7 @@ impl Sql {
         format!("INSERT INTO {}.journal (name, lsn, frame) VALUES ($1, $2, $3)", self.schema)
     }
 
-    /// How the snapshot that counts begins.
+    /// Reads the first bytes of the current snapshot.
     pub(super) fn first_bytes(&self) -> String {
         format!(
             "SELECT substr(p.body, 1, 4) FROM {0}.store s JOIN {0}.snapshot p USING (name, serial)
@@ -179,7 +179,7 @@ impl Sql {
     }
 }
 
-/// Who holds an advisory lock of this database.
+/// Reads the process that holds an advisory lock of this database.
 pub(super) const HOLDER: &str = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
      AND classid::bigint = $1 AND objid::bigint = $2 AND objsubid = 1
      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
@@ -201,7 +201,7 @@ pub(super) const SETTINGS: &str = "SELECT set_config(name, CASE name
          'tcp_keepalives_count', 'statement_timeout', 'lock_timeout', 'idle_session_timeout',
          'idle_in_transaction_session_timeout', 'synchronous_commit')";
 
-/// What the server must be.
+/// Reads the properties that a server must have.
 pub(super) const NATURE: &str = "SELECT current_setting('synchronous_commit'), pg_is_in_recovery(),
      current_setting('transaction_read_only'), pg_backend_pid(), current_setting('fsync'),
      current_setting('synchronous_standby_names')";

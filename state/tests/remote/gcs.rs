@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use state::cipher::Cipher;
-use state::conformance::{self, Place, records, snapshot};
+use state::conformance::{self, OpenStore, records, snapshot};
 use state::object::BucketStore;
 use state::{Environment, Store, StoreError};
 
@@ -35,7 +35,7 @@ fn store(port: u16, prefix: &str) -> BucketStore {
 #[tokio::test(flavor = "multi_thread")]
 async fn gcs_conforms() {
     let Some(gcs) = server() else { return };
-    conformance::run(|| -> Place {
+    conformance::run(|| -> OpenStore {
         let prefix = name("conforms/");
         Box::new(move || Box::new(store(gcs.server.port, &prefix).ttl(Duration::from_secs(3))))
     })

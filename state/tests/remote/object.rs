@@ -8,7 +8,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use state::cipher::Cipher;
-use state::conformance::{self, Place, records, snapshot};
+use state::conformance::{self, OpenStore, records, snapshot};
 use state::object::BucketStore;
 use state::{Environment, Holder, Store, StoreError};
 
@@ -18,7 +18,7 @@ use super::{holder, name, settings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn conforms_in_memory() {
-    conformance::run(|| -> Place {
+    conformance::run(|| -> OpenStore {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         Box::new(move || Box::new(on(store.clone())))
     })
@@ -29,7 +29,7 @@ async fn conforms_in_memory() {
 async fn conforms_with_a_key() {
     let kept = Arc::new(std::sync::Mutex::new(Vec::new()));
     let made = kept.clone();
-    conformance::run(move || -> Place {
+    conformance::run(move || -> OpenStore {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         made.lock().unwrap().push(store.clone());
         let cipher = Cipher::new(&"a".repeat(64)).unwrap();
@@ -68,7 +68,7 @@ async fn another_key_and_none_are_no_damage() {
 }
 
 /// The services themselves: what tests in memory promise holds there, too.
-async fn conforms(make: impl Fn() -> Place) {
+async fn conforms(make: impl Fn() -> OpenStore) {
     conformance::run(make).await;
 }
 
@@ -100,7 +100,7 @@ fn s3(port: u16, prefix: &str) -> BucketStore {
 #[tokio::test(flavor = "multi_thread")]
 async fn s3_conforms() {
     let Some(server) = s3_server() else { return };
-    conforms(|| -> Place {
+    conforms(|| -> OpenStore {
         let prefix = name("conforms/");
         Box::new(move || Box::new(s3(server.port, &prefix).ttl(Duration::from_secs(3))))
     })
@@ -195,7 +195,7 @@ async fn azure_conforms() {
         _ => None,
     };
     make_container(server.port, KEY);
-    conforms(|| -> Place {
+    conforms(|| -> OpenStore {
         let (url, prefix) = (url.clone(), name("conforms/"));
         Box::new(move || {
             let values = [
@@ -557,7 +557,7 @@ async fn no_redirect_is_followed() {
         store.restore(&holder("a"), &snapshot(1)).await.map(drop),
     ] {
         let error = result.unwrap_err().to_string();
-        assert!(error.contains("sends requests elsewhere, which is not followed"), "{error}");
+        assert!(error.contains("redirects are not followed"), "{error}");
         assert!(error.contains("(status 307)"), "{error}");
     }
     assert_eq!(elsewhere.load(Ordering::SeqCst), 0);

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use state::cipher::Cipher;
-use state::conformance::{self, Place, records, snapshot};
+use state::conformance::{self, OpenStore, records, snapshot};
 use state::postgres::PostgresStore;
 use state::{Environment, Store, StoreError, Version};
 
@@ -55,7 +55,7 @@ async fn initialised(store: &PostgresStore) -> Version {
 async fn conforms() {
     let Some(server) = server() else { return };
     let url = server.url("postgres");
-    conformance::run(|| -> Place {
+    conformance::run(|| -> OpenStore {
         let (url, name) = (url.clone(), name("conforms-"));
         Box::new(move || Box::new(store_at(&url, &name)))
     })
@@ -66,7 +66,7 @@ async fn conforms() {
 async fn conforms_with_a_key() {
     let Some(server) = server() else { return };
     let url = server.url("postgres");
-    conformance::run(|| -> Place {
+    conformance::run(|| -> OpenStore {
         let (url, name) = (url.clone(), name("sealed-"));
         Box::new(move || {
             let look = |variable: &str| (variable == "PLUMB_STATE_URL").then(|| url.clone());
@@ -454,7 +454,7 @@ async fn what_is_missing_or_changed_is_never_a_first_run() {
     let url = server.database("damage");
     let cases = [
         ("DELETE FROM plumb.snapshot", "is missing: there is no snapshot of serial 2"),
-        ("DELETE FROM plumb.store", "is missing, but there is what it left behind"),
+        ("DELETE FROM plumb.store", "is missing, but parts of it are there"),
         ("DELETE FROM plumb.journal", "has lost its journal"),
         (
             "DELETE FROM plumb.journal WHERE lsn = (SELECT max(lsn) FROM plumb.journal)",

@@ -1,4 +1,4 @@
-//! What stands in the folder by accident, by hand or by malice.
+//! Folders with content that stands there by accident, by hand or by malice.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
@@ -16,15 +16,17 @@ fn check(text: &str, what: &str) {
 
 /// The state itself is newer than every backup.
 fn check_journal(text: &str, what: &str) {
-    let help = "nothing was changed; if .plumb/journal cannot be brought back otherwise, \
-                `plumb state push --force .plumb/state.json` goes on without it, and `plumb plan` then shows what \
-                differs; what was made since that state was saved is not known then";
+    let help = "nothing was changed; restore .plumb/journal if you can; otherwise \
+                `plumb state push --force .plumb/state.json` goes on without it: what was done since that \
+                state was saved is then unknown, and `plumb plan` shows what differs";
     assert_eq!(text, format!("{what}\n{help}"));
 }
 
 fn check_with(push: &str, text: &str, what: &str) {
     let help = format!(
-        "nothing was changed; if the files cannot be brought back otherwise, `{push} .plumb/backups/1.json` puts the newest backup in place, and `plumb plan` then shows what differs from it"
+        "nothing was changed; restore the files if you can; otherwise `{push} \
+         .plumb/backups/1.json` puts the newest backup in place, and `plumb plan` shows what \
+         differs from it"
     );
     assert_eq!(text, format!("{what}\n{help}"));
 }
@@ -88,7 +90,7 @@ async fn a_link_that_leads_nowhere_is_no_first_run() {
     let folder = Folder::new();
     std::os::unix::fs::symlink("nowhere", folder.path()).unwrap();
     let text = folder.refused().await;
-    assert!(text.starts_with(".plumb is a link to nowhere, which is not there\n"), "{text}");
+    assert!(text.starts_with(".plumb is a link to nowhere, which does not exist\n"), "{text}");
     let error = folder.store().restore(&holder(), &snapshot(1)).await.unwrap_err();
     assert!(matches!(error, StoreError::Missing { .. }), "{error:?}");
     // And one that leads to a state is as good as it.
@@ -139,8 +141,7 @@ async fn what_a_save_could_not_write_is_refused_before_a_call() {
 async fn a_state_that_cannot_be_read_is_refused() {
     let folder = Folder::lived().await;
     let whole = folder.read("state.json");
-    let damaged =
-        ".plumb/state.json cannot be read: its digest is wrong: it was damaged, cut or edited";
+    let damaged = ".plumb/state.json cannot be read: its digest is wrong: it was damaged, truncated or edited";
     folder.write("state.json", "");
     check(&folder.refused().await, ".plumb/state.json cannot be read: it is empty");
     folder.write("state.json", &whole[..whole.len() / 2]);
@@ -148,19 +149,21 @@ async fn a_state_that_cannot_be_read_is_refused() {
     folder.write("state.json", br#"{"version":4,"serial":12,"resources":[]}"#);
     check(
         &folder.refused().await,
-        ".plumb/state.json cannot be read: it is no state that Plumb wrote: its first line does not end with a digest",
+        ".plumb/state.json cannot be read: it is not a state that Plumb wrote: its first line \
+         does not end with a digest",
     );
     folder.write("state.json", br#"{"format":9}"#);
     assert_eq!(
         folder.refused().await,
-        ".plumb/state.json cannot be read: it has format 9, and this version of Plumb reads formats up to 1\n\
-         nothing was changed; a newer version of Plumb wrote it: use that one or a later one"
+        ".plumb/state.json cannot be read: it has format 9, and this version of Plumb reads \
+         formats up to 1\nnothing was changed; a newer version of Plumb wrote it: use that \
+         version or a later one"
     );
     let edited = String::from_utf8(whole.clone()).unwrap().replacen("builtin", "other", 1);
     folder.write("state.json", edited);
     check(&folder.refused().await, damaged);
     folder.write("state.json", folder.read("journal"));
-    assert!(folder.refused().await.contains("it is no state that Plumb wrote"));
+    assert!(folder.refused().await.contains("it is not a state that Plumb wrote"));
     folder.write("state.json", whole);
     assert_eq!(folder.load().await.records, records(3..5));
 }

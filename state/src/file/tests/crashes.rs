@@ -1,4 +1,4 @@
-//! What a power cut may leave: at every moment of a run, what was not synced is there, or not, or
+//! Power cuts at every moment of a run: what was not synced is there, or not, or
 //! in part, or as zeros; and names that were not synced are the old ones or the new ones. Each such
 //! folder is built and opened.
 //!
@@ -100,7 +100,7 @@ struct Node {
     forgotten: bool,
 }
 
-/// How much of what was not synced reached the disk.
+/// The part of the unsynced writes that reached the disk.
 #[derive(Clone, Copy, Debug)]
 enum Luck {
     All,

@@ -17,9 +17,9 @@ enum When {
     After,
 }
 
-/// What a system says that has no room for a file.
+/// The error of a system that has no room for a file.
 const ENOSPC: i32 = 28;
-/// What it says of calls in which a signal came; of a second name on another device, and of one too many.
+/// The errors of interrupted calls, of a second name on another device, and of one too many.
 const OTHERS: [i32; 3] = [4, 18, 31];
 
 /// Fails at the `at`-th operation; `forever` as if the machine had stopped there.

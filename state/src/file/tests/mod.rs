@@ -71,7 +71,7 @@ impl Folder {
         self.store().load().await.unwrap()
     }
 
-    /// What `load` says is wrong, with the folder's name left out, and that `lock` says the same.
+    /// Returns the error of `load`, without the folder's name, and checks that `lock` has the same.
     async fn refused(&self) -> String {
         let refused = |error| match error {
             StoreError::Suspicious { what, help } | StoreError::Missing { what, help } => {
@@ -106,7 +106,7 @@ fn holder() -> Holder {
     Holder { run: "test".to_owned(), command: "apply".to_owned(), pid: 1, ..Holder::default() }
 }
 
-/// What a store holds, to compare.
+/// The content of a store, to compare.
 type Content = (Option<Snapshot>, Vec<Record>);
 
 fn content(loaded: Loaded) -> Content {
@@ -135,7 +135,7 @@ const SCRIPT: [Act; 9] = [
 ];
 
 impl Act {
-    /// What the store holds afterwards.
+    /// The content of the store afterwards.
     fn after(self, before: &Content) -> Content {
         match self {
             Self::Initialise => (Some(snapshot(0)), Vec::new()),
@@ -160,7 +160,7 @@ impl Act {
     }
 }
 
-/// What stands in a folder before somebody puts a state in place by hand.
+/// The content of a folder before a person restores a state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Before {
     Nothing,
@@ -208,7 +208,7 @@ impl Before {
         folder
     }
 
-    /// What is put in its place.
+    /// The snapshot that is restored.
     fn restored(self) -> Snapshot {
         match self {
             Self::OtherLineage => Snapshot { lineage: "lineage-2".to_owned(), ..snapshot(1) },
@@ -217,7 +217,7 @@ impl Before {
     }
 }
 
-/// What a folder is taken for: its content, or that it is refused.
+/// The reading of a folder: its content, or that it is refused.
 async fn outcome(folder: &Folder) -> Option<Content> {
     match folder.store().load().await {
         Ok(loaded) => Some(content(loaded)),

@@ -1,4 +1,4 @@
-//! A connection, and what is wrong with one. A message here says what the server said in short:
+//! A connection to the database, and its errors. An error has the server's message in short:
 //! neither its details, which may quote rows, nor an address with a password.
 //!
 //! Nothing is waited for without a bound: a connection that a box on the way forgot stays silent for
@@ -17,18 +17,18 @@ use super::sql;
 use crate::error::StoreError;
 
 /// A connection with a session of its own.
-pub(super) struct Link {
+pub(super) struct Connection {
     pub(super) client: Session,
     /// The server's process.
     pub(super) pid: i32,
-    /// Whether the machine of the server may forget what was committed.
-    pub(super) is_forgetful: bool,
+    /// True if the machine of the server may forget a commit.
+    pub(super) is_volatile: bool,
 }
 
-/// What statements are sent through.
+/// A session to send statements through.
 pub(super) struct Session {
     client: Client,
-    /// How long it may be silent.
+    /// The longest silence.
     answer: Duration,
 }
 
@@ -37,47 +37,51 @@ impl Session {
     async fn within<T>(
         &self,
         answer: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, SqlError> {
         match timeout(self.answer, answer).await {
-            Ok(answer) => answer.map_err(|error| Trouble::of(&self.client, &error)),
-            Err(_) => Err(Trouble::Silent(self.answer)),
+            Ok(answer) => answer.map_err(|error| SqlError::of(&self.client, &error)),
+            Err(_) => Err(SqlError::Silent(self.answer)),
         }
     }
 }
 
 /// A statement that failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum SqlError {
     /// The connection was lost, and with it the answer: what was asked for may have happened.
     #[error("the connection was lost")]
     Lost,
     /// There was no answer for so long. What was asked for may have happened.
     #[error("it did not answer within {} seconds", .0.as_secs_f32().ceil())]
     Silent(Duration),
-    /// The server said no.
+    /// The server refused the statement.
     #[error("{0}")]
-    Said(String),
+    Refused(String),
     /// The server is not fit to keep a state.
     #[error("{what}")]
     Unfit {
-        /// Why.
+        /// The error message.
         what: String,
-        /// What to do.
+        /// The way out.
         help: String,
     },
 }
 
-impl Trouble {
-    /// What a failed statement means.
+impl SqlError {
+    /// Classifies the error of a statement.
     pub(super) fn of(client: &Client, error: &Error) -> Self {
         // 08: connection; 57P: the server ends, or was told to end the session.
         let is_lost = error
             .code()
             .is_none_or(|code| code.code().starts_with("08") || code.code().starts_with("57P"));
-        if is_lost || client.is_closed() { Self::Lost } else { Self::Said(said(error)) }
+        if is_lost || client.is_closed() {
+            Self::Lost
+        } else {
+            Self::Refused(server_message(error))
+        }
     }
 
-    /// Whether what was asked for may have happened nevertheless.
+    /// Returns true if the statement may have taken effect nevertheless.
     pub(super) fn is_in_doubt(&self) -> bool {
         matches!(self, Self::Lost | Self::Silent(_))
     }
@@ -90,8 +94,8 @@ impl Trouble {
     }
 }
 
-/// What the server said, in short.
-fn said(error: &Error) -> String {
+/// Returns the server's message, without its details.
+fn server_message(error: &Error) -> String {
     if let Some(error) = error.as_db_error() {
         let message: String = error.message().chars().filter(|c| !c.is_control()).collect();
         return format!("{message} ({})", error.code().code());
@@ -101,17 +105,17 @@ fn said(error: &Error) -> String {
 }
 
 /// Connects, and refuses a server on which a commit is no promise.
-pub(super) async fn connect(address: &Address) -> Result<Link, Trouble> {
+pub(super) async fn connect(address: &Address) -> Result<Connection, SqlError> {
     let answer = address.answer;
-    let client = timeout(answer, open(address)).await.map_err(|_| Trouble::Silent(answer))?;
-    let client = client.map_err(|error| Trouble::Said(said(&error)))?;
+    let client = timeout(answer, open(address)).await.map_err(|_| SqlError::Silent(answer))?;
+    let client = client.map_err(|error| SqlError::Refused(server_message(&error)))?;
     let client = Session { client, answer };
     query(&client, sql::SETTINGS, &[]).await?;
     let nature = one(&client, sql::NATURE, &[]).await?;
     let pid = nature.get(3);
     refuse_unfit(nature.get(0), nature.get(1), nature.get(2))?;
-    let is_forgetful = is_forgetful(nature.get(4), nature.get(0), nature.get(5));
-    Ok(Link { client, pid, is_forgetful })
+    let is_volatile = is_volatile(nature.get(4), nature.get(0), nature.get(5));
+    Ok(Connection { client, pid, is_volatile })
 }
 
 async fn open(address: &Address) -> Result<Client, Error> {
@@ -127,41 +131,42 @@ async fn open(address: &Address) -> Result<Client, Error> {
     }
 }
 
-fn refuse_unfit(commit: &str, is_copy: bool, read_only: &str) -> Result<(), Trouble> {
+fn refuse_unfit(commit: &str, is_copy: bool, read_only: &str) -> Result<(), SqlError> {
     if commit == "off" {
-        return Err(Trouble::Unfit {
-            what: "the database says that something is committed before it is (`synchronous_commit` is off)"
-                .to_owned(),
-            help: "a state could lose its newest records there: set it to `on` for the database or \
-                   the user, as with `ALTER ROLE plumb SET synchronous_commit = on`"
+        return Err(SqlError::Unfit {
+            what:
+                "the database reports a commit before it is durable (`synchronous_commit` is off)"
+                    .to_owned(),
+            help: "the state could lose its newest records there: set it to `on` for the database \
+                   or the user, as with `ALTER ROLE plumb SET synchronous_commit = on`"
                 .to_owned(),
         });
     }
     if is_copy || read_only == "on" {
-        return Err(Trouble::Unfit {
-            what: "the database can only be read".to_owned(),
-            help: "name the primary server, not a copy of it".to_owned(),
+        return Err(SqlError::Unfit {
+            what: "the database is read-only".to_owned(),
+            help: "use the primary server, not a replica".to_owned(),
         });
     }
     Ok(())
 }
 
-/// Whether a commit need not outlive a power cut of the server's machine: it does not wait for its
+/// Returns true if a commit need not outlive a power cut of the server's machine: it does not wait for its
 /// disk, nor for another server that has it. Services that keep nothing on their own disk are set up
 /// like the latter.
-fn is_forgetful(fsync: &str, commit: &str, standbys: &str) -> bool {
+fn is_volatile(fsync: &str, commit: &str, standbys: &str) -> bool {
     let waits_for_others = !standbys.trim().is_empty() && matches!(commit, "on" | "remote_apply");
     fsync == "off" && !waits_for_others
 }
 
 /// A parameter with its type, so that no statement need be prepared.
-pub(super) type Given<'a> = (&'a (dyn tokio_postgres::types::ToSql + Sync), Type);
+pub(super) type Parameter<'a> = (&'a (dyn tokio_postgres::types::ToSql + Sync), Type);
 
 pub(super) async fn query(
     session: &Session,
     statement: &str,
-    given: &[Given<'_>],
-) -> Result<Vec<Row>, Trouble> {
+    given: &[Parameter<'_>],
+) -> Result<Vec<Row>, SqlError> {
     let given = given.iter().map(|(value, kind)| (*value, kind.clone()));
     let rows = session.client.query_typed_raw(statement, given);
     // A large answer takes its time: what may not be is a pause in it.
@@ -176,33 +181,33 @@ pub(super) async fn query(
 pub(super) async fn one(
     session: &Session,
     statement: &str,
-    given: &[Given<'_>],
-) -> Result<Row, Trouble> {
+    given: &[Parameter<'_>],
+) -> Result<Row, SqlError> {
     let rows = query(session, statement, given).await?;
-    rows.into_iter().next().ok_or_else(|| Trouble::Said("a row was expected".to_owned()))
+    rows.into_iter().next().ok_or_else(|| SqlError::Refused("a row was expected".to_owned()))
 }
 
 /// Says how many rows were written.
 pub(super) async fn execute(
     session: &Session,
     statement: &str,
-    given: &[Given<'_>],
-) -> Result<u64, Trouble> {
+    given: &[Parameter<'_>],
+) -> Result<u64, SqlError> {
     session.within(session.client.execute_typed(statement, given)).await
 }
 
-pub(super) async fn batch(session: &Session, statements: &str) -> Result<(), Trouble> {
+pub(super) async fn batch(session: &Session, statements: &str) -> Result<(), SqlError> {
     session.within(session.client.batch_execute(statements)).await
 }
 
-impl Link {
-    pub(super) async fn try_lock(&self, key: i64) -> Result<bool, Trouble> {
+impl Connection {
+    pub(super) async fn try_lock(&self, key: i64) -> Result<bool, SqlError> {
         let given = [(&key as _, Type::INT8)];
         Ok(one(&self.client, "SELECT pg_try_advisory_lock($1)", &given).await?.get(0))
     }
 
     /// The server's process that holds the lock.
-    pub(super) async fn holder(&self, key: i64) -> Result<Option<i32>, Trouble> {
+    pub(super) async fn holder(&self, key: i64) -> Result<Option<i32>, SqlError> {
         let (high, low) = halves(key);
         let given = [(&high as _, Type::INT8), (&low as _, Type::INT8)];
         let rows = query(&self.client, sql::HOLDER, &given).await?;
@@ -222,11 +227,11 @@ mod tests {
 
     #[test]
     fn a_commit_lasts_by_the_disk_or_by_another_server() {
-        assert!(!is_forgetful("on", "on", ""));
-        assert!(is_forgetful("off", "on", "") && is_forgetful("off", "on", " "));
-        assert!(!is_forgetful("off", "on", "walproposer"));
-        assert!(is_forgetful("off", "local", "walproposer"));
-        assert!(is_forgetful("off", "remote_write", "walproposer"));
+        assert!(!is_volatile("on", "on", ""));
+        assert!(is_volatile("off", "on", "") && is_volatile("off", "on", " "));
+        assert!(!is_volatile("off", "on", "walproposer"));
+        assert!(is_volatile("off", "local", "walproposer"));
+        assert!(is_volatile("off", "remote_write", "walproposer"));
     }
 
     #[test]
@@ -236,7 +241,7 @@ mod tests {
             [("off", false, "off"), ("on", true, "off"), ("on", false, "on")]
         {
             let refused = refuse_unfit(commit, is_copy, read_only);
-            assert!(matches!(refused, Err(Trouble::Unfit { .. })), "{refused:?}");
+            assert!(matches!(refused, Err(SqlError::Unfit { .. })), "{refused:?}");
         }
     }
 }
