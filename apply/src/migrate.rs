@@ -90,18 +90,11 @@ pub async fn migrate(
     let mut target = new.lock_for(Purpose::Move, holder, Duration::ZERO).await?;
     let run = match &left {
         Some(left) => goes_on(left, target.loaded().mark.as_ref(), old, new)?,
-        None => Some(holder.run.clone()),
+        None => holder.run.clone(),
     };
-    match &target.loaded().mark {
-        None if target.loaded().snapshot.is_some() => {
-            recognise(&*target, new, &snapshot).await?;
-        }
-        _ => {
-            let snapshot = settle(&mut *source, snapshot.clone()).await?;
-            let arriving = Mark::Arriving { from: old.place(), run: run.clone() };
-            copy(&snapshot, &arriving, new, &mut *target).await?;
-        }
-    }
+    let snapshot = settle(&mut *source, snapshot).await?;
+    let arriving = Mark::Arriving { from: old.place(), run: run.clone() };
+    copy(&snapshot, &arriving, new, &mut *target).await?;
     source.set_mark(Some(&Mark::Left { to: new.place(), run })).await?;
     target.set_mark(None).await?;
     target.release().await?;
@@ -148,9 +141,9 @@ fn goes_on(
     there: Option<&Mark>,
     old: &dyn Store,
     new: &dyn Store,
-) -> Result<Option<String>, MigrateError> {
+) -> Result<String, MigrateError> {
     match there {
-        Some(Mark::Arriving { run, .. }) if run.as_deref() == left_for.run() => Ok(run.clone()),
+        Some(Mark::Arriving { run, .. }) if run == left_for.run() => Ok(run.clone()),
         Some(Mark::Arriving { .. }) => {
             Err(MigrateError::AnotherPlace { from: old.place(), to: new.place() })
         }
@@ -215,33 +208,6 @@ fn is_older_copy(
         (mark, _) => matches!(mark, Some(Mark::Left { .. })),
     };
     may_be && there.lineage == snapshot.lineage && there.serial < snapshot.serial
-}
-
-/// Takes a state that is used at the new place already for the one of the old place, where it is: a
-/// version of Plumb that knew no mark of arrival was cut short after it had copied.
-async fn recognise(
-    target: &dyn LockedStore,
-    new: &dyn Store,
-    snapshot: &Snapshot,
-) -> Result<(), MigrateError> {
-    match fold_if_any(target.loaded())? {
-        Some(there) if there == *snapshot || is_since(new, &there, snapshot).await? => Ok(()),
-        Some(there) => Err(taken(&there, snapshot, new.place())),
-        None => Ok(()),
-    }
-}
-
-/// Whether a state of the new place was made from the one of the old place. Where that went on as
-/// well, it was not, and neither may be given up for the other.
-async fn is_since(
-    new: &dyn Store,
-    there: &Snapshot,
-    snapshot: &Snapshot,
-) -> Result<bool, StoreError> {
-    if there.lineage != snapshot.lineage || there.serial <= snapshot.serial {
-        return Ok(false);
-    }
-    Ok(new.past(snapshot.serial).await?.as_ref() == Some(snapshot))
 }
 
 fn taken(there: &Snapshot, snapshot: &Snapshot, place: String) -> MigrateError {

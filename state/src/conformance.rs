@@ -278,11 +278,11 @@ async fn restoring_begins_anew(place: OpenStore) {
 }
 
 fn left_for(to: &str) -> Mark {
-    Mark::Left { to: to.to_owned(), run: Some("mover".to_owned()) }
+    Mark::Left { to: to.to_owned(), run: "mover".to_owned() }
 }
 
 fn arriving_from(from: &str) -> Mark {
-    Mark::Arriving { from: from.to_owned(), run: Some("mover".to_owned()) }
+    Mark::Arriving { from: from.to_owned(), run: "mover".to_owned() }
 }
 
 async fn a_place_that_was_left_says_where_to(place: OpenStore) {

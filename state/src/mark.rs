@@ -5,10 +5,6 @@
 //! the migration has to be finished. Only the mark of the old location remains: runs use the new one.
 //! So never are both in use, and each location knows by itself whether it is.
 //!
-//! In every backend a mark is one text. A mark of a location that was left is the bare name of the
-//! other one, as in the oldest states; a version of Plumb that knows no other kind takes an arriving
-//! mark for that, and keeps off as well.
-//!
 //! The name is followed by the run that wrote the mark. Both marks of a migration are of one run. That
 //! tells a migration that was cut short from another one to a location of the same name: a tunnel leads
 //! to one database today and to another tomorrow.
@@ -28,15 +24,15 @@ pub enum Mark {
     Left {
         /// The place where it is now, as [`crate::Store::place`] says it.
         to: String,
-        /// The run that left it; older versions did not say.
-        run: Option<String>,
+        /// The run that left it.
+        run: String,
     },
     /// The state is on its way here: what is here may be read, and nothing goes on from it.
     Arriving {
         /// The place that it comes from.
         from: String,
-        /// The run that brings it; older versions did not say.
-        run: Option<String>,
+        /// The run that brings it.
+        run: String,
     },
 }
 
@@ -50,19 +46,18 @@ impl Mark {
         }
     }
 
-    /// The run that wrote it; none where an older version did.
-    pub fn run(&self) -> Option<&str> {
+    /// Returns the run that wrote it; empty if the mark names none.
+    pub fn run(&self) -> &str {
         let (Self::Left { run, .. } | Self::Arriving { run, .. }) = self;
-        run.as_deref()
+        run
     }
 
     /// Reads a mark. Whoever can write the store can write it, so it is shown without control characters.
     pub(crate) fn parse(text: &str) -> Self {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
-        let (place, run) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(RUN)) {
-            Some((place, run)) => (place, Some(run.to_owned())),
-            None => (&*text, None),
-        };
+        let parts = text.strip_suffix(')').and_then(|text| text.rsplit_once(RUN));
+        let (place, run) = parts.unwrap_or((&text, ""));
+        let run = run.to_owned();
         match place.strip_prefix(ARRIVING) {
             Some(from) => Self::Arriving { from: from.to_owned(), run },
             None => Self::Left { to: place.to_owned(), run },
@@ -71,10 +66,9 @@ impl Mark {
 
     /// Returns the stored form.
     pub(crate) fn text(&self) -> String {
-        let run = self.run().map(|run| format!("{RUN}{run})")).unwrap_or_default();
         match self {
-            Self::Left { to, .. } => format!("{to}{run}"),
-            Self::Arriving { from, .. } => format!("{ARRIVING}{from}{run}"),
+            Self::Left { to, run } => format!("{to}{RUN}{run})"),
+            Self::Arriving { from, run } => format!("{ARRIVING}{from}{RUN}{run})"),
         }
     }
 }
@@ -109,17 +103,17 @@ mod tests {
 
     #[test]
     fn marks_come_back_as_they_were() {
-        let run = || Some("r1".to_owned());
+        let run = || "r1".to_owned();
         for mark in [
             Mark::Left { to: "s3://bucket/prefix".to_owned(), run: run() },
             Mark::Left { to: "s3://bucket/prefix (run 5)".to_owned(), run: run() },
             Mark::Arriving { from: "/srv/x/.plumb".to_owned(), run: run() },
-            Mark::Arriving { from: "/srv/x/.plumb".to_owned(), run: None },
+            Mark::Arriving { from: "/srv/x/.plumb".to_owned(), run: String::new() },
         ] {
             assert_eq!(Mark::parse(&mark.text()), mark);
         }
-        // What the oldest states have, and what a stranger may have put there.
-        let left = |to: &str| Mark::Left { to: to.to_owned(), run: None };
+        // What a stranger may have put there.
+        let left = |to: &str| Mark::Left { to: to.to_owned(), run: String::new() };
         assert_eq!(Mark::parse("gs://b/p\n"), left("gs://b/p"));
         assert_eq!(Mark::parse("a\u{1b}[2Jb"), left("a[2Jb"));
         assert_eq!(Mark::parse("a)"), left("a)"));

@@ -359,9 +359,8 @@ async fn what_arrived_is_overwritten_by_no_other_state() {
     assert_eq!(world.cloud.names("disk").len(), 1);
 }
 
-/// An old place in which `disk.d` was applied, and a new one to which that was copied by a version of
-/// Plumb that left no mark there, and was killed before it marked the old one as left.
-async fn cut_short_without_marks() -> (World, TempDir, FileStore, FileStore) {
+/// A store in which `disk.d` was applied, and another one to which a person has copied that state.
+async fn copied_by_hand() -> (World, TempDir, FileStore, FileStore) {
     let (world, root) = (World::new(), tempfile::tempdir().unwrap());
     let (old, new) =
         (FileStore::new(root.path().join("old")), FileStore::new(root.path().join("new")));
@@ -374,19 +373,8 @@ async fn cut_short_without_marks() -> (World, TempDir, FileStore, FileStore) {
 }
 
 #[tokio::test]
-async fn a_move_without_marks_is_finished_after_the_new_place_was_used() {
-    let (world, _root, old, new) = cut_short_without_marks().await;
-    world.apply_on(&new, TWO, &Options::default()).await.unwrap();
-    let there = new.load().await.unwrap().snapshot;
-    assert_eq!(migrate(&old, &new, &holder()).await.unwrap(), Migrated::Moved(1));
-    assert_eq!(new.load().await.unwrap().snapshot, there);
-    assert!(matches!(old.load().await, Err(StoreError::Moved { .. })));
-    assert_eq!(migrate(&old, &new, &holder()).await.unwrap(), Migrated::Before);
-}
-
-#[tokio::test]
 async fn where_both_places_were_used_since_neither_is_given_up() {
-    let (world, _root, old, new) = cut_short_without_marks().await;
+    let (world, _root, old, new) = copied_by_hand().await;
     world.apply_on(&new, TWO, &Options::default()).await.unwrap();
     world.apply_on(&old, "", &Options::default()).await.unwrap();
     let refused = migrate(&old, &new, &holder()).await;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use tokio::time::timeout;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, NoTls, Row};
 
 use super::address::Address;
@@ -160,7 +160,23 @@ fn is_volatile(fsync: &str, commit: &str, standbys: &str) -> bool {
 }
 
 /// A parameter with its type, so that no statement need be prepared.
-pub(super) type Parameter<'a> = (&'a (dyn tokio_postgres::types::ToSql + Sync), Type);
+pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+
+pub(super) fn text<T: ToSql + Sync>(value: &T) -> Parameter<'_> {
+    (value, Type::TEXT)
+}
+
+pub(super) fn int4(value: &i32) -> Parameter<'_> {
+    (value, Type::INT4)
+}
+
+pub(super) fn int8(value: &i64) -> Parameter<'_> {
+    (value, Type::INT8)
+}
+
+pub(super) fn bytea<T: ToSql + Sync>(value: &T) -> Parameter<'_> {
+    (value, Type::BYTEA)
+}
 
 pub(super) async fn query(
     session: &Session,
@@ -202,14 +218,14 @@ pub(super) async fn batch(session: &Session, statements: &str) -> Result<(), Sql
 
 impl Connection {
     pub(super) async fn try_lock(&self, key: i64) -> Result<bool, SqlError> {
-        let given = [(&key as _, Type::INT8)];
+        let given = [int8(&key)];
         Ok(one(&self.client, "SELECT pg_try_advisory_lock($1)", &given).await?.get(0))
     }
 
     /// The server's process that holds the lock.
     pub(super) async fn holder(&self, key: i64) -> Result<Option<i32>, SqlError> {
         let (high, low) = halves(key);
-        let given = [(&high as _, Type::INT8), (&low as _, Type::INT8)];
+        let given = [int8(&high), int8(&low)];
         let rows = query(&self.client, sql::HOLDER, &given).await?;
         Ok(rows.first().map(|row| row.get(0)))
     }

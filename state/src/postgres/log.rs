@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
-use tokio_postgres::types::Type;
 
-use super::connection::{Connection, SqlError, batch, connect, execute, query};
+use super::connection::{
+    Connection, SqlError, batch, bytea, connect, execute, int4, int8, query, text,
+};
 use super::setup::{POLL, Setup};
 use super::{read, sql};
 use crate::cipher::{Cipher, MAGIC};
@@ -68,7 +69,7 @@ impl PostgresLog {
         match change {
             Change::Frame(Frame { bytes, end }) => {
                 let lsn = end.lsn.cast_signed();
-                let given = [(&names.name as _, Type::TEXT), (&lsn as _, Type::INT8)];
+                let given = [text(&names.name), int8(&lsn)];
                 let rows = query(&self.connection.client, &names.sql.frame(), &given).await?;
                 Ok(rows.first().is_some_and(|row| row.get::<_, &[u8]>(0) == bytes))
             }
@@ -83,12 +84,7 @@ impl PostgresLog {
     async fn append_frame(&self, Frame { bytes, end }: &Frame) -> Result<bool, SqlError> {
         let names = &self.setup.names;
         let (epoch, lsn) = (self.epoch.cast_signed(), end.lsn.cast_signed());
-        let given = [
-            (&names.name as _, Type::TEXT),
-            (&epoch as _, Type::INT8),
-            (&lsn as _, Type::INT8),
-            (bytes as _, Type::BYTEA),
-        ];
+        let given = [text(&names.name), int8(&epoch), int8(&lsn), bytea(bytes)];
         Ok(execute(&self.connection.client, &names.sql.append(), &given).await? == 1)
     }
 
@@ -108,9 +104,8 @@ impl PostgresLog {
     /// Returns false if the row is another holder's by now.
     async fn put_mark(&self, mark: Option<&Mark>) -> Result<bool, SqlError> {
         let names = &self.setup.names;
-        let (epoch, text) = (self.epoch.cast_signed(), mark.map(Mark::text));
-        let given =
-            [(&names.name as _, Type::TEXT), (&epoch as _, Type::INT8), (&text as _, Type::TEXT)];
+        let (epoch, stored) = (self.epoch.cast_signed(), mark.map(Mark::text));
+        let given = [text(&names.name), int8(&epoch), text(&stored)];
         Ok(execute(&self.connection.client, &names.sql.mark(), &given).await? == 1)
     }
 
@@ -120,7 +115,7 @@ impl PostgresLog {
         replaced: &Replaced,
     ) -> Result<bool, SqlError> {
         let (client, names) = (&self.connection.client, &self.setup.names);
-        let name = (&names.name as _, Type::TEXT);
+        let name = text(&names.name);
         let row = read::row_for_update(client, names).await?;
         let is_expected = row.is_some_and(|row| match replaced {
             Replaced::Nothing => row.saved.is_none(),
@@ -134,11 +129,11 @@ impl PostgresLog {
         let serial = header.serial.cast_signed();
         let given = [
             name.clone(),
-            (&epoch as _, Type::INT8),
-            (&lsn as _, Type::INT8),
-            (&header.lineage as _, Type::TEXT),
-            (&serial as _, Type::INT8),
-            (&header.digest as _, Type::TEXT),
+            int8(&epoch),
+            int8(&lsn),
+            text(&header.lineage),
+            int8(&serial),
+            text(&header.digest),
         ];
         if execute(client, &names.sql.replace(), &given).await? != 1 {
             return Ok(false);
@@ -147,21 +142,17 @@ impl PostgresLog {
             return Ok(false);
         }
         for (part, bytes) in (0_i32..).zip(bytes.chunks(sql::PART)) {
-            let given = [
-                name.clone(),
-                (&serial as _, Type::INT8),
-                (&part as _, Type::INT4),
-                (&bytes as _, Type::BYTEA),
-            ];
+            let given = [name.clone(), int8(&serial), int4(&part), bytea(&bytes)];
             execute(client, &names.sql.add_part(), &given).await?;
         }
         execute(client, &names.sql.drop_frames(), std::slice::from_ref(&name)).await?;
-        let given = [name.clone(), (&lsn as _, Type::INT8), (&base.bytes as _, Type::BYTEA)];
+        let given = [name.clone(), int8(&lsn), bytea(&base.bytes)];
         execute(client, &names.sql.add_frame(), &given).await?;
         let kept = sql::KEPT + 1;
-        execute(client, &names.sql.prune(), &[name.clone(), (&kept as _, Type::INT8)]).await?;
+        execute(client, &names.sql.prune(), &[name.clone(), int8(&kept)]).await?;
         if self.setup.cipher.is_on() {
-            let given = [name, (&serial as _, Type::INT8), (&&MAGIC[..] as _, Type::BYTEA)];
+            let magic: &[u8] = &MAGIC;
+            let given = [name, int8(&serial), bytea(&magic)];
             execute(client, &names.sql.prune_plain(), &given).await?;
         }
         Ok(true)
@@ -195,7 +186,7 @@ impl PostgresLog {
         if !connection.try_lock(names.key).await? {
             // The server may not know yet that the old connection is gone.
             if connection.holder(names.key).await? == Some(self.connection.pid) {
-                let given = [(&self.connection.pid as _, Type::INT4)];
+                let given = [int4(&self.connection.pid)];
                 query(&connection.client, "SELECT pg_terminate_backend($1)", &given).await?;
             }
         }
@@ -210,9 +201,9 @@ impl PostgresLog {
     async fn sign_off(&self) -> Result<(), SqlError> {
         let names = &self.setup.names;
         let epoch = self.epoch.cast_signed();
-        let given = [(&names.name as _, Type::TEXT), (&epoch as _, Type::INT8)];
+        let given = [text(&names.name), int8(&epoch)];
         execute(&self.connection.client, &names.sql.sign_off(), &given).await?;
-        let given = [(&names.key as _, Type::INT8)];
+        let given = [int8(&names.key)];
         query(&self.connection.client, "SELECT pg_advisory_unlock($1)", &given).await?;
         Ok(())
     }

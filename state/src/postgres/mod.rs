@@ -23,9 +23,10 @@ use async_trait::async_trait;
 use engine::config::settings::StateSettings;
 use engine::state::Snapshot;
 use tokio::time::Instant;
-use tokio_postgres::types::Type;
 
-use self::connection::{Connection, SqlError, batch, connect, execute, halves, one, query};
+use self::connection::{
+    Connection, SqlError, batch, connect, execute, halves, int4, int8, one, query, text,
+};
 use self::log::PostgresLog;
 use self::setup::{Names, POLL, Setup};
 use crate::cipher::{Cipher, STATE};
@@ -138,7 +139,7 @@ impl PostgresStore {
     async fn end_session(&self, connection: &Connection, pid: i32) -> Result<(), StoreError> {
         let key = self.setup.names.key;
         let (high, low) = halves(key);
-        let given = [(&high as _, Type::INT8), (&low as _, Type::INT8), (&pid as _, Type::INT4)];
+        let given = [int8(&high), int8(&low), int4(&pid)];
         let ended = query(&connection.client, sql::END_HOLDER, &given).await;
         ended.map_err(|error| match error {
             SqlError::Refused(why) => StoreError::refused(format!(
@@ -210,9 +211,9 @@ impl PostgresStore {
         holder: &Holder,
         least: i64,
     ) -> Result<u64, StoreError> {
-        let text = serde_json::to_string(&holder.sanitised()).unwrap_or_default();
+        let said = serde_json::to_string(&holder.sanitised()).unwrap_or_default();
         let name = &self.setup.names.name;
-        let given = [(name as _, Type::TEXT), (&least as _, Type::INT8), (&text as _, Type::TEXT)];
+        let given = [text(name), int8(&least), text(&said)];
         let row = one(&connection.client, &self.setup.names.sql.take(), &given).await;
         let epoch: i64 = row.map_err(|error| self.failed(error))?.get(0);
         Ok(epoch.cast_unsigned())
@@ -321,7 +322,7 @@ impl Store for PostgresStore {
         if read::holder(Some(&row)).run != run {
             return Ok(false);
         }
-        let given = [(&names.name as _, Type::TEXT), (&row.epoch as _, Type::INT8)];
+        let given = [text(&names.name), int8(&row.epoch)];
         let done =
             execute(&connection.client, &names.sql.drive_out(), &given).await.map_err(failed)?;
         if done != 1 {
@@ -330,7 +331,8 @@ impl Store for PostgresStore {
         // Who it was stays said until it holds the lock no more: a session that this user may not end is
         // asked about again.
         self.end_session(&connection, pid).await?;
-        let given = [(&names.name as _, Type::TEXT), (&(row.epoch + 1) as _, Type::INT8)];
+        let raised = row.epoch + 1;
+        let given = [text(&names.name), int8(&raised)];
         execute(&connection.client, &names.sql.sign_off(), &given).await.map_err(failed)?;
         Ok(true)
     }
@@ -362,7 +364,7 @@ impl Store for PostgresStore {
     async fn is_plain(&self) -> Result<bool, StoreError> {
         let connection = self.connect().await?;
         let names = &self.setup.names;
-        let given = [(&names.name as _, Type::TEXT)];
+        let given = [text(&names.name)];
         let rows = query(&connection.client, &names.sql.first_bytes(), &given).await;
         let rows = rows.map_err(|error| self.failed(error))?;
         Ok(rows.first().is_some_and(|row| !crate::cipher::is_sealed(row.get(0))))

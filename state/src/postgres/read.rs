@@ -2,9 +2,8 @@
 //! neither. [`judge`] decides that from rows alone.
 
 use engine::state::Snapshot;
-use tokio_postgres::types::Type;
 
-use super::connection::{Session, SqlError, batch, query};
+use super::connection::{Session, SqlError, batch, int8, query, text};
 use super::setup::Names;
 use crate::cipher::{Cipher, STATE};
 use crate::error::StoreError;
@@ -74,7 +73,7 @@ pub(super) async fn row_for_update(
 }
 
 async fn row_by(client: &Session, names: &Names, statement: &str) -> Result<Option<Row>, SqlError> {
-    let rows = query(client, statement, &[(&names.name as _, Type::TEXT)]).await?;
+    let rows = query(client, statement, &[text(&names.name)]).await?;
     let row = rows.first().map(|row| {
         let saved = match (row.get(2), row.get(3), row.get(4)) {
             (Some(lineage), Some(serial), Some(digest)) => {
@@ -91,7 +90,7 @@ async fn row_by(client: &Session, names: &Names, statement: &str) -> Result<Opti
 
 /// The highest serial and the highest number of a frame that are there.
 pub(super) async fn highest(client: &Session, names: &Names) -> Result<(i64, i64), SqlError> {
-    let name = (&names.name as _, Type::TEXT);
+    let name = text(&names.name);
     let serials = query(client, &names.sql.serials(), std::slice::from_ref(&name)).await?;
     let lsns = query(client, &names.sql.last_frame(), &[name]).await?;
     let lsn: Option<i64> = lsns.first().and_then(|row| row.get(0));
@@ -99,7 +98,7 @@ pub(super) async fn highest(client: &Session, names: &Names) -> Result<(i64, i64
 }
 
 async fn read(client: &Session, names: &Names) -> Result<Rows, SqlError> {
-    let name = (&names.name as _, Type::TEXT);
+    let name = text(&names.name);
     let mut rows = Rows { row: row(client, names).await?, ..Rows::default() };
     let found = query(client, &names.sql.serials(), std::slice::from_ref(&name)).await?;
     rows.serials = found.iter().map(|row| row.get(0)).collect();
@@ -118,7 +117,7 @@ pub(super) async fn body(
     serial: u64,
 ) -> Result<Vec<u8>, SqlError> {
     let serial = serial.cast_signed();
-    let given = [(&names.name as _, Type::TEXT), (&serial as _, Type::INT8)];
+    let given = [text(&names.name), int8(&serial)];
     let parts = query(client, &names.sql.parts(), &given).await?;
     Ok(parts.iter().flat_map(|part| part.get::<_, &[u8]>(0)).copied().collect())
 }
