@@ -88,7 +88,7 @@ async fn a_gcs_that_ignores_conditions_is_refused() {
     let Some(gcs) = gcs("--deaf") else { return };
     let result = store(gcs.server.port, "x").lock(&holder("a"), Duration::ZERO).await.map(drop);
     let Err(StoreError::Unfit { what, .. }) = result else { panic!("{result:?}") };
-    assert!(what.contains("ignores conditions"), "{what}");
+    assert!(what.contains("ignores conditional writes"), "{what}");
 }
 
 /// This one ignores them, too, and already its first answer is none of GCS's: it has no `ETag`.

@@ -155,7 +155,7 @@ async fn an_s3_that_ignores_conditions_is_refused() {
     let store = store.unwrap().unwrap();
     let result = store.lock(&holder("a"), Duration::ZERO).await.map(drop);
     let Err(StoreError::Unfit { what, .. }) = result else { panic!("{result:?}") };
-    assert!(what.contains("ignores conditions"), "{what}");
+    assert!(what.contains("ignores conditional writes"), "{what}");
 }
 
 #[cfg(feature = "s3")]
@@ -330,7 +330,7 @@ async fn a_store_that_ignores_conditions_is_refused() {
         store.restore(&holder("a"), &snapshot(1)).await.map(drop),
     ] {
         let Err(StoreError::Unfit { what, .. }) = result else { panic!("{result:?}") };
-        assert!(what.contains("ignores conditions"), "{what}");
+        assert!(what.contains("ignores conditional writes"), "{what}");
     }
     assert_eq!(names(&service.inner).await, Vec::<String>::new(), "nothing is left behind");
 }
