@@ -327,7 +327,7 @@ mod tests {
         assert!(Command::new("mkfifo").arg(log_file(dir.path())).status().unwrap().success());
         let error =
             connect_with(dir.path(), Path::new("/bin/false"), PATIENCE).await.err().unwrap();
-        assert!(error.message.contains("no regular file"), "{}", error.message);
+        assert!(error.message.contains("not a regular file"), "{}", error.message);
     }
 
     #[tokio::test]
@@ -393,7 +393,7 @@ mod tests {
             assert!(made.success());
         }
         let error = read_addresses(dir.path()).err().unwrap();
-        assert!(error.message.contains("no regular file"), "{}", error.message);
+        assert!(error.message.contains("not a regular file"), "{}", error.message);
         assert_eq!(usual_port(dir.path()), 0);
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/dev/zero", dir.path().join("serve.json")).unwrap();

@@ -154,7 +154,7 @@ fn frames_in_the_wrong_place_are_damage() {
 
     let end = read(&bytes[..ends[1]]).unwrap().end;
     let (old, _) = encode_records(&records(0..1), end, 4).unwrap();
-    check(&[frame(0), &old], "frame 13 is of run 4, and before it wrote 5");
+    check(&[frame(0), &old], "frame 13 was written in epoch 4, after epoch 5");
     let other = End { chain: [0; 16], ..end };
     let (other, _) = encode_records(&records(0..1), other, 5).unwrap();
     check(&[frame(0), &other], "frame 13 does not continue the frame before it");

@@ -48,7 +48,7 @@ async fn a_missing_state_is_never_a_first_run() {
     folder.remove("state.json");
     check(
         &folder.refused().await,
-        ".plumb/state.json is missing, but .plumb/journal says what happened since (2 records)",
+        ".plumb/state.json is missing, but .plumb/journal has records that follow it (2)",
     );
     folder.remove("journal");
     let what = ".plumb/state.json is missing, but .plumb/lock knows serial 2";
@@ -71,8 +71,8 @@ async fn a_folder_with_nothing_in_it_is_no_first_run() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path()).unwrap();
     let text = folder.refused().await;
-    assert!(text.starts_with(".plumb is there and empty\nnothing was changed; "), "{text}");
-    assert!(text.ends_with("or, if it cannot be removed, make .plumb/backups"), "{text}");
+    assert!(text.starts_with(".plumb exists and is empty\nnothing was changed; "), "{text}");
+    assert!(text.ends_with("or, if it cannot be removed, create .plumb/backups"), "{text}");
     assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "a look changes nothing");
     // Either way out is one.
     std::fs::create_dir(folder.file("backups")).unwrap();
@@ -259,13 +259,13 @@ async fn a_foreign_state_is_refused() {
     folder.remove("lock");
     check(
         &folder.refused().await,
-        ".plumb/state.json is of lineage lineage-2, and .plumb/journal of lineage lineage-1",
+        ".plumb/state.json has lineage lineage-2, but .plumb/journal has lineage lineage-1",
     );
     let (_, bytes) = crate::format::encode(&snapshot(2), 77, crate::frame::End::default()).unwrap();
     folder.write("state.json", bytes);
     check(
         &folder.refused().await,
-        ".plumb/journal does not belong to .plumb/state.json: it follows another serial 2, and the state has serial 2",
+        ".plumb/journal does not belong to .plumb/state.json: it follows another state, of serial 2, and this one has serial 2",
     );
 }
 
@@ -276,7 +276,7 @@ async fn a_journal_that_is_missing_or_damaged_is_refused() {
     folder.remove("journal");
     check_journal(
         &folder.refused().await,
-        ".plumb/journal is missing, and .plumb/state.json is there",
+        ".plumb/journal is missing, but .plumb/state.json exists",
     );
     folder.write("journal", "");
     check_journal(
@@ -333,10 +333,7 @@ async fn an_enormous_file_is_refused_at_once() {
         let folder = Folder::lived().await;
         File::create(folder.file(name)).unwrap().set_len(LARGEST + 1).unwrap();
         let text = folder.refused().await;
-        assert!(
-            text.starts_with(&format!(".plumb/{name} is not a file that Plumb wrote")),
-            "{text}"
-        );
+        assert!(text.starts_with(&format!(".plumb/{name} was not written by Plumb")), "{text}");
     }
 }
 
@@ -346,7 +343,7 @@ async fn a_folder_that_everybody_can_write_is_refused() {
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let error = folder.store().lock(&holder(), Duration::ZERO).await.map(|_| ()).unwrap_err();
     let StoreError::Suspicious { what, help } = error else { panic!("{error:?}") };
-    assert!(what.starts_with("everybody on this machine may write to "), "{what}");
+    assert!(what.starts_with("every user of this machine can write to "), "{what}");
     assert!(help.contains("chmod 700"), "{help}");
 }
 

@@ -36,7 +36,7 @@ async fn nothing_is_done_through_a_link() {
         symlink(outside.file(), folder.file(name)).unwrap();
         let text = folder.refused().await;
         assert!(text.starts_with(&format!(".plumb/{name} is a link to /")), "{text}");
-        assert!(text.ends_with("and remove it; what it leads to stays"), "{text}");
+        assert!(text.ends_with("and remove it; its target stays"), "{text}");
         let error = folder.store().restore(&holder(), &snapshot(1)).await.unwrap_err();
         assert!(matches!(error, StoreError::Suspicious { .. }), "{error:?}");
         assert!(outside.is_as_it_was(), "{name}");
@@ -102,7 +102,7 @@ async fn a_folder_that_is_a_link_leads_to_a_state_or_to_room_for_one() {
     symlink(outside.root.path(), folder.path()).unwrap();
     let text = folder.refused().await;
     assert!(text.contains(", where there is no state\n"), "{text}");
-    assert!(text.ends_with("to begin anew where it leads, make .plumb/backups"), "{text}");
+    assert!(text.ends_with("to start over where it leads, create .plumb/backups"), "{text}");
     assert!(folder.store().restore(&holder(), &snapshot(1)).await.is_err());
     assert!(outside.is_as_it_was());
     // As it is said, so it is.

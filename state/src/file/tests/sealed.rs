@@ -78,7 +78,7 @@ async fn another_key_and_none_are_told_apart_and_change_nothing() {
     let before = everything(&folder);
     assert_eq!(
         refused(&folder.store(), &folder).await,
-        ".plumb/state.json cannot be read: it is encrypted, and PLUMB_STATE_KEY is not set\n\
+        ".plumb/state.json cannot be read: it is encrypted, but PLUMB_STATE_KEY is not set\n\
          nothing was changed; set it to the key that the state was written with"
     );
     assert_eq!(
