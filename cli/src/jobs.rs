@@ -99,9 +99,11 @@ pub(crate) fn api(configured: &Configured) -> Result<&Jobs, CommandError> {
 /// Tells when a call has to be tried again.
 pub(crate) fn teller(output: &Output) -> impl Fn(Notice) + Send + Sync {
     move |notice| {
-        if let Notice::Retrying { reason, after } = notice {
+        if let Notice::Retrying { reason, after, attempt, attempts } = notice {
             let reason = render::safe::text(&reason);
-            output.talk(&format!("{reason}; once more in {}\n", seconds(after)));
+            let bound = attempts.map_or_else(String::new, |most| format!(" of {most}"));
+            let after = seconds(after);
+            output.talk(&format!("{reason}; attempt {attempt}{bound} in {after}\n"));
         }
     }
 }

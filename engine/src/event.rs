@@ -64,6 +64,11 @@ pub enum Event {
         reason: String,
         /// After how many milliseconds.
         after_ms: u64,
+        /// The number of the attempt that follows.
+        attempt: u32,
+        /// How many attempts there are at most, where their number bounds them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        attempts: Option<u32>,
     },
     /// A step is done.
     StepFinished {

@@ -79,8 +79,13 @@ impl Progress {
             Event::StepWaiting { step, address, condition } => {
                 self.wait(step, &address.to_string(), condition)
             }
-            Event::StepRetried { address, reason, after_ms, .. } => {
-                let text = format!("{}; trying again in {}", safe::text(reason), time(*after_ms));
+            Event::StepRetried { address, reason, after_ms, attempt, attempts, .. } => {
+                let bound = attempts.map_or_else(String::new, |most| format!(" of {most}"));
+                let text = format!(
+                    "{}; attempt {attempt}{bound} in {}",
+                    safe::text(reason),
+                    time(*after_ms)
+                );
                 self.say(Label::Caution, &address.to_string(), &text)
             }
             Event::StepFinished { step, address, operation, id, ms } => {
@@ -337,6 +342,8 @@ mod tests {
                 address: "app.b".parse().unwrap(),
                 reason: "the API asks to slow down".into(),
                 after_ms: 500,
+                attempt: 2,
+                attempts: Some(3),
             },
             finished("s1", "app.b", Operation::Drain, 83_000),
             Event::StepFailed {
@@ -374,7 +381,7 @@ mod tests {
         [1/4] disk.a: created in 1.2s (id i\u{1b}1)
         [1/4] app.b: draining…
         [1/4] app.b: waiting until no pod is left
-        [1/4] app.b: the API asks to slow down; trying again in 500ms
+        [1/4] app.b: the API asks to slow down; attempt 2 of 3 in 500ms
         [2/4] app.b: drained in 1m23s (id i\u{1b}1)
         [3/4] app.c: update failed: refused\n::error::
             help: ask for less

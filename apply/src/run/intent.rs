@@ -301,8 +301,9 @@ fn event_of(notice: Notice, step: &str, address: &Address) -> Event {
     let (step, address) = (step.to_owned(), address.clone());
     match notice {
         Notice::Waiting(condition) => Event::StepWaiting { step, address, condition },
-        Notice::Retrying { reason, after } => {
-            Event::StepRetried { step, address, reason, after_ms: millis(after) }
+        Notice::Retrying { reason, after, attempt, attempts } => {
+            let after_ms = millis(after);
+            Event::StepRetried { step, address, reason, after_ms, attempt, attempts }
         }
     }
 }

@@ -317,7 +317,7 @@ impl BadProvider {
                 return Err(Error::new(Kind::Rejected, "unavailable"));
             }
             (Bug::NotSentIsDone, Kind::NotSent) => call.id.is_some(),
-            (Bug::ThrottledIsDone, Kind::Throttled { .. }) => call.id.is_some(),
+            (Bug::ThrottledIsDone, Kind::Throttled) => call.id.is_some(),
             (Bug::RefusedDeleteIsDone, Kind::Rejected) => deletes,
             _ => false,
         };

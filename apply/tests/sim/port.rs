@@ -163,7 +163,7 @@ impl Provider for PortProvider {
         runner.note(format_args!("{words} {} {id} for {address}", call.ty));
         for (class, rate, kind) in [
             ("not_sent", rates.not_sent, Kind::NotSent),
-            ("throttled", rates.throttled, Kind::Throttled { after: None }),
+            ("throttled", rates.throttled, Kind::Throttled),
             ("refused", rates.refused, Kind::Rejected),
             ("unauthenticated", rates.unauthenticated, Kind::Unauthenticated),
         ] {

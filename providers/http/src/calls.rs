@@ -25,6 +25,7 @@ use crate::graphql::{self, Answer, Selection};
 use crate::lenient;
 use crate::limits::{Limiter, Turn};
 use crate::link;
+use crate::retry_after;
 use crate::secret::Mask;
 use crate::timing::Timing;
 use crate::transport::{Request, Response, Transport};
@@ -92,6 +93,12 @@ pub(crate) enum Payload<'a> {
     },
 }
 
+/// What bounds the attempts of one call.
+struct AttemptBound {
+    /// Their number; none where it is time.
+    attempts: Option<u32>,
+}
+
 /// A successful answer.
 #[derive(Debug)]
 pub(crate) struct Shown {
@@ -150,7 +157,7 @@ impl Caller {
         self.address(name)
     }
 
-    /// Makes a call, again where its failure allows that.
+    /// Makes a call, and again where its failure allows that.
     pub(crate) async fn call(
         &self,
         prepared: &Prepared<'_>,
@@ -164,57 +171,77 @@ impl Caller {
                 Ok(shown) => return Ok(shown),
                 Err(failure) => failure,
             };
-            let Some(after) = self.again(prepared, &failure, tries, began) else {
+            let after = self.pause(tries, failure.error.retry_after);
+            let Some(bound) = self.next_attempt(prepared, &failure, tries, began, after) else {
                 let failure = match doubt.filter(|_| prepared.mutation) {
                     Some(doubt) => still_in_doubt(&doubt, failure),
                     None => failure,
                 };
-                return Err(given_up(failure, self.timing.throttle_patience));
+                return Err(self.given_up(prepared, failure, tries));
             };
-            progress(Notice::Retrying { reason: failure.error.to_string(), after });
+            let reason = failure.error.to_string();
+            let attempt = tries + 1;
+            progress(Notice::Retrying { reason, after, attempt, attempts: bound.attempts });
             if failure.error.kind == Kind::InDoubt {
                 doubt.get_or_insert(failure.error.message);
             }
             // The limiter holds back what was throttled, together with all other calls.
-            if !matches!(failure.error.kind, Kind::Throttled { .. }) {
+            if failure.error.kind != Kind::Throttled {
                 tokio::time::sleep(after).await;
             }
         }
     }
 
-    /// After which pause to try again, if at all.
-    fn again(
+    /// Returns what bounds the attempts of a call, where there is to be another one after a pause.
+    fn next_attempt(
         &self,
         prepared: &Prepared<'_>,
         failure: &Failure,
         tries: u32,
         began: Instant,
-    ) -> Option<Duration> {
-        let pause = self.pause(tries);
+        pause: Duration,
+    ) -> Option<AttemptBound> {
+        let timing = &self.timing;
+        let up_to = |attempts| Some(AttemptBound { attempts: Some(attempts) });
         match failure.error.kind {
-            Kind::Throttled { after } => {
+            Kind::Throttled => {
                 let limiter = self.limiters.get(prepared.api)?;
-                let patient = limiter.refused_for() < self.timing.throttle_patience;
-                patient.then(|| after.unwrap_or(pause))
+                let patient = limiter.refused_for() < timing.throttle_patience;
+                patient.then_some(AttemptBound { attempts: None })
             }
-            Kind::NotSent if failure.transient => {
-                (tries < self.timing.connect_tries).then_some(pause)
+            Kind::NotSent if failure.transient && tries < timing.connect_tries => {
+                up_to(timing.connect_tries)
             }
-            Kind::InDoubt if failure.transient => {
+            Kind::InDoubt if failure.transient && tries < timing.read_tries => {
                 let repeatable = !prepared.mutation || prepared.header.is_some();
-                let time_left = began.elapsed() + pause < self.timing.read_patience;
-                (repeatable && time_left && tries < self.timing.read_tries).then_some(pause)
+                // What the API asks for is waited for once more, however long that is.
+                let own_pause = failure.error.retry_after.map_or(pause, |_| Duration::ZERO);
+                let time_left = began.elapsed() + own_pause < timing.read_patience;
+                up_to(timing.read_tries).filter(|_| repeatable && time_left)
             }
             _ => None,
         }
     }
 
-    /// Twice as long each time, and not the same for everyone who was refused at once.
-    pub(crate) fn pause(&self, tries: u32) -> Duration {
-        let doubled = self.timing.pause_first.saturating_mul(1 << tries.saturating_sub(1).min(16));
-        let longest = doubled.min(self.timing.pause_max);
-        let random = self.transport.random() % 512;
-        longest.mul_f64(0.5 + f64::from(u32::try_from(random).unwrap_or(0)) / 1024.0)
+    /// Returns the pause after so many attempts.
+    pub(crate) fn pause(&self, attempts: u32, requested: Option<Duration>) -> Duration {
+        retry_after::pause(&self.timing, attempts, requested, self.transport.random())
+    }
+
+    /// A call that is not tried again says how often it was, and for how long a service that throttles was
+    /// waited for. Of a call that changes something the run tells.
+    fn given_up(&self, prepared: &Prepared<'_>, mut failure: Failure, attempts: u32) -> Failure {
+        if failure.error.kind == Kind::Throttled && failure.error.help.is_none() {
+            let seconds = self.timing.throttle_patience.as_secs();
+            failure = failure.help(format!(
+                "it refused every call for {seconds} s: try again later, or with a smaller `--parallelism`"
+            ));
+        }
+        if !prepared.mutation && attempts > 1 {
+            let last = &failure.error.message;
+            failure.error.message = format!("gave up after {attempts} attempts; the last: {last}");
+        }
+        failure
     }
 
     async fn attempt(&self, prepared: &Prepared<'_>) -> Result<Shown, Failure> {
@@ -229,7 +256,6 @@ impl Caller {
             mutation: prepared.mutation,
             names_object: prepared.names_object,
             mask: &prepared.mask,
-            retry_after_max: self.timing.retry_after_max,
         };
         let Some(limiter) = self.limiters.get(prepared.api) else {
             return Err(self.no_address(prepared.api));
@@ -249,9 +275,9 @@ impl Caller {
     }
 
     fn learn(&self, turn: &Turn, failure: Option<&Failure>) {
-        match failure.map(|failure| &failure.error.kind) {
-            Some(Kind::Throttled { after }) => {
-                turn.throttled(after.unwrap_or_else(|| self.pause(2)));
+        match failure.map(|failure| &failure.error) {
+            Some(error) if error.kind == Kind::Throttled => {
+                turn.throttled(self.pause(2, error.retry_after));
             }
             _ => turn.accepted(),
         }
@@ -419,17 +445,6 @@ fn still_in_doubt(doubt: &str, mut last: Failure) -> Failure {
         last.error.message = format!("{doubt}; then: {}", last.error.message);
     }
     last
-}
-
-/// A call that is not tried again; says for how long a service that throttles was waited for.
-fn given_up(mut failure: Failure, patience: Duration) -> Failure {
-    if matches!(failure.error.kind, Kind::Throttled { .. }) && failure.error.help.is_none() {
-        let seconds = patience.as_secs();
-        failure = failure.help(format!(
-            "it refused every call for {seconds} s: try again later, or with a smaller `--parallelism`"
-        ));
-    }
-    failure
 }
 
 #[cfg(test)]

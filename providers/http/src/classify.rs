@@ -11,9 +11,10 @@ use serde_json::Value as Json;
 use url::Url;
 
 use crate::descriptor::model::{Api, ErrorRow, Meaning};
+use crate::retry_after;
 use crate::secret::Mask;
 use crate::transport::{Broken, Response};
-use crate::words::{declared, message, status_words};
+use crate::words::{declared, message, page_heading, status_words};
 
 /// A failed call, and what the caller of this module needs to go on.
 #[derive(Clone, Debug)]
@@ -50,6 +51,18 @@ impl Failure {
         self
     }
 
+    /// Whether the same call would meet the same answer.
+    fn refused(mut self) -> Self {
+        self.error.is_refusal = true;
+        self
+    }
+
+    /// With how long the API asks to wait.
+    fn after(mut self, asked: Option<Duration>) -> Self {
+        self.error.retry_after = asked;
+        self
+    }
+
     pub(crate) fn transient(mut self) -> Self {
         self.transient = true;
         self
@@ -74,8 +87,6 @@ pub(crate) struct Context<'a> {
     /// Whether the address names an object, so that a 404 means the object.
     pub(crate) names_object: bool,
     pub(crate) mask: &'a Mask,
-    /// The longest pause that the API may ask for.
-    pub(crate) retry_after_max: Duration,
 }
 
 /// The body of a successful answer as `read` reads it (none when it is empty), or what went wrong.
@@ -135,25 +146,8 @@ pub(crate) fn told(context: &Context<'_>, answer: &Response, body: &Json) -> Opt
     let row = context.api.errors.iter().filter(named).find(|row| fits(row, &said))?;
     let Context { what, origin, .. } = context;
     let message = format!("{what} at {origin} answered {} with an error", answer.status);
-    let failure = known(context, row, message, retry_after(context, answer));
+    let failure = known(context, row, message).after(retry_after::requested(answer));
     Some(with_words(context, &context.mask.with_body(Some(body)), failure, &said, false))
-}
-
-/// For how long the API asks to wait.
-fn retry_after(context: &Context<'_>, answer: &Response) -> Option<Duration> {
-    let text = answer.header("retry-after")?.trim();
-    let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite());
-    let after = match seconds {
-        Some(seconds) => Duration::try_from_secs_f64(seconds.min(1e9)).ok()?,
-        None => until(text, answer.header("date")?.trim())?,
-    };
-    Some(after.min(context.retry_after_max))
-}
-
-/// From one date of the server's clock to another one; nothing where it has passed.
-fn until(date: &str, now: &str) -> Option<Duration> {
-    let (date, now) = (httpdate::parse_http_date(date).ok()?, httpdate::parse_http_date(now).ok()?);
-    Some(date.duration_since(now).unwrap_or_default())
 }
 
 fn is_html(answer: &Response, text: &str) -> bool {
@@ -174,10 +168,10 @@ fn refused(context: &Context<'_>, answer: &Response) -> Failure {
         context.origin,
         status_words(answer.status)
     );
-    let said = said.unwrap_or_else(|| text.into_owned());
+    let said = said.unwrap_or_else(|| page_heading(&text).unwrap_or(&text).to_owned());
     let failure = match row(context.api, answer.status, &said) {
-        Some(row) => known(context, row, message, retry_after(context, answer)),
-        None => by_status(context, answer, is_page, message),
+        Some(row) => known(context, row, message).after(retry_after::requested(answer)),
+        None => by_status(context, answer, is_page, message).after(retry_after::requested(answer)),
     };
     let mask = context.mask.with_body(json.as_ref());
     with_words(context, &mask, failure, &said, answer.status >= 500)
@@ -215,7 +209,7 @@ fn by_status(context: &Context<'_>, answer: &Response, is_page: bool, message: S
         404 if context.names_object => Failure::new(Kind::NotFound, message),
         404 => Failure::new(Kind::Rejected, message)
             .help("nothing was changed; check the address and the ids that the object refers to"),
-        429 => Failure::new(Kind::Throttled { after: retry_after(context, answer) }, message),
+        429 => Failure::new(Kind::Throttled, message),
         410 => Failure::new(Kind::Rejected, message).help(
             "this version of the API was retired and answers no more: use a descriptor for a \
              newer version, or an address that still serves this one",
@@ -225,6 +219,9 @@ fn by_status(context: &Context<'_>, answer: &Response, is_page: bool, message: S
         }
         300..400 => redirected(context, answer, message),
         408 | 425 | 500..600 => Failure::new(Kind::InDoubt, message).transient(),
+        // A status of the client's mistake leaves room for doubt, and none for another attempt: the same call
+        // would meet the same answer.
+        400..=498 => Failure::new(Kind::InDoubt, message).refused(),
         _ => Failure::new(Kind::InDoubt, message),
     }
 }
@@ -271,7 +268,7 @@ pub(crate) fn graphql_errors(context: &Context<'_>, body: &Json, said: &str) -> 
     let Context { what, origin, .. } = context;
     let message = format!("{what} at {origin} answered with an error");
     let failure = match row(context.api, 200, said) {
-        Some(row) => known(context, row, message, None),
+        Some(row) => known(context, row, message),
         None if context.mutation => Failure::new(Kind::InDoubt, message),
         None => Failure::new(Kind::Rejected, message),
     };
@@ -304,16 +301,11 @@ pub(crate) fn broken(context: &Context<'_>, broken: &Broken) -> Failure {
     }
 }
 
-fn known(
-    context: &Context<'_>,
-    row: &ErrorRow,
-    message: String,
-    after: Option<Duration>,
-) -> Failure {
+fn known(context: &Context<'_>, row: &ErrorRow, message: String) -> Failure {
     let kind = match row.meaning {
         Meaning::Rejected | Meaning::Done => Kind::Rejected,
         Meaning::NotFound => Kind::NotFound,
-        Meaning::Throttled => Kind::Throttled { after },
+        Meaning::Throttled => Kind::Throttled,
         Meaning::Unauthenticated => Kind::Unauthenticated,
         Meaning::InDoubt => Kind::InDoubt,
     };
@@ -405,7 +397,6 @@ mod tests {
             mutation,
             names_object: !mutation,
             mask: &mask,
-            retry_after_max: Duration::from_mins(2),
         };
         let answer = Response {
             status,
@@ -421,7 +412,8 @@ mod tests {
             Err(failure) => {
                 let retry = if failure.transient { " transient" } else { "" };
                 let done = if failure.done { " done" } else { "" };
-                format!("{:?}{retry}{done}: {}", failure.error.kind, failure.error)
+                let refusal = if failure.error.is_refusal { " refusal" } else { "" };
+                format!("{:?}{retry}{done}{refusal}: {}", failure.error.kind, failure.error)
             }
         }
     }
@@ -437,21 +429,10 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_those_of_the_servers_clock() {
-        let now = "Sat, 21 Nov 2026 02:00:00 GMT";
-        let seconds = |date: &str| until(date, now).map(|after| after.as_secs());
-        assert_eq!(seconds("Sat, 21 Nov 2026 02:00:07 GMT"), Some(7));
-        assert_eq!(seconds("Saturday, 21-Nov-26 02:01:00 GMT"), Some(60));
-        assert_eq!(seconds("Fri, 20 Nov 2026 02:00:07 GMT"), Some(0), "it has passed");
-        assert_eq!(seconds("tomorrow"), None);
-        assert_eq!(until(now, "soon"), None);
-    }
-
-    #[test]
     fn statuses() {
         let kinds: Vec<String> = [
-            200, 204, 301, 304, 307, 308, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 418,
-            422, 425, 429, 499, 500, 502, 503, 520, 99,
+            200, 204, 301, 304, 307, 308, 400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 413,
+            418, 422, 423, 425, 428, 429, 451, 499, 500, 502, 503, 520, 99,
         ]
         .into_iter()
         .map(|status| {
@@ -469,18 +450,22 @@ mod tests {
 308 Rejected | Rejected
 400 Rejected | Rejected
 401 Unauthenticated | Unauthenticated
-402 InDoubt | InDoubt
+402 InDoubt refusal | InDoubt refusal
 403 Unauthenticated | Unauthenticated
 404 Rejected | NotFound
 405 Rejected | Rejected
+406 InDoubt refusal | InDoubt refusal
 408 InDoubt transient | InDoubt transient
 409 Rejected | Rejected
 410 Rejected | Rejected
 413 Rejected | Rejected
 418 Rejected done | Rejected done
 422 Rejected | Rejected
+423 InDoubt refusal | InDoubt refusal
 425 InDoubt transient | InDoubt transient
-429 Throttled { after | Throttled { after
+428 InDoubt refusal | InDoubt refusal
+429 Throttled | Throttled
+451 InDoubt refusal | InDoubt refusal
 499 InDoubt | InDoubt
 500 InDoubt transient | InDoubt transient
 502 InDoubt transient | InDoubt transient
@@ -511,7 +496,7 @@ mod tests {
                 assert!(!all.contains("hunter2"), "{status} {form}: {all}");
             }
         }
-        let refusal = judged(400, "", r#"{"code": "E7"}"#, false).unwrap_err().error;
+        let refusal = judged(400, "", r#"{"row": "E7"}"#, false).unwrap_err().error;
         assert!(refusal.help.unwrap().starts_with("what it said is not shown"));
     }
 
@@ -530,6 +515,11 @@ mod tests {
             (200, "application/json", "{\"cut\": "),
             (410, "", ""),
             (302, "", ""),
+            (402, "application/json", r#"{"error":{"title":"balance too low"}}"#),
+            (423, "text/plain", "locked by an operator"),
+            (451, "text/html", "<title>Blocked here</title>"),
+            (500, "application/json", r#"{"code":"E7","msg":"the disk is full"}"#),
+            (503, "application/problem+json", r#"{"title":"Maintenance","detail":"until noon"}"#),
         ]
         .into_iter()
         .map(|(status, content_type, body)| verdict(status, content_type, body, true))
@@ -542,11 +532,16 @@ Rejected: POST /things at http://host answered 400 (bad request): first
 Rejected: POST /things at http://host answered 400 (bad request): The thing IS IN USE
 Rejected: POST /things at http://host answered 400 (bad request): ["key …"]
 InDoubt transient: POST /things at http://host answered 500 (internal error): boom …
-InDoubt transient: POST /things at http://host answered 502 (bad gateway) with an HTML page: <html><h1>Bad gateway</h1></html>
+InDoubt transient: POST /things at http://host answered 502 (bad gateway) with an HTML page: Bad gateway
 InDoubt: POST /things at http://host answered 200 with an HTML page where JSON was expected: <!doctype html><title>Sign in</title>
 InDoubt transient: POST /things at http://host answered 200 with a text that is no JSON where JSON was expected (it is cut off after 8 bytes)
 Rejected: POST /things at http://host answered 410 (gone)
 InDoubt: POST /things at http://host answered 302 (a redirect)
+InDoubt refusal: POST /things at http://host answered 402 (payment required): balance too low
+InDoubt refusal: POST /things at http://host answered 423 (locked): locked by an operator
+InDoubt refusal: POST /things at http://host answered 451 (unavailable for legal reasons) with an HTML page: Blocked here
+InDoubt transient: POST /things at http://host answered 500 (internal error): the disk is full
+InDoubt transient: POST /things at http://host answered 503 (unavailable): until noon
 "#);
     }
 }

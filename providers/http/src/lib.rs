@@ -25,6 +25,7 @@ mod paging;
 mod perform;
 mod provider;
 mod reading;
+mod retry_after;
 mod secret;
 mod sending;
 mod shared;

@@ -213,12 +213,14 @@ impl Act<'_> {
                 Err(failure) => failure,
             };
             tries += 1;
-            let pause = self.subject.caller.pause(tries);
+            let asked = failure.error.retry_after;
+            let pause = self.subject.caller.pause(tries, asked);
             if !self.is_worth_retrying(&failure, began, pause) {
                 return Err(failure);
             }
             let reason = failure.error.to_string();
-            (self.call.progress)(Notice::Retrying { reason, after: pause });
+            let (attempt, attempts) = (tries + 1, None);
+            (self.call.progress)(Notice::Retrying { reason, after: pause, attempt, attempts });
             tokio::time::sleep(pause).await;
         }
     }

@@ -5,22 +5,55 @@ use serde_json::Value as Json;
 use crate::descriptor::model::Api;
 use crate::wire::at;
 
+/// Where APIs put the message of an error, the most telling first.
+const KEYS: [&str; 11] = [
+    "message",
+    "error",
+    "detail",
+    "title",
+    "error_description",
+    "description",
+    "reason",
+    "error_message",
+    "errorMessage",
+    "msg",
+    "code",
+];
+
 /// The message in an error's body: where the descriptor says, else where APIs put it.
 pub(crate) fn message(json: &Json, api: &Api) -> Option<String> {
     declared(json, api)
         .or_else(|| {
-            ["message", "error", "detail", "title"].iter().find_map(|key| {
+            KEYS.iter().find_map(|key| {
                 let value = json.get(key)?;
-                text(value).or_else(|| value.get("message").and_then(text))
+                text(value).or_else(|| inner(value))
             })
         })
-        .or_else(|| text(json.get("errors")?.get(0)?.get("message")?))
+        .or_else(|| {
+            let first = json.get("errors")?.get(0)?;
+            text(first).or_else(|| inner(first))
+        })
         .or_else(|| text(json))
 }
 
 /// The text where the descriptor says that the message of an error stands.
 pub(crate) fn declared(json: &Json, api: &Api) -> Option<String> {
     api.message_at.iter().find_map(|path| at(json, path).and_then(text))
+}
+
+/// The title of a page, or its first heading: what it is about, without its markup.
+pub(crate) fn page_heading(text: &str) -> Option<&str> {
+    let between = |open: &str, close: &str| {
+        let small = text.to_ascii_lowercase();
+        let start = small.find(open)? + open.len();
+        let end = start + small[start..].find(close)?;
+        Some(text[start..end].trim()).filter(|words| !words.is_empty() && !words.contains('<'))
+    };
+    between("<title>", "</title>").or_else(|| between("<h1>", "</h1>"))
+}
+
+fn inner(json: &Json) -> Option<String> {
+    KEYS.iter().find_map(|key| json.get(key).and_then(text))
 }
 
 fn text(json: &Json) -> Option<String> {
@@ -33,13 +66,20 @@ pub(crate) fn status_words(status: u16) -> String {
         300..400 => "a redirect",
         400 => "bad request",
         401 => "unauthorized",
+        402 => "payment required",
         403 => "forbidden",
         404 => "not found",
+        406 => "not acceptable",
+        408 => "request timeout",
         409 => "conflict",
         410 => "gone",
+        412 => "precondition failed",
         413 => "too large",
         422 => "unprocessable",
+        423 => "locked",
+        428 => "precondition required",
         429 => "too many requests",
+        451 => "unavailable for legal reasons",
         500 => "internal error",
         502 => "bad gateway",
         503 => "unavailable",

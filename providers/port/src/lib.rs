@@ -184,6 +184,10 @@ pub enum Notice {
         reason: String,
         /// After how long.
         after: Duration,
+        /// The number of the attempt that follows.
+        attempt: u32,
+        /// How many attempts there are at most, where their number bounds them.
+        attempts: Option<u32>,
     },
 }
 
@@ -205,10 +209,7 @@ pub enum Kind {
     /// descriptor knows).
     Rejected,
     /// The API asks to slow down; nothing happened.
-    Throttled {
-        /// How long to wait, if it said.
-        after: Option<Duration>,
-    },
+    Throttled,
     /// No byte reached the server.
     NotSent,
     /// Nobody knows: every 5xx, a timeout, a cut or unreadable answer.
@@ -234,6 +235,11 @@ pub struct Error {
     pub said: Option<Box<str>>,
     /// What to do, if there is something to say.
     pub help: Option<String>,
+    /// How long the API asked to wait before the next attempt.
+    pub retry_after: Option<Duration>,
+    /// Whether a call in doubt was answered by a status that blames the client: if nothing happened, the
+    /// same call would meet the same answer.
+    pub is_refusal: bool,
     /// The object of a call that did its work, where its answer or the wait after it showed it.
     pub object: Option<Box<Object>>,
 }
@@ -241,7 +247,16 @@ pub struct Error {
 impl Error {
     /// An error of a kind with a message.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), said: None, help: None, object: None }
+        let message = message.into();
+        Self {
+            kind,
+            message,
+            said: None,
+            help: None,
+            retry_after: None,
+            is_refusal: false,
+            object: None,
+        }
     }
 
     /// With what the server said.
