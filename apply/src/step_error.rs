@@ -16,8 +16,8 @@ impl StepError {
     }
 
     /// What a create was to make is there, and differs from what was sent.
-    pub(crate) fn not_as_sent(unlike: &[Name], accepted: bool) -> Self {
-        let answer = if accepted { "the API accepted it" } else { "there was no answer" };
+    pub(crate) fn not_as_sent(unlike: &[Name], accepted: bool, doubt: &str) -> Self {
+        let answer = if accepted { "the API accepted it" } else { doubt };
         let names: Vec<String> = unlike.iter().map(|name| format!("`{name}`")).collect();
         let names = names.join(" and another ");
         Self {

@@ -54,6 +54,19 @@ pub enum Event {
         /// What it waits for.
         condition: String,
     },
+    /// A step still runs, told every ten seconds of a long call.
+    StepRunning {
+        /// The step.
+        step: String,
+        /// Whose object.
+        address: Address,
+        /// What it does.
+        operation: Operation,
+        /// Whether its call is in doubt and being looked up.
+        is_lookup: bool,
+        /// For how long the call, or the look-up, has run, in milliseconds.
+        ms: u64,
+    },
     /// A step will be tried again.
     StepRetried {
         /// The step.

@@ -79,6 +79,11 @@ impl Progress {
             Event::StepWaiting { step, address, condition } => {
                 self.wait(step, &address.to_string(), condition)
             }
+            Event::StepRunning { address, operation, is_lookup, ms, .. } => {
+                let doing = if *is_lookup { "looking it up" } else { doing(*operation) };
+                let text = format!("still {doing}, {}", whole_seconds(*ms));
+                self.say(Label::Plain, &address.to_string(), &text)
+            }
             Event::StepRetried { address, reason, after_ms, attempt, attempts, .. } => {
                 let bound = attempts.map_or_else(String::new, |most| format!(" of {most}"));
                 let text = format!(
@@ -256,6 +261,13 @@ fn time(ms: u64) -> String {
     }
 }
 
+fn whole_seconds(ms: u64) -> String {
+    match ms / 1000 {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds => format!("{} min {:02} s", seconds / 60, seconds % 60),
+    }
+}
+
 fn doing(operation: Operation) -> &'static str {
     match operation {
         Operation::Create => "creating",
@@ -299,6 +311,11 @@ mod tests {
         Event::StepFinished { step: step.into(), address: at.parse().unwrap(), operation, id, ms }
     }
 
+    fn running(is_lookup: bool, ms: u64) -> Event {
+        let (step, address) = ("s1".to_owned(), "app.b".parse().unwrap());
+        Event::StepRunning { step, address, operation: Operation::Drain, is_lookup, ms }
+    }
+
     fn run(steps: usize) -> Event {
         Event::RunStarted { run: "r".into(), steps }
     }
@@ -337,6 +354,8 @@ mod tests {
             started("s1", "app.b", Operation::Drain),
             waiting.clone(),
             waiting,
+            running(false, 20_000),
+            running(true, 70_000),
             Event::StepRetried {
                 step: "s1".into(),
                 address: "app.b".parse().unwrap(),
@@ -381,6 +400,8 @@ mod tests {
         [1/4] disk.a: created in 1.2s (id i\u{1b}1)
         [1/4] app.b: draining…
         [1/4] app.b: waiting until no pod is left
+        [1/4] app.b: still draining, 20 s
+        [1/4] app.b: still looking it up, 1 min 10 s
         [1/4] app.b: the API asks to slow down; attempt 2 of 3 in 500ms
         [2/4] app.b: drained in 1m23s (id i\u{1b}1)
         [3/4] app.c: update failed: refused\n::error::

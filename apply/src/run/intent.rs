@@ -16,6 +16,7 @@ use engine::stored::seal_attributes;
 use engine::value::{Attributes, Value};
 use provider_port::{Notice, Provider, Secrets};
 
+use super::heartbeat::Heartbeat;
 use super::prepare;
 use super::send::Sending;
 use super::update_evidence::unshown;
@@ -131,6 +132,7 @@ impl Run<'_> {
                 tries,
                 since: Instant::now(),
                 doubted: tries > 0,
+                doubt: None,
                 accepted: false,
                 unfulfilled: None,
                 refused: None,
@@ -260,7 +262,8 @@ impl Run<'_> {
             permit: self.permits.permit(since.clone()),
             progress: move |notice: Notice| emit(event_of(notice, &name, &address)),
         };
-        self.calls.spawn(async move { (id, sending.go().await) });
+        let heartbeat = Heartbeat::new(&self.input.emit, step, false);
+        self.calls.spawn(async move { (id, heartbeat.during(sending.go()).await) });
     }
 
     /// The call's object as the state knows it.
@@ -283,6 +286,7 @@ impl Run<'_> {
             let condition = "what the API accepted shows".to_owned();
             self.events.push(Event::StepWaiting { step, address, condition });
         }
+        let heartbeat = Heartbeat::new(&self.input.emit, self.scheduler.step(id), true);
         self.calls.spawn(async move {
             let desired = Some(&*desired);
             // The same change is sent again if this shows that nothing happened: nothing is undone.
@@ -291,7 +295,7 @@ impl Run<'_> {
             let (taken, key) = (&taken, &key);
             let wanted =
                 Wanted { schema, started, desired, ignored, taken, unsettled, accepted, key };
-            let found = look_up(&provider, &wanted).await;
+            let found = heartbeat.during(look_up(&provider, &wanted)).await;
             (id, Answer::LookedUp(found))
         });
     }

@@ -6,6 +6,7 @@
 //! plan left open, but one thing: what became of a call in doubt, which is looked up.
 
 mod delete_inputs;
+mod heartbeat;
 mod id_reuse;
 mod input_fingerprint;
 mod intent;
@@ -15,6 +16,7 @@ mod prepare;
 mod refresh_before_write;
 mod replacement_precheck;
 mod report;
+mod retry;
 mod scheduler;
 mod secrets;
 mod send;
@@ -44,9 +46,6 @@ use crate::doubt::lookup::Found;
 use crate::session::Session;
 use crate::step_error::StepError;
 use crate::{ApplyError, Host, Providers};
-
-/// How often one step is begun: once, and again after a look-up found that nothing happened.
-const TRIES_MAX: usize = 3;
 
 /// A call begins within this time after its record, or not at all: a process that stood still in
 /// between may have lost its place to another run, which believes that nothing more comes.
@@ -139,6 +138,8 @@ enum Answer {
         result: Box<Result<Reply, Error>>,
     },
     LookedUp(Found),
+    /// The pause before another attempt is over; how often the step was begun.
+    RetryDue(usize),
 }
 
 impl Answer {
@@ -158,6 +159,8 @@ struct InFlight {
     since: Instant,
     /// Whether an earlier try of the step, or this one, was in doubt.
     doubted: bool,
+    /// Why it was in doubt.
+    doubt: Option<Error>,
     /// Whether the API accepted it, and showed nothing of it.
     accepted: bool,
     /// What did not come true after the call had done its work.
@@ -322,7 +325,7 @@ impl<'a> Run<'a> {
             () = stop.cancelled(), if !self.halted => {
                 self.halted = true;
                 self.report.summary.cancelled = true;
-                (self.input.emit)(Event::Stopping { running: self.calls.len() });
+                (self.input.emit)(Event::Stopping { running: self.in_flight.len() });
                 return Ok(());
             }
             Some(request) = self.permits.request() => return self.grant_permits(request).await,

@@ -17,8 +17,10 @@ use engine::value::Attributes;
 use provider_port::{Error, Kind, Reply};
 
 use super::prepare;
+use super::retry::Evidence::{NothingChanged, Unknown};
+use super::retry::words;
 use super::update_evidence::{Shown, gives, is_hidden, shown};
-use super::{Answer, InFlight, Run, TRIES_MAX};
+use super::{Answer, InFlight, Run};
 use crate::ApplyError;
 use crate::doubt::lookup::{Found, known_in_doubt, promised, seen};
 use crate::doubt::ownership::claimed;
@@ -26,12 +28,6 @@ use crate::doubt::{Sent, unlike};
 use crate::refresh::sensitive;
 use crate::run::scheduler::Status;
 use crate::step_error::StepError;
-
-/// What is said of a change of which the object shows that it did not happen.
-const NOTHING: &str = "nothing happened";
-
-/// What is said of a change of something that no object shows.
-const UNKNOWN: &str = "nothing shows whether it happened";
 
 impl Run<'_> {
     pub(super) fn answer(&mut self, id: StepId, answer: Answer) -> Result<(), ApplyError> {
@@ -46,6 +42,10 @@ impl Run<'_> {
                 }
             }
             Answer::LookedUp(found) => self.looked_up(id, found),
+            Answer::RetryDue(tries) => {
+                self.retry_due(id, tries);
+                Ok(())
+            }
         }
     }
 
@@ -221,6 +221,10 @@ impl Run<'_> {
     pub(super) fn doubt(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
         let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
         flight.doubted = true;
+        flight.doubt = Some(error.clone());
+        if error.is_refusal {
+            flight.refused = Some(StepError::from(error));
+        }
         let (call, reason, accepted) = (flight.call, error.message.clone(), flight.accepted);
         self.session.record(Record::Doubted { call, reason, accepted })?;
         self.look_up(id);
@@ -330,7 +334,8 @@ impl Run<'_> {
         let seen = self.seen(object, &known, &flight);
         let resolution = Resolution::Found { object: seen };
         self.session.record(Record::Resolved { call: flight.call, resolution })?;
-        let trouble = StepError::not_as_sent(unlike, flight.accepted);
+        let trouble =
+            StepError::not_as_sent(unlike, flight.accepted, &words(flight.doubt.as_ref()));
         self.fail_step(id, flight.refused.unwrap_or(trouble));
         Ok(())
     }
@@ -344,7 +349,7 @@ impl Run<'_> {
         self.session.record(Record::Resolved { call: flight.call, resolution })?;
         match flight.refused {
             Some(trouble) => self.fail_step(id, trouble),
-            None => self.try_again(id, flight.tries, NOTHING),
+            None => self.try_again(id, flight.tries, flight.doubt.as_ref(), NothingChanged),
         }
         Ok(())
     }
@@ -360,9 +365,9 @@ impl Run<'_> {
     ) -> Result<(), ApplyError> {
         let Some(flight) = self.land(id) else { return Ok(()) };
         let (call, started) = (flight.call, &flight.started);
-        let (is_proof, words) = match shown {
-            Shown::Nothing => (started.unshown.is_empty(), NOTHING),
-            Shown::Done | Shown::Unknown => (false, UNKNOWN),
+        let (is_proof, evidence) = match shown {
+            Shown::Nothing => (started.unshown.is_empty(), NothingChanged),
+            Shown::Done | Shown::Unknown => (false, Unknown),
         };
         self.session.record(if is_proof {
             let reason = "the object shows that nothing happened".to_owned();
@@ -374,7 +379,7 @@ impl Run<'_> {
         })?;
         match flight.refused {
             Some(trouble) => self.fail_step(id, trouble),
-            None => self.try_again(id, flight.tries, words),
+            None => self.try_again(id, flight.tries, flight.doubt.as_ref(), evidence),
         }
         Ok(())
     }
@@ -389,23 +394,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn try_again(&mut self, id: StepId, tries: usize, words: &str) {
-        if tries + 1 < TRIES_MAX {
-            self.again.push((id, tries + 1));
-            let address = self.scheduler.step(id).address.clone();
-            let reason = format!("there was no answer, and {words}");
-            let step = id.to_string();
-            self.events.push(Event::StepRetried { step, address, reason, after_ms: 0 });
-            return;
-        }
-        let message = format!("{TRIES_MAX} tries ended without an answer, and {words}");
-        self.fail_step(id, StepError { message, help: Some("apply again later".to_owned()) });
-    }
-
     pub(super) fn stay_in_doubt(&mut self, id: StepId, why: &Error) -> Result<(), ApplyError> {
         let Some(flight) = self.land(id) else { return Ok(()) };
         let (call, accepted) = (flight.call, flight.accepted);
-        let (kept, reason) = (why.message.clone(), why.to_string());
+        let reason = match flight.doubt.filter(|doubt| doubt != why) {
+            Some(doubt) => format!("{doubt}; looked it up: {why}"),
+            None => why.to_string(),
+        };
+        let kept = why.message.clone();
         self.session.record(Record::Doubted { call, reason: kept, accepted })?;
         let step = self.scheduler.step(id);
         self.report.in_doubt.push(step.address.clone());

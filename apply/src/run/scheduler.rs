@@ -83,6 +83,11 @@ impl<'p> Scheduler<'p> {
         self.status[id.0 as usize] = Status::Ready;
     }
 
+    /// A step that was given back begins again after all.
+    pub(crate) fn take_back(&mut self, id: StepId) {
+        self.status[id.0 as usize] = Status::Running;
+    }
+
     /// Nobody can rely on how the step ended. What waited for it goes on waiting.
     pub(crate) fn doubt(&mut self, id: StepId) {
         self.status[id.0 as usize] = Status::Doubted;

@@ -1,0 +1,52 @@
+//! Signs of life of a call that takes long: an event every ten seconds, for people who wait and for CI systems
+//! that end a job that says nothing.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::event::Event;
+use engine::plan::Step;
+use tokio::time::Instant;
+
+use super::Emit;
+
+/// How often a call says that it still runs.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// What tells that a step still runs.
+pub(super) struct Heartbeat {
+    emit: Emit,
+    step: Step,
+    is_lookup: bool,
+}
+
+impl Heartbeat {
+    /// Of a call, or of the look-up of one.
+    pub(super) fn new(emit: &Emit, step: &Step, is_lookup: bool) -> Self {
+        Self { emit: Arc::clone(emit), step: step.clone(), is_lookup }
+    }
+
+    /// Does the work, and tells every ten seconds that it is not done.
+    pub(super) async fn during<T>(self, work: impl Future<Output = T>) -> T {
+        let began = Instant::now();
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                () = tokio::time::sleep(EVERY) => self.tell(began.elapsed()),
+            }
+        }
+    }
+
+    fn tell(&self, elapsed: Duration) {
+        (self.emit)(Event::StepRunning {
+            step: self.step.id.to_string(),
+            address: self.step.address.clone(),
+            operation: self.step.operation,
+            is_lookup: self.is_lookup,
+            ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+}
