@@ -1,5 +1,8 @@
 //! The house keeps its shape: which crate may use which, and which words stand where.
 
+#[path = "architecture/circles.rs"]
+mod circles;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -4,94 +4,15 @@
 //! lies beside it sends a key elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use engine::address::Name;
 use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
-use engine::hosts::AllowedHosts;
 use url::Url;
 
 use crate::descriptor::model::{Auth, Descriptor, Source};
 use crate::secret::Key;
-use crate::timing::Timing;
-use crate::transport::Network;
+use crate::settings::{Origin, Settings};
 use crate::trust;
-
-/// What a provider is configured with.
-pub struct Settings<'a> {
-    /// What the provider block of the spec says, by key: addresses.
-    pub values: BTreeMap<String, String>,
-    /// Looks up an environment variable.
-    pub environment: &'a dyn Fn(&str) -> Option<String>,
-    /// The hosts that a key may be sent to wherever the address comes from.
-    pub allowed_hosts: AllowedHosts,
-    /// The variables that any descriptor may have its key from.
-    pub allowed_keys: Vec<String>,
-    /// Times and bounds of calls.
-    pub timing: Timing,
-    /// Whether the descriptor came with the spec, so that its own addresses are no more to be
-    /// believed than those of the spec.
-    pub stranger: bool,
-    /// Whether the addresses lead to the service that belongs to the spec's folder, wherever it
-    /// listens this time.
-    pub at_home: bool,
-    /// How requests get to servers; none: over the network of this process.
-    pub network: Option<Arc<Network>>,
-}
-
-impl<'a> Settings<'a> {
-    /// Settings with an environment and nothing else; `PLUMB_ALLOWED_HOSTS` in it names hosts,
-    /// and `PLUMB_ALLOWED_KEYS` variables that hold keys, both separated by commas.
-    pub fn new(environment: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        let hosts = environment("PLUMB_ALLOWED_HOSTS").unwrap_or_default();
-        let keys = environment("PLUMB_ALLOWED_KEYS").unwrap_or_default();
-        Self {
-            values: BTreeMap::new(),
-            environment,
-            allowed_hosts: AllowedHosts::parse(&hosts),
-            allowed_keys: keys.split(',').map(|name| name.trim().to_owned()).collect(),
-            timing: Timing::default(),
-            stranger: false,
-            at_home: false,
-            network: None,
-        }
-    }
-
-    /// With a descriptor that came with the spec.
-    #[must_use]
-    pub fn stranger(mut self, stranger: bool) -> Self {
-        self.stranger = stranger;
-        self
-    }
-
-    /// With the addresses of the service that belongs to the spec's folder.
-    #[must_use]
-    pub fn at_home(mut self, at_home: bool) -> Self {
-        self.at_home = at_home;
-        self
-    }
-
-    /// With a setting of the spec's provider block.
-    #[must_use]
-    pub fn set(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.values.insert(name.into(), value.into());
-        self
-    }
-
-    /// With another way to servers.
-    #[must_use]
-    pub fn network(mut self, network: Arc<Network>) -> Self {
-        self.network = Some(network);
-        self
-    }
-
-    /// With other times and bounds.
-    #[must_use]
-    pub fn timing(mut self, timing: Timing) -> Self {
-        self.timing = timing;
-        self
-    }
-}
 
 /// The addresses and the key of a configured provider.
 #[derive(Debug)]
@@ -101,17 +22,6 @@ pub(crate) struct Access {
     pub(crate) key: Option<Key>,
     /// The APIs whose addresses nobody but a spec, or what lies beside it, gave.
     pub(crate) unproven: BTreeSet<Name>,
-}
-
-/// Where a text came from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// A variable of the environment.
-    Environment,
-    /// The provider block of the spec.
-    Setting,
-    /// The descriptor.
-    Default,
 }
 
 impl Access {

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::access::{Access, Settings, credentials, hint};
+use crate::access::{Access, credentials, hint};
 use crate::classify::{self, Context, Failure};
 use crate::client::Client;
 use crate::descriptor::model::{Api, Descriptor, Method};
@@ -27,6 +27,7 @@ use crate::limits::{Limiter, Turn};
 use crate::link;
 use crate::retry_after;
 use crate::secret::Mask;
+use crate::settings::Settings;
 use crate::timing::Timing;
 use crate::transport::{Request, Response, Transport};
 use crate::wire::Wire;

@@ -12,10 +12,11 @@ use engine::value::Value;
 use provider_port::{Error, Notice, SendPermit};
 use serde_json::value::RawValue;
 
-use crate::access::{Access, Settings};
+use crate::access::Access;
 use crate::calls::{Caller, Payload, Prepared};
 use crate::descriptor::Descriptor;
 use crate::descriptor::model::Method;
+use crate::settings::Settings;
 
 /// One API of a descriptor, ready to be called.
 pub struct Direct {

@@ -14,15 +14,14 @@ use serde_json::Value as Json;
 use crate::codec::{self, Codec};
 use crate::descriptor::model::{AttributeModel, WirePath};
 use crate::objects::join;
-use crate::perform::Act;
-use crate::reading::Subject;
+use crate::subject::Subject;
 
 /// An attribute that an API may leave out.
 pub(crate) struct Empty<'a> {
-    name: &'a Name,
+    pub(crate) name: &'a Name,
     path: &'a WirePath,
     /// What it is then.
-    value: Value,
+    pub(crate) value: Value,
 }
 
 impl<'a> Subject<'a> {
@@ -41,6 +40,11 @@ impl<'a> Subject<'a> {
 }
 
 impl<'a> Empty<'a> {
+    /// Whether an answer leaves it out.
+    pub(crate) fn is_left_out_of(&self, answer: &Json) -> bool {
+        is_left_out(answer, self.path)
+    }
+
     fn of(name: &'a Name, attribute: &'a AttributeModel, api: &Name) -> Option<Self> {
         let shape = attribute.wires.get(api)?;
         let path = shape.read_at.as_ref()?;
@@ -50,23 +54,6 @@ impl<'a> Empty<'a> {
         }
         let value = left_out(&attribute.schema.ty, &shape.read)?;
         Some(Self { name, path, value })
-    }
-}
-
-impl Act<'_> {
-    /// What the call sent empty and its answer leaves out: it is as it was sent, and what was there
-    /// before is no more.
-    pub(crate) fn sent_empty(&self, api: &Name, answer: &Json) -> Attributes {
-        let Some(phase) = self.subject.schema.phase(self.call.phase) else {
-            return Attributes::new();
-        };
-        let is_sent = |empty: &Empty<'_>| {
-            let wanted = self.call.desired.get(empty.name);
-            phase.carries(empty.name) && wanted.is_some_and(|wanted| wanted.same(&empty.value))
-        };
-        let empties = self.subject.empties(api, &[SeenIn::List, SeenIn::Read]);
-        let left_out = empties.into_iter().filter(|it| is_left_out(answer, it.path) && is_sent(it));
-        left_out.map(|empty| (empty.name.clone(), empty.value)).collect()
     }
 }
 

@@ -5,14 +5,12 @@
 //! spaced at the rate that the API was seen to accept; then both grow again, slowly. The arithmetic
 //! is [`Window`], which takes the time as an argument; the waiting is [`Limiter`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
-
-use crate::transport::Limiters;
 
 /// Over how long the accepted rate is measured.
 const MEASURE: Duration = Duration::from_secs(1);
@@ -108,6 +106,21 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.limiter.with(|window| window.running = window.running.saturating_sub(1));
         self.limiter.changed.notify_waiters();
+    }
+}
+
+/// One limiter for each API address.
+#[derive(Default)]
+pub(crate) struct Limiters(Mutex<BTreeMap<String, Arc<Limiter>>>);
+
+impl Limiters {
+    /// The limiter of an address. The greatest bound that any instance asked for holds.
+    pub(crate) fn of(&self, address: &str, bound: usize) -> Arc<Limiter> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let limiter =
+            all.entry(address.to_owned()).or_insert_with(|| Arc::new(Limiter::new(bound)));
+        limiter.raise(bound);
+        limiter.clone()
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use crate::codec;
 use crate::descriptor::model::Api;
 use crate::lenient;
-use crate::reading::Subject;
+use crate::subject::Subject;
 use crate::template::CallScope;
 use crate::wire::{at, decode, is_cut_short};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::address::Name;
 use engine::expression::evaluate;
 use engine::journal::{PhaseRef, ProgramKind};
-use engine::schema::{Identity, Presence};
+use engine::schema::{Identity, Presence, SeenIn};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Notice, Object, Reply};
@@ -16,10 +16,11 @@ use tokio::time::Instant;
 use crate::calls::Shown;
 use crate::classify::Failure;
 use crate::descriptor::model::{CallModel, PhaseModel, Wait};
+use crate::empty::Empty;
 use crate::labels::Labels;
 use crate::objects::{id_text, join};
-use crate::reading::{Subject, unreadable};
 use crate::secret::Mask;
+use crate::subject::{Subject, unreadable};
 use crate::template::{CallScope, Given};
 use crate::trust;
 use crate::wire::at;
@@ -270,6 +271,21 @@ impl Act<'_> {
         join(&mut object.attributes, self.sent_empty(&model.api, json));
         join(&mut object.attributes, self.subject.absent(&model.api, json));
         Ok(Some(self.subject.derived(object.id, object.attributes)))
+    }
+
+    /// What the call sent empty and its answer leaves out: it is as it was sent, and what was there
+    /// before is no more.
+    fn sent_empty(&self, api: &Name, answer: &Json) -> Attributes {
+        let Some(phase) = self.subject.schema.phase(self.call.phase) else {
+            return Attributes::new();
+        };
+        let is_sent = |empty: &Empty<'_>| {
+            let wanted = self.call.desired.get(empty.name);
+            phase.carries(empty.name) && wanted.is_some_and(|wanted| wanted.same(&empty.value))
+        };
+        let empties = self.subject.empties(api, &[SeenIn::List, SeenIn::Read]);
+        let left_out = empties.into_iter().filter(|it| it.is_left_out_of(answer) && is_sent(it));
+        left_out.map(|empty| (empty.name.clone(), empty.value)).collect()
     }
 
     /// The object's id as far as it does not depend on the answer.

@@ -13,12 +13,13 @@ use engine::schema::ProviderSchema;
 use engine::state::ObjectId;
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 
-use crate::access::{Access, Settings, missing};
+use crate::access::{Access, missing};
 use crate::calls::Caller;
 use crate::descriptor::Descriptor;
-use crate::reading::Subject;
 use crate::secret::Key;
+use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::subject::Subject;
 
 /// A provider that its descriptor describes.
 pub struct HttpProvider {

@@ -6,28 +6,23 @@ use std::sync::Arc;
 use engine::address::Name;
 use engine::digest::SealKey;
 use engine::plan::{agree, is_stable};
-use engine::schema::{Attribute, Identity, Presence, SeenIn, TypeSchema};
+use engine::schema::{Attribute, Identity, Presence, SeenIn};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use futures_util::future::join_all;
-use provider_port::{Error, Kind, Lookup, Object, Secrets};
+use provider_port::{Kind, Lookup, Object};
 use serde_json::Value as Json;
 
-use crate::calls::{Caller, Payload, Prepared, Shown};
+use crate::calls::{Payload, Shown};
 use crate::classify::Failure;
-use crate::descriptor::model::{
-    Argument, CallModel, ListCall, Method, Paging, ReadCall, Request, TypeModel,
-};
+use crate::descriptor::model::{CallModel, ListCall, Paging, ReadCall};
 use crate::empty::Look;
-use crate::graphql::Selection;
-use crate::labels::Labels;
 use crate::listing::Listing;
 use crate::objects::{id_text, join};
 use crate::paging::Page;
-use crate::secret::Mask;
-use crate::shared::Shared;
-use crate::template::{CallScope, ONE_TIME, Unfilled};
-use crate::wire::{at, encode};
+use crate::subject::{Subject, unreadable};
+use crate::template::{CallScope, ONE_TIME};
+use crate::wire::at;
 use crate::words::message;
 
 /// No list has more pages: a server that always names another would be read for ever.
@@ -37,20 +32,7 @@ const PAGES_MAX: usize = 10_000;
 const NO_LIST: &str = "the descriptor and the API do not agree; where the API leaves out an empty list, \
                        say `may_be_left_out = true` in `list`";
 
-/// One type of a configured provider.
-#[derive(Clone, Copy)]
-pub(crate) struct Subject<'a> {
-    pub(crate) caller: &'a Caller,
-    pub(crate) model: &'a TypeModel,
-    /// The type as the engine knows it, with addresses in its derivations.
-    pub(crate) schema: &'a TypeSchema,
-    /// Its lists, for all who look for one object at the same time.
-    pub(crate) shared: &'a Shared,
-    /// What of a server's words is not shown, where that is more than the key.
-    pub(crate) mask: Option<&'a Mask>,
-}
-
-impl<'a> Subject<'a> {
+impl Subject<'_> {
     /// All objects: the lists side by side, joined by id. What two lists show is the first's word;
     /// an object that only one of them shows is there.
     pub(crate) async fn list(&self) -> Result<Listing, Failure> {
@@ -406,78 +388,6 @@ impl<'a> Subject<'a> {
         )
     }
 
-    fn not_found(&self, id: &ObjectId) -> Failure {
-        Failure::new(Kind::NotFound, format!("there is no {} {id}", self.schema.name))
-    }
-
-    /// What of a server's words is not shown.
-    pub(crate) fn masks(&self) -> Mask {
-        let of_type = || {
-            let labels = Labels::of(self.model, &Secrets::default(), &Attributes::new());
-            self.caller.mask.clone().with_labels(labels)
-        };
-        self.mask.cloned().unwrap_or_else(of_type)
-    }
-
-    /// A call that lacks a part of its address, or an argument.
-    pub(crate) fn unfilled(
-        &self,
-        words: &str,
-        id: Option<&str>,
-        Unfilled(reason): &Unfilled,
-    ) -> Failure {
-        let name = &self.schema.name;
-        let what = id.map_or_else(|| name.to_string(), |id| format!("{name} {id}"));
-        let message = format!("{words} of {what} cannot be filled in: {reason}");
-        Failure::new(Kind::Rejected, message)
-    }
-
-    /// Fills in a call that reads.
-    pub(crate) fn prepare(
-        &self,
-        call: &'a CallModel,
-        scope: &CallScope<'_>,
-    ) -> Result<Prepared<'a>, Failure> {
-        let what = what(call);
-        let unfilled = |reason| self.unfilled(&what, scope.id, &reason);
-        let naming = self.caller.api(&call.api).naming;
-        let payload = match &call.request {
-            Request::Rest { method, path } => Payload::Rest {
-                method: *method,
-                path: path.fill(scope).map_err(unfilled)?,
-                body: None,
-            },
-            Request::Graphql { fields, arguments, .. } => Payload::Graphql {
-                fields,
-                arguments: arguments
-                    .iter()
-                    .filter_map(|(name, argument)| match argument {
-                        Argument::Value(template) => Some((name, template)),
-                        Argument::Sends => None,
-                    })
-                    .map(|(name, template)| {
-                        let value = template.fill(scope).map_err(unfilled)?;
-                        let wire = encode(&value, &engine::types::Type::Any, naming);
-                        let wire = wire.map_err(|e| crate::calls::unwritable(&what, &e))?;
-                        Ok((name.clone(), wire))
-                    })
-                    .collect::<Result<_, Failure>>()?,
-                selection: Some(Selection::of(self.model, &call.api, naming)),
-            },
-        };
-        let names_object = scope.id.is_some() && matches!(call.request, Request::Rest { .. });
-        Ok(Prepared {
-            api: &call.api,
-            what,
-            payload,
-            mutation: false,
-            names_object,
-            header: None,
-            mask: self.masks(),
-            permit: None,
-        })
-    }
-
     /// The items of a list, page by page.
     async fn items(&self, list: &ListCall, scope: &CallScope<'_>) -> Result<Vec<Json>, Failure> {
         let mut prepared = self.prepare(&list.call, scope)?;
@@ -550,37 +460,4 @@ fn shows(object: &Object, asked: &Attributes) -> bool {
     asked
         .iter()
         .all(|(name, value)| object.attributes.get(name).is_none_or(|shown| shown.same(value)))
-}
-
-/// An answer that cannot be taken for what it should be.
-pub(crate) fn unreadable(call: &CallModel, reason: &str) -> Failure {
-    let message = format!("{} got an answer that cannot be read: {reason}", what(call));
-    Failure::new(Kind::InDoubt, message)
-        .help("the descriptor and the API do not agree; check their versions")
-}
-
-/// A call in words, without values.
-pub(crate) fn what(call: &CallModel) -> String {
-    match &call.request {
-        Request::Rest { method, path } => format!("{} {}", method_word(*method), path.words()),
-        Request::Graphql { mutation, fields, .. } => {
-            format!("{} {}", if *mutation { "mutation" } else { "query" }, fields.join("."))
-        }
-    }
-}
-
-fn method_word(method: Method) -> &'static str {
-    match method {
-        Method::Get => "GET",
-        Method::Post => "POST",
-        Method::Put => "PUT",
-        Method::Patch => "PATCH",
-        Method::Delete => "DELETE",
-    }
-}
-
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
-        failure.error
-    }
 }

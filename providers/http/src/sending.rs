@@ -9,11 +9,12 @@ use engine::value::{Attributes, Value};
 use crate::calls::{Payload, Prepared, unwritable};
 use crate::classify::Failure;
 use crate::codec;
-use crate::descriptor::model::{Argument, AttributeModel, CallModel, Request, SendsModel};
-use crate::descriptor::schema::takes_sends;
+use crate::descriptor::model::{
+    Argument, AttributeModel, CallModel, Request, SendsModel, takes_sends,
+};
 use crate::graphql::Selection;
 use crate::perform::Act;
-use crate::reading::what;
+use crate::subject::what;
 use crate::template::{PathScope, Unfilled};
 use crate::wire::{Unwritable, Wire, encode, put};
 

@@ -4,14 +4,13 @@
 //! a simulator exercises. What stands behind it only carries: [`crate::client`] in real runs, a
 //! model of a service in tests. No type of an HTTP library is in it.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use url::Url;
 
-use crate::limits::Limiter;
+use crate::limits::{Limiter, Limiters};
 
 /// Carries requests.
 #[async_trait]
@@ -103,20 +102,5 @@ impl Network {
 
     pub(crate) fn limiter(&self, address: &str, bound: usize) -> Arc<Limiter> {
         self.limiters.of(address, bound)
-    }
-}
-
-/// One limiter for each API address.
-#[derive(Default)]
-pub(crate) struct Limiters(Mutex<BTreeMap<String, Arc<Limiter>>>);
-
-impl Limiters {
-    /// The limiter of an address. The greatest bound that any instance asked for holds.
-    pub(crate) fn of(&self, address: &str, bound: usize) -> Arc<Limiter> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let limiter =
-            all.entry(address.to_owned()).or_insert_with(|| Arc::new(Limiter::new(bound)));
-        limiter.raise(bound);
-        limiter.clone()
     }
 }

@@ -10,8 +10,8 @@ use engine::hosts;
 use provider_port::{Error, Kind};
 use url::Url;
 
-use crate::access::{Origin, Settings};
 use crate::descriptor::model::Source;
+use crate::settings::{Origin, Settings};
 
 /// Whether a secret may go to an address: the user gave it, allows its host, or it is this machine.
 /// What a descriptor beside the spec reads from the environment is not given by the user: it is

@@ -11,7 +11,7 @@ use engine::types::{Field, Type};
 use engine::value::{Attributes, Value};
 use serde_json::Value as Json;
 
-use crate::descriptor::model::Naming;
+use crate::naming::Naming;
 
 /// A value on its way out.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,8 +11,8 @@ use engine::digest::Digest;
 use engine::expression::Expr;
 use engine::schema::{Attribute, Identity, Operation, ReplaceOrder, Rule, SeenIn};
 
-use super::schema::takes_sends;
 use crate::codec::Codec;
+pub(crate) use crate::naming::Naming;
 use crate::template::{PathTemplate, ValueTemplate, names};
 pub(crate) use crate::transport::Method;
 
@@ -122,37 +122,6 @@ pub(crate) enum Auth {
     Header { name: String, before: String, after: String },
     /// In the query, between two texts.
     Query { name: String, before: String, after: String },
-}
-
-/// How an attribute's name becomes a wire name where the descriptor gives none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Naming {
-    /// As it is.
-    Same,
-    /// `data_center_id` becomes `dataCenterId`.
-    Camel,
-}
-
-impl Naming {
-    /// The wire name of an attribute.
-    pub(crate) fn wire(self, name: &str) -> String {
-        if self == Self::Same {
-            return name.to_owned();
-        }
-        let mut wire = String::with_capacity(name.len());
-        let mut upper = false;
-        for letter in name.chars() {
-            match letter {
-                '_' => upper = true,
-                _ if upper => {
-                    wire.extend(letter.to_uppercase());
-                    upper = false;
-                }
-                _ => wire.push(letter),
-            }
-        }
-        wire
-    }
 }
 
 /// Keys from the root of a body to a place in it.
@@ -418,20 +387,12 @@ pub(crate) struct RetryWhen {
     pub(crate) within: Duration,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn camel_names() {
-        for (name, wire) in [
-            ("data_center_id", "dataCenterId"),
-            ("id", "id"),
-            ("is_x_2", "isX2"),
-            ("gpu_ids", "gpuIds"),
-        ] {
-            assert_eq!(Naming::Camel.wire(name), wire);
-            assert_eq!(Naming::Same.wire(name), name);
+/// Whether a call's arguments or path take what the phase sends.
+pub(crate) fn takes_sends(request: &Request) -> bool {
+    match request {
+        Request::Rest { .. } => true,
+        Request::Graphql { arguments, .. } => {
+            arguments.iter().any(|(_, argument)| matches!(argument, Argument::Sends))
         }
     }
 }

@@ -129,13 +129,3 @@ fn with_addresses(expr: &Expr, addresses: &BTreeMap<Name, Url>) -> Option<Expr> 
     };
     Some(Expr { kind, range: expr.range })
 }
-
-/// Whether a call's arguments or path take what the phase sends.
-pub(crate) fn takes_sends(request: &Request) -> bool {
-    match request {
-        Request::Rest { .. } => true,
-        Request::Graphql { arguments, .. } => {
-            arguments.iter().any(|(_, argument)| matches!(argument, Argument::Sends))
-        }
-    }
-}

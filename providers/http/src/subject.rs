@@ -1,0 +1,136 @@
+//! One resource type of a configured provider, and the calls that look at it.
+
+use engine::schema::TypeSchema;
+use engine::state::ObjectId;
+use engine::value::Attributes;
+use provider_port::{Error, Kind, Secrets};
+
+use crate::calls::{Caller, Payload, Prepared};
+use crate::classify::Failure;
+use crate::descriptor::model::{Argument, CallModel, Method, Request, TypeModel};
+use crate::graphql::Selection;
+use crate::labels::Labels;
+use crate::secret::Mask;
+use crate::shared::Shared;
+use crate::template::{CallScope, Unfilled};
+use crate::wire::encode;
+
+/// One type of a configured provider.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) caller: &'a Caller,
+    pub(crate) model: &'a TypeModel,
+    /// The type as the engine knows it, with addresses in its derivations.
+    pub(crate) schema: &'a TypeSchema,
+    /// Its lists, for all who look for one object at the same time.
+    pub(crate) shared: &'a Shared,
+    /// What of a server's words is not shown, where that is more than the key.
+    pub(crate) mask: Option<&'a Mask>,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn not_found(&self, id: &ObjectId) -> Failure {
+        Failure::new(Kind::NotFound, format!("there is no {} {id}", self.schema.name))
+    }
+
+    /// What of a server's words is not shown.
+    pub(crate) fn masks(&self) -> Mask {
+        let of_type = || {
+            let labels = Labels::of(self.model, &Secrets::default(), &Attributes::new());
+            self.caller.mask.clone().with_labels(labels)
+        };
+        self.mask.cloned().unwrap_or_else(of_type)
+    }
+
+    /// A call that lacks a part of its address, or an argument.
+    pub(crate) fn unfilled(
+        &self,
+        words: &str,
+        id: Option<&str>,
+        Unfilled(reason): &Unfilled,
+    ) -> Failure {
+        let name = &self.schema.name;
+        let what = id.map_or_else(|| name.to_string(), |id| format!("{name} {id}"));
+        let message = format!("{words} of {what} cannot be filled in: {reason}");
+        Failure::new(Kind::Rejected, message)
+    }
+
+    /// Fills in a call that reads.
+    pub(crate) fn prepare(
+        &self,
+        call: &'a CallModel,
+        scope: &CallScope<'_>,
+    ) -> Result<Prepared<'a>, Failure> {
+        let what = what(call);
+        let unfilled = |reason| self.unfilled(&what, scope.id, &reason);
+        let naming = self.caller.api(&call.api).naming;
+        let payload = match &call.request {
+            Request::Rest { method, path } => Payload::Rest {
+                method: *method,
+                path: path.fill(scope).map_err(unfilled)?,
+                body: None,
+            },
+            Request::Graphql { fields, arguments, .. } => Payload::Graphql {
+                fields,
+                arguments: arguments
+                    .iter()
+                    .filter_map(|(name, argument)| match argument {
+                        Argument::Value(template) => Some((name, template)),
+                        Argument::Sends => None,
+                    })
+                    .map(|(name, template)| {
+                        let value = template.fill(scope).map_err(unfilled)?;
+                        let wire = encode(&value, &engine::types::Type::Any, naming);
+                        let wire = wire.map_err(|e| crate::calls::unwritable(&what, &e))?;
+                        Ok((name.clone(), wire))
+                    })
+                    .collect::<Result<_, Failure>>()?,
+                selection: Some(Selection::of(self.model, &call.api, naming)),
+            },
+        };
+        let names_object = scope.id.is_some() && matches!(call.request, Request::Rest { .. });
+        Ok(Prepared {
+            api: &call.api,
+            what,
+            payload,
+            mutation: false,
+            names_object,
+            header: None,
+            mask: self.masks(),
+            permit: None,
+        })
+    }
+}
+
+/// An answer that cannot be taken for what it should be.
+pub(crate) fn unreadable(call: &CallModel, reason: &str) -> Failure {
+    let message = format!("{} got an answer that cannot be read: {reason}", what(call));
+    Failure::new(Kind::InDoubt, message)
+        .help("the descriptor and the API do not agree; check their versions")
+}
+
+/// A call in words, without values.
+pub(crate) fn what(call: &CallModel) -> String {
+    match &call.request {
+        Request::Rest { method, path } => format!("{} {}", method_word(*method), path.words()),
+        Request::Graphql { mutation, fields, .. } => {
+            format!("{} {}", if *mutation { "mutation" } else { "query" }, fields.join("."))
+        }
+    }
+}
+
+fn method_word(method: Method) -> &'static str {
+    match method {
+        Method::Get => "GET",
+        Method::Post => "POST",
+        Method::Put => "PUT",
+        Method::Patch => "PATCH",
+        Method::Delete => "DELETE",
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.error
+    }
+}
