@@ -1,7 +1,6 @@
 //! Signs of life of a call that takes long: an event every ten seconds, for people who wait and for CI systems
 //! that end a job that says nothing.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -9,9 +9,7 @@ use engine::schema::{Phase, Program, ProviderSchema, Sends, TypeSchema};
 use engine::value::Value;
 use url::Url;
 
-use super::model::{
-    Argument, Descriptor, PhaseModel, ProgramModel, Request, SendsModel, TypeModel,
-};
+use super::model::{Descriptor, PhaseModel, ProgramModel, SendsModel, TypeModel};
 use crate::template::names;
 
 /// The first word of addresses in derivations, as in `${api.rest}`.
