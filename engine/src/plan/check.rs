@@ -1,12 +1,10 @@
 //! Checks: they read decided changes and report.
 
 pub(super) mod budget;
-pub(super) mod kept;
-pub(super) mod let_go;
+pub(super) mod dangling_references;
 pub(super) mod lifecycle;
 pub(super) mod names;
 mod programs;
-pub(super) mod renamed;
 pub(super) mod targets;
 mod unavailable_secrets;
 pub(super) mod unmanaged;
@@ -15,9 +13,8 @@ pub(super) mod written_secrets;
 use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::plan::context::Context;
-use crate::plan::decide::decisions::Decisions;
+use crate::plan::decided_changes::DecidedChanges;
 use crate::plan::draft::Draft;
-use crate::plan::evaluate::Evaluation;
 use crate::plan::facts::redactor;
 use crate::plan::findings::Findings;
 use crate::plan::{Action, diagnostics};
@@ -25,20 +22,18 @@ use crate::plan::{Action, diagnostics};
 /// Runs every check over the decided changes.
 pub(in crate::plan) fn check(
     context: &Context<'_>,
-    evaluation: &Evaluation<'_>,
-    decisions: &Decisions<'_>,
+    changes: &DecidedChanges<'_>,
     found: &mut Findings,
 ) {
-    let (input, drafts) = (context.input, &decisions.drafts);
+    let input = context.input;
+    let DecidedChanges { drafts, names, references } = changes;
     for draft in drafts.iter().filter(|draft| draft.change.action != Action::NoOp) {
         check_one(context, draft, found);
     }
-    let kept = kept::check(drafts, &mut found.diagnostics);
-    unmanaged::warn(input, drafts, &kept, &mut found.diagnostics);
+    dangling_references::check(drafts, references, &mut found.diagnostics);
+    unmanaged::warn(drafts, references, &mut found.diagnostics);
     warn_of_changed_secret(drafts, &input.snapshot.seal_key, &mut found.diagnostics);
-    renamed::note(input, evaluation, drafts, &mut found.diagnostics);
-    names::check_twice(input, drafts, &mut found.diagnostics);
-    let_go::check(drafts, &mut found.diagnostics);
+    names::check_conflicts(input, drafts, names, &mut found.diagnostics);
 }
 
 /// Warns of an attribute that becomes a secret and changes at the same time.

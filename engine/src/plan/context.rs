@@ -1,7 +1,7 @@
 //! The context of a plan: borrowed inputs, and the facts that follow from them before anything is
 //! decided. Read-only once it is built.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use crate::address::Address;
@@ -9,14 +9,15 @@ use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
 use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::scope::SpecScope;
-use crate::plan::facts::doubted_names::Doubted;
+use crate::plan::facts::deferrals::UsedObjects;
+use crate::plan::facts::names::NamesInDoubt;
 use crate::plan::facts::prior::{Live, overlay, stored_attributes};
 use crate::plan::facts::redactor::Redactor;
 use crate::plan::facts::selection::{self, Selection};
 use crate::plan::facts::sensitivity::Taint;
 use crate::plan::findings::Findings;
-use crate::plan::input::{Observed, PlanInput};
-use crate::plan::{Doubt, Use, diagnostics};
+use crate::plan::input::{Mode, Observed, PlanInput};
+use crate::plan::{Doubt, diagnostics};
 use crate::schema::TypeSchema;
 use crate::state::Object;
 use crate::value::Attributes;
@@ -30,10 +31,10 @@ pub(in crate::plan) struct Context<'a> {
     pub(in crate::plan) doubts: Vec<Doubt>,
     /// The addresses that calls in doubt are about.
     pub(in crate::plan) blocked: BTreeSet<Address>,
-    /// The names that calls in doubt may have given.
-    pub(in crate::plan) doubted: Doubted<'a>,
-    /// Changes that wait, because something that stays as it is uses their object.
-    pub(in crate::plan) waiting: BTreeMap<Address, Use>,
+    /// The names that nothing else can take while a call is in doubt.
+    pub(in crate::plan) names_in_doubt: NamesInDoubt<'a>,
+    /// The objects that are in use whatever is decided.
+    pub(in crate::plan) used: UsedObjects,
     /// Seals values that became secret after the state recorded them.
     pub(in crate::plan) redactor: Redactor<'a>,
     taint: OnceLock<Taint<'a>>,
@@ -42,19 +43,27 @@ pub(in crate::plan) struct Context<'a> {
 impl<'a> Context<'a> {
     /// Computes the facts. Adds a diagnostic for each call in doubt, and for each option that names
     /// nothing.
-    pub(in crate::plan) fn new(
-        input: &'a PlanInput<'a>,
-        waiting: BTreeMap<Address, Use>,
-        found: &mut Diagnostics,
-    ) -> Self {
+    pub(in crate::plan) fn new(input: &'a PlanInput<'a>, found: &mut Diagnostics) -> Self {
         let doubts = doubts(input, found);
+        let selection = selection::select(input, found);
+        let used = match input.options.mode {
+            Mode::Apply => UsedObjects::before_deciding(input, &|address| {
+                let is_wanted = input.config.resources.contains_key(&address.block);
+                !(if is_wanted {
+                    selection.includes(address)
+                } else {
+                    selection.includes_removal(address)
+                })
+            }),
+            Mode::Destroy | Mode::RefreshOnly => UsedObjects::default(),
+        };
         Self {
             input,
-            selection: selection::select(input, found),
+            selection,
             blocked: doubts.iter().map(|doubt| doubt.address.clone()).collect(),
             doubts,
-            doubted: Doubted::of(input.snapshot),
-            waiting,
+            names_in_doubt: NamesInDoubt::new(input.snapshot),
+            used,
             redactor: Redactor::new(input),
             taint: OnceLock::new(),
         }

@@ -7,6 +7,7 @@ pub(super) mod action;
 pub(super) mod case;
 pub(super) mod decisions;
 pub(super) mod diff;
+pub(super) mod ignored_references;
 pub(super) mod import;
 pub(super) mod outputs;
 pub(super) mod programs;
@@ -14,6 +15,7 @@ pub(super) mod removal;
 pub(super) mod resume;
 pub(super) mod rules;
 pub(super) mod triggers;
+pub(super) mod used_objects;
 pub(super) mod walk;
 
 use std::collections::BTreeMap;
@@ -25,6 +27,7 @@ use crate::diagnostics::Diagnostics;
 use crate::digest::SealKey;
 use crate::journal::Record;
 use crate::plan::context::Context;
+use crate::plan::decide::action::Decision;
 use crate::plan::decide::case::Case;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::draft::{Draft, Flags};
@@ -32,16 +35,15 @@ use crate::plan::evaluate::desired;
 use crate::plan::evaluate::desired::{Instance, Wanted};
 use crate::plan::evaluate::scope::object;
 use crate::plan::evaluate::{Evaluation, lifecycle};
-use crate::plan::facts::deferrals::Hold;
-use crate::plan::facts::doubted_names::Bearer;
+use crate::plan::facts::deferrals::Deferral;
+use crate::plan::facts::names::Holder;
 use crate::plan::facts::prior::Live;
 use crate::plan::facts::prior::stored_attributes;
 use crate::plan::facts::redactor;
-use crate::plan::facts::references;
 use crate::plan::facts::unavailable::{self, PlannedObject};
 use crate::plan::findings::Findings;
 use crate::plan::input::Mode;
-use crate::plan::{Action, Change, Drift, Missing, Why, diagnostics};
+use crate::plan::{Action, Change, Drift, Missing, Staying, Why, diagnostics};
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
 use crate::state::{Entry, Object, Progress};
@@ -145,14 +147,14 @@ impl Looked<'_, '_> {
         let context = reached.context;
         let input = context.input;
         self.keeps_its_provider(&mut found.diagnostics)?;
-        let held = match self.bearer_of_its_name(wanted) {
-            Some(bearer) => {
-                found.diagnostics.push(diagnostics::name_in_doubt(resource, address, bearer));
-                Some(Hold::InDoubt)
+        let deferral = match self.holder_of_its_name(wanted) {
+            Some(holder) => {
+                found.diagnostics.push(diagnostics::name_in_doubt(resource, address, holder));
+                Some(Deferral::InDoubt)
             }
-            None => self.hold(wanted),
+            None => self.deferral(wanted),
         };
-        let imported = match &held {
+        let imported = match &deferral {
             Some(_) => None,
             None => import::imported(input, resource, address, wanted, &mut found.diagnostics)?,
         };
@@ -173,17 +175,17 @@ impl Looked<'_, '_> {
             live: live.as_ref(),
             vanished: live.is_none() && current.is_some(),
             flags: self.flags,
-            held: held.as_ref(),
+            deferral: deferral.as_ref(),
             asked: input.options.replace.contains(address),
             key: &input.snapshot.seal_key,
         };
-        let mut decision = action::decide(&case, &mut found.diagnostics);
+        let mut decision = decide_case(context, &case, &mut found.diagnostics);
         let import = input.config.imports.get(address);
         if let (Some(imported), Some(import)) = (&imported, import) {
             found.seen.extend(imported.take_over(&mut decision, import, &mut found.diagnostics));
         }
         let mut draft = decision.draft;
-        references::remember_ignored(input, resource, wanted, &mut draft.change);
+        ignored_references::remember(input, resource, wanted, &mut draft.change);
         if let Some(drift) = &drift {
             mark_drifted_causes(drift, &input.snapshot.seal_key, &mut draft.change);
         }
@@ -261,34 +263,32 @@ impl Looked<'_, '_> {
         }
     }
 
-    /// Why the instance is left alone, if it is.
-    fn hold(&self, wanted: &Wanted) -> Option<Hold> {
+    /// Returns the reason to leave the instance alone, if there is one.
+    fn deferral(&self, wanted: &Wanted) -> Option<Deferral> {
         let Self { reached, address, .. } = self;
         let Reached { context, decisions, .. } = reached;
         if context.blocked.contains(address)
-            || wanted.referred().any(|on| decisions.held.contains(on))
+            || wanted.referred().any(|on| decisions.in_doubt.contains(on))
         {
-            return Some(Hold::InDoubt);
-        }
-        if let Some(user) = context.waiting.get(address) {
-            return Some(Hold::still_used(user));
+            return Some(Deferral::InDoubt);
         }
         let is_meant = context.selection.includes(address);
-        (context.input.options.mode == Mode::RefreshOnly || !is_meant).then_some(Hold::LeftOut)
+        (context.input.options.mode == Mode::RefreshOnly || !is_meant).then_some(Deferral::LeftOut)
     }
 
-    /// Who may have the name that the instance is to get, as far as a call in doubt leaves that open.
-    fn bearer_of_its_name(&self, wanted: &Wanted) -> Option<Bearer<'_>> {
+    /// Returns the holder of the name that the instance is to get, as far as a call in doubt leaves
+    /// it open.
+    fn holder_of_its_name(&self, wanted: &Wanted) -> Option<Holder<'_>> {
         let Self { reached, resource, address, entry, .. } = self;
         let context = reached.context;
-        if context.doubted.is_empty() {
+        if context.names_in_doubt.is_empty() {
             return None;
         }
         let current = entry.and_then(|entry| entry.current.as_ref());
         let live = current.and_then(|it| stored_attributes(&it.attributes, &resource.schema).ok());
         let of = (*resource, *address);
         let key = &context.input.snapshot.seal_key;
-        context.doubted.bearer(of, (&wanted.attributes, live.as_ref()), key)
+        context.names_in_doubt.holder(of, (&wanted.attributes, live.as_ref()), key)
     }
 
     /// How the object changed outside, if it did. Of one that a call in doubt is about, that call may have done it.
@@ -334,12 +334,12 @@ impl Looked<'_, '_> {
     fn note_seen(&self, draft: &Draft, live: Option<&Live<'_>>, found: &mut Findings) {
         let (Some(live), Some(entry)) = (live, self.entry) else { return };
         let change = &draft.change;
-        if change.action != Action::NoOp || draft.held == Some(Hold::InDoubt) {
+        if change.action != Action::NoOp || draft.deferral == Some(Deferral::InDoubt) {
             return;
         }
         let key = &self.reached.context.input.snapshot.seal_key;
         let shown = redacted(live, draft);
-        let record = if draft.held.is_some() {
+        let record = if draft.deferral.is_some() {
             // Nothing is looked at anew for what nobody has touched.
             let moved = live.attributes != live.stored;
             accepted(self.address, if moved { &shown } else { live }, entry)
@@ -353,6 +353,25 @@ impl Looked<'_, '_> {
             next.record(self.address, &as_written(&shown, change, key), entry)
         };
         found.seen.extend(record);
+    }
+}
+
+/// Decides a case. One whose old object is in use until a doubt is resolved, or whose name is, is
+/// left alone instead.
+fn decide_case(context: &Context<'_>, case: &Case<'_>, found: &mut Diagnostics) -> Decision {
+    let mut own = Diagnostics::new();
+    let decision = action::decide(case, &mut own);
+    let user = used_objects::user_of_old(context.input, &context.used, &decision.draft);
+    let is_replace = decision.draft.change.action == Action::Replace;
+    match user.filter(|user| user.why == Staying::InDoubt || !is_replace) {
+        Some(user) => {
+            let deferral = Deferral::still_used(user);
+            action::decide(&Case { deferral: Some(&deferral), ..*case }, found)
+        }
+        None => {
+            found.extend(own);
+            decision
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
 use crate::plan::draft::Draft;
-use crate::plan::facts::doubted_names::Bearer;
+use crate::plan::facts::names::Holder;
 use crate::plan::{Change, Doubt, Staying, Use};
 use crate::schema::{Attribute, ReplaceOrder};
 use crate::shell;
@@ -494,28 +494,6 @@ pub(super) fn nothing_named(what: &str, option: &str, meant: Option<&str>) -> Di
     Diagnostic::error(format!("{option} names `{what}`, and there is no such resource")).help(help)
 }
 
-/// The objects that may only have got another address; none where there are none.
-pub(super) fn may_be_renamed(pairs: &[(&Change, &Change)]) -> Option<Diagnostic> {
-    const NAMED_MAX: usize = 5;
-    let (first, made) = pairs.first()?;
-    let mv = |(gone, made): &(&Change, &Change)| {
-        let words = [&gone.address, &made.address].map(|it| shell::quoted(&it.to_string()));
-        format!("plumb state mv {}", words.join(" "))
-    };
-    let mut commands: Vec<String> = pairs.iter().take(NAMED_MAX).map(mv).collect();
-    if pairs.len() > NAMED_MAX {
-        commands.push(format!("and so on for {} more", pairs.len() - NAMED_MAX));
-    }
-    let summary = format!("{} goes, and is made with the same attributes", first.address);
-    Some(
-        Diagnostic::note(summary)
-            .at(made.span)
-            .label(format!("as {}", made.address))
-            .about(&made.address)
-            .help(format!("if it only got another name, keep the object: {}", commands.join("; "))),
-    )
-}
-
 pub(super) fn no_instance(address: &Address, option: &str, keys: &[&Name]) -> Diagnostic {
     const NAMED_MAX: usize = 12;
     let block = &address.block;
@@ -557,15 +535,15 @@ pub(super) fn in_doubt(doubt: &Doubt) -> Diagnostic {
 pub(super) fn name_in_doubt(
     resource: &ResourceConfig,
     address: &Address,
-    bearer: Bearer<'_>,
+    bearer: Holder<'_>,
 ) -> Diagnostic {
     let chosen = resource.schema.identity.chosen_attribute();
     let given = chosen.and_then(|name| resource.attributes.get(name));
     let (other, may, label) = match bearer {
-        Bearer::Made(other) => {
+        Holder::Created(other) => {
             (other, "get its name", "nobody knows whether an object was made under this name")
         }
-        Bearer::Going(other) => {
+        Holder::Deleted(other) => {
             (other, "have its name still", "nobody knows whether what has this name is gone")
         }
     };
@@ -576,7 +554,7 @@ pub(super) fn name_in_doubt(
         .help(format!("decide what became of it: plumb resolve '{other}' --adopt ID, or --absent"))
 }
 
-/// Who uses something and why that one stays, as half a sentence.
+/// Returns the user of an object and the reason for which it stays, as half a sentence.
 fn user(user: &Use) -> String {
     let by = &user.by;
     match user.why {
@@ -665,7 +643,7 @@ pub(super) fn named_by_what_stays(used: &Change, user: &Draft, attribute: &Name)
     };
     let spared = format!("leave {address} as it is: --exclude '{address}'");
     let help = match user.change.span {
-        Some(_) => format!("{}; or {spared}", letting_go(user, attribute, address)),
+        Some(_) => format!("{}; or {spared}", release_help(user, attribute, address)),
         None => spared,
     };
     Diagnostic::error(format!("{address} cannot be deleted while {keeper} names it"))
@@ -676,8 +654,8 @@ pub(super) fn named_by_what_stays(used: &Change, user: &Draft, attribute: &Name)
         .help(help)
 }
 
-/// How an attribute lets go of what it names.
-fn letting_go(user: &Draft, attribute: &Name, used: &Address) -> String {
+/// Returns the advice that lets an attribute release an object that it names.
+fn release_help(user: &Draft, attribute: &Name, used: &Address) -> String {
     let known = user.schema.attributes.get(attribute);
     let clears = |known: &Attribute| known.nulls.contains(&Value::string(""));
     let keeper = &user.change.address;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::address::Name;
-use crate::plan::decide::resume::Rest;
-use crate::plan::facts::deferrals::Hold;
+use crate::plan::decide::resume::RemainingPhases;
+use crate::plan::facts::deferrals::Deferral;
 use crate::plan::{Action, Change, Missing};
 use crate::schema::{Phase, TypeSchema};
 use crate::value::Attributes;
@@ -44,19 +44,37 @@ pub(in crate::plan) struct Draft {
     /// The secrets that no run has in clear, by the attribute of the planned object that needs them.
     pub(in crate::plan) missing: BTreeMap<Name, Vec<Missing>>,
     /// What an earlier run left undone, for an update.
-    pub(in crate::plan) rest: Option<Rest>,
-    /// Why nothing is done, if something keeps it from being done.
-    pub(in crate::plan) held: Option<Hold>,
+    pub(in crate::plan) rest: Option<RemainingPhases>,
+    /// The reason for which nothing is done, if there is one.
+    pub(in crate::plan) deferral: Option<Deferral>,
 }
 
 impl Draft {
-    /// What an earlier run left undone, and the phases of its program.
-    pub(in crate::plan) fn rest(&self) -> Option<(Rest, &[Phase])> {
+    /// A draft of a change, with nothing beside it.
+    pub(in crate::plan) fn new(change: Change, schema: Arc<TypeSchema>) -> Self {
+        Self {
+            change,
+            redacted: None,
+            schema,
+            flags: Flags::default(),
+            create_first: false,
+            retains: false,
+            keeps_old: false,
+            changed: BTreeSet::new(),
+            unmanaged: Vec::new(),
+            missing: BTreeMap::new(),
+            rest: None,
+            deferral: None,
+        }
+    }
+
+    /// Returns the phases that an earlier run left undone, and all phases of their program.
+    pub(in crate::plan) fn rest(&self) -> Option<(RemainingPhases, &[Phase])> {
         let rest = self.rest?;
         Some((rest, &self.schema.programs(rest.kind).get(rest.program)?.phases))
     }
 
-    /// Whether the object that is there now is deleted.
+    /// Returns true if the object that is there now is deleted.
     pub(in crate::plan) fn is_deleted(&self) -> bool {
         match self.change.action {
             Action::Delete => true,
@@ -65,13 +83,13 @@ impl Draft {
         }
     }
 
-    /// Whether the spec does not give an attribute, also where it did the last time.
+    /// Returns true if the spec does not give an attribute, also where it did the last time.
     pub(in crate::plan) fn is_silent_about(&self, attribute: &Name) -> bool {
         self.unmanaged.contains(attribute) || !self.change.managed.contains(attribute)
     }
 
-    /// Whether it is forgotten instead, and left alone.
-    pub(in crate::plan) fn is_let_go(&self) -> bool {
+    /// Returns true if the object that is there now is forgotten, and left alone.
+    pub(in crate::plan) fn is_forgotten(&self) -> bool {
         match self.change.action {
             Action::Forget => true,
             Action::Replace => self.retains,

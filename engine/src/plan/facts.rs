@@ -1,10 +1,13 @@
 //! Facts: what is computed once, before anything is decided.
 
 pub(super) mod deferrals;
-pub(super) mod doubted_names;
+pub(super) mod names;
 pub mod prior;
 pub(super) mod redactor;
+pub(super) mod reference_index;
 pub(super) mod references;
+#[cfg(test)]
+mod samples;
 pub(super) mod selection;
 pub(super) mod sensitivity;
 pub(super) mod unavailable;

@@ -9,6 +9,7 @@ mod base;
 mod check;
 mod context;
 mod decide;
+mod decided_changes;
 mod deciding;
 mod diagnostics;
 mod draft;
@@ -206,6 +207,34 @@ pub struct Change {
     pub ignored: Set<Name>,
     /// Where the spec declares it.
     pub span: Option<Span>,
+}
+
+impl Change {
+    /// A change of nothing, at a provider instance.
+    pub fn new(address: Address, provider: Name) -> Self {
+        Self {
+            address,
+            deposed: false,
+            provider,
+            action: Action::NoOp,
+            reason: Reason::InSync,
+            before: None,
+            after: None,
+            causes: Vec::new(),
+            object: None,
+            progress: Progress::Ready,
+            sensitive: Paths::none(),
+            secrets: BTreeMap::new(),
+            managed: Set::new(),
+            dependencies: Set::new(),
+            effects: Vec::new(),
+            loss: None,
+            deferred_rules: 0,
+            allow_unknown: Set::new(),
+            ignored: Set::new(),
+            span: None,
+        }
+    }
 }
 
 /// What will be done about an address.

@@ -9,8 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::address::{Address, Name};
 use crate::journal::ProgramKind;
-use crate::plan::check::names;
-use crate::plan::check::names::{Named, takes_a_name};
+use crate::plan::facts::names::{self, Named, takes_a_name};
 use crate::plan::facts::prior::stored_attributes;
 use crate::plan::facts::references::each_text;
 use crate::plan::{Action, Change, Plan, Step};

@@ -8,9 +8,10 @@ use crate::plan::check::{self, budget, targets};
 use crate::plan::context::Context;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::decide::walk;
-use crate::plan::decide::{import, outputs, removal};
+use crate::plan::decide::{import, outputs, removal, used_objects};
+use crate::plan::decided_changes::DecidedChanges;
 use crate::plan::evaluate::{self, Evaluation};
-use crate::plan::facts::{redactor, references};
+use crate::plan::facts::redactor;
 use crate::plan::findings::Findings;
 use crate::plan::input::{Mode, PlanInput};
 use crate::plan::schedule::unused_secrets;
@@ -24,22 +25,13 @@ pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
 
 /// Makes the plan, with workers to decide the instances.
 pub fn plan_with(input: &PlanInput<'_>, workers: &dyn Workers) -> (Plan, Diagnostics) {
-    let mut waiting = BTreeMap::new();
-    loop {
-        let mut found = Findings::default();
-        let context = Context::new(input, waiting, &mut found.diagnostics);
-        let (evaluation, mut decisions) = decide_spec(&context, workers, &mut found);
-        let uses = references::find(&context, &decisions);
-        let more = references::settle(&context, &uses, &mut decisions, &mut found.diagnostics);
-        if more.is_empty() {
-            removal::remove(&context, &evaluation, &uses, &mut decisions, &mut found);
-            return finish(&context, &evaluation, decisions, found, workers);
-        }
-        // Who uses a replaced object shows after the walk, and others were planned with the new
-        // one. Each round lets at least one more wait, so there is a last one.
-        waiting = context.waiting;
-        waiting.extend(more);
-    }
+    let mut found = Findings::default();
+    let context = Context::new(input, &mut found.diagnostics);
+    let (evaluation, mut decisions) = decide_spec(&context, workers, &mut found);
+    let used = used_objects::find(&context, &decisions);
+    used_objects::keep_old_objects(input, &used, &mut decisions, &mut found.diagnostics);
+    removal::remove(&context, &evaluation, &used, &mut decisions, &mut found);
+    finish(&context, &evaluation, decisions, found, workers)
 }
 
 /// Decides every instance of the spec. A destroy wants none: only the spec's protections count.
@@ -71,8 +63,9 @@ fn finish<'a>(
     }
     decisions.sort();
     found.sort();
-    check::check(context, evaluation, &decisions, &mut found);
-    let steps = schedule::lower(&decisions.drafts, input.snapshot, &mut found.diagnostics);
+    let changes = DecidedChanges::new(&decisions.drafts, input.snapshot);
+    check::check(context, &changes, &mut found);
+    let steps = schedule::steps(&changes, &input.snapshot.seal_key, &mut found.diagnostics);
     let outputs = outputs::outputs(context, evaluation, &mut decisions, &mut found.diagnostics);
     decisions.drafts.iter_mut().for_each(redactor::hide);
     if evaluation.planned.spent.is_over() && !found.diagnostics.has_errors() {

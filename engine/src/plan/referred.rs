@@ -86,40 +86,10 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::expression::parse::residual;
-    use crate::plan::{Action, Change, Reason};
-    use crate::sorted::Set;
-    use crate::state::Progress;
+    use crate::plan::Change;
     use crate::types::Type;
-    use crate::value::Paths;
-
-    fn change(address: &str) -> Change {
-        Change {
-            address: address.parse().unwrap(),
-            deposed: false,
-            provider: "test".into(),
-            action: Action::NoOp,
-            reason: Reason::InSync,
-            before: None,
-            after: None,
-            causes: Vec::new(),
-            object: None,
-            progress: Progress::Ready,
-            sensitive: Paths::none(),
-            secrets: BTreeMap::new(),
-            managed: Set::new(),
-            dependencies: Set::new(),
-            effects: Vec::new(),
-            loss: None,
-            deferred_rules: 0,
-            allow_unknown: Set::new(),
-            ignored: Set::new(),
-            span: None,
-        }
-    }
 
     #[test]
     fn what_an_expression_takes_of_an_object() {
@@ -155,7 +125,8 @@ mod tests {
     #[test]
     fn a_block_stands_for_its_instances() {
         let all = ["db.c", "db.d[\"a\"]", "db.d[\"b\"]", "db.e"];
-        let changes = all.iter().map(|address| change(address)).collect();
+        let change = |address: &&str| Change::new(address.parse().unwrap(), "test".into());
+        let changes = all.iter().map(change).collect();
         let plan = Plan { changes, ..Plan::default() };
         for (text, expected) in [
             ("db.d", &all[1..3]),

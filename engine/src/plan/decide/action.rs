@@ -9,12 +9,12 @@ use crate::config::{ResourceConfig, written};
 use crate::diagnostics::Diagnostics;
 use crate::expression::{Expr, Kind};
 use crate::journal::ProgramKind;
-use crate::plan::check::names;
 use crate::plan::decide::case::Case;
-use crate::plan::decide::resume::Rest;
+use crate::plan::decide::resume::RemainingPhases;
 use crate::plan::decide::rules;
 use crate::plan::decide::{diff, resume};
 use crate::plan::draft::Draft;
+use crate::plan::facts::names;
 use crate::plan::facts::prior;
 use crate::plan::facts::prior::Live;
 use crate::plan::{Action, Cause, Change, Reason, diagnostics};
@@ -50,7 +50,7 @@ pub(in crate::plan) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decis
     }
     let create_first = create_first(case, (&change, retains), found);
     let Verdict { changed, rest, .. } = verdict;
-    let held = case.held.cloned();
+    let deferral = case.deferral.cloned();
     let (keeps_old, redacted) = (false, None);
     let draft = Draft {
         change,
@@ -64,7 +64,7 @@ pub(in crate::plan) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decis
         unmanaged,
         missing: BTreeMap::new(),
         rest,
-        held,
+        deferral,
     };
     let planned = seen_by_others(case, planned);
     Decision { draft, planned }
@@ -99,7 +99,7 @@ struct Verdict {
     /// Those of them that cannot be changed in place.
     replacing: BTreeSet<Name>,
     /// What an earlier run left undone, for an update.
-    rest: Option<Rest>,
+    rest: Option<RemainingPhases>,
 }
 
 /// What the object that is there is to be, where there is one.
@@ -116,8 +116,8 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
         replacing: BTreeSet::new(),
         rest: None,
     };
-    if let Some(held) = case.held {
-        return plain(Action::NoOp, held.reason());
+    if let Some(deferral) = case.deferral {
+        return plain(Action::NoOp, deferral.reason());
     }
     let Some(live) = case.live else {
         let reason = if case.vanished { Reason::Vanished } else { Reason::NotInState };
@@ -156,7 +156,7 @@ fn is_made_already(case: &Case<'_>, live: &Live<'_>, name: &Name) -> bool {
     })
 }
 
-fn reason_to_update(live: &Live<'_>, rest: Option<Rest>) -> Reason {
+fn reason_to_update(live: &Live<'_>, rest: Option<RemainingPhases>) -> Reason {
     match (&live.object.progress, rest.map(|rest| rest.kind)) {
         (Progress::Deleting { .. }, _) => Reason::DeleteInterrupted,
         (_, Some(ProgramKind::Create)) => Reason::Unfinished,
@@ -167,7 +167,7 @@ fn reason_to_update(live: &Live<'_>, rest: Option<Rest>) -> Reason {
 
 /// What a delete has stopped and nothing starts again is said, for who wants the object.
 fn warn_stopped(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
-    let Some(live) = case.live.filter(|_| case.held.is_none()) else { return };
+    let Some(live) = case.live.filter(|_| case.deferral.is_none()) else { return };
     let stays = matches!(verdict.action, Action::NoOp | Action::Update) && verdict.rest.is_none();
     if stays && resume::may_be_stopped(live, &case.resource.schema) {
         found.push(diagnostics::may_be_stopped(case.resource, case.address));
@@ -211,7 +211,7 @@ fn is_half_made(case: &Case<'_>, live: &Live<'_>) -> bool {
 /// The attributes that the spec gave the last time and is silent about now.
 fn unmanaged(case: &Case<'_>, verdict: &Verdict) -> Vec<Name> {
     let Some(live) = case.live else { return Vec::new() };
-    if matches!(verdict.action, Action::Replace) || case.held.is_some() {
+    if matches!(verdict.action, Action::Replace) || case.deferral.is_some() {
         return Vec::new();
     }
     let is_unmanaged = |name: &&Name| {
@@ -246,7 +246,7 @@ fn planned(
 ) -> Attributes {
     let schema = &case.resource.schema;
     let base = case.live.filter(|_| verdict.action != Action::Replace);
-    if base.is_none() && case.held.is_some() {
+    if base.is_none() && case.deferral.is_some() {
         return all_unknown(schema, case.address);
     }
     // An object that is made anew has nothing to ignore.
@@ -274,7 +274,7 @@ fn planned(
         };
         planned.insert(name.clone(), value);
     }
-    if let (Some(live), Some(_)) = (base, case.held) {
+    if let (Some(live), Some(_)) = (base, case.deferral) {
         sensitive.extend_below(&Path::root(), &live.object.sensitive);
         return planned;
     }
@@ -291,7 +291,7 @@ fn planned(
 
 /// Whether an attribute of a live object keeps its live value although the spec gives one.
 fn keeps_live(case: &Case<'_>, name: &Name, verdict: &Verdict) -> bool {
-    case.held.is_some() || !verdict.changed.contains(name)
+    case.deferral.is_some() || !verdict.changed.contains(name)
 }
 
 /// Where wanted and live agree, the wanted value serves later evaluations, because a secret is in
@@ -339,7 +339,7 @@ fn change(
         action: verdict.action,
         reason: verdict.reason.clone(),
         before: case.live.map(|live| live.attributes.clone()),
-        after: (case.live.is_some() || case.held.is_none()).then_some(after),
+        after: (case.live.is_some() || case.deferral.is_none()).then_some(after),
         causes: causes(case, verdict),
         object: case.live.map(|live| live.object.id.clone()),
         progress: case.live.map(|live| live.object.progress.clone()).unwrap_or_default(),

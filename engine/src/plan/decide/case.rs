@@ -5,10 +5,11 @@ use crate::config::ResourceConfig;
 use crate::digest::SealKey;
 use crate::plan::draft::Flags;
 use crate::plan::evaluate::desired::Wanted;
-use crate::plan::facts::deferrals::Hold;
+use crate::plan::facts::deferrals::Deferral;
 use crate::plan::facts::prior::Live;
 
 /// The inputs of one decision.
+#[derive(Clone, Copy)]
 pub(in crate::plan) struct Case<'a> {
     pub(in crate::plan) resource: &'a ResourceConfig,
     pub(in crate::plan) address: &'a Address,
@@ -17,8 +18,8 @@ pub(in crate::plan) struct Case<'a> {
     /// Whether the state has an object that is gone.
     pub(in crate::plan) vanished: bool,
     pub(in crate::plan) flags: Flags,
-    /// Why it is left alone, if it is.
-    pub(in crate::plan) held: Option<&'a Hold>,
+    /// The reason to leave it alone, if there is one.
+    pub(in crate::plan) deferral: Option<&'a Deferral>,
     /// Whether `--replace` names it.
     pub(in crate::plan) asked: bool,
     pub(in crate::plan) key: &'a SealKey,

@@ -16,7 +16,7 @@ pub(in crate::plan) struct Decisions<'a> {
     /// Addresses of the state that the spec wants.
     pub(in crate::plan) handled: FxHashSet<Address>,
     /// Addresses that a call in doubt is about, and those that depend on them.
-    pub(in crate::plan) held: BTreeSet<Address>,
+    pub(in crate::plan) in_doubt: BTreeSet<Address>,
     /// Changes of objects that `replace_triggered_by` names.
     pub(in crate::plan) changing: Changing,
     pub(in crate::plan) deciding: Deciding<'a>,
@@ -28,7 +28,7 @@ impl<'a> Decisions<'a> {
         Self {
             drafts: Vec::with_capacity(context.input.config.resources.len()),
             handled: FxHashSet::default(),
-            held: context.blocked.clone(),
+            in_doubt: context.blocked.clone(),
             changing: Changing::new(context.input.config),
             deciding: Deciding::default(),
         }
@@ -39,7 +39,7 @@ impl<'a> Decisions<'a> {
         if self.handled.contains(address) {
             context.selection.includes(address)
         } else {
-            context.selection.lets_go(address)
+            context.selection.includes_removal(address)
         }
     }
 

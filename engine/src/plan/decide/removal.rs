@@ -1,6 +1,6 @@
 //! What is to go: entries of the state that the spec does not want, deposed objects and leftovers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::address::Address;
@@ -11,12 +11,10 @@ use crate::plan::context::Context;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::decide::{accepted, resume};
 use crate::plan::draft::Draft;
-use crate::plan::draft::Flags;
 use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::gone::GoneInstances;
-use crate::plan::facts::deferrals::Hold;
+use crate::plan::facts::deferrals::{Deferral, UsedObjects};
 use crate::plan::facts::prior::Live;
-use crate::plan::facts::references::Uses;
 use crate::plan::findings::Findings;
 use crate::plan::input::Mode;
 use crate::plan::{Action, Change, Reason, Staying, Use, diagnostics};
@@ -30,14 +28,14 @@ use crate::value::{Attributes, Path, Value};
 pub(in crate::plan) fn remove<'a>(
     context: &Context<'a>,
     evaluation: &Evaluation<'a>,
-    uses: &Uses,
+    used: &UsedObjects,
     decisions: &mut Decisions<'a>,
     found: &mut Findings,
 ) {
     let mut removal = Removal {
         context,
         decisions,
-        uses,
+        used,
         gone: GoneInstances::new(context, evaluation),
         drafts: Vec::new(),
         found: Findings::default(),
@@ -57,7 +55,7 @@ pub(in crate::plan) fn remove<'a>(
 struct Removal<'r, 'a> {
     context: &'r Context<'a>,
     decisions: &'r Decisions<'a>,
-    uses: &'r Uses,
+    used: &'r UsedObjects,
     gone: GoneInstances<'r, 'a>,
     drafts: Vec<Draft>,
     found: Findings,
@@ -92,8 +90,8 @@ fn remove_all(removal: &mut Removal<'_, '_>) {
 /// A plan shows what changes, so what was to go and does not is said beside it. What waits for a
 /// doubt is not: the doubt is told already.
 fn report_still_used(drafts: &[Draft], found: &mut Diagnostics) {
-    let stays = drafts.iter().filter_map(|draft| match &draft.held {
-        Some(Hold::StillUsed(user)) if user.why != Staying::InDoubt => {
+    let stays = drafts.iter().filter_map(|draft| match &draft.deferral {
+        Some(Deferral::StillUsed(user)) if user.why != Staying::InDoubt => {
             Some((&draft.change, &**user))
         }
         _ => None,
@@ -120,14 +118,14 @@ fn remove_current<'a>(
 ) {
     let Some(live) = live(removal, address, current, schema) else { return };
     let config = removal.context.input.config.resources.get(&address.block);
-    let held = held(removal, address, current);
+    let deferral = deferral(removal, address, current);
     let reason = reason(removal, address, config);
     let (mut draft, kept) = ending(removal, (address, schema), entry, &live);
-    if let Some(held) = &held {
+    if let Some(deferral) = &deferral {
         let change = &mut draft.change;
         change.after.clone_from(&change.before);
-        change.reason = held.reason();
-        if *held != Hold::InDoubt {
+        change.reason = deferral.reason();
+        if *deferral != Deferral::InDoubt {
             removal.found.seen.extend(accepted(address, &kept, entry));
         }
     } else {
@@ -137,7 +135,7 @@ fn remove_current<'a>(
             removal.found.seen.extend(accepted(address, &kept, entry));
         }
     }
-    removal.drafts.push(Draft { held, ..draft });
+    removal.drafts.push(Draft { deferral, ..draft });
 }
 
 fn remove_deposed<'a>(
@@ -149,13 +147,13 @@ fn remove_deposed<'a>(
     let Some(live) = live(removal, address, object, schema) else { return };
     let (mut draft, _) = ending(removal, (address, schema), entry, &live);
     draft.change.deposed = true;
-    let held = held(removal, address, object);
-    if let Some(held) = &held {
-        draft.change.reason = held.reason();
+    let deferral = deferral(removal, address, object);
+    if let Some(deferral) = &deferral {
+        draft.change.reason = deferral.reason();
     } else {
         end(removal, &mut draft, &live, Reason::Deposed);
     }
-    removal.drafts.push(Draft { held, ..draft });
+    removal.drafts.push(Draft { deferral, ..draft });
 }
 
 /// Decides how an object ends that nothing holds: an address's own, one that was put aside, or a
@@ -225,17 +223,17 @@ fn live<'a>(
     removal.context.live(address, object, schema, &mut removal.found)
 }
 
-/// Why an object that is to go stays for now, if it does.
-fn held(removal: &Removal<'_, '_>, address: &Address, object: &Object) -> Option<Hold> {
-    if removal.decisions.held.contains(address) {
-        return Some(Hold::InDoubt);
+/// Returns the reason for which an object that is to go stays for now, if there is one.
+fn deferral(removal: &Removal<'_, '_>, address: &Address, object: &Object) -> Option<Deferral> {
+    if removal.decisions.in_doubt.contains(address) {
+        return Some(Deferral::InDoubt);
     }
     if removal.context.input.options.mode == Mode::RefreshOnly
         || !removal.decisions.is_chosen(removal.context, address)
     {
-        return Some(Hold::LeftOut);
+        return Some(Deferral::LeftOut);
     }
-    removal.uses.of(address, &object.id).map(Hold::still_used)
+    removal.used.user(address, &object.id).map(Deferral::still_used)
 }
 
 /// Objects that bear a watched nonce are ours and unwanted: the state takes them as deposed, and
@@ -332,20 +330,7 @@ fn ending<'a>(
     let kept = Live { object: live.object, attributes: taken, stored: live.stored.clone() };
     let mut change = nothing_done(address, entry, live);
     change.sensitive.extend_below(&Path::root(), &schema.sensitive());
-    let draft = Draft {
-        change,
-        redacted: Some(redacted),
-        schema: schema.clone(),
-        flags: Flags::default(),
-        create_first: false,
-        retains: false,
-        keeps_old: false,
-        changed: BTreeSet::new(),
-        unmanaged: Vec::new(),
-        missing: BTreeMap::new(),
-        rest: None,
-        held: None,
-    };
+    let draft = Draft { redacted: Some(redacted), ..Draft::new(change, schema.clone()) };
     (draft, kept)
 }
 
@@ -364,26 +349,13 @@ fn redacted(
 fn nothing_done(address: &Address, entry: &Entry, live: &Live<'_>) -> Change {
     let object = live.object;
     Change {
-        address: address.clone(),
-        deposed: false,
-        provider: entry.provider.clone(),
-        action: Action::NoOp,
-        reason: Reason::InSync,
         before: Some(live.attributes.clone()),
-        after: None,
-        causes: Vec::new(),
         object: Some(object.id.clone()),
         progress: object.progress.clone(),
         sensitive: object.sensitive.clone(),
-        secrets: BTreeMap::new(),
         managed: object.managed.clone(),
         dependencies: entry.dependencies.clone(),
-        effects: Vec::new(),
-        loss: None,
-        deferred_rules: 0,
-        allow_unknown: Set::new(),
-        ignored: Set::new(),
-        span: None,
+        ..Change::new(address.clone(), entry.provider.clone())
     }
 }
 

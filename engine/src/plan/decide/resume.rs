@@ -41,7 +41,7 @@ pub(in crate::plan) fn is_half_made(
 
 /// The last phases of a program that an earlier run began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::plan) struct Rest {
+pub(in crate::plan) struct RemainingPhases {
     /// Which program.
     pub(in crate::plan) kind: ProgramKind,
     pub(in crate::plan) program: usize,
@@ -58,7 +58,7 @@ pub(in crate::plan) fn rest(
     live: &Live<'_>,
     changed: &BTreeSet<Name>,
     (schema, key): (&TypeSchema, &SealKey),
-) -> Option<Rest> {
+) -> Option<RemainingPhases> {
     let progress = &live.object.progress;
     let (kind, program, done, called) = match *progress {
         Progress::Created { program, done, called, .. } => {
@@ -70,7 +70,7 @@ pub(in crate::plan) fn rest(
         Progress::Deleting { .. } => return restart(live, schema),
         Progress::Ready => return None,
     };
-    let begun = Rest { kind, program, from: done, called };
+    let begun = RemainingPhases { kind, program, from: done, called };
     if is_half_made(progress, &live.attributes, (schema, key)) {
         return Some(begun);
     }
@@ -80,11 +80,11 @@ pub(in crate::plan) fn rest(
 
 /// The whole update program, for an object that a delete has stopped and that is wanted again: it ends
 /// with what starts the object, where the type has that.
-fn restart(live: &Live<'_>, schema: &TypeSchema) -> Option<Rest> {
+fn restart(live: &Live<'_>, schema: &TypeSchema) -> Option<RemainingPhases> {
     let program = choose(&schema.update, Some(&live.attributes))?;
     let starts = schema.update[program].phases.iter().any(acts_only);
     let is_due = starts && may_be_stopped(live, schema);
-    is_due.then_some(Rest { kind: ProgramKind::Update, program, from: 0, called: false })
+    is_due.then_some(RemainingPhases { kind: ProgramKind::Update, program, from: 0, called: false })
 }
 
 /// Whether a delete that was not finished may have done to an object what none of its attributes shows:
@@ -101,7 +101,7 @@ fn acts_only(phase: &Phase) -> bool {
     !phase.sends.is_anything()
 }
 
-impl Rest {
+impl RemainingPhases {
     fn unless_shown(mut self, phases: &[Phase], changed: &BTreeSet<Name>) -> Option<Self> {
         while let Some(phase) = phases.get(self.from) {
             let differs = changed.iter().any(|name| phase.carries(name));
@@ -173,7 +173,7 @@ fn is_given_later(progress: &Progress, schema: &TypeSchema, name: &Name) -> bool
     let Progress::Created { program, done, called, .. } = *progress else { return false };
     let phases = schema.create.get(program).map_or(&[][..], |program| &program.phases);
     let can_change = schema.attributes.get(name).is_some_and(|it| it.on_change == OnChange::Update);
-    let rest = Rest { kind: ProgramKind::Create, program, from: done, called };
+    let rest = RemainingPhases { kind: ProgramKind::Create, program, from: done, called };
     can_change && rest.carries(phases, name)
 }
 
@@ -183,7 +183,7 @@ fn is_given_later(progress: &Progress, schema: &TypeSchema, name: &Name) -> bool
 pub(in crate::plan) fn is_to_come(
     attribute: &Attribute,
     value: &Value,
-    (live, rest): (&Live<'_>, Option<Rest>),
+    (live, rest): (&Live<'_>, Option<RemainingPhases>),
 ) -> bool {
     attribute.presence == Presence::Computed
         && match (&live.object.progress, rest) {

@@ -24,7 +24,7 @@ pub(in crate::plan) fn check(
     // An object that changes nothing keeps no rule waiting; a held one is not looked at.
     let rules = &case.resource.schema.rules;
     if rules.is_empty()
-        || case.held.is_some()
+        || case.deferral.is_some()
         || !matches!(action, Action::Create | Action::Update | Action::Replace)
     {
         return 0;

@@ -13,7 +13,7 @@ use crate::plan::decide::{self, Outcome, Reached};
 use crate::plan::diagnostics;
 use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::desired::{self, Expanded, Instance};
-use crate::plan::facts::deferrals::Hold;
+use crate::plan::facts::deferrals::Deferral;
 use crate::plan::findings::Findings;
 use crate::plan::limits::INSTANCES_MAX;
 use crate::work::{self, InTurn, Workers};
@@ -138,8 +138,8 @@ impl<'a> Walk<'_, 'a> {
         self.evaluation.planned.unavailable.insert(unavailable, &object.value);
         self.evaluation.planned.insert(&resource.block, address.key.as_ref(), object);
         if let Some(draft) = draft {
-            if draft.held == Some(Hold::InDoubt) {
-                decisions.held.insert(address.clone());
+            if draft.deferral == Some(Deferral::InDoubt) {
+                decisions.in_doubt.insert(address.clone());
             }
             decisions.changing.note(&draft);
             decisions.drafts.push(draft);

@@ -43,10 +43,10 @@ impl Planned<'_> {
     /// Says whether the spec gives an attribute in clear, as it was. An attribute that is ignored, and an object that
     /// is held back, are not as the spec says.
     fn shows(&self, name: &Name, was: &Value) -> bool {
-        let Draft { change, held, .. } = self.draft;
+        let Draft { change, deferral, .. } = self.draft;
         let is_given = self.wanted.attributes.contains_key(name) && !change.ignored.contains(name);
         let shown = change.after.as_ref().and_then(|after| after.get(name));
-        is_given && held.is_none() && shown == Some(was)
+        is_given && deferral.is_none() && shown == Some(was)
     }
 }
 
@@ -181,11 +181,11 @@ pub(in crate::plan) fn in_clear(
 /// Puts the redacted object in the place of the clear one, once nothing is decided any more: calls are chosen, and
 /// put in order, by clear values.
 pub(in crate::plan) fn hide(draft: &mut Draft) {
-    let Draft { change: Change { before, after, .. }, redacted, held, .. } = draft;
+    let Draft { change: Change { before, after, .. }, redacted, deferral, .. } = draft;
     let (Some(redacted), Some(was)) = (redacted.take(), before.take()) else { return };
     if let Some(after) = after {
         // An attribute that stays as it is shows the same.
-        let stays = |name: &Name| held.is_some() || after.get(name) == was.get(name);
+        let stays = |name: &Name| deferral.is_some() || after.get(name) == was.get(name);
         let is_other = |name: &Name, value: &Value| after.get(name) != Some(value);
         let others = redacted.iter().filter(|(name, value)| stays(name) && is_other(name, value));
         let others: Vec<_> = others.map(|(name, value)| (name.clone(), value.clone())).collect();

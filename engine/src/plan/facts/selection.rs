@@ -1,7 +1,7 @@
 //! Which instances a plan is about: `--target` and `--exclude`. What a target refers to is in
 //! `needs`.
 
-mod needs;
+pub(in crate::plan) mod needs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +65,7 @@ impl Selection {
 
     /// The same for what the spec does not want: nothing is made from what goes, so a target takes none
     /// of it along.
-    pub(in crate::plan) fn lets_go(&self, address: &Address) -> bool {
+    pub(in crate::plan) fn includes_removal(&self, address: &Address) -> bool {
         !self.excludes.has(address)
             && self.targets.as_ref().is_none_or(|targets| targets.names(address))
     }

@@ -1,0 +1,56 @@
+//! Edges that every plan has: an object is made after those it is made from, and a unique name is
+//! taken after its holder gave it up.
+
+use crate::address::Name;
+use crate::plan::Action;
+use crate::plan::draft::Draft;
+use crate::plan::facts::names::{Handover, NameTable};
+use crate::plan::schedule::graph::{Milestones, NodeId, StepGraph, by_address};
+
+impl StepGraph {
+    /// Lets each object be made or changed after those that it is made from.
+    pub(super) fn follow_dependencies(&mut self, drafts: &[Draft]) {
+        let indices = by_address(drafts);
+        for (draft, own) in drafts.iter().zip(&self.milestones) {
+            let Some(first) = own.first_up else { continue };
+            for dependency in &draft.change.dependencies {
+                let Some(&index) = indices.get(dependency) else { continue };
+                if let Some(ready) = self.milestones[index].ready {
+                    self.nodes[first].needs.insert(ready);
+                }
+            }
+        }
+    }
+
+    /// Lets each draft that takes a unique name wait until the holder is gone, or has another name.
+    pub(super) fn hand_over_names(&mut self, drafts: &[Draft], names: &NameTable<'_>) {
+        for handover in names.handovers() {
+            let holder = &self.milestones[handover.from];
+            if let Some(free) = holder.deletes.map(|(_, gone)| gone).or(holder.release) {
+                self.hand_over(&drafts[handover.to], handover, free);
+            }
+        }
+    }
+
+    fn hand_over(&mut self, draft: &Draft, handover: Handover<'_>, free: NodeId) {
+        let Handover { attribute, to, .. } = handover;
+        let Some(taker) = self.taker(&self.milestones[to], draft, attribute) else { return };
+        self.nodes[taker].needs.insert(free);
+        self.handovers.push((taker, free));
+        // Where the name comes late, what depends on the object does not wait for it: it waits for
+        // the object alone, and not at all for one that is there.
+        let own = &mut self.milestones[to];
+        if own.first_up != Some(taker) {
+            own.ready = own.first_up;
+        } else if matches!(draft.change.action, Action::Update | Action::Import) {
+            own.ready = None;
+        }
+    }
+
+    /// Returns the node that gives an object its name, unless only a later plan comes to it.
+    fn taker(&self, own: &Milestones, draft: &Draft, attribute: &Name) -> Option<NodeId> {
+        let Some(&first) = own.created.first() else { return own.first_up };
+        let program = self.nodes[first].phase.and_then(|it| draft.schema.create.get(it.program))?;
+        own.created.get(draft.schema.naming_phase(program, attribute)).copied()
+    }
+}

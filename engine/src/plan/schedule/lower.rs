@@ -1,0 +1,228 @@
+//! Lowering: the phases of each change become nodes of the step graph.
+
+use std::ops::Range;
+
+use crate::diagnostics::Diagnostics;
+use crate::journal::{PhaseRef, ProgramKind, Wait};
+use crate::plan::decide::programs::choose;
+use crate::plan::decide::resume::RemainingPhases;
+use crate::plan::draft::Draft;
+use crate::plan::facts::names;
+use crate::plan::schedule::graph::{Milestones, Node, NodeId, StepGraph};
+use crate::plan::{Action, diagnostics};
+use crate::schema::Operation;
+use crate::sorted::Set;
+
+impl StepGraph {
+    /// Turns the phases of all drafts into nodes.
+    pub(super) fn lower(drafts: &[Draft], found: &mut Diagnostics) -> Self {
+        let mut graph = Self::default();
+        graph.nodes.reserve(drafts.len());
+        graph.milestones.reserve(drafts.len());
+        for (index, draft) in drafts.iter().enumerate() {
+            let milestones = Lowering { graph: &mut graph, index, draft, found }.lower();
+            graph.milestones.push(milestones);
+        }
+        graph
+    }
+}
+
+impl Milestones {
+    /// The milestones of an object that is made.
+    fn made(created: Vec<NodeId>) -> Self {
+        let (first_up, ready) = (created.first().copied(), created.last().copied());
+        Self { first_up, ready, created, ..Self::default() }
+    }
+
+    /// The same with the delete of the object that is there now.
+    fn ending(self, deleted: &[NodeId]) -> Self {
+        let release = deleted.last().copied();
+        Self { deletes: deleted.first().copied().zip(release), release, ..self }
+    }
+}
+
+/// The lowering of one draft.
+struct Lowering<'g> {
+    graph: &'g mut StepGraph,
+    index: usize,
+    draft: &'g Draft,
+    found: &'g mut Diagnostics,
+}
+
+impl Lowering<'_> {
+    fn lower(&mut self) -> Milestones {
+        let draft = self.draft;
+        match draft.change.action {
+            Action::Create => Milestones::made(self.create(false)),
+            Action::Import if draft.changed.is_empty() => Milestones::default(),
+            Action::Update | Action::Import => {
+                let updated = self.update();
+                let (first_up, ready) = (updated.first().copied(), updated.last().copied());
+                Milestones { first_up, ready, release: ready, ..Milestones::default() }
+            }
+            Action::Replace if draft.retains => self.replace_retaining(),
+            Action::Replace if draft.keeps_old => self.replace_beside(),
+            Action::Replace if draft.create_first => self.replace_create_first(),
+            Action::Replace => self.replace_delete_first(),
+            Action::Delete => Milestones::default().ending(&self.delete()),
+            Action::Forget => Milestones { release: Some(self.forget()), ..Milestones::default() },
+            Action::NoOp | Action::Move | Action::Read => Milestones::default(),
+        }
+    }
+
+    /// Deletes the old object once the new one is whole and all that depends on it has followed.
+    /// Where the new one takes a name of the old one, only its first phase comes before that.
+    fn replace_create_first(&mut self) -> Milestones {
+        let created = self.create(true);
+        let mut own = Milestones::made(created).ending(&self.delete());
+        let Some((delete, gone)) = own.deletes else { return own };
+        if names::takes_its_name(self.draft) || names::has_an_unknown_name(self.draft) {
+            // Dependants follow the new object before the old one goes, so they cannot wait for
+            // the activation, which comes after that.
+            own.ready = own.first_up;
+            if let Some(&activation) = own.created.get(1) {
+                self.add_need(activation, gone);
+            }
+        }
+        if let Some(ready) = own.ready {
+            self.add_need(delete, ready);
+        }
+        own
+    }
+
+    /// Puts the old object aside, and forgets it once there is a new one: until then it is in
+    /// service, and the create may be refused.
+    fn replace_retaining(&mut self) -> Milestones {
+        let own = Milestones::made(self.create(true));
+        let forgotten = self.forget();
+        if let Some(last) = own.ready {
+            self.add_need(forgotten, last);
+        }
+        Milestones { release: Some(forgotten), ..own }
+    }
+
+    /// Leaves the old object, which is still used, beside the new one. Where names are unique, the
+    /// new one cannot have its name until the old one is gone.
+    fn replace_beside(&mut self) -> Milestones {
+        let mut created = self.create(true);
+        if names::takes_its_name(self.draft)
+            && let Some(&first) = created.first()
+        {
+            created.truncate(1);
+            self.graph.nodes.truncate(first + 1);
+        }
+        Milestones::made(created)
+    }
+
+    fn replace_delete_first(&mut self) -> Milestones {
+        let deleted = self.delete();
+        let own = Milestones::made(self.create(false)).ending(&deleted);
+        if let Some((first, gone)) = own.first_up.zip(own.release) {
+            self.add_need(first, gone);
+        }
+        Milestones { delete_first: true, ..own }
+    }
+
+    fn create(&mut self, deposes: bool) -> Vec<NodeId> {
+        let schema = &self.draft.schema;
+        let Some(program) = choose(&schema.create, self.draft.change.after.as_deref()) else {
+            return self.no_program("create");
+        };
+        let nodes =
+            self.chain(ProgramKind::Create, program, 0..schema.create[program].phases.len());
+        for &node in &nodes {
+            self.graph.nodes[node].object = None;
+        }
+        if let Some(&first) = nodes.first() {
+            self.graph.nodes[first].deposes = deposes;
+        }
+        nodes
+    }
+
+    /// Does first what an earlier run left undone of a create, and updates what that does not carry
+    /// then. An update that has anything left to send begins anew: what came before may not hold
+    /// any more.
+    fn update(&mut self) -> Vec<NodeId> {
+        let draft = self.draft;
+        let mut changed = draft.changed.clone();
+        if let Some((rest, phases)) = draft.rest() {
+            changed.retain(|name| rest.kind == ProgramKind::Update || !rest.carries(phases, name));
+            if changed.is_empty() {
+                return self.finish(rest);
+            }
+        }
+        let Some(program) = choose(&draft.schema.update, draft.change.after.as_deref()) else {
+            return self.no_program("update");
+        };
+        // Once more from the beginning, an update does what was left of it, too.
+        let begun = (ProgramKind::Update, program);
+        let rest = draft.rest.filter(|rest| (rest.kind, rest.program) != begun);
+        let mut nodes = rest.map_or_else(Vec::new, |rest| self.finish(rest));
+        let phases = draft.schema.update[program].phases.len();
+        let all = self.chain(ProgramKind::Update, program, 0..phases);
+        if let (Some(&last), Some(&next)) = (nodes.last(), all.first()) {
+            self.add_need(next, last);
+        }
+        nodes.extend(all);
+        nodes
+    }
+
+    /// Returns the last phases of a program that an earlier run began.
+    fn finish(&mut self, rest: RemainingPhases) -> Vec<NodeId> {
+        let RemainingPhases { kind, program, from, called } = rest;
+        let phases = self.draft.rest().map_or(from, |(_, phases)| phases.len());
+        let nodes = self.chain(kind, program, from..phases);
+        if let Some(&first) = nodes.first().filter(|_| called) {
+            let phase = &mut self.graph.nodes[first].phase;
+            *phase = phase.map(PhaseRef::only_waiting);
+        }
+        nodes
+    }
+
+    /// Deletes from the beginning, however far an earlier run came: what was drained may work
+    /// again, and draining twice is harmless.
+    fn delete(&mut self) -> Vec<NodeId> {
+        let schema = &self.draft.schema;
+        let Some(program) = choose(&schema.delete, self.draft.change.before.as_deref()) else {
+            return self.no_program("delete");
+        };
+        self.chain(ProgramKind::Delete, program, 0..schema.delete[program].phases.len())
+    }
+
+    fn forget(&mut self) -> NodeId {
+        self.push(Operation::Forget, None)
+    }
+
+    fn no_program(&mut self, what: &str) -> Vec<NodeId> {
+        self.found.push(diagnostics::no_program(&self.draft.change.address, what));
+        Vec::new()
+    }
+
+    /// Returns the nodes of some phases of a program, each after the one before it.
+    fn chain(&mut self, kind: ProgramKind, program: usize, span: Range<usize>) -> Vec<NodeId> {
+        let mut nodes: Vec<NodeId> = Vec::new();
+        let phases = span.end;
+        for phase in span {
+            let model = &self.draft.schema.programs(kind)[program].phases[phase];
+            let wait = if model.waits_for.is_some() { Wait::After } else { Wait::None };
+            let reference = PhaseRef { kind, program, phase, phases, wait };
+            let node = self.push(model.operation, Some(reference));
+            if let Some(&before) = nodes.last() {
+                self.add_need(node, before);
+            }
+            nodes.push(node);
+        }
+        nodes
+    }
+
+    fn push(&mut self, operation: Operation, phase: Option<PhaseRef>) -> NodeId {
+        let (object, needs) = (self.draft.change.object.clone(), Set::new());
+        let node = Node { draft: self.index, operation, phase, object, deposes: false, needs };
+        self.graph.nodes.push(node);
+        self.graph.nodes.len() - 1
+    }
+
+    fn add_need(&mut self, node: NodeId, need: NodeId) {
+        self.graph.nodes[node].needs.insert(need);
+    }
+}
