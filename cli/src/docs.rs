@@ -297,7 +297,7 @@ fn meaning(attribute: &Attribute) -> String {
     parts.extend(attribute.default.as_ref().map(|value| format!("Default `{}`", to_json(value))));
     parts.extend(attribute.nulls.iter().map(|word| format!("`{}` for none", to_json(word))));
     if attribute.server_default {
-        parts.push("Left out: the service chooses".to_owned());
+        parts.push("Server default".to_owned());
     }
     if attribute.on_change == OnChange::Replace && attribute.presence != Presence::Computed {
         let loss = if attribute.data_loss { ", which loses its data" } else { "" };
