@@ -55,11 +55,11 @@ pub enum ApplyError {
         addresses: Vec<Address>,
     },
     /// A saved plan no longer fits.
-    #[error("the plan no longer fits: {0}")]
+    #[error("stale plan: {0}")]
     Stale(String),
     /// A saved plan would make an object beside one that came since, of the same name.
     #[error(
-        "the plan no longer fits: {address} is to be made, and since then there is a {} named \
+        "the plan no longer fits: {address} would be created, and since then another {} exists that is named \
          \"{name}\", {object}, which the state does not know", address.block.ty
     )]
     Twin {

@@ -148,7 +148,7 @@ fn fits(there: &There, new: &Snapshot) -> Result<(), PushError> {
     if let Some((call, pending)) = unknown_calls(now, new).next() {
         let address = &pending.started.address;
         return refuse(format!(
-            "nobody knows how call {call} about {address} ended, and the file does not know of it"
+            "the outcome of call {call} about {address} is not known, and the file does not mention it"
         ));
     }
     if new.serial == saved.serial
@@ -188,12 +188,12 @@ fn carry_over(now: &Snapshot, new: &mut Snapshot) -> Pushed {
     for (call, pending) in unknown_calls(now, &before) {
         let (address, started) = (&pending.started.address, &pending.started);
         if carry_call(new, pending) {
-            pushed.carried.push(format!("call {call} about {address}, whose end nobody knows"));
+            pushed.carried.push(format!("call {call} about {address}, whose outcome is not known"));
         } else if let Some(nonce) = started.nonce.as_ref().filter(|_| !is_named(started)) {
             new.watched.push(Watched::of(started, nonce.clone(), started.at_ms, false));
             pushed.carried.push(format!("the one-time name of call {call} about {address}"));
         } else {
-            pushed.lost.push(format!("call {call} about {address}, whose end nobody knows"));
+            pushed.lost.push(format!("call {call} about {address}, whose outcome is not known"));
         }
     }
     // Numbers of calls are never given twice in a lineage.

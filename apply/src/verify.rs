@@ -203,7 +203,7 @@ impl Fit<'_> {
         // It may be what the plan took for a change from outside.
         if self.plan.is_overtaken(address, &object.id, self.snapshot) {
             return stale(format!(
-                "another run has written down something else of {address} since then"
+                "another run changed {address} in the state after this plan was made"
             ));
         }
         let Some(schema) = self.schema(change) else { return Ok(()) };

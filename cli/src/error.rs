@@ -132,7 +132,7 @@ impl From<StoreError> for CommandError {
             StoreError::Locked(holder) => locked(&holder),
             StoreError::Fenced(_) => Self::new(error.to_string()).status(Status::LostLock).help(
                 "nothing was begun after that; run the command again, once no other run is at \
-                     it: it goes on from what was written down",
+                     it: it continues from its journal",
             ),
             StoreError::Suspicious { what, help } | StoreError::Missing { what, help } => {
                 Self::new(what).status(Status::Suspicious).help(help)
@@ -151,8 +151,8 @@ impl From<StoreError> for CommandError {
             }
             StoreError::Unfit { what, help } => Self::new(what).status(Status::StoreFailed).help(help),
             StoreError::Failed { .. } => Self::new(chain(&error)).status(Status::StoreFailed).help(
-                "mend what it names (room on the disk, permissions, the way to the store), and run \
-                 the command again: a run goes on from what was written down",
+                "fix what it names (disk space, permissions, the connection to the store), and run \
+                 the command again: a run continues from its journal",
             ),
         }
     }

@@ -10,8 +10,8 @@ use state::cipher::Cipher;
 
 use crate::environment::cipher;
 use crate::error::CommandError;
-use crate::place::{self, MustBe};
 use crate::spec_text::{self, SpecText};
+use crate::store_location::{self, MustBe};
 
 /// Where Plumb keeps what belongs to it, beside the spec.
 pub(crate) const STATE_FOLDER: &str = ".plumb";
@@ -97,7 +97,7 @@ impl Folder {
 
     /// The same, whatever is in it.
     pub(crate) fn any_store(&self) -> Result<Arc<dyn Store>, CommandError> {
-        place::open(self.settings()?, &self.plumb(), self.cipher.clone())
+        store_location::open(self.settings()?, &self.plumb(), self.cipher.clone())
     }
 
     /// A place that the state of this folder comes from or goes to. Each is marked with the name of
@@ -108,7 +108,7 @@ impl Folder {
     ) -> Result<Arc<dyn Store>, CommandError> {
         let plumb = self.plumb();
         let plumb = std::path::absolute(&plumb).unwrap_or(plumb);
-        place::open(settings, &plumb, self.cipher.clone())
+        store_location::open(settings, &plumb, self.cipher.clone())
     }
 
     /// Where its spec says that the state is. Without a spec it is in files.
@@ -117,7 +117,7 @@ impl Folder {
             return Ok(known);
         }
         let text = spec_text::read(&self.path)?;
-        let settings = text.as_ref().map_or(Ok(StateSettings::file()), place::settings);
+        let settings = text.as_ref().map_or(Ok(StateSettings::file()), store_location::settings);
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
         let settings = settings?;
         Ok(self.settings.get_or_init(|| settings))

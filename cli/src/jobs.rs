@@ -22,7 +22,7 @@ use crate::named_files;
 use crate::output::Output;
 use crate::providers::{Configured, Described};
 use crate::signals::stop_or_end;
-use crate::stored;
+use crate::stored_state;
 use crate::variables;
 
 /// How long a job may wait in the queue before somebody asks why.
@@ -63,9 +63,9 @@ pub(crate) async fn connect(
 pub(crate) async fn id(folder: &Folder, target: &Target) -> Result<String, CommandError> {
     if !target.endpoint.contains('.') {
         // An id needs no state.
-        return id_of(&target.endpoint, &stored::no_state());
+        return id_of(&target.endpoint, &stored_state::no_state());
     }
-    id_of(&target.endpoint, &stored::load(folder).await?.snapshot)
+    id_of(&target.endpoint, &stored_state::load(folder).await?.snapshot)
 }
 
 impl Connected {
@@ -467,7 +467,7 @@ mod tests {
 
     #[test]
     fn ids_and_addresses_are_told_apart() {
-        let snapshot = stored::no_state();
+        let snapshot = stored_state::no_state();
         assert_eq!(id_of("jpnw0v75y3qoql", &snapshot).unwrap(), "jpnw0v75y3qoql");
         let message = |text: &str| id_of(text, &snapshot).unwrap_err().message;
         assert_eq!(message("a/b"), "`a/b` is neither an address nor an id");

@@ -5,37 +5,37 @@
 //! place of the workspace that prints, and this file ends the process; only a second request to stop
 //! ends it elsewhere ([`signals`]).
 
-mod answer;
 mod args;
+mod bounded_request;
 mod checks;
 mod child_service;
 mod commands;
+#[cfg(debug_assertions)]
+mod crash_injection;
 #[cfg(test)]
 mod docs;
-#[cfg(debug_assertions)]
-mod dying;
 mod environment;
 mod error;
 mod folder;
 mod jobs;
+mod json_answer;
 mod locations;
 mod named_files;
 mod output;
-mod place;
 mod planning;
 mod providers;
 mod resolved;
 mod running;
 mod runtime;
-mod sending;
 mod signals;
 mod spec_text;
-mod stopping;
-mod stored;
+mod stop_request;
+mod store_location;
+mod stored_state;
 mod system;
 mod threads;
 mod variables;
-mod whole;
+mod write_all;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -44,9 +44,9 @@ use clap::Parser as _;
 
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 
-use crate::answer::Answer;
 use crate::args::Cli;
 use crate::error::Status;
+use crate::json_answer::Answer;
 use crate::output::Output;
 
 /// Runs the command line of this process and returns its exit status.
@@ -92,6 +92,30 @@ fn first_sentence(text: &str) -> String {
     text.strip_prefix("error: ").map_or(text.clone(), ToOwned::to_owned)
 }
 
+/// Returns what to write instead of an option of another tool, for the first argument that is one.
+fn option_of_another_tool(args: impl Iterator<Item = String>) -> Option<String> {
+    args.skip(1).take_while(|arg| arg != "--").find_map(|arg| {
+        let (name, value) =
+            arg.split_once('=').map_or((&*arg, None), |(name, it)| (name, Some(it)));
+        let word = name.trim_start_matches('-');
+        let is_option = name.len() > word.len();
+        let ours = match word {
+            _ if !is_option => return None,
+            "auto-approve" => return Some("use `--yes` in place of `-auto-approve`".to_owned()),
+            "var" | "var-file" | "out" | "target" | "replace" | "refresh-only" | "destroy"
+            | "parallelism" | "lock-timeout" | "json" | "exclude" => word,
+            "refresh" => return Some("use `--no-refresh` in place of `-refresh=false`".to_owned()),
+            "detailed-exitcode" => word,
+            _ => return None,
+        };
+        // With two hyphens it is Plumb's own, and something else is wrong.
+        let is_ours = name.starts_with("--");
+        let shown = value.filter(|_| !word.starts_with("var")).map(|it| format!(" {it}"));
+        let form = shown.unwrap_or_default();
+        (!is_ours).then(|| format!("options have two hyphens: use `--{ours}{form}`"))
+    })
+}
+
 /// Help and version are answers; everything else is a mistake, and a mistake is exit status 1.
 fn usage(error: &clap::Error) -> Status {
     let output = Output::new(args::Color::Auto, false, 0);
@@ -101,7 +125,13 @@ fn usage(error: &clap::Error) -> Status {
             let why = Diagnostic::error(first_sentence(&text.to_string()));
             output.refuse(answer, &Diagnostics::from_iter([why]), &Sources::default());
         }
-        output.usage(&text);
+        match option_of_another_tool(std::env::args()) {
+            Some(help) => {
+                let message = first_sentence(&text.to_string());
+                output.error(&error::CommandError::new(message).help(help));
+            }
+            None => output.usage(&text),
+        }
         return Status::Failed;
     }
     output.help(&text);
@@ -117,6 +147,20 @@ mod tests {
     fn a_service_that_takes_no_request_is_not_started() {
         assert!(Cli::try_parse_from(["plumb", "serve", "--rate", "0"]).is_err());
         assert!(Cli::try_parse_from(["plumb", "serve", "--rate", "1"]).is_ok());
+    }
+
+    #[test]
+    fn options_of_other_tools_are_named() {
+        let hint = |text: &str| option_of_another_tool(text.split(' ').map(str::to_owned));
+        let use_of = |text: &str| Some(format!("options have two hyphens: use `{text}`"));
+        assert_eq!(hint("plumb plan -out=p.json"), use_of("--out p.json"));
+        assert_eq!(hint("plumb plan -target=value.a"), use_of("--target value.a"));
+        assert_eq!(hint("plumb plan -var a=hunter2"), use_of("--var"));
+        assert_eq!(hint("plumb plan -var=a=hunter2"), use_of("--var"));
+        let yes = Some("use `--yes` in place of `-auto-approve`".to_owned());
+        assert_eq!(hint("plumb apply -auto-approve"), yes);
+        assert_eq!(hint("plumb apply --auto-approve"), yes);
+        assert_eq!(hint("plumb plan --out p.json --nonsense"), None);
     }
 
     #[test]

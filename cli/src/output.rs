@@ -1,6 +1,6 @@
 //! Where everything that people and scripts see is written: data to stdout, talk to stderr.
 //!
-//! The only file of the workspace that prints; how a stream is written is [`whole`]'s to know. A reader of stdout that goes away (`| head`) ends
+//! The only file of the workspace that prints; how a stream is written is [`write_all`]'s to know. A reader of stdout that goes away (`| head`) ends
 //! the output and nothing else: an apply goes on, and no write panics.
 
 use std::collections::BTreeSet;
@@ -16,10 +16,10 @@ use engine::diagnostics::{Diagnostics, Sources};
 use render::Colour;
 use render::paint::{Label, paint};
 
-use crate::answer::Answer;
 use crate::args::Color;
 use crate::error::CommandError;
-use crate::whole;
+use crate::json_answer::Answer;
+use crate::write_all;
 
 /// How many resources are named that an error is about.
 const ABOUT_MAX: usize = 20;
@@ -90,7 +90,7 @@ impl Output {
         if self.closed.load(Ordering::Relaxed) {
             return;
         }
-        if let Err(error) = whole::write(&mut std::io::stdout().lock(), text) {
+        if let Err(error) = write_all::write(&mut std::io::stdout().lock(), text) {
             self.closed.store(true, Ordering::Relaxed);
             if error.kind() != ErrorKind::BrokenPipe {
                 self.lost.store(true, Ordering::Relaxed);
@@ -185,7 +185,7 @@ impl Output {
     #[expect(clippy::unused_self, reason = "everything that prints goes through an output")]
     fn say(&self, text: &str) {
         // Talk that nobody can read is no reason to fail.
-        drop(whole::write(&mut std::io::stderr().lock(), text));
+        drop(write_all::write(&mut std::io::stderr().lock(), text));
     }
 }
 
@@ -201,7 +201,7 @@ impl Log {
         if !self.quiet {
             let line = render::safe::capped(text, 4_000) + "\n";
             // A log that nobody can read is no reason to stop.
-            drop(whole::write(&mut std::io::stderr().lock(), &line));
+            drop(write_all::write(&mut std::io::stderr().lock(), &line));
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::locations;
 use crate::output::Output;
 use crate::providers::Configured;
 use crate::resolved::{self, Resolved};
-use crate::stored;
+use crate::stored_state;
 use crate::system::System;
 
 /// How often what is live is looked at while another run takes it away.
@@ -134,7 +134,7 @@ pub(crate) async fn plan_anyway(
     output: &Output,
 ) -> Result<(Made, Option<CommandError>), CommandError> {
     let options = options(planning)?;
-    let folded = stored::load_if_told(folder).await?;
+    let folded = stored_state::load_if_told(folder).await?;
     warn_of_arrival(folded.mark.as_ref(), output);
     let mut resolved = resolved::read(folder, base, &planning.selection.spec, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
@@ -186,7 +186,7 @@ async fn look(
             return Ok((plan, found, None));
         }
         let was_held = folded.holder.is_some();
-        folded = stored::load(folder).await?;
+        folded = stored_state::load(folder).await?;
         left -= 1;
         let has_moved = folded.at != at;
         let Some(question) = question else {

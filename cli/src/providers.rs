@@ -116,7 +116,7 @@ impl Described {
         for name in names {
             if declared.is_unusable(name) {
                 let message = format!("the spec does not say how the provider `{name}` is called");
-                let help = "mend the spec, or give the variables that its provider block needs";
+                let help = "fix the spec, or give the variables that its provider block needs";
                 return Err(CommandError::new(message).help(help));
             }
             if let Some(instance) = declared.instances.remove(name) {

@@ -24,7 +24,7 @@ use crate::named_files;
 use crate::output::Output;
 use crate::providers::{Configured, Described};
 use crate::spec_text::SpecText;
-use crate::stored;
+use crate::stored_state;
 use crate::system::System;
 use crate::threads::Threads;
 use crate::variables;
@@ -102,9 +102,6 @@ pub(crate) fn read(
         found = Diagnostics::from_iter([unchecked()]);
     }
     diagnostics.extend(found);
-    if diagnostics.has_errors() && !described.is_broken() {
-        diagnostics.push(no_rules());
-    }
     diagnostics.sort();
     let (sources, document) = (text.sources, text.document);
     Ok(Resolved { sources, diagnostics, config, graph, described, document, input })
@@ -159,11 +156,11 @@ pub(crate) fn named_providers(
         return Ok(described.with_local(variables.local));
     };
     let torn = text.document.torn;
-    let declared = declare(text, folder, base, variables, &stored::no_state())?;
+    let declared = declare(text, folder, base, variables, &stored_state::no_state())?;
     let Declared { text, described, mut diagnostics, .. } = declared;
     let named = if torn {
         let message = "the spec cannot be read, so where its providers are is not known";
-        Err(CommandError::new(message).help("mend the spec first"))
+        Err(CommandError::new(message).help("fix the spec first"))
     } else {
         Described::named(names, described).map(|it| it.with_local(variables.local))
     };
@@ -177,13 +174,7 @@ pub(crate) fn named_providers(
 fn unchecked() -> Diagnostic {
     Diagnostic::note("the resources of the spec were not checked")
         .detail("Which types there are is not known while a provider cannot be used.")
-        .help("mend the provider first")
-}
-
-/// Rules see what references come to, which a mistake anywhere may change.
-fn no_rules() -> Diagnostic {
-    Diagnostic::note("the rules of the resource types were not checked")
-        .help("mend the errors first: a rule may have more to say")
+        .help("fix the provider first")
 }
 
 /// Runs the rules that need neither what is there nor a call: as if everything were to be made.
@@ -194,6 +185,6 @@ pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, Comm
     let configured = resolved.described.configure(&environment::variable)?;
     let options = Options { validating: true, ..Options::default() };
     let request = resolved.request(&configured, &options, false);
-    let (_, found) = make(&stored::no_state(), &request).await?;
+    let (_, found) = make(&stored_state::no_state(), &request).await?;
     Ok(found)
 }

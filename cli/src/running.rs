@@ -18,13 +18,13 @@ use render::events::{Progress, json_line};
 use render::shown::Shown;
 use render::view::PlanView;
 
-use crate::answer;
 use crate::checks::{self, Outcome};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
+use crate::json_answer;
 use crate::output::Output;
-use crate::stopping::Stopping;
-use crate::stored;
+use crate::stop_request::Stopping;
+use crate::stored_state;
 use crate::system::System;
 
 /// How many steps that remain are named.
@@ -78,7 +78,7 @@ impl Teller {
     /// Tells the plan that is about to run.
     pub(crate) fn plan(&self, view: &PlanView<'_>) {
         if self.json {
-            self.output.answer(&answer::planned(view));
+            self.output.answer(&json_answer::planned(view));
         }
     }
 
@@ -104,6 +104,15 @@ impl Teller {
             self.output.talk(&closing);
         }
         self.output.data(&render::state::outputs_text(outputs));
+    }
+
+    /// Tells how many changes made outside Plumb a run without steps took into the state.
+    fn updated(&self, count: usize) {
+        let changes = if count == 1 { "change" } else { "changes" };
+        if count > 0 && !self.json {
+            self.output
+                .talk(&format!("State updated with {count} {changes} made outside Plumb.\n"));
+        }
     }
 
     /// Tells programs that there was nothing to run: the events end as those of any run do. People
@@ -249,6 +258,9 @@ pub(crate) async fn run(
     let closed = session.close().await;
     let idle = run.plan.is_empty() && status(&report) == Status::Done;
     teller.close(&outputs?, idle);
+    if idle {
+        teller.updated(run.plan.drift.len());
+    }
     teller.remaining(&report, run.onward);
     closed?;
     Ok(status(&report))
@@ -256,7 +268,7 @@ pub(crate) async fn run(
 
 /// The outputs of the state.
 fn kept(snapshot: &Snapshot) -> Result<BTreeMap<String, Shown>, CommandError> {
-    render::state::outputs(snapshot).map_err(|error| stored::damaged(&error))
+    render::state::outputs(snapshot).map_err(|error| stored_state::damaged(&error))
 }
 
 fn outputs(report: &Report) -> BTreeMap<String, Shown> {

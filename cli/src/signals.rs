@@ -3,7 +3,7 @@
 //!
 //! A thread of its own listens, so that nothing that the process is busy with, be it a large plan or
 //! a pipe that nobody reads, keeps a signal from being noticed. What is done about it is said by
-//! whoever listens; [`crate::stopping`] is how commands do that plan and apply.
+//! whoever listens; [`crate::stop_request`] is how commands do that plan and apply.
 
 use std::sync::mpsc;
 

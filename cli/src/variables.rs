@@ -120,7 +120,7 @@ fn of_toml(value: toml::Value, place: &dyn std::fmt::Display) -> Result<Value, C
         ),
         toml::Value::Datetime(_) | toml::Value::Float(_) => {
             return Err(CommandError::new(format!(
-                "{place} holds a date or a number that is none: write it as text"
+                "{place} holds a date or a number that is not finite: write it as text"
             )));
         }
     })

@@ -160,7 +160,7 @@ fn outside(name: &str, one_of: &OneOf, part: &str) -> Option<Violation> {
     let help = near.map_or_else(|| listing(one_of), |near| format!("did you mean \"{near}\"?"));
     let what = if part.is_empty() { "an empty text".to_owned() } else { format!("\"{part}\"") };
     let message =
-        format!("{name} is {what}, which is none of the {} known values", one_of.values.len());
+        format!("{name} is {what}, which is not one of the {} known values", one_of.values.len());
     Some(Violation {
         path: Path::root(),
         message,
@@ -249,7 +249,8 @@ mod tests {
 
     #[test]
     fn texts_outside_their_list() {
-        let message = |text: &str| format!("size is {text}, which is none of the 3 known values");
+        let message =
+            |text: &str| format!("size is {text}, which is not one of the 3 known values");
         let near = format!("{} (did you mean \"ADA_24\"?)", message("\"ADA_25\""));
         check(&one_of(None), "\"ADA_25\"", &[&near]);
         let case = format!("{} (did you mean \"ADA_24\"?)", message("\"ada_24\""));
@@ -279,7 +280,7 @@ mod tests {
             &list,
             "\"ADA_24,AMPERE_49\"",
             &[
-                "size is \"AMPERE_49\", which is none of the 3 known values (did you mean \"AMPERE_48\"?)",
+                "size is \"AMPERE_49\", which is not one of the 3 known values (did you mean \"AMPERE_48\"?)",
             ],
         );
         check(&list, "\"\"", &[]);
@@ -287,7 +288,7 @@ mod tests {
             &list,
             "\"ADA_24,\"",
             &[
-                "size is an empty text, which is none of the 3 known values (write one of \"ADA_24\", \"AMPERE_48\", \"NVIDIA L4\")",
+                "size is an empty text, which is not one of the 3 known values (write one of \"ADA_24\", \"AMPERE_48\", \"NVIDIA L4\")",
             ],
         );
     }
@@ -298,8 +299,8 @@ mod tests {
             &one_of(None),
             "[\"ADA_24\", \"ADA_2\", {\"k\": \"ADA_4\"}]",
             &[
-                "[1] size is \"ADA_2\", which is none of the 3 known values (did you mean \"ADA_24\"?)",
-                "[2].k size is \"ADA_4\", which is none of the 3 known values (did you mean \"ADA_24\"?)",
+                "[1] size is \"ADA_2\", which is not one of the 3 known values (did you mean \"ADA_24\"?)",
+                "[2].k size is \"ADA_4\", which is not one of the 3 known values (did you mean \"ADA_24\"?)",
             ],
         );
     }

@@ -29,7 +29,7 @@ pub struct Snapshot {
     pub seal_key: SealKey,
     /// What each address stands for.
     pub entries: BTreeMap<Address, Entry>,
-    /// Calls that began and whose end nobody knows.
+    /// Calls that began and whose outcome is not known.
     #[serde(default, skip_serializing_if = "no_calls")]
     pub pending: Calls,
     /// Nonces of creates that may have left more than the state names: what surfaces under one is

@@ -106,12 +106,12 @@ impl Progress {
                 let address = address.to_string();
                 self.doubts.push((address.clone(), safe::text(reason)));
                 let (word, reason) = (operation.word(), safe::text(reason));
-                let text = format!("nobody knows whether the {word} happened: {reason}");
+                let text = format!("it is not known whether the {word} happened: {reason}");
                 self.say(Label::Danger, &address, &text)
             }
             Event::StepSkipped { address, reason, .. } => {
                 self.ended += 1;
-                let text = format!("not begun: {}", safe::text(reason));
+                let text = format!("skipped: {}", safe::text(reason));
                 self.say(Label::Caution, &address.to_string(), &text)
             }
             Event::Stopping { running } => {
@@ -234,7 +234,7 @@ pub fn sentence(summary: &Summary) -> String {
         (summary.forgotten, "forgotten"),
         (summary.failed, "failed"),
         (summary.in_doubt, "in doubt"),
-        (summary.skipped, "not begun"),
+        (summary.skipped, "skipped"),
     ] {
         if count > 0 {
             let _ = write!(text, ", {count} {word}");
@@ -406,7 +406,7 @@ mod tests {
         [2/4] app.b: drained in 1m23s (id i\u{1b}1)
         [3/4] app.c: update failed: refused\n::error::
             help: ask for less
-        [4/4] app.d: nobody knows whether the create happened: the answer was cut off
+        [4/4] app.d: it is not known whether the create happened: the answer was cut off
         stopping: no new step begins; 1 running call will finish
         [5/4] app.e: not begun: it needs app.d
         failed: app.c: update failed: refused\n::error::

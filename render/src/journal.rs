@@ -50,9 +50,7 @@ fn other_record(record: &Record) -> String {
             format!("{address} seen as it is now, object {object}")
         }
         Record::Triggered { address, object, .. } => {
-            format!(
-                "{address} is to be replaced, object {object}: something that it was made for changes"
-            )
+            format!("{address} will be replaced, object {object}: one of its triggers changed")
         }
         Record::Vanished { address, object } => format!("{address} is gone, object {object}"),
         Record::Adopted { address, object, .. } => {

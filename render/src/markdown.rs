@@ -250,7 +250,7 @@ mod tests {
               (1 attribute is unchanged)
 
         - disk.old will be deleted  (id d3)
-              the spec no longer has it
+              removed from the spec
         !     ! its data
               id    "d3"
               size  5 GB
@@ -278,7 +278,7 @@ mod tests {
 
         ```diff
         + app.chat will be created
-              the spec has it and the state does not
+              new in the spec
               command
                   | set -e
                   | run --fast

@@ -130,7 +130,7 @@ pub fn summary(view: &PlanView<'_>) -> String {
         } else if !view.doubts.is_empty() {
             "No changes, but a call of an earlier run is in doubt."
         } else if !view.drift.is_empty() {
-            "No changes to make. An apply takes what changed outside into the state."
+            "Nothing to change. An apply updates the state with what changed outside."
         } else {
             nothing(view.aim)
         };
@@ -228,7 +228,7 @@ fn doubts(page: &mut Page, doubts: &[DoubtView]) {
         let what = if *running {
             format!(": {operation} ({call}) is running now")
         } else {
-            format!(": nobody knows whether {operation} ({call}) happened")
+            format!(": it is not known whether {operation} ({call}) happened")
         };
         let line = Line::new(0).mark("?", Label::Danger);
         page.push(line.then(address, Label::Strong).plain(what));

@@ -371,6 +371,12 @@ impl<'a> PlanView<'a> {
         if let Some(locations) = earlier.get("locations") {
             self.locations = Vec::deserialize(locations).unwrap_or_default();
         }
+        let drift = earlier.get("drift").and_then(serde_json::Value::as_array);
+        for (drift, earlier) in self.drift.iter_mut().zip(drift.into_iter().flatten()) {
+            if earlier.get("address").and_then(serde_json::Value::as_str) == Some(&drift.address) {
+                drift.units = units_of_json(earlier);
+            }
+        }
         let Some(changes) = earlier.get("changes").and_then(serde_json::Value::as_array) else {
             return;
         };
@@ -386,17 +392,21 @@ impl ChangeView {
             return;
         }
         self.place = Place::of_json(earlier);
-        let units = earlier.get("units").and_then(serde_json::Value::as_object);
-        for (name, unit) in units.into_iter().flatten() {
-            if let Some(unit) = unit.as_str() {
-                self.units.insert(Name::from(name.as_str()), unit.to_owned());
-            }
-        }
+        self.units.extend(units_of_json(earlier));
         let causes = earlier.get("causes").and_then(serde_json::Value::as_array);
         for (cause, earlier) in self.causes.iter_mut().zip(causes.into_iter().flatten()) {
             cause.place = Place::of_json(earlier);
         }
     }
+}
+
+/// Reads the units of numbers from the JSON of a view.
+fn units_of_json(view: &serde_json::Value) -> BTreeMap<Name, String> {
+    let units = view.get("units").and_then(serde_json::Value::as_object);
+    let text = |(name, unit): (&String, &serde_json::Value)| {
+        Some((Name::from(name.as_str()), unit.as_str()?.to_owned()))
+    };
+    units.into_iter().flatten().filter_map(text).collect()
 }
 
 impl Place {

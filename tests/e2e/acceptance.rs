@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::harness::{KEY, Project, Ran, Service, data, ran, wait_for};
-use crate::recorder::{Mood, Recorder};
+use crate::recording_proxy::{Mood, Recorder};
 
 fn volumes(n: usize) -> String {
     let keys: Vec<String> = (0..n).map(|i| format!("\"{i:03}\"")).collect();

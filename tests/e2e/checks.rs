@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::harness::{Project, Service, data, ran, wait_for};
-use crate::recorder::{Mood, Recorder, read_message};
+use crate::recording_proxy::{Mood, Recorder, read_message};
 
 const RESOURCES: &str = r#"
 [variable.word]

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::harness::{Project, Service, data};
-use crate::recorder::{Mood, Recorder};
+use crate::recording_proxy::{Mood, Recorder};
 
 /// Names as somebody might give them to an object.
 const NAMES: [&str; 12] = [

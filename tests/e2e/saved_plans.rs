@@ -101,11 +101,11 @@ fn a_name_that_others_bear_is_no_obstacle_to_a_plan_that_was_made_knowing_it() {
     let make = || assert!(service.request("POST", "/networkvolumes", Some(&volume)).0 < 300);
     make();
     let plan = project.run(&["plan", "--out", "plan.json"]).expect(0);
-    assert!(plan.said().contains("a second one of this name will be made"), "{}", plan.said());
+    assert!(plan.said().contains("a second one with this name will be created"), "{}", plan.said());
     // Who looks at the saved plan is told the same.
     for format in ["text", "markdown", "json"] {
         let shown = project.run(&["show", "plan.json", "--format", format]).expect(0).said();
-        assert!(shown.contains("a second one of this name will be made"), "{format}: {shown}");
+        assert!(shown.contains("a second one with this name will be created"), "{format}: {shown}");
         assert!(shown.contains("plumb.toml"), "{format}: {shown}");
     }
     make();

@@ -72,7 +72,10 @@ fn what_would_be_lost_by_a_push_takes_force_and_is_named() {
     assert!(said.contains("it is older") && said.contains("--force"), "{said}");
     assert!(state() == before, "the state was replaced");
     let said = project.run(&["state", "push", "--force", "state.json"]).expect(0).said();
-    assert!(said.contains("nobody knows of these any more, if they exist:\n  value.w ("), "{said}");
+    assert!(
+        said.contains("these are no longer in the state, if they exist:\n  value.w ("),
+        "{said}"
+    );
     let said = project.run(&["state", "push", "/dev/zero"]).expect(1).said();
     assert!(said.contains("/dev/zero is a device"), "{said}");
 }

@@ -257,7 +257,7 @@ fn a_run_that_stands_still_is_driven_out() {
     let taken = quiet(other.run(&["unlock", run]), 0);
     assert!(taken.contains("was driven out: the lock is free"), "{taken}");
     let again = quiet(other.run(&["unlock", run]), 0);
-    assert!(again.contains("nobody holds the lock"), "{again}");
+    assert!(again.contains("no run holds the lock"), "{again}");
     quiet(other.run(&["apply", "--yes"]), 0);
     signal(first.id(), "CONT");
     let status = first.wait().unwrap();

@@ -370,7 +370,7 @@ impl Run<'_> {
             Shown::Done | Shown::Unknown => (false, Unknown),
         };
         self.session.record(if is_proof {
-            let reason = "the object shows that nothing happened".to_owned();
+            let reason = "the object shows that nothing changed".to_owned();
             Record::Finished { call, outcome: Outcome::NoEffect { reason } }
         } else {
             let known = known_in_doubt(self.session.snapshot(), started, &flight.schema);

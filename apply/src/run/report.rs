@@ -89,7 +89,7 @@ impl Run<'_> {
                 step: id.to_string(),
                 address,
                 operation: step.operation,
-                reason: "how it ended could not be written down".to_owned(),
+                reason: "how it ended could not be recorded".to_owned(),
             });
         }
         self.report.remaining = self.scheduler.not_begun().cloned().collect();

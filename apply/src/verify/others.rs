@@ -17,7 +17,7 @@ impl Fit<'_> {
         for (to, bearers) in bearers(self.plan, &|change| self.schema(change), self.snapshot) {
             let is_new = |by: &Address| known.get(&to).is_none_or(|known| !known.contains(by));
             if let Some((by, name)) = bearers.iter().find(|(by, _)| is_new(by)) {
-                let what = format!("{by} bears the name {name} since then, which it gives to {to}");
+                let what = format!("{by} has taken the name {name}, which the plan gives to {to}");
                 return stale(what);
             }
         }

@@ -46,7 +46,7 @@ async fn what_would_have_the_same_id_is_not_made_beside_the_old_object() {
     let other = format!("kind = \"two\"\n{first}");
     assert_eq!(
         summaries(&world, &key("a", "n", &other)).await,
-        ["the new key.a cannot be made beside the old one"]
+        ["the new key.a cannot be created while the old one exists"]
     );
     // Under another id it can.
     let text = world.plan_text(&key("a", "m", &other)).await;
@@ -78,7 +78,7 @@ async fn a_unique_name_from_the_start_is_not_given_twice() {
     let first = "kind = \"two\"\nlifecycle = { create_before_destroy = true }";
     assert_eq!(
         summaries(&world, &key("a", "n", first)).await,
-        ["the new key.a cannot be made beside the old one"]
+        ["the new key.a cannot be created while the old one exists"]
     );
     converges(&world, &key("a", "n", "kind = \"two\"")).await;
 }
@@ -140,7 +140,7 @@ async fn a_name_that_a_create_in_doubt_may_give_is_taken_by_nobody_else() {
 async fn one_id_twice_is_refused_in_the_plan() {
     let world = shelf();
     let both = key("a", "n", "") + &key("b", "n", "");
-    assert_eq!(summaries(&world, &both).await, ["two objects are to be named \"n\""]);
+    assert_eq!(summaries(&world, &both).await, ["two objects would be named \"n\""]);
     // One that is retained keeps it, too.
     let retained = "lifecycle = { retain = true }\nkind = \"one\"";
     world.apply(&key("a", "n", retained)).await.unwrap();

@@ -52,7 +52,10 @@ async fn what_a_gone_key_would_say_is_not_guessed() {
     world.apply(KEYED).await.unwrap();
     let without = KEYED.replace("eu = \"prod\", ", "");
     let text = world.plan_text(&without).await;
-    assert!(text.contains(r#"error:5: whether value.v["eu"] may go is not known"#), "{text}");
+    assert!(
+        text.contains(r#"error:5: whether value.v["eu"] may be deleted is not known"#),
+        "{text}"
+    );
     assert_eq!(text.matches("error").count(), 1, "{text}");
 
     // The key alone says it.
@@ -70,7 +73,10 @@ async fn what_a_gone_key_would_say_is_not_guessed() {
     let retained = without.replace("prevent_destroy", "retain");
     let text = world.plan_text(&retained).await;
     assert!(text.contains(r#"forget value.v["eu"]"#), "{text}");
-    assert!(text.contains(r#"error:5: whether value.v["eu"] may go is not known"#), "{text}");
+    assert!(
+        text.contains(r#"error:5: whether value.v["eu"] may be deleted is not known"#),
+        "{text}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -203,7 +209,7 @@ async fn what_is_left_out_of_a_destroy_keeps_what_it_uses() {
     let options = gone(but("unit.chat"));
     assert_eq!(reason(&world, CHAIN, &options, "image.base").await, left_out("unit.chat"));
     let text = text_with(&world, CHAIN, &options).await;
-    assert!(text.contains("note:0: what is still used stays as it is"), "{text}");
+    assert!(text.contains("note:0: objects that are still used stay as they are"), "{text}");
     world.apply_with(CHAIN, &options).await.unwrap();
     assert_eq!(world.cloud.names("image"), ["base"]);
     assert!(world.cloud.names("disk").is_empty());

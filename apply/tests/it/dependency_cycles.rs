@@ -219,7 +219,7 @@ s7 = delete unit.old (unit-2) after s6
     let said: Vec<_> = said.iter().map(|it| (&*it.summary, it.detail.as_deref())).collect();
     let detail = "unit.new names it in `disk_id` until then, and the API deletes nothing that is \
                   named there.";
-    assert_eq!(said, [("disk.base cannot be deleted before there is another one", Some(detail))]);
+    assert_eq!(said, [("disk.base cannot be deleted before its replacement exists", Some(detail))]);
     let way_out = "lifecycle = { create_before_destroy = true, ";
     converges(&world, &again.replace("lifecycle = { ", way_out)).await;
 }

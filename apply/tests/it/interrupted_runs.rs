@@ -254,7 +254,7 @@ async fn what_was_drained_is_given_back_before_it_is_retained() {
     assert_eq!(unit(&world).1, Value::Integer(0));
     let (_, said, _) = world.plan(&spec(false, true)).await;
     let said: Vec<_> = said.iter().map(|it| &*it.summary).collect();
-    assert_eq!(said, ["unit.u would be left as a delete has left it"]);
+    assert_eq!(said, ["unit.u would stay half deleted"]);
     converges(&world, &spec(true, true)).await;
     converges(&world, &spec(false, true)).await;
     assert_eq!(unit(&world).1, Value::Integer(3));

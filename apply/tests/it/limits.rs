@@ -91,7 +91,7 @@ async fn what_is_outside_its_list_is_not_sent() {
     world.cloud.schema = Arc::new(schema);
     let spec = format!("{DISK}[resource.image.i]\nname = \"i\"\nkind = \"${{disk.d.id}}\"\n");
     let report = world.apply(&spec).await.unwrap();
-    let message = "kind is \"disk-1\", which is none of the 1 known values";
+    let message = "kind is \"disk-1\", which is not one of the 1 known values";
     assert_eq!(report.failures[0].message, message);
     assert!(world.cloud.names("image").is_empty());
     let open = format!("{spec}lifecycle = {{ allow_unknown = [\"kind\"] }}\n");

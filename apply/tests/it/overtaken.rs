@@ -110,7 +110,7 @@ async fn a_saved_plan_takes_no_name_that_another_address_has_taken() {
     let key = |address: &str, name: &str| format!("[resource.key.{address}]\nname = '{name}'\n");
     let [mine, theirs] = [key("mine", "k"), key("theirs", "k")];
     let planned = format!("{OTHER}{mine}");
-    let why = "key.theirs bears the name \"k\" since then, which it gives to key.mine";
+    let why = "key.theirs has taken the name \"k\", which the plan gives to key.mine";
     assert_eq!(overtaken("[local]\n", &planned, &theirs).await, why);
     // One that was there is given the name, by another run.
     let planned = format!("{planned}{}", key("theirs", "t"));

@@ -435,8 +435,8 @@ async fn what_is_held_until_there_is_another_is_not_deleted_first() {
     let other = HELD.replace("\"one\"", "\"two\"");
     let (_, said, _) = world.plan(&other).await;
     let errors: Vec<_> = said.iter().map(|it| (&*it.summary, it.help.as_deref())).collect();
-    let help = "take create_before_destroy out of image.base: the new one is made first then";
-    let summary = "image.base cannot be deleted before there is another one";
+    let help = "remove create_before_destroy from image.base: the new object is then created first";
+    let summary = "image.base cannot be deleted before its replacement exists";
     assert_eq!(errors, [(summary, Some(help))]);
     // The way out is one.
     let first = other.replace("lifecycle = { create_before_destroy = false }", "");
@@ -454,7 +454,7 @@ async fn what_an_object_names_that_is_let_go_is_not_deleted() {
     let said = |found: &Diagnostics| -> Vec<String> {
         found.iter().map(|found| found.summary.clone()).collect()
     };
-    let summary = "image.base cannot be deleted while an object names it that is let go";
+    let summary = "image.base cannot be deleted while a retained object refers to it";
     assert_eq!(said(&world.plan_with(&one, &destroying).await.1), [summary]);
     // So does the object that a replace leaves alone.
     let replaced = one.replace("\"one\"", "\"two\"").replace("name = \"u\"", "name = \"v\"");
@@ -477,7 +477,7 @@ async fn what_an_object_names_that_stays_is_not_deleted() {
     let world = holding();
     world.apply(HELD).await.unwrap();
     let alone = "[resource.unit.u]\nname = \"u\"\n";
-    let summary = "image.base cannot be deleted while unit.u names it";
+    let summary = "image.base cannot be deleted while unit.u refers to it";
     for spec in [alone.to_owned(), format!("{alone}image_id = \"image-1\"\n")] {
         let (_, said, _) = world.plan(&spec).await;
         let errors: Vec<_> = said.iter().map(|it| &*it.summary).collect();
@@ -503,8 +503,8 @@ async fn what_an_object_named_before_is_not_deleted_either() {
     world.apply(&format!("{image}{unit}")).await.unwrap();
     let (_, said, _) = world.plan(unit).await;
     let said: Vec<_> = said.iter().map(|it| it.detail.as_deref()).collect();
-    let silent = "The spec is silent about `image_id`, so it stays as it is. \
-                  The API deletes nothing that is named there.";
+    let silent = "The spec does not set `image_id`, so it stays as it is. \
+                  The API refuses to delete an object that is referred to there.";
     assert_eq!(said, [Some(silent)]);
     // What goes with it names nothing any more, and neither does what is made anew.
     world.apply("[local]\n").await.unwrap();

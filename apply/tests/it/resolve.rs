@@ -142,7 +142,7 @@ async fn what_another_lost_create_made_is_not_adopted() {
     let error = adopt(&world, &world.providers(), "disk.b", "disk-1").await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "it was made for disk.a: it bears the one-time name of that create"
+        "it was made for disk.a: it has the one-time name of that create"
     );
     converges(&world, &disks(&["a", "b"])).await;
     assert_eq!(world.cloud.names("disk"), ["a", "b"]);

@@ -336,6 +336,6 @@ async fn a_saved_plan_takes_back_nothing_that_another_run_has_done() {
     assert_eq!((plan.drift.len(), plan.steps.len()), (1, 1));
     world.apply(&of(4)).await.unwrap();
     let error = world.apply_saved(&plan).await.unwrap_err().to_string();
-    let why = "another run has written down something else of unit.u since then";
+    let why = "another run changed unit.u in the state after this plan was made";
     assert_eq!(error, format!("the plan no longer fits: {why}"));
 }

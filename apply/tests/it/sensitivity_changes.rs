@@ -242,7 +242,7 @@ async fn a_delete_of_what_the_spec_forgot_hides_what_variables_give() {
 #[tokio::test(start_paused = true)]
 async fn what_becomes_a_secret_and_changes_is_warned_of() {
     let spec = format!("{VARIABLE}{IMAGE}");
-    let said = "`args` has become a secret, and changes at the same time";
+    let said = "`args` became sensitive and changes at the same time";
     for (token, from, to, expected) in [
         ("New-CANARY-32", "", "", true),
         ("Old-CANARY-31", "A = \"1\"", "A = \"2\"", false),

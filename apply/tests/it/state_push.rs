@@ -79,7 +79,7 @@ async fn by_force_calls_under_way_are_carried_over() {
         let after = pulled(&world).await;
         let call = *now.pending.keys().next().unwrap();
         assert!(after.pending.contains_key(&call), "{after:?}");
-        let told = format!("call {call} about disk.e, whose end nobody knows");
+        let told = format!("call {call} about disk.e, whose outcome is not known");
         assert_eq!(pushed, Pushed { carried: vec![told], lost: Vec::new() });
         world.apply(TWO).await.unwrap();
         assert_eq!(world.cloud.names("disk").len(), 2, "what it made is not an orphan");

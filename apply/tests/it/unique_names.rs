@@ -112,13 +112,13 @@ create key.a []
 create key.b []
 s0 = create key.a
 s1 = create key.b
-error:4: two objects are to be named \"n\"";
+error:4: two objects would be named \"n\"";
     check(&world, &keys(&[("a", "n"), ("b", "n")]), expected).await;
     world.apply(&keys(&[("a", "n"), ("b", "m")])).await.unwrap();
     let text = world.plan_text(&keys(&[("a", "n"), ("b", "n")])).await;
-    assert!(text.contains("error:4: two objects are to be named \"n\""), "{text}");
+    assert!(text.contains("error:4: two objects would be named \"n\""), "{text}");
     let text = world.plan_text(&keys(&[("a", "m"), ("b", "m")])).await;
-    assert!(text.contains("error:2: two objects are to be named \"m\""), "{text}");
+    assert!(text.contains("error:2: two objects would be named \"m\""), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +129,7 @@ async fn what_is_let_go_keeps_its_name() {
     };
     world.apply(&spec(true)).await.unwrap();
     let text = world.plan_text(&(spec(false) + &keys(&[("b", "n")]))).await;
-    assert!(text.contains("error:5: two objects are to be named \"n\""), "{text}");
+    assert!(text.contains("error:5: two objects would be named \"n\""), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,8 +195,8 @@ async fn names_in_a_circle_are_refused() {
         .collect();
     assert_eq!(
         found,
-        ["names that must be unique are passed on in a circle: \
-          Each of these waits for another to let go of its name: key.a, key.b, key.c."]
+        ["unique names would be exchanged in a circle: \
+          Each of these waits for another to give up its name: key.a, key.b, key.c."]
     );
 }
 
@@ -212,7 +212,7 @@ async fn two_of_one_secret_name_are_refused() {
     let spec = format!("{variable}{}{}", image("a"), image("b"));
     let (_, said, _) = world.plan(&spec).await;
     let said: Vec<_> = said.iter().map(|d| &*d.summary).collect();
-    assert_eq!(said, ["two objects are to be named the same sensitive text"]);
+    assert_eq!(said, ["two objects would be named the same sensitive text"]);
     world.apply(&format!("{variable}{}", image("a"))).await.unwrap();
     assert!(world.plan(&spec).await.1.has_errors());
 }

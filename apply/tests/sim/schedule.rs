@@ -33,7 +33,7 @@ pub(crate) struct Spec {
     pub(crate) secret: Option<u64>,
     /// Whether the ids of units are outputs.
     pub(crate) outputs: bool,
-    /// Whether a reference to nothing of ours is left out, where it can be given another value.
+    /// Whether a unknown resource of ours is left out, where it can be given another value.
     pub(crate) leaves_out: bool,
     /// Whether a disk that is replaced is made before the old one goes: two may bear one name.
     pub(crate) disks_first: First,

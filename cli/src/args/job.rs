@@ -12,12 +12,12 @@ use super::shared::{SpecArgs, duration};
 pub(crate) enum Job {
     /// Submit a job, wait for it, and print its output
     #[command(
-        after_help = "Examples:\n  plumb job run endpoint.chat '{\"prompt\": \"hi\"}'\n  plumb job run 'endpoint.chat[eu]' --input-file job.json --timeout 5m\n  plumb job run jpnw0v75y3qoql - < job.json\n\nExit status 0 when it completed, 1 when it failed, timed out or was cancelled. Ctrl-C leaves the\njob running, says its id, and exits with 130. Where Ctrl-C or\n--timeout comes while the job is being submitted, the answer is waited for two seconds more; exit\nstatus 4 says that it did not come, so that there may be a job or not."
+        after_help = "Examples:\n  plumb job run endpoint.chat '{\"prompt\": \"hi\"}'\n  plumb job run 'endpoint.chat[eu]' --input-file job.json --timeout 5m\n  plumb job run jpnw0v75y3qoql - < job.json\n\nExit status 0 when the job completed, 1 when it failed, timed out or was cancelled. Ctrl-C leaves the job running, prints its id, and exits with 130. If Ctrl-C or --timeout comes while the job is being submitted, the command waits two more seconds for the answer; exit status 4 says that none came, so the job may exist or not."
     )]
     Run(Run),
     /// Submit a job and print its id
     #[command(
-        after_help = "Examples:\n  plumb job submit endpoint.chat '{\"prompt\": \"hi\"}'\n  plumb job submit endpoint.chat --input-file job.json --ttl 1h --low-priority\n\nThe job is kept whatever happens. The service on this machine ends with the last command that\nneeds it, and goes on with the job when it runs again: `plumb job status --wait` waits for it,\n`plumb serve` keeps the service running."
+        after_help = "Examples:\n  plumb job submit endpoint.chat '{\"prompt\": \"hi\"}'\n  plumb job submit endpoint.chat --input-file job.json --ttl 1h --low-priority\n\nThe job is stored before its id is printed. The service on this machine ends with the last command that needs it, and continues with the job when it runs again: `plumb job status --wait` waits for the job, `plumb serve` keeps the service running."
     )]
     Submit(Submit),
     /// Show how a job is

@@ -88,25 +88,25 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb validate\n  plumb validate --var env=prod environments/prod"
     )]
     Validate(Validate),
-    /// Show what would be done, and why
+    /// Show what would change, and why
     #[command(
         after_help = "Examples:\n  plumb plan\n  plumb plan --out plan.json --detailed-exitcode\n  plumb plan --format markdown > comment.md\n  plumb plan --target 'endpoint.chat[eu]'"
     )]
     Plan(Plan),
-    /// Do what a plan shows
+    /// Make the changes that a plan shows
     #[command(
-        after_help = "Examples:\n  plumb apply\n  plumb apply --yes --var env=prod\n  plumb apply plan.json\n\nWith a plan file, exactly that plan is applied, or nothing, on the current folder (or the one\nof -C), which must be the one that it was made of."
+        after_help = "Examples:\n  plumb apply\n  plumb apply --yes --var env=prod\n  plumb apply plan.json\n\nWith a plan file, exactly that plan is applied, or nothing. Run it in the folder that the plan was made for, or name that folder with -C."
     )]
     Apply(Apply),
-    /// Take everything away again
+    /// Delete everything that the state has
     #[command(after_help = "Examples:\n  plumb destroy\n  plumb destroy --yes environments/dev")]
     Destroy(Destroy),
-    /// Take an object that exists over into the state
+    /// Import an existing object into the state
     #[command(
-        after_help = "Examples:\n  plumb import network_volume.models agv6w2qcg7\n  plumb import 'endpoint.chat[eu]' jpnw0v75y3qoql\n\nThe spec must have the resource. Nothing is called that changes anything; what the next plan\nwould change is shown. For review first, write an [[import]] block into the spec instead."
+        after_help = "Examples:\n  plumb import network_volume.models agv6w2qcg7\n  plumb import 'endpoint.chat[eu]' jpnw0v75y3qoql\n\nThe spec must have the resource. The import changes nothing in the API, and shows what the next plan would change. To review it first, write an [[import]] block into the spec instead."
     )]
     Import(Import),
-    /// Show what changed outside
+    /// Show what changed outside Plumb
     #[command(
         after_help = "Examples:\n  plumb drift\n  plumb drift --json\n\nExit status 2 when something changed."
     )]
@@ -119,28 +119,32 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb output\n  plumb output chat_url --raw\n  plumb output --json\n\nOne that is sensitive cannot be asked for by name: the state has its fingerprint only."
     )]
     Output(OutputArgs),
-    /// Look at the state, and edit it
+    /// Show and edit the state
     #[command(
         subcommand,
         after_help = "Examples:\n  plumb state list\n  plumb state show 'value.a[eu]'\n  plumb state mv value.a value.b\n  plumb state rm value.old"
     )]
     State(State),
-    /// Decide what is in doubt
+    /// Decide about calls in doubt
     #[command(
         after_help = "Examples:\n  plumb resolve\n  plumb resolve endpoint.chat --adopt abc123\n  plumb resolve endpoint.chat --absent\n\nWithout an address, shows what is in doubt."
     )]
     Resolve(Resolve),
-    /// Take the lock from a run that stands still, or say when it ends
+    /// End a run that hangs and holds the lock, or say when its lock ends
     #[command(
-        after_help = "Examples:\n  plumb unlock 5f0c2a9be1d34c77\n\nNo lock has to be taken away: each ends by itself with the run that holds it, at once where the state is files\nor a database, and after some silence where it is objects. The next apply takes it then.\n\nIn a database a process that stands still keeps the lock. There this command drives the run out: what it still\nwrites is refused, it calls nothing more, and the next apply looks up what it had under way. Of a lock of\nanother kind it says who holds it, and when it ends."
+        after_help = "Examples:\n  plumb unlock 5f0c2a9be1d34c77\n\nA lock ends by itself with the run that holds it: at once where the state is in files or in a database, and \
+                      after some silence where it is in an object store. The next apply takes it then.\n\nIn a database, a \
+                      process that hangs keeps the lock. This command ends its run: its writes are refused, it makes no more \
+                      calls, and the next apply looks up what it had under way. For other locks, this command says who holds \
+                      the lock, and when it ends."
     )]
     Unlock(Unlock),
     /// Run the checks of the spec against what is live
     #[command(
-        after_help = "Examples:\n  plumb check\n  plumb check --json environments/prod\n\nExit status 1 when a check fails. A check's job runs for real, for 90 seconds at most unless the\ncheck says otherwise."
+        after_help = "Examples:\n  plumb check\n  plumb check --json environments/prod\n\nExit status 1 when a check fails. The job of a check runs for real, for at most 90 seconds unless the check says otherwise."
     )]
     Check(Check),
-    /// Submit jobs to endpoints, and look after them
+    /// Submit jobs to endpoints and follow them
     #[command(
         subcommand,
         after_help = "Examples:\n  plumb job run endpoint.chat '{\"prompt\": \"hi\"}'\n  plumb job health endpoint.chat\n  plumb job status endpoint.chat 724907fe-0b3d-4f3c-u1\n\nENDPOINT is an address of the state, such as 'endpoint.chat[eu]', or an endpoint's id."

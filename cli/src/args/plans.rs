@@ -46,7 +46,7 @@ pub(crate) struct Validate {
 pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) folder: FolderArg,
-    /// Save the plan, to apply exactly it later; over nothing but a plan file
+    /// Save the plan to a file, to apply exactly it later; overwrites only plan files
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]

@@ -53,7 +53,7 @@ pub(crate) enum State {
     Init,
     /// Move the state to where `[state]` says now
     #[command(
-        after_help = "Examples:\n  plumb state migrate --from file\n  plumb state migrate --from old.toml\n\nChange `[state]` of the spec first; old.toml holds the block that was there before. The old place is\nmarked as left, and nothing of it is removed."
+        after_help = "Examples:\n  plumb state migrate --from file\n  plumb state migrate --from old.toml\n\nChange `[state]` in the spec first; old.toml holds the previous block. The old place is marked as left, and nothing in it is removed."
     )]
     Migrate {
         /// Where it was: `file`, or a TOML file with the `[state]` block of before

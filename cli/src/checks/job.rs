@@ -13,9 +13,9 @@ use serde_json::value::RawValue;
 use super::hiding::Hiding;
 use super::{Fetched, TIMEOUT, World, fetched, stopped};
 use crate::args;
+use crate::bounded_request::{self, Sent};
 use crate::error::CommandError;
 use crate::jobs::{self, Bounds, Early, Ended, Telling};
-use crate::sending::{self, Sent};
 
 /// A job as a check asks for it.
 struct Asked {
@@ -51,7 +51,7 @@ impl World<'_> {
         let endpoint = api.endpoint(&asked.endpoint, &progress).sending(&sending);
         let endpoint = endpoint.hiding(asked.secrets);
         let call = endpoint.run(&asked.submission);
-        let submitted = match sending::within(call, &sending, &bounds, || ()).await {
+        let submitted = match bounded_request::within(call, &sending, &bounds, || ()).await {
             Sent::Answered(Ok(job)) => job,
             Sent::Answered(Err(error)) => return Ok(Err(said(&error))),
             Sent::Not(Early::Stopped) | Sent::Perhaps(Early::Stopped) => return Err(stopped()),

@@ -33,8 +33,8 @@ use crate::providers::Configured;
 use crate::resolved;
 use crate::running::{self, Onward, Run, Teller, confirm, recover_open, seal_plain};
 use crate::runtime;
-use crate::stopping::Stopping;
-use crate::stored;
+use crate::stop_request::Stopping;
+use crate::stored_state;
 use crate::system::System;
 use crate::variables;
 
@@ -133,7 +133,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     let stop = Stopping::listen(output)?;
     let teller = Teller::new(output, running.json);
     let options = planning::options(planning)?;
-    let folded = stop.unless(stored::load_if_told(folder)).await?;
+    let folded = stop.unless(stored_state::load_if_told(folder)).await?;
     let mut resolved = resolved::read(folder, base, &planning.selection.spec, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), &teller, output));
@@ -247,7 +247,7 @@ async fn check_all(
 ) -> Result<Status, CommandError> {
     // By itself it says that nothing was begun.
     stop.begin().map_err(|_| checks::stopped())?;
-    let snapshot = stored::load(folder).await?.snapshot;
+    let snapshot = stored_state::load(folder).await?.snapshot;
     let mut told = |outcome: &Outcome| teller.check(outcome);
     let outcomes = world.run(snapshot, &mut told).await?;
     world.output.talk(&checks::summary(&outcomes));
@@ -340,7 +340,7 @@ async fn of_file(
     refuse_variables(&saved.plan, &Folder::new(base, None)?, &args.planning)?;
     plan_origin::refuse_elsewhere(&saved, base, args.path.as_deref().unwrap_or(file))?;
     let folder = Folder::new(base, None)?;
-    let folded = stop.unless(stored::load(&folder)).await?;
+    let folded = stop.unless(stored_state::load(&folder)).await?;
     if folded.first_run {
         plan_origin::refuse_without_state(&saved, &folder)?;
     }

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use engine::diagnostics::{Diagnostics, Sources};
 use serde_json::json;
 
-use crate::answer::Answer;
 use crate::args::Check;
 use crate::checks::{self, Outcome, Turns, World};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
+use crate::json_answer::Answer;
 use crate::output::Output;
 use crate::resolved;
 use crate::runtime;
-use crate::stopping::Stopping;
-use crate::stored;
+use crate::stop_request::Stopping;
+use crate::stored_state;
 
 pub(crate) fn run(base: &Path, args: &Check, output: &Arc<Output>) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
@@ -29,7 +29,7 @@ async fn check(
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
     let stop = Stopping::listen(output)?;
-    let folded = stop.unless(stored::load(folder)).await?;
+    let folded = stop.unless(stored_state::load(folder)).await?;
     let mut resolved = resolved::read(folder, base, &args.spec, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&resolved.diagnostics, &resolved.sources, args.json, output));

@@ -7,14 +7,14 @@ use render::diagnostics::DiagnosticView;
 use render::drift::DriftReport;
 
 use super::plan;
-use crate::answer::Answer;
 use crate::args::Drift;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
+use crate::json_answer::Answer;
 use crate::output::Output;
 use crate::planning;
 use crate::runtime;
-use crate::stopping::Stopping;
+use crate::stop_request::Stopping;
 
 pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;

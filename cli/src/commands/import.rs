@@ -19,7 +19,7 @@ use crate::planning::{self, Made};
 use crate::resolved::{self, Resolved};
 use crate::running::{Teller, recover_open, seal_plain};
 use crate::runtime;
-use crate::stored;
+use crate::stored_state;
 use crate::system::System;
 
 pub(crate) fn run(
@@ -47,7 +47,7 @@ async fn import(
     args: &Import,
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
-    let folded = stored::load(folder).await?;
+    let folded = stored_state::load(folder).await?;
     let mut resolved = resolved::read(folder, base, &args.spec, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), output));
@@ -100,7 +100,7 @@ async fn take_over(
             render::safe::text(&current.id.to_string())
         ))
         .help(format!(
-            "to let go of that object first, without deleting it: plumb state rm '{address_text}'"
+            "to remove that object from the state first, without deleting it: plumb state rm '{address_text}'"
         )));
     }
     Ok(apply::import::import(session, request, address, id).await?)

@@ -10,12 +10,14 @@ use crate::args::OutputArgs;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::stored;
+use crate::stored_state;
 
 pub(crate) fn run(base: &Path, args: &OutputArgs, output: &Output) -> Result<Status, CommandError> {
     let folder = Folder::new(base, None)?;
-    let outputs = match stored::read_here(&folder)?.snapshot {
-        Some(state) => render::state::outputs(&state).map_err(|error| stored::damaged(&error))?,
+    let outputs = match stored_state::read_here(&folder)?.snapshot {
+        Some(state) => {
+            render::state::outputs(&state).map_err(|error| stored_state::damaged(&error))?
+        }
         None => std::collections::BTreeMap::new(),
     };
     let Some(name) = &args.name else {

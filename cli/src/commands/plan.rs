@@ -12,7 +12,7 @@ use crate::folder::Folder;
 use crate::output::Output;
 use crate::planning::{self, Made};
 use crate::runtime;
-use crate::stopping::Stopping;
+use crate::stop_request::Stopping;
 
 pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Status, CommandError> {
     let made = keep(base, args, make(base, args, output)?)?;

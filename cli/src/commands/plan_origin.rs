@@ -81,7 +81,7 @@ fn folder_of(base: &Path, given: Option<&Path>) -> Result<Option<String>, Comman
     let end: Option<&str> =
         if is_below { given.to_str() } else { folder.file_name().and_then(|name| name.to_str()) };
     let end = end.ok_or_else(|| {
-        CommandError::new("the plan is not saved: its folder has no name that can be written down")
+        CommandError::new("the plan is not saved: the name of its folder is not UTF-8 text")
             .help("make it in the folder: `plumb -C DIR plan --out FILE`")
     })?;
     Ok(Some(end.to_owned()))

@@ -21,7 +21,7 @@ use crate::output::Output;
 use crate::providers::Configured;
 use crate::resolved;
 use crate::runtime;
-use crate::stored;
+use crate::stored_state;
 use crate::system::System;
 
 pub(crate) fn run(
@@ -56,7 +56,7 @@ impl<'a> Asked<'a> {
 }
 
 async fn show(folder: &Folder, output: &Output) -> Result<Status, CommandError> {
-    let folded = stored::load(folder).await?;
+    let folded = stored_state::load(folder).await?;
     if folded.snapshot.pending.is_empty() {
         output.data("Nothing is in doubt.\n");
         return Ok(Status::Done);

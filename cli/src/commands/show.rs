@@ -11,7 +11,7 @@ use crate::args::{PlanFormat, Show};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::stored;
+use crate::stored_state;
 
 pub(crate) fn run(base: &Path, args: &Show, output: &Output) -> Result<Status, CommandError> {
     if let Some(file) = &args.plan {
@@ -30,8 +30,10 @@ pub(crate) fn run(base: &Path, args: &Show, output: &Output) -> Result<Status, C
         return Err(CommandError::new("a state has no markdown form")
             .help("name a saved plan, or take `--format text` or `--format json`"));
     }
-    let view = match stored::read_here(&folder)?.snapshot {
-        Some(snapshot) => StateView::new(&snapshot).map_err(|error| stored::damaged(&error))?,
+    let view = match stored_state::read_here(&folder)?.snapshot {
+        Some(snapshot) => {
+            StateView::new(&snapshot).map_err(|error| stored_state::damaged(&error))?
+        }
         None => StateView::empty(),
     };
     let text = match args.form.format() {

@@ -22,7 +22,7 @@ pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status,
     // Whatever is there, and whether or not it can be read: who stands still may be the reason.
     let store = folder.any_store()?;
     let Some(holder) = runtime::wait_for(async { Ok(store.holder().await?) })? else {
-        output.talk(&format!("nobody holds the lock: a lock here ends {}\n", when(ends)));
+        output.talk(&format!("no run holds the lock: a lock here ends {}\n", when(ends)));
         return Ok(Status::Done);
     };
     if holder.run != args.run {

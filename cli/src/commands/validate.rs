@@ -10,11 +10,11 @@ use crate::folder::Folder;
 use crate::output::Output;
 use crate::resolved::{self, Resolved};
 use crate::runtime;
-use crate::stored;
+use crate::stored_state;
 
 pub(crate) fn run(base: &Path, args: &Validate, output: &Output) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
-    let resolved = resolved::read(&folder, base, &args.spec, &stored::no_state())?;
+    let resolved = resolved::read(&folder, base, &args.spec, &stored_state::no_state())?;
     let found = runtime::wait_for(resolved::check_rules(&resolved))?;
     let Resolved { sources, mut diagnostics, config, .. } = resolved;
     diagnostics.extend(found);

@@ -255,7 +255,7 @@ mod tests {
         let (_, diagnostics) = state("[state]\nbackend = 'postgress'\nname = 'x'\n");
         assert_lines(
             &diagnostics,
-            "plumb.toml:2:11 error: unknown backend ['postgress'] state cannot be kept in `postgress` | did you mean `postgres`?",
+            "plumb.toml:2:11 error: unknown backend ['postgress'] there is no state backend `postgress` | did you mean `postgres`?",
         );
         let (_, diagnostics) = state("[state]\nbucket = 'x'\n");
         assert_lines(
@@ -271,7 +271,7 @@ mod tests {
             "plumb.toml:1:1 error: missing attribute [[state]] `s3` needs `bucket` | add the missing lines to this block
              plumb.toml:3:1 error: unknown attribute [buckett] the backend `s3` has no attribute `buckett` | did you mean `bucket`?
              plumb.toml:4:1 error: empty value [prefix] `prefix` is empty | give it a value
-             plumb.toml:5:1 error: not a lifetime of a lock [lock_ttl] it is from 1 to 3600 seconds | 15 is the default
+             plumb.toml:5:1 error: invalid lock lifetime [lock_ttl] write 1 to 3600 seconds | 15 is the default
              plumb.toml:6:1 error: wrong type [path_style] expected boolean, found string",
         );
     }
@@ -286,8 +286,8 @@ mod tests {
         assert_lines(
             &diagnostics,
             &format!(
-                "plumb.toml:4:1 error: a credential in the spec [password] `password` would be read by everybody who reads the spec | {help}
-                 plumb.toml:5:8 error: a credential in the spec ['u:hunter2@h'] `host` would be read by everybody who reads the spec | {help}"
+                "plumb.toml:4:1 error: a credential in the spec [password] `password` would be visible to everyone who can read the spec | {help}
+                 plumb.toml:5:8 error: a credential in the spec ['u:hunter2@h'] `host` would be visible to everyone who can read the spec | {help}"
             ),
         );
         let (_, diagnostics) =

@@ -181,7 +181,7 @@ impl View<'_> {
     fn word(&self, name: &Name) -> Result<Type, Unresolved> {
         if let Some(word) = self.words.iter().find(|word| *word.name == **name) {
             return word.ty.clone().ok_or_else(|| Unresolved {
-                message: format!("`{name}` stands for nothing here: the check has no `{name}`"),
+                message: format!("unknown name `{name}`: the check has no `{name}`"),
                 help: Some(format!("say what to fetch: `{name} = {{ … }}`")),
             });
         }
@@ -192,7 +192,7 @@ impl View<'_> {
         } else {
             "write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes".to_owned()
         };
-        let message = format!("`{}` stands for nothing here", say::shown(name));
+        let message = format!("unknown name `{}`", say::shown(name));
         Err(Unresolved { message, help: Some(help) })
     }
 }
@@ -200,7 +200,7 @@ impl View<'_> {
 impl Types for View<'_> {
     fn root(&self, root: &Root) -> Result<Type, Unresolved> {
         let outside = || Unresolved {
-            message: "`each` means nothing here".to_owned(),
+            message: "`each` is not available here: it needs a `for_each`".to_owned(),
             help: Some("it stands for one entry of `for_each`, inside that resource".to_owned()),
         };
         match root {

@@ -116,8 +116,10 @@ impl Scope for PlainScope<'_> {
                 None => Err(format!("there is no variable `{name}`")),
             },
             Root::Local(name) => self.locals.get(name, self),
-            Root::Named(name) => Err(format!("`{name}` stands for nothing here")),
-            Root::EachKey | Root::EachValue => Err("`each` means nothing here".to_owned()),
+            Root::Named(name) => Err(format!("unknown name `{name}`")),
+            Root::EachKey | Root::EachValue => {
+                Err("`each` is not available here: it needs a `for_each`".to_owned())
+            }
             Root::Resource(block) => self.resource(block, None),
         }
     }

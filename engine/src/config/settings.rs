@@ -252,7 +252,7 @@ mod tests {
             "plumb.toml:6:8 error: only `var` and `local` are known here, not the resource `value.a` [value.a]
              plumb.toml:7:8 error: in `local.id`: only `var` and `local` are known here, not the resource `value.a` [local.id]
              plumb.toml:8:8 error: there is no variable `nothing` [var.nothing]
-             plumb.toml:9:8 error: `each` means nothing here [each.key]
+             plumb.toml:9:8 error: `each` is not available here: it needs a `for_each` [each.key]
              plumb.toml:11:8 error: in `local.own`: `local.own` refers to itself [local.own]",
         );
     }

@@ -115,7 +115,7 @@ fn syntax(text: &str, error: &hcl_edit::parser::Error, place: Place) -> ExprErro
                 _ => None,
             },
         ),
-        message => (format!("this is no expression: {message}"), None),
+        message => (format!("syntax error in expression: {message}"), None),
     };
     ExprError { range: range(start, end), message, help: help.map(str::to_owned) }
 }

@@ -80,15 +80,15 @@ fn a_cycle_is_one_diagnostic_with_all_its_members() {
     check_cycle(
         "[resource.value.a]\nvalue = '${value.b.value}'\n[resource.value.b]\nvalue = '${value.c.value}'\n\
          [resource.value.c]\nvalue = 1\ndepends_on = ['value.a']\n[resource.value.d]\nvalue = '${value.a.value}'\n",
-        "plumb.toml:2:12 error: a cycle [value.b] this reference begins it They need each other: value.a → value.b → value.c → value.a. (plumb.toml:4:12: `value.b` refers to the next here) (plumb.toml:7:15: `value.c` refers to the next here) | remove one of the references, or move what both need into a third",
+        "plumb.toml:2:12 error: a cycle [value.b] this reference begins it They depend on each other: value.a → value.b → value.c → value.a. (plumb.toml:4:12: `value.b` refers to the next here) (plumb.toml:7:15: `value.c` refers to the next here) | remove one of the references, or move the shared part into a third resource",
     );
     check_cycle(
         "[resource.value.a]\nvalue = '${value.a.value}'\n",
-        "plumb.toml:2:12 error: a cycle [value.a] this reference begins it They need each other: value.a → value.a. | remove one of the references, or move what both need into a third",
+        "plumb.toml:2:12 error: a cycle [value.a] this reference begins it They depend on each other: value.a → value.a. | remove one of the references, or move the shared part into a third resource",
     );
     check_cycle(
         "[local]\nx = '${value.a.value}'\n[resource.value.a]\nvalue = '${local.x}'\n",
-        "plumb.toml:4:12 error: a cycle [local.x] this reference begins it They need each other: value.a → local.x → value.a. (plumb.toml:2:8: `local.x` refers to the next here) | remove one of the references, or move what both need into a third",
+        "plumb.toml:4:12 error: a cycle [local.x] this reference begins it They depend on each other: value.a → local.x → value.a. (plumb.toml:2:8: `local.x` refers to the next here) | remove one of the references, or move the shared part into a third resource",
     );
 }
 

@@ -29,7 +29,7 @@ impl Pending {
     pub fn why(&self, running: bool) -> &str {
         match &self.doubt {
             Some(reason) => reason,
-            None if running => "another run holds the lock and is at it",
+            None if running => "another run is working on it",
             None => "the run ended before the answer came",
         }
     }

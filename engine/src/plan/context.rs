@@ -137,7 +137,9 @@ fn doubts(input: &PlanInput<'_>, found: &mut Diagnostics) -> Vec<Doubt> {
         }
     };
     let doubts: Vec<Doubt> = input.snapshot.pending.iter().map(doubt).collect();
-    for doubt in &doubts {
+    let (running, ended): (Vec<&Doubt>, Vec<_>) = doubts.iter().partition(|doubt| doubt.running);
+    found.extend(diagnostics::running(&running).into_iter().collect());
+    for doubt in ended {
         found.push(diagnostics::in_doubt(doubt));
     }
     doubts

@@ -20,21 +20,20 @@ pub(super) fn bad_for_each(span: Span, why: &str) -> Diagnostic {
     Diagnostic::error("for_each cannot be used")
         .at(span)
         .label(why)
-        .help("give a table, or a list of distinct strings, that follows from variables and locals")
+        .help("give a table or a list of distinct strings, computed from variables and locals")
 }
 
 pub(super) fn empty_key(span: Span) -> Diagnostic {
-    Diagnostic::error("for_each cannot be used")
-        .at(span)
-        .label("one of its keys is empty, and an instance has no name by it")
-        .help("give it one; `compact(list)` leaves empty texts out, as of a split of nothing")
+    Diagnostic::error("for_each cannot be used").at(span).label("one of its keys is empty").help(
+        "`compact(list)` removes empty texts, such as the one that splitting an empty text gives",
+    )
 }
 
 pub(super) fn too_many_instances(resource: &ResourceConfig) -> Diagnostic {
     let span = resource.for_each.as_ref().map_or(resource.header, |item| item.span);
     Diagnostic::error("this spec has too many instances")
         .at(span)
-        .label(format!("here they become more than {}", super::limits::INSTANCES_MAX))
+        .label(format!("from here on there are more than {}", super::limits::INSTANCES_MAX))
         .help("split the spec into several, each with a state of its own")
 }
 
@@ -43,7 +42,7 @@ pub(super) fn too_many_values(span: Option<Span>, place: &str, millions: usize) 
         .at(span)
         .label(format!("most of them are in {place}"))
         .help(
-            "let each resource have the part that it needs, or split the spec into several, each \
+            "give each resource only the part that it needs, or split the spec into several, each \
              with a state of its own",
         )
 }
@@ -64,24 +63,24 @@ pub(super) fn flag_unknown(span: Span, word: &str, address: &Address) -> Diagnos
         .at(span)
         .label("this must be known while planning")
         .about(address)
-        .help("let it follow from variables and locals only")
+        .help("compute it from variables and locals only")
 }
 
 pub(super) fn flag_sensitive(span: Span, word: &str, address: &Address) -> Diagnostic {
     Diagnostic::error(format!("lifecycle.{word} must not be sensitive"))
         .at(span)
-        .label("a plan shows what follows from this, and so would show the secret")
+        .label("the plan shows the effect of this, which would reveal the secret")
         .about(address)
-        .help("let it follow from variables that are not sensitive")
+        .help("compute it from variables that are not sensitive")
 }
 
 pub(super) fn flag_of_gone_key(span: Span, word: &str, address: &Address) -> Diagnostic {
-    Diagnostic::error(format!("whether {address} may go is not known"))
+    Diagnostic::error(format!("whether {address} may be deleted is not known"))
         .at(span)
-        .label(format!("lifecycle.{word} reads `each`, and for_each has no such key"))
+        .label(format!("lifecycle.{word} reads `each`, and its key is no longer in for_each"))
         .about(address)
         .help(format!(
-            "let {word} say it without `each.value`, or keep the key until it may go; \
+            "let {word} say it without `each.value`, or keep the key until the object may be deleted; \
              `plumb state rm '{address}'` takes it out of the state and leaves the object alone"
         ))
 }
@@ -118,9 +117,9 @@ pub(super) fn misfit(
 pub(super) fn id_sensitive(span: Span, name: &str, address: &Address) -> Diagnostic {
     Diagnostic::error(format!("`{name}` is the id of {address}, and it is sensitive"))
         .at(span)
-        .label("an id is shown, and stands in the state")
+        .label("ids are shown and stored in clear")
         .about(address)
-        .help("give it a value that is no secret")
+        .help("give it a value that is not sensitive")
 }
 
 pub(super) fn violation(
@@ -180,15 +179,15 @@ pub(super) fn data_would_be_lost(
     let names = attributes.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let (label, why, keep) = if attributes.is_empty() {
         let why =
-            "Its attributes did not change: something else asks for the replace, which".to_owned();
-        ("this plan replaces it", why, "do without the replace")
+            "Its attributes did not change; something else asks for the replace, which".to_owned();
+        ("this plan replaces it", why, "remove what asks for the replace")
     } else {
         ("this cannot be changed in place", format!("A change of {names}"), "keep the old value")
     };
     Diagnostic::error(format!("replacing {address} would lose its data"))
         .at(span)
         .label(label)
-        .detail(format!("{why} makes a new object and deletes the old one with all that is in it."))
+        .detail(format!("{why} creates a new object and deletes the old one with all its data."))
         .about(address)
         .help(format!(
             "{keep}; or copy the data first and write lifecycle = {{ allow_data_loss = true }} into {address}"
@@ -203,13 +202,13 @@ pub(super) fn no_longer_managed(
 ) -> Diagnostic {
     Diagnostic::warning(format!("`{name}` is no longer managed, {stays}"))
         .at(span)
-        .label("the last applied spec gave it here, and now nothing does")
+        .label("the last applied spec set it here, and this one does not")
         .about(address)
         .help(format!("write `{name}` into the spec to manage it again"))
 }
 
 pub(super) fn secret_changed(span: Option<Span>, address: &Address, name: &str) -> Diagnostic {
-    let said = format!("`{name}` has become a secret, and changes at the same time");
+    let said = format!("`{name}` became sensitive and changes at the same time");
     Diagnostic::warning(said)
         .at(span)
         .about(address)
@@ -217,7 +216,7 @@ pub(super) fn secret_changed(span: Option<Span>, address: &Address, name: &str) 
             "Nothing tells what the old one was any more: where it stands elsewhere, in what goes or in \
              what another block had, the plan shows it.",
         )
-        .help("make it a secret in an apply of its own, and change it after that")
+        .help("apply the change to sensitive first, then change the value")
 }
 
 pub(super) fn name_is_taken(
@@ -231,7 +230,7 @@ pub(super) fn name_is_taken(
     if unique {
         return Diagnostic::error(format!("another {ty} named \"{name}\" exists already"))
             .at(span)
-            .label("two objects of this type cannot bear one name")
+            .label("two objects of this type cannot have the same name")
             .detail(format!("Its id is {ids}, and it is not in the state."))
             .about(address)
             .help(format!(
@@ -241,7 +240,7 @@ pub(super) fn name_is_taken(
     }
     Diagnostic::warning(format!("another {ty} named \"{name}\" exists already"))
         .at(span)
-        .label("a second one of this name will be made")
+        .label("a second one with this name will be created")
         .detail(format!("Its id is {ids}, and it is not in the state: Plumb will not touch it."))
         .about(address)
         .help(format!("if it is this one, take it over: {}", import_of(address, bearers)))
@@ -256,7 +255,7 @@ pub(super) fn other_bears_name(
     let (ty, ids) = (&address.block.ty, listed(bearers));
     Diagnostic::error(format!("another {ty} named \"{name}\" exists already"))
         .at(span)
-        .label("two objects of this type cannot bear one name")
+        .label("two objects of this type cannot have the same name")
         .detail(format!("Its id is {ids}, and it is not in the state."))
         .about(address)
         .help("choose another name; or rename or remove the other object first")
@@ -283,7 +282,7 @@ pub(super) fn one_name_twice(
 ) -> Diagnostic {
     let ty = &address.block.ty;
     let others = others.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    Diagnostic::error(format!("two objects are to be named {name}"))
+    Diagnostic::error(format!("two objects would be named {name}"))
         .at(span)
         .label(format!("a name of the type {ty} is unique, and {others} has this one"))
         .about(address)
@@ -296,12 +295,12 @@ pub(super) fn cannot_be_made_first(
     name: &Name,
 ) -> Diagnostic {
     let flag = resource.lifecycle.create_before_destroy.as_ref();
-    Diagnostic::error(format!("the new {address} cannot be made beside the old one"))
+    Diagnostic::error(format!("the new {address} cannot be created while the old one exists"))
         .at(flag.map_or(resource.header, |item| item.span))
         .label(format!("both would have the same `{name}`, which only one object can have"))
         .about(address)
         .help(format!(
-            "take create_before_destroy out, so that the old object is deleted first; or give the \
+            "remove create_before_destroy, so that the old object is deleted first; or give the \
              new one another `{name}`"
         ))
 }
@@ -313,8 +312,8 @@ pub(super) fn name_stays_taken(
 ) -> Diagnostic {
     Diagnostic::error(format!("the old {address} keeps the name {name}"))
         .at(span)
-        .label("two objects of this type cannot bear one name")
-        .detail("lifecycle.retain leaves the object alone that would be replaced.")
+        .label("two objects of this type cannot have the same name")
+        .detail("lifecycle.retain keeps the object that would be replaced.")
         .about(address)
         .help("give the new object another name, or set retain to false")
 }
@@ -322,7 +321,7 @@ pub(super) fn name_stays_taken(
 pub(super) fn may_be_stopped(resource: &ResourceConfig, address: &Address) -> Diagnostic {
     Diagnostic::warning(format!("{address} may be stopped, and nothing starts it again"))
         .at(resource.header)
-        .label("an earlier run began to delete it, and its type has no call that undoes that")
+        .label("an earlier run began to delete it, and its type has no call to undo that")
         .about(address)
         .help(format!(
             "look at it, and start it by hand; `--replace '{address}'` makes another one"
@@ -337,9 +336,9 @@ pub(super) fn drained_is_retained(
     let address = &change.address;
     let names = drained.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let retain = resource.lifecycle.retain.as_ref();
-    let diagnostic = Diagnostic::error(format!("{address} would be left as a delete has left it"))
+    let diagnostic = Diagnostic::error(format!("{address} would stay half deleted"))
         .at(retain.map_or(resource.header, |item| item.span))
-        .label("this leaves the object alone as it is")
+        .label("this keeps the object as it is")
         .detail(format!("An earlier run began to delete it, and changed {names}."))
         .about(address);
     diagnostic.help(if change.deposed {
@@ -353,15 +352,18 @@ pub(super) fn drained_is_retained(
 }
 
 pub(super) fn names_in_a_circle(addresses: &[String]) -> Diagnostic {
-    Diagnostic::error("names that must be unique are passed on in a circle")
-        .detail(format!("Each of these waits for another to let go of its name: {}.", addresses.join(", ")))
-        .help("apply in two steps: first give one of them a name that nobody has, then the one it is to have")
+    Diagnostic::error("unique names would be exchanged in a circle")
+        .detail(format!(
+            "Each of these waits for another to give up its name: {}.",
+            addresses.join(", ")
+        ))
+        .help("apply in two steps: first give one of them an unused name, then its final name")
 }
 
 pub(super) fn name_comes_too_late(taker: &Address, bearer: &Address) -> Diagnostic {
     Diagnostic::error(format!("{taker} cannot take its name from {bearer} in one plan"))
         .detail(format!(
-            "{bearer} goes once nothing uses it any more; what uses it waits for {taker}, which waits \
+            "{bearer} is deleted once nothing uses it; its users wait for {taker}, which waits \
              for the name."
         ))
         .about(taker)
@@ -394,7 +396,7 @@ pub(super) fn import_does_nothing(
     Diagnostic::warning(format!("the import of {} does nothing", import.id))
         .at(import.span)
         .label(why)
-        .help("take this block out of the spec")
+        .help("remove this block from the spec")
         .about(address)
 }
 
@@ -412,10 +414,10 @@ pub(super) fn import_would_replace(span: Option<Span>, change: &Change) -> Diagn
     };
     Diagnostic::error(format!("taking over {} would replace the object", change.address))
         .at(span)
-        .label("another object would be put in the place of this one")
+        .label("another object would take the place of this one")
         .detail(format!("Why: {differ}."))
         .about(&change.address)
-        .help("write the values of the object into the spec; change them after it was taken over")
+        .help("write the current values of the object into the spec; change them after the import")
 }
 
 pub(super) fn import_of_no_instance(span: Option<Span>, address: &Address) -> Diagnostic {
@@ -442,9 +444,9 @@ pub(super) fn other_provider(
     Diagnostic::error(format!("{address} cannot go to another provider"))
         .at(resource.header)
         .label(format!("its object is managed by `{own}`, and the spec says `{wanted}`"))
-        .detail("At another provider, its id may be that of somebody else's object.")
+        .detail("At another provider, its id may belong to another object.")
         .help(format!(
-            "to have it made anew, give the block another name: the old object is deleted then; \
+            "to create it anew, give the block another name: the old object is deleted then; \
              if only the provider's name is another, `plumb state rm {block}` and \
              `plumb import {block} ID` keep the object"
         ))
@@ -491,7 +493,7 @@ pub(super) fn nothing_named(what: &str, option: &str, meant: Option<&str>) -> Di
             "`plumb state list` shows the addresses of the state; the spec's are TYPE.NAME".into()
         }
     };
-    Diagnostic::error(format!("{option} names `{what}`, and there is no such resource")).help(help)
+    Diagnostic::error(format!("{option} names `{what}`, which does not exist")).help(help)
 }
 
 pub(super) fn no_instance(address: &Address, option: &str, keys: &[&Name]) -> Diagnostic {
@@ -499,7 +501,7 @@ pub(super) fn no_instance(address: &Address, option: &str, keys: &[&Name]) -> Di
     let block = &address.block;
     let detail = match address.key {
         Some(_) => format!("{block} has no instance of that key, in the spec or in the state."),
-        None => format!("{block} has a for_each: it is its instances that exist."),
+        None => format!("{block} has a for_each: name one of its instances."),
     };
     let named = keys.iter().take(NAMED_MAX).map(|key| format!("'{block}[{key}]'"));
     let more = if keys.len() > NAMED_MAX { ", …" } else { "" };
@@ -507,23 +509,41 @@ pub(super) fn no_instance(address: &Address, option: &str, keys: &[&Name]) -> Di
         named if named.is_empty() => "it has no instance, in the spec or in the state".to_owned(),
         named => format!("name one of {}{more}", named.join(", ")),
     };
-    Diagnostic::error(format!("{option} names `{address}`, and there is no such resource"))
+    Diagnostic::error(format!("{option} names `{address}`, which does not exist"))
         .detail(detail)
         .help(help)
 }
 
+/// The calls that another run has under way; none where there are none.
+pub(super) fn running(calls: &[&Doubt]) -> Option<Diagnostic> {
+    const NAMED_MAX: usize = 5;
+    let first = calls.first()?;
+    let operation = |doubt: &&Doubt| format!("{} of {}", doubt.operation.word(), doubt.address);
+    let note = if calls.len() == 1 {
+        let summary = format!("{}: {} is running now", first.address, first.operation.word());
+        Diagnostic::note(summary).about(&first.address)
+    } else {
+        let mut named: Vec<_> = calls.iter().take(NAMED_MAX).map(operation).collect();
+        if calls.len() > NAMED_MAX {
+            named.push(format!("{} more", calls.len() - NAMED_MAX));
+        }
+        let count = calls.len();
+        Diagnostic::note(format!(
+            "{count} calls of another run are running now: {}",
+            named.join(", ")
+        ))
+    };
+    Some(
+        note.detail(
+            "Another run holds the lock; this plan leaves out what it is doing, and what depends on it.",
+        )
+        .help("plan again once it has ended; a plan saved now will be refused"),
+    )
+}
+
 pub(super) fn in_doubt(doubt: &Doubt) -> Diagnostic {
     let (address, operation) = (&doubt.address, doubt.operation.word());
-    if doubt.running {
-        return Diagnostic::note(format!("{address}: {operation} is running now"))
-            .about(address)
-            .detail(
-                "Another run holds the lock; what it is doing is left out of this plan, with what \
-                 depends on it.",
-            )
-            .help("plan again once it has ended: a plan that is saved now is refused then");
-    }
-    Diagnostic::warning(format!("{address}: nobody knows whether its {operation} happened"))
+    Diagnostic::warning(format!("{address}: it is not known whether its {operation} happened"))
         .about(address)
         .detail(format!("{}. It is left out of this plan, with what depends on it.", doubt.reason))
         .help(format!(
@@ -541,11 +561,13 @@ pub(super) fn name_in_doubt(
     let given = chosen.and_then(|name| resource.attributes.get(name));
     let (other, may, label) = match bearer {
         Holder::Created(other) => {
-            (other, "get its name", "nobody knows whether an object was made under this name")
+            (other, "get its name", "it is not known whether an object was made under this name")
         }
-        Holder::Deleted(other) => {
-            (other, "have its name still", "nobody knows whether what has this name is gone")
-        }
+        Holder::Deleted(other) => (
+            other,
+            "have its name still",
+            "it is not known whether the object with this name is gone",
+        ),
     };
     Diagnostic::warning(format!("{address} waits for {other}, which may {may}"))
         .at(given.map(|item| item.value.span))
@@ -559,7 +581,7 @@ fn user(user: &Use) -> String {
     let by = &user.by;
     match user.why {
         Staying::LeftOut => format!("{by}, which is left out, uses it"),
-        Staying::InDoubt => format!("{by}, which waits for a doubt, uses it"),
+        Staying::InDoubt => format!("{by}, which waits for a call in doubt, uses it"),
         Staying::Ignores => format!("{by} ignores changes of its reference, and uses it"),
     }
 }
@@ -574,16 +596,16 @@ pub(super) fn still_used(stays: &[(&Change, &Use)]) -> Diagnostic {
     if stays.len() > NAMED_MAX {
         lines.push(format!("And {} more.", stays.len() - NAMED_MAX));
     }
-    Diagnostic::note("what is still used stays as it is")
+    Diagnostic::note("objects that are still used stay as they are")
         .detail(lines.join(" "))
-        .help("a plan that has both, or lets the one follow, goes on with the other")
+        .help("plan both together, or change the reference first")
 }
 
 pub(super) fn old_object_stays(change: &Change, by: &Use) -> Diagnostic {
     let address = &change.address;
     Diagnostic::warning(format!("the object that {address} has now stays beside the new one"))
         .at(change.span)
-        .label("another object is put in its place here")
+        .label("another object takes its place here")
         .about(address)
         .detail(format!("{}. A later plan deletes it, once nothing uses it.", user(by)))
 }
@@ -596,7 +618,7 @@ pub(super) fn replace_takes_what_is_used(
     let address = &draft.change.address;
     let help = match by.why {
         Staying::Ignores => {
-            let reference = format!("take the reference out of the ignore_changes of {}", by.by);
+            let reference = format!("remove the reference from the ignore_changes of {}", by.by);
             if draft.create_first || takes_its_name {
                 format!("{reference}, or give this one another name: no two can have the same")
             } else {
@@ -607,7 +629,7 @@ pub(super) fn replace_takes_what_is_used(
     };
     Diagnostic::error(format!("{address} cannot be replaced while it is used"))
         .at(draft.change.span)
-        .label("the object that is there now would have to go first")
+        .label("the current object would have to be deleted first")
         .about(address)
         .detail(format!("{}.", user(by)))
         .help(help)
@@ -619,9 +641,9 @@ pub(super) fn named_by_what_is_let_go(
     (user, attribute): (&Change, &Name),
 ) -> Diagnostic {
     let (address, keeper) = (&change.address, &user.address);
-    Diagnostic::error(format!("{address} cannot be deleted while an object names it that is let go"))
+    Diagnostic::error(format!("{address} cannot be deleted while a retained object refers to it"))
         .at(change.span)
-        .label("the object that is there now would go")
+        .label("the current object would be deleted")
         .about(address)
         .detail(format!(
             "That of {keeper} is left alone (lifecycle.retain) and names it in `{attribute}`, and the API \
@@ -637,7 +659,7 @@ pub(super) fn named_by_what_is_let_go(
 pub(super) fn named_by_what_stays(used: &Change, user: &Draft, attribute: &Name) -> Diagnostic {
     let (address, keeper) = (&used.address, &user.change.address);
     let silence = if user.is_silent_about(attribute) {
-        format!("The spec is silent about `{attribute}`, so it stays as it is. ")
+        format!("The spec does not set `{attribute}`, so it stays as it is. ")
     } else {
         String::new()
     };
@@ -646,11 +668,11 @@ pub(super) fn named_by_what_stays(used: &Change, user: &Draft, attribute: &Name)
         Some(_) => format!("{}; or {spared}", release_help(user, attribute, address)),
         None => spared,
     };
-    Diagnostic::error(format!("{address} cannot be deleted while {keeper} names it"))
+    Diagnostic::error(format!("{address} cannot be deleted while {keeper} refers to it"))
         .at(user.change.span)
-        .label(format!("`{attribute}` names it, also after this plan"))
+        .label(format!("`{attribute}` still refers to it after this plan"))
         .about(address)
-        .detail(format!("{silence}The API deletes nothing that is named there."))
+        .detail(format!("{silence}The API refuses to delete an object that is referred to there."))
         .help(help)
 }
 
@@ -663,7 +685,7 @@ fn release_help(user: &Draft, attribute: &Name, used: &Address) -> String {
         Some((Type::List(_) | Type::Set(_), _)) => {
             format!("write `{attribute}` into {keeper} without the id of {used}, as [] for none")
         }
-        Some((_, true)) => format!("write `{attribute} = \"\"` into {keeper}, which takes it away"),
+        Some((_, true)) => format!("write `{attribute} = \"\"` into {keeper}, which clears it"),
         _ => format!("give `{attribute}` of {keeper} another value"),
     }
 }
@@ -680,13 +702,15 @@ pub(super) fn held_until_there_is_another(
             format!("give it another `{name}`, so that the new one can be made first")
         }
         (None, ReplaceOrder::CreateFirst) => {
-            format!("take create_before_destroy out of {address}: the new one is made first then")
+            format!(
+                "remove create_before_destroy from {address}: the new object is then created first"
+            )
         }
         (None, ReplaceOrder::DeleteFirst) => {
             format!("write lifecycle = {{ create_before_destroy = true }} into {address}")
         }
     };
-    Diagnostic::error(format!("{address} cannot be deleted before there is another one"))
+    Diagnostic::error(format!("{address} cannot be deleted before its replacement exists"))
         .at(draft.change.span)
         .label("this replace deletes first")
         .about(address)
@@ -698,7 +722,7 @@ pub(super) fn held_until_there_is_another(
 }
 
 pub(super) fn internal(what: String) -> Diagnostic {
-    Diagnostic::error("the plan contradicts itself").detail(what).help(
-        "this is a mistake in Plumb: nothing was called; please report it with the spec that shows it",
-    )
+    Diagnostic::error("the plan contradicts itself")
+        .detail(what)
+        .help("this is a bug in Plumb; nothing was called; please report it with the spec")
 }

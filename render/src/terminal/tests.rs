@@ -226,12 +226,12 @@ fn everything_at_once() {
       - disk.gone is gone
 
     In doubt:
-      ? disk.lost: nobody knows whether create (c7) happened
+      ? disk.lost: it is not known whether create (c7) happened
             the answer was cut off
             to decide it: plumb resolve 'disk.lost' --adopt ID, or --absent
 
       + app.chat will be created
-            the spec has it and the state does not
+            new in the spec
             command
                 | set -e
                 | run --fast
@@ -260,7 +260,7 @@ fn everything_at_once() {
             (1 attribute is unchanged)
 
       - disk.old will be deleted  (id d3)
-            the spec no longer has it
+            removed from the spec
           ! its data
             id    "d3"
             size  5 GB
@@ -310,7 +310,7 @@ fn as_json() {
           "type": "app",
           "provider": "test",
           "action": "create",
-          "reason": "the spec has it and the state does not",
+          "reason": "new in the spec",
           "id": null,
           "before": null,
           "after": {
@@ -455,7 +455,7 @@ fn as_json() {
           "type": "disk",
           "provider": "test",
           "action": "delete",
-          "reason": "the spec no longer has it",
+          "reason": "removed from the spec",
           "id": "d3",
           "before": {
             "id": "d3",
@@ -620,7 +620,7 @@ fn nothing_to_do_and_incomplete() {
     let view = PlanView::new(&drifted, &sources, &Diagnostics::new(), None);
     assert_eq!(
         summary(&view),
-        "No changes to make. An apply takes what changed outside into the state."
+        "Nothing to change. An apply updates the state with what changed outside."
     );
     let running = Doubt { running: true, ..plan().0.doubts.remove(0) };
     let busy = Plan { complete: true, doubts: vec![running], ..Plan::default() };
@@ -718,7 +718,7 @@ fn hostile_names_never_begin_a_line() {
     let view = PlanView::new(&plan, &sources, &Diagnostics::new(), None);
     insta::assert_snapshot!(text(&view, false), @r#"
       + app.x["\n::add-mask::k"] will be created
-            the spec has it and the state does not
+            new in the spec
             list  ["\r\n-- "]
             name  "\u{1b}]52;c;x\u{7}"
             text

@@ -187,7 +187,7 @@ async fn a_session_of_another_user_is_said() {
     let error = guest.drive_out("zombie").await.unwrap_err().to_string();
     assert!(error.contains("can no longer write"), "{error}");
     assert!(error.contains("does not let this user end session"), "{error}");
-    // As long as it is there, it is said again, and not that nobody holds the lock.
+    // As long as it is there, it is said again, and not that no run holds the lock.
     let again = guest.drive_out("zombie").await.unwrap_err().to_string();
     assert_eq!(again, error);
     assert!(is_fenced(&zombie.append(&records(7..8)).await));

@@ -1,11 +1,11 @@
 //! `plumb job`: the job API, for people and scripts. Each operation is a file.
 
-mod asking;
 mod cancel;
 mod health;
 mod input;
 mod logs;
 mod purge;
+mod request;
 mod retry;
 mod run;
 mod status;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use provider_serverless::jobs::Sending;
 
-use super::asking::PURGE;
+use super::request::PURGE;
 use crate::args::job::All;
 use crate::error::{CommandError, Status};
 use crate::jobs::{self, Bounds};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use provider_serverless::jobs::Sending;
 
-use super::asking::RETRY;
 use super::reference;
+use super::request::RETRY;
 use crate::args::job::One;
 use crate::error::{CommandError, Status};
 use crate::jobs::{self, Bounds};

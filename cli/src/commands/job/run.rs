@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use provider_serverless::jobs::{Endpoint, Job, Sending, Wait};
 
-use super::asking::SUBMIT;
+use super::request::SUBMIT;
 use super::{failure, input, status_of};
 use crate::args::job::Run;
 use crate::error::{CommandError, Status};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use provider_serverless::jobs::Sending;
 
-use super::asking::SUBMIT;
+use super::request::SUBMIT;
 use super::{input, leading, reference};
 use crate::args::job::Submit;
 use crate::error::{CommandError, Status};

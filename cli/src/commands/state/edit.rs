@@ -10,7 +10,7 @@ use super::{not_there, parse};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::stored;
+use crate::stored_state;
 
 pub(super) fn mv(
     folder: &Folder,
@@ -19,7 +19,7 @@ pub(super) fn mv(
     output: &Output,
 ) -> Result<(), CommandError> {
     let (from, to) = (parse(from)?, parse(to)?);
-    stored::edit(folder, "state mv", |snapshot| move_records(snapshot, &from, &to))?;
+    stored_state::edit(folder, "state mv", |snapshot| move_records(snapshot, &from, &to))?;
     let shown = |address: &Address| render::safe::text(&address.to_string());
     output.talk(&format!("moved {} to {}\n", shown(&from), shown(&to)));
     Ok(())
@@ -54,7 +54,7 @@ pub(super) fn rm(
 ) -> Result<(), CommandError> {
     // One that is named twice goes once.
     let addresses = addresses.iter().map(|text| parse(text)).collect::<Result<BTreeSet<_>, _>>()?;
-    stored::edit(folder, "state rm", |snapshot| {
+    stored_state::edit(folder, "state rm", |snapshot| {
         let mut records = Vec::new();
         for address in &addresses {
             records.extend(forget_records(snapshot, address)?);
@@ -74,7 +74,7 @@ pub(super) fn relocate(
     output: &Output,
 ) -> Result<(), CommandError> {
     let mut known = None;
-    stored::edit(folder, "state relocate", |snapshot| {
+    stored_state::edit(folder, "state relocate", |snapshot| {
         let provider = Name::from(provider);
         known = snapshot.locations.get(&provider).cloned();
         if known.is_none() {

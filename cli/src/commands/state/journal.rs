@@ -8,15 +8,15 @@ use crate::error::CommandError;
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::runtime;
-use crate::stored;
+use crate::stored_state;
 
 pub(super) fn journal(folder: &Folder, form: &Form, output: &Output) -> Result<(), CommandError> {
-    print(&stored::read(folder)?.records, form, output);
+    print(&stored_state::read(folder)?.records, form, output);
     Ok(())
 }
 
 pub(super) fn history(folder: &Folder, form: &Form, output: &Output) -> Result<(), CommandError> {
-    let mut runs = stored::read(folder)?.records;
+    let mut runs = stored_state::read(folder)?.records;
     runs.retain(|r| matches!(r, Record::RunOpened { .. } | Record::RunClosed { .. }));
     let store = folder.any_store()?;
     let serials = runtime::wait_for(async { Ok(store.serials().await?) })?;

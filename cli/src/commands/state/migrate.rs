@@ -9,9 +9,9 @@ use engine::config::settings::StateSettings;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::place;
 use crate::runtime;
 use crate::spec_text;
+use crate::store_location;
 use crate::system::System;
 
 pub(super) fn run(
@@ -54,7 +54,7 @@ fn settings(base: &Path, from: &str) -> Result<StateSettings, CommandError> {
              now, such as the spec of before",
         ));
     }
-    place::settings(&spec_text::read_one(&path)?)
+    store_location::settings(&spec_text::read_one(&path)?)
 }
 
 impl From<MigrateError> for CommandError {

@@ -17,13 +17,13 @@ use crate::args::{Form, State};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::stored;
+use crate::stored_state;
 
 pub(crate) fn run(base: &Path, args: &State, output: &Output) -> Result<Status, CommandError> {
     let folder = Folder::new(base, None)?;
     match args {
         State::List => {
-            if let Some(snapshot) = stored::read_here(&folder)?.snapshot {
+            if let Some(snapshot) = stored_state::read_here(&folder)?.snapshot {
                 output.data(&render::state::list(&snapshot));
             }
         }
@@ -43,8 +43,8 @@ pub(crate) fn run(base: &Path, args: &State, output: &Output) -> Result<Status, 
 
 fn show(folder: &Folder, address: &str, form: &Form, output: &Output) -> Result<(), CommandError> {
     let wanted = parse(address)?;
-    let snapshot = stored::read_some(folder)?;
-    let view = StateView::new(&snapshot).map_err(|error| stored::damaged(&error))?;
+    let snapshot = stored_state::read_some(folder)?;
+    let view = StateView::new(&snapshot).map_err(|error| stored_state::damaged(&error))?;
     let wanted = wanted.to_string();
     let found = view.resources.iter().find(|resource| resource.address == wanted);
     let Some(resource) = found else { return Err(not_there(&wanted, &snapshot)) };

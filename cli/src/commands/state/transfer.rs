@@ -13,7 +13,7 @@ use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::runtime;
-use crate::stored;
+use crate::stored_state;
 use crate::system::System;
 
 /// The largest state that is read, in bytes.
@@ -29,7 +29,7 @@ pub(super) fn pull(
 ) -> Result<(), CommandError> {
     let snapshot = match serial {
         Some(serial) => past(folder, serial)?,
-        None => stored::read_some(folder)?,
+        None => stored_state::read_some(folder)?,
     };
     output.data(&render::json::pretty(&snapshot));
     Ok(())
@@ -60,7 +60,7 @@ pub(super) fn push(
     })?;
     output.talk(&format!("put the state in place: {} addresses\n", snapshot.entries.len()));
     tell(output, "the file did not know of these, and they are kept:", &pushed.carried);
-    tell(output, "nobody knows of these any more, if they exist:", &pushed.lost);
+    tell(output, "these are no longer in the state, if they exist:", &pushed.lost);
     Ok(())
 }
 
@@ -118,7 +118,7 @@ fn refused(error: PushError) -> CommandError {
         return error;
     }
     error.help(
-        "nothing was changed; mend that first, or give `--force` if you are sure: what is there is \
+        "nothing was changed; fix that first, or give `--force` if you are sure: what is there is \
          then kept aside where that is possible",
     )
 }

@@ -9,7 +9,7 @@ use crate::types::Type;
 pub fn computed_key(at: Span) -> Diagnostic {
     Diagnostic::error("expected a plain name")
         .at(at)
-        .label("the attributes of an object have fixed names")
+        .label("attribute names of an object cannot be computed")
 }
 
 /// A nested attribute that an object does not have.
@@ -69,7 +69,7 @@ pub fn computed_attribute(name: &str, at: Span) -> Diagnostic {
     Diagnostic::error("a computed attribute cannot be given")
         .at(at)
         .label(format!("the provider sets `{name}`"))
-        .help("remove it; others can refer to it")
+        .help("remove it; other resources can refer to it")
 }
 
 /// Attributes that must be given and are not.
@@ -89,7 +89,7 @@ pub fn unknown_backend<'a>(
 ) -> Diagnostic {
     Diagnostic::error("unknown backend")
         .at(at)
-        .label(format!("state cannot be kept in `{}`", shown(name)))
+        .label(format!("there is no state backend `{}`", shown(name)))
         .help(did_you_mean(name, known))
 }
 
@@ -114,7 +114,7 @@ pub fn unknown_state_key<'a>(
 pub fn secret_in_state(key: &str, at: Span) -> Diagnostic {
     Diagnostic::error("a credential in the spec")
         .at(at)
-        .label(format!("`{}` would be read by everybody who reads the spec", shown(key)))
+        .label(format!("`{}` would be visible to everyone who can read the spec", shown(key)))
         .help(
             "leave it out and set it in the environment: PLUMB_STATE_URL or PGPASSWORD, AWS_*, \
              GOOGLE_*, AZURE_*",
@@ -131,15 +131,18 @@ pub fn empty_state_value(key: &str, at: Span) -> Diagnostic {
 
 /// A lifetime of a lock that is too short or too long.
 pub fn bad_lock_ttl(at: Span) -> Diagnostic {
-    Diagnostic::error("not a lifetime of a lock")
+    Diagnostic::error("invalid lock lifetime")
         .at(at)
-        .label("it is from 1 to 3600 seconds")
+        .label("write 1 to 3600 seconds")
         .help("15 is the default")
 }
 
 /// A number that no port has.
 pub fn bad_port(at: Span) -> Diagnostic {
-    Diagnostic::error("not a port").at(at).label("it is from 0 to 65535").help("5432 is usual")
+    Diagnostic::error("invalid port")
+        .at(at)
+        .label("write a number from 0 to 65535")
+        .help("5432 is usual")
 }
 
 /// A key that a block must have.
@@ -161,7 +164,7 @@ pub fn imported_twice(at: Span, first: Span) -> Diagnostic {
 
 /// An id that cannot be one.
 pub fn bad_id(why: &str, at: Span) -> Diagnostic {
-    Diagnostic::error("not an id")
+    Diagnostic::error("invalid id")
         .at(at)
         .label(why.to_owned())
         .help("write the id as the API shows it")
@@ -169,7 +172,7 @@ pub fn bad_id(why: &str, at: Span) -> Diagnostic {
 
 /// An import to a resource that the spec does not have.
 pub fn import_of_nothing(block: &Block, help: String, at: Span) -> Diagnostic {
-    Diagnostic::error("import to a resource that is not there")
+    Diagnostic::error("import to an unknown resource")
         .at(at)
         .label(format!("there is no resource `{}`", shown(&block.to_string())))
         .help(help)
@@ -245,7 +248,7 @@ pub fn bad_for_each(found: &Type, at: Span) -> Diagnostic {
 
 /// A key of `for_each` that is there already.
 pub fn repeated_key(key: &str, at: Span, first: Span) -> Diagnostic {
-    Diagnostic::error("a key that is there twice")
+    Diagnostic::error("duplicate key")
         .at(at)
         .label(format!("`{}` is in the list already", shown(key)))
         .related(first, "first here")
@@ -254,7 +257,7 @@ pub fn repeated_key(key: &str, at: Span, first: Span) -> Diagnostic {
 
 /// Something else where a list of texts must stand.
 pub fn not_a_list(what: &str, at: Span) -> Diagnostic {
-    Diagnostic::error("expected a list of names")
+    Diagnostic::error("expected a list of texts")
         .at(at)
         .label(format!("{what} is a list of plain texts"))
         .help("write `[\"…\", \"…\"]`, without `${…}`")
@@ -264,7 +267,7 @@ pub fn not_a_list(what: &str, at: Span) -> Diagnostic {
 pub fn not_a_table(what: &str, at: Span) -> Diagnostic {
     Diagnostic::error("expected a table")
         .at(at)
-        .label(format!("`{what}` is a table of keys"))
+        .label(format!("`{what}` must be a table"))
         .help(format!("write `{what} = {{ KEY = VALUE }}`"))
 }
 
@@ -280,18 +283,18 @@ pub fn not_references(at: Span) -> Diagnostic {
 pub fn own_trigger(at: Span) -> Diagnostic {
     Diagnostic::error("a resource cannot trigger itself")
         .at(at)
-        .label("this is the resource that is to be replaced")
+        .label("this is the resource that would be replaced")
         .help("name another resource, or remove it")
 }
 
 /// A text that is no address.
 pub fn bad_address(error: &AddressError, at: Span) -> Diagnostic {
-    Diagnostic::error("not an address").at(at).label(error.to_string())
+    Diagnostic::error("invalid address").at(at).label(error.to_string())
 }
 
 /// The address of a resource that is not there.
 pub fn no_resource(block: &Block, help: String, at: Span) -> Diagnostic {
-    Diagnostic::error("reference to nothing")
+    Diagnostic::error("unknown resource")
         .at(at)
         .label(format!("there is no resource `{}`", shown(&block.to_string())))
         .help(help)
@@ -299,7 +302,7 @@ pub fn no_resource(block: &Block, help: String, at: Span) -> Diagnostic {
 
 /// The address of an instance of a resource that has no instances by key.
 pub fn no_instances(block: &Block, at: Span) -> Diagnostic {
-    Diagnostic::error("reference to nothing")
+    Diagnostic::error("unknown resource")
         .at(at)
         .label(format!("`{block}` has no `for_each`, so it has no keys"))
         .help(format!("write `{block}`"))
@@ -316,7 +319,7 @@ pub fn cycle(members: &[(String, Span)], size: usize) -> Diagnostic {
         names.push(&rest);
     }
     names.extend(members.first().map(|(name, _)| &**name));
-    let detail = format!("They need each other: {}.", names.join(" → "));
+    let detail = format!("They depend on each other: {}.", names.join(" → "));
     let diagnostic = Diagnostic::error("a cycle")
         .at(members.first().map(|(_, at)| *at))
         .label("this reference begins it")
@@ -325,7 +328,7 @@ pub fn cycle(members: &[(String, Span)], size: usize) -> Diagnostic {
         } else {
             detail
         })
-        .help("remove one of the references, or move what both need into a third");
+        .help("remove one of the references, or move the shared part into a third resource");
     members.iter().skip(1).take(SHOWN).fold(diagnostic, |diagnostic, (name, at)| {
         diagnostic.related(*at, format!("`{name}` refers to the next here"))
     })

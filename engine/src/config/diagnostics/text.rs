@@ -13,7 +13,7 @@ pub fn too_large(bytes: usize, bytes_max: usize) -> Diagnostic {
             mebibytes(bytes),
             mebibytes(bytes_max)
         ))
-        .help("split it into several folders, or declare many alike resources with `for_each`")
+        .help("split it into several folders, or declare similar resources with `for_each`")
 }
 
 /// The files hold more values than memory should be spent on.
@@ -22,7 +22,7 @@ pub fn too_many_values(path: &str, values_max: usize) -> Diagnostic {
         .detail(format!(
             "With `{path}` its files hold more than {values_max} values, which are not read."
         ))
-        .help("split it into several folders, or declare many alike resources with `for_each`")
+        .help("split it into several folders, or declare similar resources with `for_each`")
 }
 
 /// Brackets inside brackets, too many.
@@ -56,7 +56,7 @@ pub fn more_errors(path: &str, omitted: usize) -> Diagnostic {
 pub fn not_checked() -> Diagnostic {
     Diagnostic::error("the spec was not checked any further")
         .detail("A file could not be read whole, so what seems missing may stand in it.")
-        .help("mend the TOML first")
+        .help("fix the TOML first")
 }
 
 /// A block or a key that is there already.
@@ -75,7 +75,7 @@ pub fn declared_twice(what: &str, at: Span, first: Option<Span>) -> Diagnostic {
 pub fn unknown_table(name: &str, at: Span, known: &[&str]) -> Diagnostic {
     Diagnostic::error("unknown table")
         .at(at)
-        .label(format!("`{}` means nothing here", shown(name)))
+        .label(format!("`{}` is not a table of a spec", shown(name)))
         .help(did_you_mean(name, known.iter().copied()))
 }
 
@@ -83,7 +83,7 @@ pub fn unknown_table(name: &str, at: Span, known: &[&str]) -> Diagnostic {
 pub fn not_supported_yet(name: &str, at: Span) -> Diagnostic {
     let help = match name {
         "moved" => "remove it, and move the state by a command: `plumb state mv OLD NEW`",
-        _ => "remove it, or use a version that supports it",
+        _ => "remove it: this version of Plumb does not support it",
     };
     Diagnostic::error("not supported yet")
         .at(at)
@@ -101,7 +101,7 @@ pub fn not_a_block(path: &str, form: &str, at: Span) -> Diagnostic {
 
 /// A name that is none.
 pub fn bad_name(what: &str, name: &str, at: Span) -> Diagnostic {
-    Diagnostic::error("not a name")
+    Diagnostic::error("invalid name")
         .at(at)
         .label(format!("`{}` cannot name a {what}", shown(name)))
         .help("begin with a small letter, then use small letters, digits, `_` and `-`")
@@ -133,9 +133,9 @@ pub fn date(at: Span) -> Diagnostic {
 
 /// A number outside what values can hold.
 pub fn bad_number(at: Span) -> Diagnostic {
-    Diagnostic::error("not a usable number")
+    Diagnostic::error("number out of range")
         .at(at)
-        .label("numbers are finite, and whole ones have 64 bits")
+        .label("numbers must be finite, and integers must fit into 64 bits")
         .help("write a smaller number, or put it in quotes if it is a name")
 }
 
@@ -152,7 +152,7 @@ pub fn expression(error: &ExprError, at: Span) -> Diagnostic {
 pub fn file_not_literal(at: Span) -> Diagnostic {
     Diagnostic::error("`file` takes a path in quotes")
         .at(at)
-        .label("the path must stand here as it is")
+        .label("the path must be a plain text")
         .help("write file(\"some/path\"), relative to the spec's folder: files are read before expressions are computed")
 }
 

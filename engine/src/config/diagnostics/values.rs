@@ -75,10 +75,8 @@ pub fn misfit(reason: &str, (want, value): (&Type, &Value), at: Span) -> Diagnos
 pub fn default_tells_no_type(name: &str, spelled: &Type, at: Span) -> Diagnostic {
     Diagnostic::error("the value given for a variable does not fit")
         .at(at)
-        .label(format!(
-            "`{name}` has no `type`, and its empty default does not tell what it may hold"
-        ))
-        .help(format!("write `type = \"{spelled}\"` here, or what else it is to hold"))
+        .label(format!("`{name}` has no `type`, and its empty default does not imply one"))
+        .help(format!("write `type = \"{spelled}\"` here, or the type that it holds"))
 }
 
 /// A value given for a variable that does not fit its type. For a sensitive one no argument of a

@@ -61,7 +61,7 @@ fn several_mistakes_in_one_go() {
     let document = check(
         "a = \nb = 1\nb = 2\n[x\n",
         "plumb.toml:1:5 error: invalid TOML [] string values must be quoted, expected literal string
-         plumb.toml:2:1 error: unknown table [b] `b` means nothing here | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`
+         plumb.toml:2:1 error: unknown table [b] `b` is not a table of a spec | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`
          plumb.toml:3:1 error: declared twice [b] `b` is declared again here (plumb.toml:2:1: first declared here) | remove one of the two, or give it another name
          plumb.toml:4:3 error: invalid TOML [] unclosed table, expected `]`",
     );
@@ -85,7 +85,7 @@ fn a_broken_line_does_not_hide_the_next_block() {
 fn a_quote_that_ends_the_string_of_an_expression() {
     check(
         "[output.a]\nvalue = \"${lower(\"A\")}\"\n",
-        "plumb.toml:2:17 error: this is no expression: expected `}` [(]
+        "plumb.toml:2:17 error: syntax error in expression: expected `}` [(]
          plumb.toml:2:19 error: invalid TOML [] unexpected key or value, expected newline, `#` | a double quote ends the string: write '${…}' with single quotes around an expression that holds double quotes",
     );
 }
@@ -149,11 +149,11 @@ fn blocks_of_the_wrong_shape() {
 fn tables_that_mean_nothing_or_come_later() {
     check(
         "[ressource.value.a]\n[locals]\n[module.x]\n[[moved]]\n[zzz]\n",
-        "plumb.toml:1:2 error: unknown table [ressource] `ressource` means nothing here | did you mean `resource`?
-         plumb.toml:2:1 error: unknown table [[locals]] `locals` means nothing here | did you mean `local`?
-         plumb.toml:3:2 error: not supported yet [module] `module` is not supported by this version | remove it, or use a version that supports it
+        "plumb.toml:1:2 error: unknown table [ressource] `ressource` is not a table of a spec | did you mean `resource`?
+         plumb.toml:2:1 error: unknown table [[locals]] `locals` is not a table of a spec | did you mean `local`?
+         plumb.toml:3:2 error: not supported yet [module] `module` is not supported by this version | remove it: this version of Plumb does not support it
          plumb.toml:4:3 error: not supported yet [moved] `moved` is not supported by this version | remove it, and move the state by a command: `plumb state mv OLD NEW`
-         plumb.toml:5:1 error: unknown table [[zzz]] `zzz` means nothing here | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`",
+         plumb.toml:5:1 error: unknown table [[zzz]] `zzz` is not a table of a spec | known are `check`, `import`, `local`, `output`, `plumb`, `provider`, `resource`, `state`, `variable`",
     );
 }
 
@@ -184,9 +184,9 @@ fn values_that_are_none() {
     let document = check(
         "[local]\na = 1979-05-27\nb = 99999999999999999999\nc = inf\nd = nan\ne=[1, {x = 07:32:00}]\nf=1_000\ng=0xff\n",
         "plumb.toml:2:5 error: dates are not values [1979-05-27] TOML reads this as a date or time | put it in quotes
-         plumb.toml:3:5 error: not a usable number [99999999999999999999] numbers are finite, and whole ones have 64 bits | write a smaller number, or put it in quotes if it is a name
-         plumb.toml:4:5 error: not a usable number [inf] numbers are finite, and whole ones have 64 bits | write a smaller number, or put it in quotes if it is a name
-         plumb.toml:5:5 error: not a usable number [nan] numbers are finite, and whole ones have 64 bits | write a smaller number, or put it in quotes if it is a name
+         plumb.toml:3:5 error: number out of range [99999999999999999999] numbers must be finite, and integers must fit into 64 bits | write a smaller number, or put it in quotes if it is a name
+         plumb.toml:4:5 error: number out of range [inf] numbers must be finite, and integers must fit into 64 bits | write a smaller number, or put it in quotes if it is a name
+         plumb.toml:5:5 error: number out of range [nan] numbers must be finite, and integers must fit into 64 bits | write a smaller number, or put it in quotes if it is a name
          plumb.toml:6:12 error: dates are not values [07:32:00] TOML reads this as a date or time | put it in quotes",
     );
     assert_eq!(document.broken.len(), 5);
@@ -213,7 +213,7 @@ fn expressions_that_cannot_be_read_are_underlined_through_escapes() {
         "[resource.value.a]\nx = \"a \\\"b\\\" \\u00e9 ${1 + } c\"\ny = \"\"\"\n  one \\\n   two ${) }\n\"\"\"\nz = ['ok', '${var.}']\nw = 'ok'\n",
         "plumb.toml:2:27 error: a value is missing here [}]
          plumb.toml:5:10 error: a value is missing here [)]
-         plumb.toml:7:19 error: this is no expression: invalid traversal operator; expected `*`, identifier or unsigned integer [}]",
+         plumb.toml:7:19 error: syntax error in expression: invalid traversal operator; expected `*`, identifier or unsigned integer [}]",
     );
     assert_eq!(document.broken.len(), 3);
     assert!(!document.torn);
@@ -255,12 +255,12 @@ fn limits_are_clear_errors_at_once() {
     assert!(document.torn);
     assert_lines(
         &lines(&sources, &diagnostics),
-        "error: the spec is too large Its files have 33 MiB together; 32 MiB are allowed. | split it into several folders, or declare many alike resources with `for_each`",
+        "error: the spec is too large Its files have 33 MiB together; 32 MiB are allowed. | split it into several folders, or declare similar resources with `for_each`",
     );
     let values = format!("[local]\na = [{}]\n", "1,".repeat(VALUES_MAX));
     check(
         &values,
-        "error: the spec is too large With `plumb.toml` its files hold more than 5000000 values, which are not read. | split it into several folders, or declare many alike resources with `for_each`",
+        "error: the spec is too large With `plumb.toml` its files hold more than 5000000 values, which are not read. | split it into several folders, or declare similar resources with `for_each`",
     );
     let errors = "[a\n".repeat(1000);
     let (sources, files) = super::super::testing::sources(&errors);

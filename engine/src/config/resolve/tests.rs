@@ -111,12 +111,12 @@ fn depends_on_and_provider() {
         "[resource.value.a]\ndepends_on = ['value.b', 'value.bb', 'value', 3, 'value.b[\"x\"]']\nprovider = 'builtn'\n\
          [resource.value.b]\ndepends_on = 'value.c'\nprovider = '${var.x}'\n\
          [resource.value.c]\nprovider = 'builtin'\n[resource.bax.d]\nprovider = 'builtin'\n",
-        "plumb.toml:2:26 error: reference to nothing ['value.bb'] there is no resource `value.bb` | did you mean `value.b`?
+        "plumb.toml:2:26 error: unknown resource ['value.bb'] there is no resource `value.bb` | did you mean `value.b`?
          plumb.toml:2:38 error: not an address ['value'] `value` is not an address: there is no dot; write TYPE.NAME or TYPE.NAME[\"KEY\"], as `plumb state list` prints them
-         plumb.toml:2:47 error: expected a list of names [3] `depends_on` is a list of plain texts | write `[\"…\", \"…\"]`, without `${…}`
-         plumb.toml:2:50 error: reference to nothing ['value.b[\"x\"]'] `value.b` has no `for_each`, so it has no keys | write `value.b`
+         plumb.toml:2:47 error: expected a list of texts [3] `depends_on` is a list of plain texts | write `[\"…\", \"…\"]`, without `${…}`
+         plumb.toml:2:50 error: unknown resource ['value.b[\"x\"]'] `value.b` has no `for_each`, so it has no keys | write `value.b`
          plumb.toml:3:12 error: unknown provider ['builtn'] there is no provider `builtn` | did you mean `builtin`?
-         plumb.toml:5:14 error: expected a list of names ['value.c'] `depends_on` is a list of plain texts | write `[\"…\", \"…\"]`, without `${…}`
+         plumb.toml:5:14 error: expected a list of texts ['value.c'] `depends_on` is a list of plain texts | write `[\"…\", \"…\"]`, without `${…}`
          plumb.toml:6:12 error: expected a plain value ['${var.x}'] `provider` cannot be computed | write the value itself, without `${…}`
          plumb.toml:9:1 error: unknown resource type [[resource.bax.d]] the provider `builtin` has no type `bax` | did you mean `box`?",
     );
@@ -179,9 +179,9 @@ fn variables_with_an_empty_default() {
         [variable.empty]
         default = []
         "#,
-        "plumb.toml:1:1 error: the value given for a variable does not fit [[variable.hosts]] `hosts` has no `type`, and its empty default does not tell what it may hold | write `type = \"list(string)\"` here, or what else it is to hold
-         plumb.toml:3:9 error: the value given for a variable does not fit [[variable.labels]] `labels` has no `type`, and its empty default does not tell what it may hold | write `type = \"map(string)\"` here, or what else it is to hold
-         plumb.toml:5:9 error: the value given for a variable does not fit [[variable.nested]] `nested` has no `type`, and its empty default does not tell what it may hold | write `type = \"object{a = list(string), b = integer}\"` here, or what else it is to hold
+        "plumb.toml:1:1 error: the value given for a variable does not fit [[variable.hosts]] `hosts` has no `type`, and its empty default does not imply one | write `type = \"list(string)\"` here, or the type that it holds
+         plumb.toml:3:9 error: the value given for a variable does not fit [[variable.labels]] `labels` has no `type`, and its empty default does not imply one | write `type = \"map(string)\"` here, or the type that it holds
+         plumb.toml:5:9 error: the value given for a variable does not fit [[variable.nested]] `nested` has no `type`, and its empty default does not imply one | write `type = \"object{a = list(string), b = integer}\"` here, or the type that it holds
          plumb.toml:7:9 error: the value given for a variable does not fit [[variable.said]] `said` is declared as map(string): this is not a TOML value: texts stand in quotes there | give the map(string) as TOML writes it, such as --var 'said={ key = \"a\" }'",
     );
 }
@@ -267,8 +267,8 @@ fn a_sensitive_value_is_never_shown() {
 fn a_cycle_of_locals_is_one_diagnostic() {
     check(
         "[local]\na = '${local.b}'\nb = '${local.c + 1}'\nc = '${local.a}'\nd = '${local.a}'\ne = '${local.e}'\n",
-        "plumb.toml:2:8 error: a cycle [local.b] this reference begins it They need each other: local.a → local.b → local.c → local.a. (plumb.toml:3:8: `local.b` refers to the next here) (plumb.toml:4:8: `local.c` refers to the next here) | remove one of the references, or move what both need into a third
-         plumb.toml:6:8 error: a cycle [local.e] this reference begins it They need each other: local.e → local.e. | remove one of the references, or move what both need into a third",
+        "plumb.toml:2:8 error: a cycle [local.b] this reference begins it They depend on each other: local.a → local.b → local.c → local.a. (plumb.toml:3:8: `local.b` refers to the next here) (plumb.toml:4:8: `local.c` refers to the next here) | remove one of the references, or move the shared part into a third resource
+         plumb.toml:6:8 error: a cycle [local.e] this reference begins it They depend on each other: local.e → local.e. | remove one of the references, or move the shared part into a third resource",
     );
 }
 
@@ -290,7 +290,7 @@ fn files() {
         "#,
         "plumb.toml:2:49 error: a file cannot be read [\"bad.txt\"] `bad.txt`: no such file
          plumb.toml:2:71 error: `file` stays in the folder of the spec [\\\"../x\\\"] `../x` leads out of it | write a path relative to the spec, without `..`
-         plumb.toml:2:92 error: `file` takes a path in quotes [var.x] the path must stand here as it is | write file(\"some/path\"), relative to the spec's folder: files are read before expressions are computed",
+         plumb.toml:2:92 error: `file` takes a path in quotes [var.x] the path must be a plain text | write file(\"some/path\"), relative to the spec's folder: files are read before expressions are computed",
     );
 }
 
@@ -299,7 +299,7 @@ fn torn_documents_are_not_checked() {
     let config = check(
         "[resource.value.a]\nvalue = 1\nx = \n",
         "plumb.toml:3:5 error: invalid TOML [] string values must be quoted, expected literal string
-         error: the spec was not checked any further A file could not be read whole, so what seems missing may stand in it. | mend the TOML first",
+         error: the spec was not checked any further A file could not be read whole, so what seems missing may stand in it. | fix the TOML first",
     );
     assert!(config.resources.is_empty());
 }
@@ -325,7 +325,7 @@ fn unknown_types_and_attributes() {
         "plumb.toml:1:1 error: unknown resource type [[resource.bix.a]] no provider has the type `bix` | did you mean `box`?
          plumb.toml:2:11 error: there is no variable `nothing` [var.nothing] | declare it: `[variable.nothing]`
          plumb.toml:4:1 error: unknown attribute [nmae] `box` has no attribute `nmae` | did you mean `name`?
-         plumb.toml:6:1 error: a computed attribute cannot be given [id] the provider sets `id` | remove it; others can refer to it
+         plumb.toml:6:1 error: a computed attribute cannot be given [id] the provider sets `id` | remove it; other resources can refer to it
          plumb.toml:7:1 error: unknown attribute [for_eech] `box` has no attribute `for_eech` | did you mean `for_each`?
          plumb.toml:8:1 error: unknown attribute [zzzzzz] `box` has no attribute `zzzzzz` | known are `key`, `kind`, `kinds`, `lid`, `name`, `open`, `parts`, `size`, `tags`, `depends_on`, `for_each`, `lifecycle`, 1 more
          plumb.toml:9:1 error: missing attribute [[resource.box.c]] `box` needs `name`, `size` | add the missing lines to this block",
@@ -338,12 +338,12 @@ fn ranges_and_lists() {
         "[resource.box.a]\nname = 'x'\nsize = 5000\nkind = 'gren'\nkinds = ['red', 'bleu', '${box.a.id}']\nkey = 'secret'\n",
         "plumb.toml:1:1 error: a value that is not allowed [[resource.box.a]] the value of `key` must have at least 8 characters
          plumb.toml:3:8 error: a value that is not allowed [5000] size is 5000 and may be at most 4000 GB | write 4000 or less
-         plumb.toml:4:8 error: a value that is not allowed ['gren'] kind is \"gren\", which is none of the 2 known values | did you mean \"green\"?
-         plumb.toml:5:17 error: a value that is not allowed ['bleu'] kinds is \"bleu\", which is none of the 2 known values | write one of \"red\", \"green\"",
+         plumb.toml:4:8 error: a value that is not allowed ['gren'] kind is \"gren\", which is not one of the 2 known values | did you mean \"green\"?
+         plumb.toml:5:17 error: a value that is not allowed ['bleu'] kinds is \"bleu\", which is not one of the 2 known values | write one of \"red\", \"green\"",
     );
     check_box(
         "kind = 'grean'\nlifecycle.allow_unknown = ['kind']",
-        "plumb.toml:4:8 warning: a value that is not allowed ['grean'] kind is \"grean\", which is none of the 2 known values | did you mean \"green\"?",
+        "plumb.toml:4:8 warning: a value that is not allowed ['grean'] kind is \"grean\", which is not one of the 2 known values | did you mean \"green\"?",
     );
 }
 
@@ -381,12 +381,12 @@ fn words_that_stand_for_nothing() {
         [resource.value.a]
         value = ["${zone}", "${each.key}", "${self}", "${[for x in [1] : y]}"]
         "#,
-        "plumb.toml:5:19 error: `regionn` stands for nothing here [regionn] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
-         plumb.toml:6:20 error: `region` stands for nothing here [region] | did you mean `var.region`?
-         plumb.toml:8:21 error: `zone` stands for nothing here [zone] | did you mean `local.zone`?
-         plumb.toml:8:32 error: `each` means nothing here [each.key] | it stands for one entry of `for_each`, inside that resource
-         plumb.toml:8:47 error: `self` stands for nothing here [self] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
-         plumb.toml:8:74 error: `y` stands for nothing here [y] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes",
+        "plumb.toml:5:19 error: unknown name `regionn` [regionn] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
+         plumb.toml:6:20 error: unknown name `region` [region] | did you mean `var.region`?
+         plumb.toml:8:21 error: unknown name `zone` [zone] | did you mean `local.zone`?
+         plumb.toml:8:32 error: `each` is not available here: it needs a `for_each` [each.key] | it stands for one entry of `for_each`, inside that resource
+         plumb.toml:8:47 error: unknown name `self` [self] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
+         plumb.toml:8:74 error: unknown name `y` [y] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes",
     );
 }
 
@@ -429,9 +429,9 @@ fn for_each() {
         "[resource.value.a]\nfor_each = 3\n[resource.value.b]\nfor_each = ['x', 'y', 'x']\n[resource.value.c]\nfor_each = [1, 2]\n\
          [resource.value.d]\nfor_each = '${each.value}'\n[resource.value.e]\nfor_each = { a = 1 }\nvalue = '${each.value + 1}'\n",
         "plumb.toml:2:12 error: wrong type [3] `for_each` takes a table or a list of strings, found integer | write `[\"a\", \"b\"]` or `{ a = …, b = … }`
-         plumb.toml:4:23 error: a key that is there twice ['x'] `x` is in the list already (plumb.toml:4:13: first here) | remove one of the two
+         plumb.toml:4:23 error: duplicate key ['x'] `x` is in the list already (plumb.toml:4:13: first here) | remove one of the two
          plumb.toml:6:12 error: wrong type [[1, 2]] `for_each` takes a table or a list of strings, found list(integer) | write `[\"a\", \"b\"]` or `{ a = …, b = … }`
-         plumb.toml:8:15 error: `each` means nothing here [each.value] | it stands for one entry of `for_each`, inside that resource",
+         plumb.toml:8:15 error: `each` is not available here: it needs a `for_each` [each.value] | it stands for one entry of `for_each`, inside that resource",
     );
 }
 
@@ -455,11 +455,11 @@ fn lifecycle() {
         "plumb.toml:5:19 error: wrong type [\"yes\"] expected boolean, found string
          plumb.toml:6:9 error: unknown key [prevent_destory] `lifecycle` has no `prevent_destory` | did you mean `prevent_destroy`?
          plumb.toml:7:27 error: unknown attribute [\"nmae\"] `box` has no attribute `nmae` | did you mean `name`?
-         plumb.toml:8:25 error: expected a list of names [\"kind\"] `allow_unknown` is a list of plain texts | write `[\"…\", \"…\"]`, without `${…}`
-         plumb.toml:9:53 error: a resource cannot trigger itself [box.a] this is the resource that is to be replaced | name another resource, or remove it
+         plumb.toml:8:25 error: expected a list of texts [\"kind\"] `allow_unknown` is a list of plain texts | write `[\"…\", \"…\"]`, without `${…}`
+         plumb.toml:9:53 error: a resource cannot trigger itself [box.a] this is the resource that would be replaced | name another resource, or remove it
          plumb.toml:9:62 error: expected references [\"box.b\"] `replace_triggered_by` is a list of references to resources or their attributes | write `[\"${TYPE.NAME.ATTRIBUTE}\"]`
          plumb.toml:9:74 error: there is no resource `box.c` [box.c] | did you mean `box.b`?
-         plumb.toml:13:21 error: expected a table [3] `lifecycle` is a table of keys | write `lifecycle = { KEY = VALUE }`",
+         plumb.toml:13:21 error: expected a table [3] `lifecycle` must be a table | write `lifecycle = { KEY = VALUE }`",
     );
 }
 
@@ -489,21 +489,21 @@ fn outputs_and_checks() {
         "#,
         "plumb.toml:1:1 error: missing key [[output.a]] output `a` has no `value` | add `value = …`
          plumb.toml:2:21 error: wrong type [\"yes\"] expected boolean, found string
-         plumb.toml:4:20 error: `job` stands for nothing here [job] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
+         plumb.toml:4:20 error: unknown name `job` [job] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
          plumb.toml:5:23 error: wrong type [3] expected string, found integer | put it in quotes
          plumb.toml:7:19 error: wrong type [1] expected boolean, found integer
          plumb.toml:8:9 error: missing key [[check.b]] check `b` has no `assert` | add `assert = …`
          plumb.toml:9:31 error: there is no resource `value.nothing` [value.nothing] | declare it: `[resource.value.nothing]`
-         plumb.toml:11:19 error: `job` stands for nothing here: the check has no `job` [job] | say what to fetch: `job = { … }`
-         plumb.toml:11:40 error: `self` stands for nothing here [self] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
+         plumb.toml:11:19 error: unknown name `job`: the check has no `job` [job] | say what to fetch: `job = { … }`
+         plumb.toml:11:40 error: unknown name `self` [self] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
          plumb.toml:11:52 error: there is no resource `hppt.x` [hppt.x] | declare it: `[resource.hppt.x]`
          plumb.toml:12:19 error: wrong type [3] expected string, found integer | put it in quotes
-         plumb.toml:14:53 error: `job` stands for nothing here [job] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
+         plumb.toml:14:53 error: unknown name `job` [job] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
          plumb.toml:16:19 error: a string never equals a number, so `==` tells nothing [job.status == 1] | convert one: tostring(…) or tonumber(…)
          plumb.toml:16:42 error: `job` has no attribute `stat` [stat] | did you mean `status`?
          plumb.toml:16:57 error: expected a boolean, found a number [http.status]
          plumb.toml:17:26 error: `job` has no attribute `foo` [foo] | there are: delayTime, error, executionTime, id, output, status
-         plumb.toml:20:38 error: `job` stands for nothing here: the check has no `job` [job] | say what to fetch: `job = { … }`",
+         plumb.toml:20:38 error: unknown name `job`: the check has no `job` [job] | say what to fetch: `job = { … }`",
     );
 }
 
@@ -663,7 +663,7 @@ fn wrong_imports_are_shown_where_they_stand() {
         to = "box.a"
         id = "z""#,
         r#"
-        plumb.toml:9:14 error: import to a resource that is not there ["box.c"] there is no resource `box.c` | did you mean `box.a`?
+        plumb.toml:9:14 error: import to an unknown resource ["box.c"] there is no resource `box.c` | did you mean `box.a`?
         plumb.toml:12:14 error: an import names one instance ["box.b"] `box.b` has for_each, and this names all its instances | write the key, too: `box.b[KEY]`
         plumb.toml:15:14 error: an import names one instance ["box.a[x]"] `box.a` has no for_each, so it has no keys | write `box.a`
         plumb.toml:19:14 error: not an id ["../x"] it could lead to another address: `/`, `\`, `?`, `#`, `%` and `..` are refused | write the id as the API shows it

@@ -97,7 +97,7 @@ fn numbers_keep_their_kind() {
         "${9223372036854775808}",
         "`9223372036854775808`: this number is too large (whole numbers have 64 bits; write a larger one with a `.0`)",
     );
-    check("${1e999}", "`e`: this is no expression: expected `}`");
+    check("${1e999}", "`e`: syntax error in expression: expected `}`");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn mistakes_have_their_place() {
         "a ${",
         "`$`: what begins here has no end (close it with `}`, and `%{if}` with `%{endif}`; `$${` and `%%{` are plain text)",
     );
-    check("${a b}", "`b`: this is no expression: expected `}`");
+    check("${a b}", "`b`: syntax error in expression: expected `}`");
     check("${1 + }", "`}`: a value is missing here");
     check(
         "${'x'}",
@@ -118,7 +118,7 @@ fn mistakes_have_their_place() {
     );
     check(
         "é${é.}",
-        "`}`: this is no expression: invalid traversal operator; expected `*`, identifier or unsigned integer",
+        "`}`: syntax error in expression: invalid traversal operator; expected `*`, identifier or unsigned integer",
     );
     check(
         "${a::b(1)}",

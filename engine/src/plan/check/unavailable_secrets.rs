@@ -80,18 +80,20 @@ impl Lack {
             Why::Never => "the API never shows it",
             Why::Fingerprint => "only its fingerprint is known, and the API does not show it again",
         };
-        Diagnostic::error(format!("nobody has {source}, and `{own}` cannot be sent without it"))
-            .at(self.span)
-            .label(known)
-            .about(&self.address)
-            .help(self.way_out(missing))
+        Diagnostic::error(format!(
+            "the value of {source} is not available, and `{own}` cannot be sent without it"
+        ))
+        .at(self.span)
+        .label(known)
+        .about(&self.address)
+        .help(self.way_out(missing))
     }
 
     fn is_kept(&self) -> Diagnostic {
         let Self { address, attribute, .. } = self;
         Diagnostic::error(format!("the update of {address} sends its `{attribute}` along"))
             .at(self.span)
-            .label("it is to stay as it is, and nobody has it in clear")
+            .label("it stays as it is, and its value is not available")
             .about(address)
             .help(format!(
                 "give `{attribute}` in the spec, the one that it has or another one, and take it out of \

@@ -71,7 +71,7 @@ pub(in crate::plan) fn imported(
     });
     let observed = observed.and_then(|observed| match made_for(input, resource, observed) {
         Some(other) if other != address => Err(Cow::Owned(format!(
-            "the create of {other} made it, which is in doubt: it bears its one-time name"
+            "the create of {other} made it, which is in doubt: it has its one-time name"
         ))),
         _ => Ok(observed),
     });

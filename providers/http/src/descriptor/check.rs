@@ -223,7 +223,7 @@ impl<'a> Check<'a> {
         if self.model.attributes.get(&key).is_some_and(|attribute| attribute.schema.sensitive) {
             self.say(
                 "its key is a secret",
-                "an id is shown, and stands in the state",
+                "ids are shown and stored in clear",
                 &format!("name another attribute with `key`, or take `sensitive` from `{key}`"),
             );
         }

@@ -171,7 +171,7 @@ fn objects_can_be_found_again() {
     };
     assert_eq!(key(", on_change = \"replace\""), "");
     let secret = GOOD.replace("computed = true", "computed = true, sensitive = true");
-    insta::assert_snapshot!(said(&secret), @"10:7 type `thing`: its key is a secret [an id is shown, and stands in the state] -> name another attribute with `key`, or take `sensitive` from `id`");
+    insta::assert_snapshot!(said(&secret), @"10:7 type `thing`: its key is a secret [ids are shown and stored in clear] -> name another attribute with `key`, or take `sensitive` from `id`");
     insta::assert_snapshot!(key(""), @r#"10:7 type `thing`: its key can change [an object whose `name` changed could not be found any more] -> give `name` `on_change = "replace"`, or `computed = true`"#);
 }
 

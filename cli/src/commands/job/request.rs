@@ -4,10 +4,10 @@
 use provider_port::{Error, Kind};
 use provider_serverless::jobs::Sending;
 
+use crate::bounded_request::{self, GRACE, Sent};
 use crate::error::{CommandError, Status};
 use crate::jobs::{self, Bounds, Early};
 use crate::output::Output;
-use crate::sending::{self, GRACE, Sent};
 
 /// A request, in the words that people are told of it.
 pub(super) struct Request {
@@ -69,7 +69,7 @@ impl Request {
             let most = jobs::seconds(GRACE);
             output.talk(&format!("{what} is {doing}: waiting for the answer, {most} at most\n"));
         };
-        match sending::within(call, sending, bounds, waits).await {
+        match bounded_request::within(call, sending, bounds, waits).await {
             Sent::Answered(answer) => answer.map_err(|error| self.failed(error)),
             Sent::Not(early) => Err(self.not_sent(early)),
             Sent::Perhaps(early) => Err(self.in_doubt(early)),
@@ -95,7 +95,8 @@ impl Request {
             Early::TimeUp => "the time was up",
         };
         let Self { what, doing, unknown, .. } = self;
-        let message = format!("{why} while {what} was {doing}, so nobody knows whether {unknown}");
+        let message =
+            format!("{why} while {what} was {doing}, so it is not known whether {unknown}");
         CommandError::new(message).status(Status::InDoubt).help(self.look)
     }
 

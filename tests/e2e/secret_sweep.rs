@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::harness::{Project, Ran, Service, data};
-use crate::recorder::{Mood, Recorder};
+use crate::recording_proxy::{Mood, Recorder};
 
 /// The key of the account: with everything that forms of writing change.
 const KEY: &str = "canary+key/%&=7f3a9";

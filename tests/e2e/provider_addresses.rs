@@ -2,7 +2,7 @@
 
 use crate::acceptance::{ASKING, relayed};
 use crate::harness::{Project, Service, data};
-use crate::recorder::Mood;
+use crate::recording_proxy::Mood;
 
 /// A spec that says where the service is, and has a variable without a value.
 fn addressed(service: &Service) -> (String, Project) {

@@ -269,7 +269,7 @@ fn apply(project: &Project, service: &Service, wish: &Wish, saves: bool, at: &st
     };
     if ran.code != Some(0) {
         let said = ran.said();
-        let is_known = said.contains("cannot be deleted before there is another one")
+        let is_known = said.contains("cannot be deleted before its replacement exists")
             || said.contains("in one plan\n");
         assert!(is_known, "{said}\n{at}");
         assert_eq!(service.mutations().len(), calls, "what is refused calls nothing: {said}\n{at}");

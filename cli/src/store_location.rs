@@ -51,7 +51,7 @@ pub(crate) fn open(
         }
     })?;
     #[cfg(debug_assertions)]
-    let store = crate::dying::around(store);
+    let store = crate::crash_injection::around(store);
     Ok(store)
 }
 
