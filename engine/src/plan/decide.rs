@@ -43,7 +43,7 @@ use crate::plan::facts::redactor;
 use crate::plan::facts::unavailable::{self, PlannedObject};
 use crate::plan::findings::Findings;
 use crate::plan::input::Mode;
-use crate::plan::{Action, Change, Drift, Missing, Staying, Why, diagnostics};
+use crate::plan::{Action, Change, Drift, Missing, Staying, diagnostics};
 use crate::schema::TypeSchema;
 use crate::sorted::Set;
 use crate::state::{Entry, Object, Progress};
@@ -190,14 +190,7 @@ impl Looked<'_, '_> {
             mark_drifted_causes(drift, &input.snapshot.seal_key, &mut draft.change);
         }
         let planned = redactor::Planned { wanted, attributes: &decision.planned, draft: &draft };
-        let redactor = &context.redactor;
-        let redacted = live.as_ref().map(|live| redactor.redact(&live.attributes, &planned));
-        if let Some(mut drift) = drift {
-            redactor.redact_drift(&mut drift, &planned);
-            drift.proposal = proposal(resource, &drift);
-            found.drift.push(drift);
-        }
-        draft.redacted = redacted;
+        draft.redacted = self.redact(live.as_ref(), drift, &planned, found);
         self.note_seen(&draft, live.as_ref(), found);
         let observed = match &imported {
             Some(imported) => Some(&*imported.attributes),
@@ -213,15 +206,29 @@ impl Looked<'_, '_> {
             observed,
         }
         .unavailable();
-        if unavailable.iter().any(|one| one.why != Why::Fingerprint) {
-            let planned = Arc::make_mut(&mut decision.planned);
-            unavailable::mark(&unavailable, &resource.schema, planned);
-        }
+        unavailable::mark(&unavailable, &resource.schema, &mut decision.planned);
         if live.is_some() && imported.is_none() {
             self.note_triggered(current, found);
         }
         let sensitive = draft.change.sensitive.clone();
         Ok(Decided { object: object(decision.planned, sensitive), draft, unavailable })
+    }
+
+    /// Seals the secrets of the live object, and of how it changed outside.
+    fn redact(
+        &self,
+        live: Option<&Live<'_>>,
+        drift: Option<Drift>,
+        planned: &redactor::Planned<'_>,
+        found: &mut Findings,
+    ) -> Option<Arc<Attributes>> {
+        let redactor = &self.reached.context.redactor;
+        if let Some(mut drift) = drift {
+            redactor.redact_drift(&mut drift, planned);
+            drift.proposal = proposal(self.resource, &drift);
+            found.drift.push(drift);
+        }
+        live.map(|live| redactor.redact(&live.attributes, planned))
     }
 
     /// Returns the secrets that the desired attributes need and no run has in clear. An update may also send along

@@ -88,9 +88,10 @@ impl<'a> Redactor<'a> {
 
     /// Seals the secrets of an object that changed outside.
     pub(in crate::plan) fn redact_drift(&self, drift: &mut Drift, planned: &Planned<'_>) {
-        let redact = |was: Attributes| Arc::unwrap_or_clone(self.redact(&Arc::new(was), planned));
-        drift.before = redact(std::mem::take(&mut drift.before));
-        drift.after = drift.after.take().map(redact);
+        for object in [Some(&mut drift.before), drift.after.as_mut()].into_iter().flatten() {
+            let was = Arc::new(std::mem::take(object));
+            *object = Arc::unwrap_or_clone(self.redact(&was, planned));
+        }
     }
 
     /// Seals a value that stands in no object, such as that of an output.

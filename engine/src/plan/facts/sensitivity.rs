@@ -142,7 +142,9 @@ impl<'a> Flows<'a> {
             }
             Kind::Root(Root::Local(name)) => self.flow(Node::Local(name), to),
             Kind::Root(Root::EachValue) => {
-                block.into_iter().for_each(|block| self.flow(Node::Each(block), to));
+                if let Some(block) = block {
+                    self.flow(Node::Each(block), to);
+                }
             }
             Kind::Attribute(object, name) => {
                 if let Some((root, block)) = self.object(object) {
@@ -150,10 +152,10 @@ impl<'a> Flows<'a> {
                     self.flow(Node::Attribute(block, name), to);
                 }
             }
-            Kind::Root(Root::Resource(other)) => {
-                if !taken.take().is_some_and(|root| std::ptr::eq(root, part)) {
-                    self.flow(Node::Object(other), to);
-                }
+            Kind::Root(Root::Resource(other))
+                if !taken.take().is_some_and(|root| std::ptr::eq(root, part)) =>
+            {
+                self.flow(Node::Object(other), to);
             }
             _ => {}
         });

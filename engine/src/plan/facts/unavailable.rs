@@ -6,6 +6,7 @@
 //! without it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::address::{Address, Name};
 use crate::digest::Fingerprint;
@@ -102,7 +103,7 @@ impl UnavailableSecrets {
                 self.by_fingerprint.get(&sealed.fingerprint).into_iter().for_each(&mut add);
             }
             Value::Unknown(unknown) => {
-                self.referred(&unknown.residual).into_iter().for_each(&mut add)
+                self.referred(&unknown.residual).into_iter().for_each(&mut add);
             }
             _ => {}
         });
@@ -145,13 +146,17 @@ impl UnavailableSecrets {
 }
 
 /// Puts an unknown in the place of each attribute that no answer has shown: null would say that there is none.
-pub(in crate::plan) fn mark(missing: &[Missing], schema: &TypeSchema, planned: &mut Attributes) {
+pub(in crate::plan) fn mark(
+    missing: &[Missing],
+    schema: &TypeSchema,
+    planned: &mut Arc<Attributes>,
+) {
     for Missing { address, attribute, .. } in
         missing.iter().filter(|one| one.why != Why::Fingerprint)
     {
         if let Some(known) = schema.attributes.get(attribute) {
             let slot = Value::unknown(known.ty.clone(), Expr::slot(address, attribute));
-            planned.insert(attribute.clone(), slot);
+            Arc::make_mut(planned).insert(attribute.clone(), slot);
         }
     }
 }
