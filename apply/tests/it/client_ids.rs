@@ -228,7 +228,8 @@ async fn a_lost_create_is_not_done_where_what_is_there_does_not_hold_what_it_sen
         world.cloud.strike(CREATES_KEY, Fault::LostBefore);
         let report = world.apply(&spec).await.unwrap();
         let said: Vec<&str> = report.failures.iter().map(|it| &*it.message).collect();
-        let other = "there was no answer, and what is there has another `note` than was sent";
+        let other =
+            "cut: in the words of the server, and what is there has another `note` than was sent";
         assert_eq!(said, [other], "{identity:?}");
         assert_eq!((report.summary.created, report.in_doubt.len()), (1, 0));
         // It is ours, and one more apply makes it whole, with what nothing shows.
