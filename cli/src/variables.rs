@@ -62,7 +62,7 @@ pub(crate) fn secrets(given: &BTreeMap<Name, Given>, base: &Base) -> BTreeMap<Na
     found.collect()
 }
 
-/// The text of a variables file; none where it is too large. What is no regular file, such as the
+/// The text of a variables file; none where it is too large. What is not a regular file, such as the
 /// pipe of a shell's `<(…)`, can be read only once, and some commands need it again.
 fn text_of(path: &Path) -> std::io::Result<Option<String>> {
     static PIPED: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());

@@ -161,7 +161,7 @@ mod tests {
         for (text, reason) in [
             ("value", "there is no dot"),
             ("Value.a", "not a resource type"),
-            ("value.", "invalid name"),
+            ("value.", "not a name"),
             ("value.a[", "not closed"),
             ("value.a[]", "key is empty"),
             ("value.a[\"x]", "quotes are wrong"),

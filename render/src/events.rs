@@ -408,11 +408,11 @@ mod tests {
             help: ask for less
         [4/4] app.d: it is not known whether the create happened: the answer was cut off
         stopping: no new step begins; 1 running call will finish
-        [5/4] app.e: not begun: it needs app.d
+        [5/4] app.e: skipped: it needs app.d
         failed: app.c: update failed: refused\n::error::
         in doubt: app.d: the answer was cut off
         the next `plumb apply` looks up what is in doubt; `plumb resolve` decides what it cannot find
-        Not everything is done: 1 created, 0 updated, 0 replaced, 1 deleted, 1 failed, 1 in doubt, 1 not begun.
+        Not everything is done: 1 created, 0 updated, 0 replaced, 1 deleted, 1 failed, 1 in doubt, 1 skipped.
         ");
     }
 
@@ -438,7 +438,7 @@ mod tests {
         let summary = Summary { updated: 2, cancelled: true, skipped: 3, ..Summary::default() };
         assert_eq!(
             sentence(&summary),
-            "Stopped: 0 created, 2 updated, 0 replaced, 0 deleted, 3 not begun."
+            "Stopped: 0 created, 2 updated, 0 replaced, 0 deleted, 3 skipped."
         );
         assert_eq!(
             sentence(&Summary::default()),

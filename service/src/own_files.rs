@@ -55,7 +55,7 @@ pub struct Strange {
 /// opened, and whoever wants to use the folder asks before.
 pub fn refuse_strange(data: &Path) -> Result<(), Strange> {
     for path in FILES.map(|name| data.join(name)) {
-        refuse(path, "no regular file", FileType::is_file)?;
+        refuse(path, "not a regular file", FileType::is_file)?;
     }
     for path in FOLDERS.map(|name| data.join(name)) {
         refuse(path, "no folder", FileType::is_dir)?;

@@ -216,7 +216,7 @@ async fn what_is_no_file_is_refused_and_not_waited_for() {
             panic!("{name} is taken for a file");
         };
         assert_eq!(refused.path, path);
-        let kind = if name == "logs" { "is no folder" } else { "is no regular file" };
+        let kind = if name == "logs" { "is no folder" } else { "is not a regular file" };
         assert!(refused.to_string().ends_with(kind), "{refused}");
     }
 }

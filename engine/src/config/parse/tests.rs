@@ -122,7 +122,7 @@ fn a_key_given_twice() {
     check(
         "[local]\na = 1\n--- b\n[local]\na = 2\nB = 3\n",
         "b:2:1 error: declared twice [a] `local.a` is declared again here (plumb.toml:2:1: first declared here) | remove one of the two, or give it another name
-         b:3:1 error: not a name [B] `B` cannot name a local value | begin with a small letter, then use small letters, digits, `_` and `-`",
+         b:3:1 error: invalid name [B] `B` cannot name a local value | begin with a small letter, then use small letters, digits, `_` and `-`",
     );
 }
 
@@ -132,8 +132,8 @@ fn blocks_of_the_wrong_shape() {
         "[resource.value]\nsize = 3\n[resource.var.x]\n[resource.Value.x]\n[resource.value.X]\n[[resource.value.y]]\n",
         "plumb.toml:2:1 error: expected a table [size] `resource.value.size` is not a table | write `[resource.TYPE.NAME]`
          plumb.toml:3:11 error: not a resource type [var] `var` means something else in expressions | write `[resource.TYPE.NAME]` with a type of a provider
-         plumb.toml:4:11 error: not a name [Value] `Value` cannot name a resource type | begin with a small letter, then use small letters, digits, `_` and `-`
-         plumb.toml:5:17 error: not a name [X] `X` cannot name a resource | begin with a small letter, then use small letters, digits, `_` and `-`
+         plumb.toml:4:11 error: invalid name [Value] `Value` cannot name a resource type | begin with a small letter, then use small letters, digits, `_` and `-`
+         plumb.toml:5:17 error: invalid name [X] `X` cannot name a resource | begin with a small letter, then use small letters, digits, `_` and `-`
          plumb.toml:6:18 error: expected a table [y] `resource.value.y` is not a table | write `[resource.TYPE.NAME]`",
     );
     check(
@@ -141,7 +141,7 @@ fn blocks_of_the_wrong_shape() {
         "plumb.toml:1:1 error: expected a table [resource] `resource` is not a table | write `[resource.TYPE.NAME]`
          plumb.toml:2:1 error: expected a table [plumb] `plumb` is not a table | write `[plumb]`
          plumb.toml:4:1 error: expected a table [a] `variable.a` is not a table | write `[variable.NAME]`
-         plumb.toml:5:1 error: not a name [A] `A` cannot name a variable | begin with a small letter, then use small letters, digits, `_` and `-`",
+         plumb.toml:5:1 error: invalid name [A] `A` cannot name a variable | begin with a small letter, then use small letters, digits, `_` and `-`",
     );
 }
 
