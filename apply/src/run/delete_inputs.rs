@@ -19,11 +19,11 @@ use engine::value::{Attributes, Path, Paths, Value};
 use provider_port::{Error, Kind, Provider};
 
 use super::update_evidence::is_hidden;
-use super::{InFlight, Run};
+use super::{InFlight, StepContext};
 use crate::fill::known;
 use crate::unseal::Unsealer;
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// The sensitive places of what a call sends and shows. A delete is of the object that is there,
     /// whatever its successor's are.
     pub(super) fn sensitive_of(
@@ -34,7 +34,7 @@ impl Run<'_> {
         object: Option<&ObjectId>,
     ) -> Paths {
         let mut paths = change.sensitive.clone();
-        let entry = self.session.snapshot().entries.get(&step.address);
+        let entry = self.snapshot.entries.get(&step.address);
         let own = object.and_then(|id| entry?.object(id));
         if let Some(own) = own.filter(|_| phase.kind == ProgramKind::Delete) {
             paths.extend_below(&Path::root(), &own.sensitive);
@@ -51,7 +51,7 @@ impl Run<'_> {
         schema: &TypeSchema,
     ) -> Attributes {
         let Some(live) = self.attributes_of(step, schema) else { return Attributes::new() };
-        let key = &self.session.snapshot().seal_key;
+        let key = &self.snapshot.seal_key;
         let said = sealed(schema, phase, &live).filter_map(|(name, is)| {
             let value = known(change.secrets.get(name)?, &self.scope()).ok()?.value;
             let value = value.convert(&schema.attributes.get(name)?.ty).ok()?;
@@ -73,7 +73,7 @@ impl Run<'_> {
 
     fn attributes_of(&self, step: &Step, schema: &TypeSchema) -> Option<Attributes> {
         let id = self.object_of(step)?;
-        let object = self.session.snapshot().entries.get(&step.address)?.object(&id)?;
+        let object = self.snapshot.entries.get(&step.address)?.object(&id)?;
         engine::plan::facts::prior::stored_attributes(&object.attributes, schema).ok()
     }
 
@@ -114,7 +114,7 @@ impl Run<'_> {
     ) -> Option<Attributes> {
         let mut live = self.live(started, schema)?;
         if let Some(seen) = change.before.as_ref().filter(|_| self.is_first_call(step, change)) {
-            let known = Unsealer::with(live.clone(), self.session.snapshot());
+            let known = Unsealer::with(live.clone(), self.snapshot);
             live = overlay(&live, &known.object(seen));
         }
         if started.phase.kind == ProgramKind::Delete {

@@ -1,5 +1,6 @@
 //! Ids that an API gives again: what is made may bear the id of what is being deleted.
 
+use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
 
 use engine::address::{Address, Name};
@@ -13,12 +14,22 @@ use crate::ApplyError;
 use crate::doubt::lookup::Found;
 use crate::doubt::ownership::{claimed, is_given_again, other_owner, succeeds_its_own};
 
+/// Objects by their ids, as far as a run has to know them.
+#[derive(Default)]
+pub(super) struct ObjectIds {
+    /// The ids of all objects, once one was made.
+    all: Option<HashSet<(Name, Name, ObjectId)>>,
+    /// The objects that are gone because what their own address made has their ids: nothing is to be done
+    /// to them any more.
+    superseded: BTreeSet<(Address, ObjectId)>,
+}
+
 impl Run<'_> {
     /// An address that stands already for the object which a create is said to have made. The ids are
     /// gathered once, because the search is as long as the state.
     pub(super) fn claimant(&mut self, started: &Started, id: &ObjectId) -> Option<Address> {
         let snapshot = self.session.snapshot();
-        let ids = self.ids.get_or_insert_with(|| {
+        let ids = self.ids.all.get_or_insert_with(|| {
             let which = snapshot.objects().map(|(_, which)| which);
             which.map(|own| (own.provider.clone(), own.ty.clone(), own.id.clone())).collect()
         });
@@ -38,7 +49,7 @@ impl Run<'_> {
     ) -> Result<bool, ApplyError> {
         let object = &made.id;
         let deletes = |started: &Started| started.ends(owner, object);
-        let mut flights = self.in_flight.iter();
+        let mut flights = self.calls.in_flight.iter();
         if let Some((step, _)) = flights.find(|(_, flight)| deletes(&flight.started)) {
             let step = *step;
             self.vanished(step)?;
@@ -60,14 +71,14 @@ impl Run<'_> {
         let gone = (owner.clone(), object.clone());
         let (address, object) = gone.clone();
         self.session.record(Record::Vanished { address, object })?;
-        self.succeeded.insert(gone);
+        self.ids.superseded.insert(gone);
         Ok(true)
     }
 
     /// Whether a step is about an object that is gone because what its own address made has its id.
     pub(super) fn is_succeeded(&self, step: &Step) -> bool {
         let Some(object) = &step.object else { return false };
-        self.succeeded.contains(&(step.address.clone(), object.clone()))
+        self.ids.superseded.contains(&(step.address.clone(), object.clone()))
     }
 
     /// The same of a delete that was looked up and is about to be sent again.
@@ -81,11 +92,11 @@ impl Run<'_> {
             let deletes = step.phase.is_some_and(|phase| phase.kind == ProgramKind::Delete);
             deletes && step.address == *owner && step.object.as_ref() == Some(object)
         };
-        let Some(at) = self.again.iter().position(is_it) else { return Ok(false) };
-        let (step, _) = self.again.remove(at);
+        let Some(at) = self.calls.retries.iter().position(is_it) else { return Ok(false) };
+        let (step, _) = self.calls.retries.remove(at);
         let (address, object) = (owner.clone(), object.clone());
         self.session.record(Record::Vanished { address, object })?;
-        self.unwritten.insert(step);
+        self.calls.unwritten.insert(step);
         self.finish_step(step, None, Instant::now());
         Ok(true)
     }
@@ -94,7 +105,7 @@ impl Run<'_> {
     /// another object's by now, and what others may bear, too, is not what a create made.
     pub(super) fn unless_taken(&mut self, id: StepId, found: Found) -> Result<Found, ApplyError> {
         let Found::There(object) = &found else { return Ok(found) };
-        let Some(flight) = self.in_flight.get(&id) else { return Ok(found) };
+        let Some(flight) = self.calls.in_flight.get(&id) else { return Ok(found) };
         let (started, snapshot) = (&flight.started, self.session.snapshot());
         if is_given_again(snapshot, started, &flight.schema, object) {
             return Ok(Found::Absent);
@@ -103,7 +114,7 @@ impl Run<'_> {
             return Ok(found);
         }
         // What a lost create made is one of all objects, like what an answered one did.
-        if let Some(ids) = &mut self.ids {
+        if let Some(ids) = &mut self.ids.all {
             ids.insert(key_of(started, &object.id));
         }
         let Some(owner) = other_owner(snapshot, started, &object.id).cloned() else {

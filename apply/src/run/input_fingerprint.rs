@@ -10,13 +10,13 @@ use engine::schema::TypeSchema;
 use engine::stored::seal;
 use engine::value::{Attributes, Segment};
 
-use super::Run;
+use super::StepContext;
 use super::prepare;
 use super::update_evidence::sends;
 use crate::fill::FillScope;
 use crate::refresh::sensitive;
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// The fingerprints of the inputs of the secret attributes that a call sends.
     pub(super) fn made_of(
         &self,
@@ -31,7 +31,7 @@ impl Run<'_> {
         // As a later run sees it: with fingerprints for secrets.
         let nothing = BTreeMap::new();
         let scope = FillScope { clear: &nothing, ..self.scope() };
-        let key = &self.session.snapshot().seal_key;
+        let key = &self.snapshot.seal_key;
         let places = sensitive(schema, &change.sensitive);
         let changed = prepare::changed(change);
         let sent = change.secrets.iter().filter(|(name, _)| sends(schema, phase, &changed, name));

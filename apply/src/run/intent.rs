@@ -20,7 +20,7 @@ use super::heartbeat::Heartbeat;
 use super::prepare;
 use super::send::Sending;
 use super::update_evidence::unshown;
-use super::{Answer, InFlight, Run};
+use super::{Answer, InFlight, Run, StepContext};
 use crate::ApplyError;
 use crate::clock::Moment;
 use crate::doubt::lookup::{Wanted, account_of, look_up, taken};
@@ -33,7 +33,7 @@ impl Run<'_> {
     pub(super) async fn begin(&mut self) -> Result<Vec<StepId>, ApplyError> {
         self.heed_stop();
         let mut begun = Vec::new();
-        for (step, tries) in std::mem::take(&mut self.again) {
+        for (step, tries) in std::mem::take(&mut self.calls.retries) {
             if self.halted {
                 // It had no effect, and remains, with all that needs it.
                 self.scheduler.give_back(step);
@@ -42,8 +42,8 @@ impl Run<'_> {
             }
         }
         for provider in self.scheduler.ready_providers() {
-            let bound = self.bound(&provider);
-            while !self.halted && self.busy.get(&provider).copied().unwrap_or(0) < bound {
+            let bound = self.context().bound(&provider);
+            while !self.halted && self.calls.count(&provider) < bound {
                 let Some(step) = self.scheduler.take(&provider) else { break };
                 if self.begin_step(step, 0).await? {
                     begun.push(step);
@@ -57,13 +57,8 @@ impl Run<'_> {
     fn heed_stop(&mut self) {
         if self.input.stop.is_cancelled() && !self.halted {
             self.halted = true;
-            self.report.summary.cancelled = true;
+            self.reporter.report.summary.cancelled = true;
         }
-    }
-
-    pub(super) fn bound(&self, provider: &Name) -> usize {
-        let own = self.input.providers.get(provider).map_or(1, |p| p.concurrency());
-        self.input.parallelism.unwrap_or(own).min(own).max(1)
     }
 
     /// Records the intent of one step. Returns whether there is a call to make.
@@ -74,23 +69,23 @@ impl Run<'_> {
     ) -> Result<bool, ApplyError> {
         let step = self.scheduler.step(id);
         if self.is_succeeded(step) {
-            self.unwritten.insert(id);
+            self.calls.unwritten.insert(id);
             self.finish_step(id, None, Instant::now());
             return Ok(false);
         }
         let change = &self.input.plan.changes[step.change];
-        let only_waits = self.only_waiting.contains(&id);
+        let only_waits = self.calls.waiting_only.contains(&id);
         let phase = step.phase.map(|it| if only_waits { it.only_waiting() } else { it });
         let Some(phase) = phase else {
             if let Some(object) = step.object.clone() {
                 let address = step.address.clone();
                 self.session.record(Record::Forgot { address, object })?;
             }
-            self.unwritten.insert(id);
+            self.calls.unwritten.insert(id);
             self.finish_step(id, None, Instant::now());
             return Ok(false);
         };
-        let Some((provider, schema)) = self.provider(change) else {
+        let Some((provider, schema)) = self.context().provider(change) else {
             self.fail_step(id, StepError::missing_provider(&change.provider));
             return Ok(false);
         };
@@ -100,13 +95,15 @@ impl Run<'_> {
             self.scheduler.give_back(id);
             return Ok(false);
         }
-        if let Some(trouble) = self.no_successor(step, phase, change) {
+        if let Some(trouble) = self.context().no_successor(step, phase, change) {
             self.fail_step(id, trouble);
             return Ok(false);
         }
         let desired = match phase.kind {
-            ProgramKind::Delete => Ok(self.secrets_at_parting(step, phase, change, &schema)),
-            _ => prepare::desired(change, (&schema, phase), &self.scope()),
+            ProgramKind::Delete => {
+                Ok(self.context().secrets_at_parting(step, phase, change, &schema))
+            }
+            _ => prepare::desired(change, (&schema, phase), &self.context().scope()),
         };
         let desired = match desired {
             Ok(desired) => desired,
@@ -115,13 +112,12 @@ impl Run<'_> {
                 return Ok(false);
             }
         };
-        let started = self.started(step, phase, change, &schema, &desired);
+        let started = self.context().started(step, phase, change, &schema, &desired);
         let call = started.call;
         self.session.record(Record::Started(Box::new(started.clone())))?;
         let (address, operation) = (step.address.clone(), step.operation);
-        self.events.push(Event::StepStarted { step: id.to_string(), address, operation });
-        *self.busy.entry(change.provider.clone()).or_default() += 1;
-        self.in_flight.insert(
+        self.reporter.events.push(Event::StepStarted { step: id.to_string(), address, operation });
+        self.calls.add(
             id,
             InFlight {
                 call,
@@ -141,6 +137,66 @@ impl Run<'_> {
         Ok(true)
     }
 
+    /// Begins the call of a step whose intent is durable.
+    pub(super) fn call(&mut self, id: StepId, since: &Moment) {
+        let Some(flight) = self.calls.in_flight.get(&id) else { return };
+        let step = self.scheduler.step(id);
+        let change = &self.input.plan.changes[step.change];
+        let emit = self.input.emit.clone();
+        let (name, address) = (id.to_string(), step.address.clone());
+        let sending = Sending {
+            provider: flight.provider.clone(),
+            started: flight.started.clone(),
+            desired: flight.desired.clone(),
+            live: self.context().live_to_send((step, change), &flight.started, &flight.schema),
+            changed: prepare::changed(change),
+            lacks: self.context().lacks_at_parting(flight),
+            unchanged: self.context().unchanged(flight, change),
+            secrets: Secrets {
+                places: sensitive(&flight.schema, &flight.started.sensitive),
+                variables: self.secrets.variables.clone(),
+            },
+            permit: self.calls.permits.permit(since.clone()),
+            progress: move |notice: Notice| emit(event_of(notice, &name, &address)),
+        };
+        let heartbeat = Heartbeat::new(&self.input.emit, step, false);
+        self.calls.tasks.spawn(async move { (id, heartbeat.during(sending.go()).await) });
+    }
+
+    pub(super) fn look_up(&mut self, id: StepId) {
+        let Some(flight) = self.calls.in_flight.get(&id) else { return };
+        let (provider, schema) = (flight.provider.clone(), flight.schema.clone());
+        let (started, desired) = (flight.started.clone(), flight.desired.clone());
+        let taken = taken(self.session.snapshot(), &schema, &started);
+        let key = self.session.snapshot().seal_key.clone();
+        let accepted = flight.accepted;
+        let ignored = self.input.plan.changes[self.scheduler.step(id).change].ignored.clone();
+        if accepted && schema.identity != Identity::Ask {
+            let (step, address) = (id.to_string(), started.address.clone());
+            let condition = "what the API accepted shows".to_owned();
+            self.reporter.events.push(Event::StepWaiting { step, address, condition });
+        }
+        let heartbeat = Heartbeat::new(&self.input.emit, self.scheduler.step(id), true);
+        self.calls.tasks.spawn(async move {
+            let desired = Some(&*desired);
+            // The same change is sent again if this shows that nothing happened: nothing is undone.
+            let unsettled = false;
+            let (schema, started, ignored) = (&schema, &started, &ignored);
+            let (taken, key) = (&taken, &key);
+            let wanted =
+                Wanted { schema, started, desired, ignored, taken, unsettled, accepted, key };
+            let found = heartbeat.during(look_up(&provider, &wanted)).await;
+            (id, Answer::LookedUp(found))
+        });
+    }
+}
+
+impl StepContext<'_> {
+    pub(super) fn bound(&self, provider: &Name) -> usize {
+        let own = self.input.providers.get(provider).map_or(1, |p| p.concurrency());
+        self.input.parallelism.unwrap_or(own).min(own).max(1)
+    }
+
     pub(super) fn provider(&self, change: &Change) -> Option<(Arc<dyn Provider>, Arc<TypeSchema>)> {
         let provider = self.input.providers.get(&change.provider)?.clone();
         let schema = provider.schema().types.get(&change.address.block.ty)?.clone();
@@ -149,10 +205,10 @@ impl Run<'_> {
 
     pub(super) fn scope(&self) -> FillScope<'_> {
         FillScope {
-            snapshot: self.session.snapshot(),
+            snapshot: self.snapshot,
             providers: self.input.providers,
             variables: self.input.variables,
-            clear: &self.clear,
+            clear: self.clear,
             takes_unshown_for_null: false,
         }
     }
@@ -168,7 +224,7 @@ impl Run<'_> {
         let object = if phase.makes() { None } else { self.object_of(step) };
         let name = self.name_given(phase, change, schema, desired);
         let mut started = Started {
-            call: CallId(self.session.snapshot().next_call),
+            call: CallId(self.snapshot.next_call),
             step: step.id.to_string(),
             address: step.address.clone(),
             provider: change.provider.clone(),
@@ -195,7 +251,7 @@ impl Run<'_> {
                 .input
                 .providers
                 .get(&change.provider)
-                .and_then(|provider| account_of(&**provider, self.session.snapshot())),
+                .and_then(|provider| account_of(&**provider, self.snapshot)),
             at_ms: self.input.host.now_ms(),
         };
         if phase.kind == ProgramKind::Delete {
@@ -203,7 +259,7 @@ impl Run<'_> {
         } else if !phase.makes() {
             // What is made is found with all that its create sent.
             let known = self.live(&started, schema).unwrap_or_default();
-            let key = &self.session.snapshot().seal_key;
+            let key = &self.snapshot.seal_key;
             let changed = prepare::changed(change);
             started.unshown = unshown(schema, &started, &changed, desired, &known, key);
         }
@@ -222,7 +278,7 @@ impl Run<'_> {
         let name = schema.identity.chosen_attribute().filter(|_| phase.makes())?;
         let given = Attributes::from([(name.clone(), desired.get(name)?.clone())]);
         let places = sensitive(schema, &change.sensitive);
-        seal_attributes(&given, &places, &self.session.snapshot().seal_key).remove(name)
+        seal_attributes(&given, &places, &self.snapshot.seal_key).remove(name)
     }
 
     pub(super) fn nonce(&self) -> Nonce {
@@ -235,69 +291,16 @@ impl Run<'_> {
     /// The object that a step acts on: the planned one, else what an earlier step made.
     pub(super) fn object_of(&self, step: &Step) -> Option<ObjectId> {
         step.object.clone().or_else(|| {
-            let entry = self.session.snapshot().entries.get(&step.address)?;
+            let entry = self.snapshot.entries.get(&step.address)?;
             entry.current.as_ref().map(|object| object.id.clone())
         })
     }
 
-    /// Begins the call of a step whose intent is durable.
-    pub(super) fn call(&mut self, id: StepId, since: &Moment) {
-        let Some(flight) = self.in_flight.get(&id) else { return };
-        let step = self.scheduler.step(id);
-        let change = &self.input.plan.changes[step.change];
-        let emit = self.input.emit.clone();
-        let (name, address) = (id.to_string(), step.address.clone());
-        let sending = Sending {
-            provider: flight.provider.clone(),
-            started: flight.started.clone(),
-            desired: flight.desired.clone(),
-            live: self.live_to_send((step, change), &flight.started, &flight.schema),
-            changed: prepare::changed(change),
-            lacks: self.lacks_at_parting(flight),
-            unchanged: self.unchanged(flight, change),
-            secrets: Secrets {
-                places: sensitive(&flight.schema, &flight.started.sensitive),
-                variables: self.secrets.clone(),
-            },
-            permit: self.permits.permit(since.clone()),
-            progress: move |notice: Notice| emit(event_of(notice, &name, &address)),
-        };
-        let heartbeat = Heartbeat::new(&self.input.emit, step, false);
-        self.calls.spawn(async move { (id, heartbeat.during(sending.go()).await) });
-    }
-
     /// The call's object as the state knows it.
     pub(super) fn live(&self, started: &Started, schema: &TypeSchema) -> Option<Attributes> {
-        let entry = self.session.snapshot().entries.get(&started.address)?;
+        let entry = self.snapshot.entries.get(&started.address)?;
         let object = entry.object(started.object.as_ref()?)?;
         stored_attributes(&object.attributes, schema).ok()
-    }
-
-    pub(super) fn look_up(&mut self, id: StepId) {
-        let Some(flight) = self.in_flight.get(&id) else { return };
-        let (provider, schema) = (flight.provider.clone(), flight.schema.clone());
-        let (started, desired) = (flight.started.clone(), flight.desired.clone());
-        let taken = taken(self.session.snapshot(), &schema, &started);
-        let key = self.session.snapshot().seal_key.clone();
-        let accepted = flight.accepted;
-        let ignored = self.input.plan.changes[self.scheduler.step(id).change].ignored.clone();
-        if accepted && schema.identity != Identity::Ask {
-            let (step, address) = (id.to_string(), started.address.clone());
-            let condition = "what the API accepted shows".to_owned();
-            self.events.push(Event::StepWaiting { step, address, condition });
-        }
-        let heartbeat = Heartbeat::new(&self.input.emit, self.scheduler.step(id), true);
-        self.calls.spawn(async move {
-            let desired = Some(&*desired);
-            // The same change is sent again if this shows that nothing happened: nothing is undone.
-            let unsettled = false;
-            let (schema, started, ignored) = (&schema, &started, &ignored);
-            let (taken, key) = (&taken, &key);
-            let wanted =
-                Wanted { schema, started, desired, ignored, taken, unsettled, accepted, key };
-            let found = heartbeat.during(look_up(&provider, &wanted)).await;
-            (id, Answer::LookedUp(found))
-        });
     }
 }
 

@@ -23,7 +23,7 @@ mod send;
 mod step_result;
 mod update_evidence;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,15 +32,17 @@ use engine::event::{Event, Summary};
 use engine::journal::{CallId, Record, Started};
 use engine::plan::{Plan, Step, StepId, file};
 use engine::schema::{Operation, TypeSchema};
-use engine::state::ObjectId;
-use engine::stored::KnownSecrets;
+use engine::state::Snapshot;
 use engine::value::{Attributes, Datum, Value};
 use provider_port::{Error, Provider, Reply};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::id_reuse::ObjectIds;
 use self::permit::PermitIssuer;
+use self::report::Reporter;
 use self::scheduler::Scheduler;
+use self::secrets::ClearValues;
 use crate::clock::Moment;
 use crate::doubt::lookup::Found;
 use crate::session::Session;
@@ -123,11 +125,11 @@ pub async fn execute_anyway(
     input: &Execution<'_>,
 ) -> (Report, Option<ApplyError>) {
     let mut run = Run::new(session, input);
-    let failure = run.all_of_it().await.err();
+    let failure = run.run_to_end().await.err();
     if failure.is_some() {
         run.cut_short();
     }
-    (run.report, failure)
+    (run.reporter.report, failure)
 }
 
 /// What a task beside the run brought back.
@@ -169,73 +171,109 @@ struct InFlight {
     refused: Option<StepError>,
 }
 
+/// Calls under way, and what is to become of their steps.
+struct Calls {
+    /// The tasks that call and look up.
+    tasks: JoinSet<(StepId, Answer)>,
+    in_flight: BTreeMap<StepId, InFlight>,
+    /// How many calls each provider instance has.
+    per_provider: BTreeMap<Name, usize>,
+    /// Steps of which something ended in this turn, and no record of that is durable yet.
+    unwritten: BTreeSet<StepId>,
+    /// Steps to begin again, with how often they were begun.
+    retries: Vec<(StepId, usize)>,
+    /// Steps whose call did its work, so that only their wait is left.
+    waiting_only: BTreeSet<StepId>,
+    /// Answers calls that ask whether they may still go out.
+    permits: PermitIssuer,
+}
+
+impl Calls {
+    fn new() -> Self {
+        Self {
+            tasks: JoinSet::new(),
+            in_flight: BTreeMap::new(),
+            per_provider: BTreeMap::new(),
+            unwritten: BTreeSet::new(),
+            retries: Vec::new(),
+            waiting_only: BTreeSet::new(),
+            permits: PermitIssuer::new(),
+        }
+    }
+
+    /// Adds a call whose intent is recorded.
+    fn add(&mut self, id: StepId, flight: InFlight) {
+        *self.per_provider.entry(flight.started.provider.clone()).or_default() += 1;
+        self.in_flight.insert(id, flight);
+    }
+
+    /// Takes a call out of those under way, so that its end can be recorded.
+    fn remove(&mut self, id: StepId) -> Option<InFlight> {
+        let flight = self.in_flight.remove(&id)?;
+        self.unwritten.insert(id);
+        if let Some(count) = self.per_provider.get_mut(&flight.started.provider) {
+            *count = count.saturating_sub(1);
+        }
+        Some(flight)
+    }
+
+    /// Returns how many calls a provider instance has.
+    fn count(&self, provider: &Name) -> usize {
+        self.per_provider.get(provider).copied().unwrap_or(0)
+    }
+}
+
+/// An execution of a plan. One task owns it; each part owns its own state.
 struct Run<'a> {
     session: &'a mut Session,
     input: &'a Execution<'a>,
     scheduler: Scheduler<'a>,
-    calls: JoinSet<(StepId, Answer)>,
-    in_flight: BTreeMap<StepId, InFlight>,
-    busy: BTreeMap<Name, usize>,
-    /// Steps of which something ended in this turn, and no record of that is durable yet.
-    unwritten: BTreeSet<StepId>,
-    /// Steps to begin again, with how often they were begun.
-    again: Vec<(StepId, usize)>,
-    /// Steps whose call did its work, so that only their wait is left.
-    only_waiting: BTreeSet<StepId>,
-    /// The values of sensitive variables, in clear.
-    secrets: Arc<[Value]>,
-    /// Their texts, which no record may show wherever an answer has them.
-    known_secrets: KnownSecrets,
-    /// Objects with secrets, in clear.
-    clear: BTreeMap<Address, Attributes>,
-    /// The objects that were read for what no answer had shown, since they were called last.
-    asked: BTreeSet<Address>,
-    /// Told once the records that they report are durable.
-    events: Vec<Event>,
-    report: Report,
-    /// The ids of all objects, once one was made.
-    ids: Option<HashSet<(Name, Name, ObjectId)>>,
-    /// The objects that are gone because what their own address made has their ids: nothing is to be done
-    /// to them any more.
-    succeeded: BTreeSet<(Address, ObjectId)>,
-    /// Where calls ask whether they may still go out.
-    permits: PermitIssuer,
+    calls: Calls,
+    secrets: ClearValues,
+    reporter: Reporter,
+    ids: ObjectIds,
     /// No new step begins.
     halted: bool,
 }
 
+/// Everything that a step is prepared from, to be read only.
+#[derive(Clone, Copy)]
+struct StepContext<'a> {
+    input: &'a Execution<'a>,
+    snapshot: &'a Snapshot,
+    /// Objects with secrets, in clear.
+    clear: &'a BTreeMap<Address, Attributes>,
+}
+
 impl<'a> Run<'a> {
     fn new(session: &'a mut Session, input: &'a Execution<'a>) -> Self {
-        let secret = input.variables.values().filter(|datum| !datum.sensitive.is_empty());
         Self {
-            secrets: secret.map(|datum| datum.value.clone()).collect(),
-            known_secrets: KnownSecrets::of(input.variables.values()),
             session,
             input,
             scheduler: Scheduler::new(input.plan),
-            calls: JoinSet::new(),
-            in_flight: BTreeMap::new(),
-            busy: BTreeMap::new(),
-            unwritten: BTreeSet::new(),
-            again: Vec::new(),
-            only_waiting: BTreeSet::new(),
-            clear: BTreeMap::new(),
-            asked: BTreeSet::new(),
-            events: Vec::new(),
-            report: Report::default(),
-            ids: None,
-            succeeded: BTreeSet::new(),
-            permits: PermitIssuer::new(),
+            calls: Calls::new(),
+            secrets: ClearValues::new(input.variables),
+            reporter: Reporter::new(input.emit.clone()),
+            ids: ObjectIds::default(),
             halted: false,
         }
     }
 
-    async fn all_of_it(&mut self) -> Result<(), ApplyError> {
+    /// Returns what steps are prepared from.
+    fn context(&self) -> StepContext<'_> {
+        StepContext {
+            input: self.input,
+            snapshot: self.session.snapshot(),
+            clear: &self.secrets.objects,
+        }
+    }
+
+    async fn run_to_end(&mut self) -> Result<(), ApplyError> {
         self.open()?;
         let ended = self.steps().await;
         // Calls that still run when the store fails have durable intents: the next run looks them
         // up.
-        self.calls.shutdown().await;
+        self.calls.tasks.shutdown().await;
         ended?;
         self.close().await
     }
@@ -243,7 +281,7 @@ impl<'a> Run<'a> {
     fn open(&mut self) -> Result<(), ApplyError> {
         let plan = self.input.plan;
         let run = self.input.run.to_owned();
-        (self.input.emit)(Event::RunStarted { run: run.clone(), steps: plan.steps.len() });
+        self.reporter.emit(Event::RunStarted { run: run.clone(), steps: plan.steps.len() });
         let serial = self.session.snapshot().serial;
         let at_ms = self.input.host.now_ms();
         let digest = file::digest(plan);
@@ -270,13 +308,11 @@ impl<'a> Run<'a> {
                     return Err(error);
                 }
             };
-            for event in self.events.drain(..) {
-                (self.input.emit)(event);
-            }
+            self.reporter.tell();
             for step in begun {
                 self.call(step, &since);
             }
-            if self.calls.is_empty() {
+            if self.calls.tasks.is_empty() {
                 // A step that only touched the state may have made others ready.
                 if self.halted || self.scheduler.ready_providers().is_empty() {
                     return Ok(());
@@ -293,7 +329,7 @@ impl<'a> Run<'a> {
         // Taken before the write: what came in between counts as well.
         let since = self.input.host.clock().moment();
         self.session.flush().await?;
-        self.unwritten.clear();
+        self.calls.unwritten.clear();
         if !calls || since.elapsed() <= SEND_WITHIN {
             return Ok(since);
         }
@@ -324,12 +360,12 @@ impl<'a> Run<'a> {
             biased;
             () = stop.cancelled(), if !self.halted => {
                 self.halted = true;
-                self.report.summary.cancelled = true;
-                (self.input.emit)(Event::Stopping { running: self.in_flight.len() });
+                self.reporter.report.summary.cancelled = true;
+                self.reporter.emit(Event::Stopping { running: self.calls.in_flight.len() });
                 return Ok(());
             }
-            Some(request) = self.permits.request() => return self.grant_permits(request).await,
-            answer = self.calls.join_next() => answer,
+            Some(request) = self.calls.permits.request() => return self.grant_permits(request).await,
+            answer = self.calls.tasks.join_next() => answer,
         };
         let mut next = first;
         while let Some(answer) = next {
@@ -339,7 +375,7 @@ impl<'a> Run<'a> {
                 // its place among the calls, and nothing more is begun.
                 Err(_) => self.halted = true,
             }
-            next = self.calls.try_join_next();
+            next = self.calls.tasks.try_join_next();
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ impl Run<'_> {
     pub(super) fn answer(&mut self, id: StepId, answer: Answer) -> Result<(), ApplyError> {
         match answer {
             Answer::Called { sent, result } => {
-                if let Some(flight) = self.in_flight.get_mut(&id) {
+                if let Some(flight) = self.calls.in_flight.get_mut(&id) {
                     flight.desired = sent;
                 }
                 match *result {
@@ -52,7 +52,7 @@ impl Run<'_> {
     /// An answer to a create that shows no object leaves open which object it made. It was an answer,
     /// though: what was accepted does not happen again because it does not show yet.
     pub(super) fn replied(&mut self, id: StepId, reply: &Reply) -> Result<(), ApplyError> {
-        let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
+        let Some(flight) = self.calls.in_flight.get_mut(&id) else { return Ok(()) };
         if !flight.started.makes_its_object() {
             return self.done(id, reply.object.as_ref());
         }
@@ -72,7 +72,7 @@ impl Run<'_> {
     /// An answer to a create shows an object that the state has. A name that was drawn for it may tell that it
     /// is the create's all the same, where a look shows more than the answer did.
     fn claimed_twice(&mut self, id: StepId, why: &Error) -> Result<(), ApplyError> {
-        let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
+        let Some(flight) = self.calls.in_flight.get_mut(&id) else { return Ok(()) };
         if !matches!(flight.schema.identity, Identity::OneTimeName { .. }) {
             return self.stay_in_doubt(id, why);
         }
@@ -86,12 +86,12 @@ impl Run<'_> {
         id: StepId,
         object: Option<&provider_port::Object>,
     ) -> Result<(), ApplyError> {
-        let Some(flight) = self.land(id) else { return Ok(()) };
+        let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let seen = object.filter(|_| !flight.started.ends_its_object()).map(|object| {
             let known = self.known_if_done(&flight);
             self.seen(object, &known, &flight)
         });
-        self.keep_clear(&flight, object);
+        self.secrets.keep(&flight, object);
         let made = seen.as_ref().map(|seen| seen.id.to_string());
         let call = flight.call;
         self.session.record(Record::Finished { call, outcome: Outcome::Done { object: seen } })?;
@@ -101,14 +101,14 @@ impl Run<'_> {
 
     /// An object of a call as the journal keeps it.
     fn seen(&self, object: &provider_port::Object, known: &Attributes, flight: &InFlight) -> Seen {
-        let sealer = SecretScanner::new(&self.session.snapshot().seal_key, &self.known_secrets);
+        let sealer = SecretScanner::new(&self.session.snapshot().seal_key, &self.secrets.known);
         seen(object, known, Some(&flight.desired), (&flight.schema, &flight.started), sealer)
     }
 
     /// What is known, beside its answer, of an object whose call did its work: what the state has, and
     /// what was sent of the attributes that the API never shows.
     fn known_if_done(&self, flight: &InFlight) -> Attributes {
-        let known = self.live(&flight.started, &flight.schema).unwrap_or_default();
+        let known = self.context().live(&flight.started, &flight.schema).unwrap_or_default();
         if flight.started.phase.kind == ProgramKind::Delete {
             return without(known, &flight.started.unshown);
         }
@@ -124,34 +124,8 @@ impl Run<'_> {
         overlay(&known, &seal_attributes(&hidden, &paths, key))
     }
 
-    /// Keeps what an object has of secrets, in memory: what earlier answers showed of it, what was sent
-    /// and what this answer shows. Many an API shows a token once, in its answer to the create.
-    pub(super) fn keep_clear(&mut self, flight: &InFlight, object: Option<&provider_port::Object>) {
-        let InFlight { started, schema, desired, .. } = flight;
-        if started.phase.kind == ProgramKind::Delete {
-            return;
-        }
-        // The API may show more of it now.
-        self.asked.remove(&started.address);
-        // What is made is another object than the one before.
-        let before = self.clear.remove(&started.address).filter(|_| !started.phase.makes());
-        if before.is_none() && sensitive(schema, &started.sensitive).is_empty() {
-            return;
-        }
-        let mut clear = overlay(&before.unwrap_or_default(), desired);
-        let answered = object.into_iter().flat_map(|object| &object.attributes);
-        // What an API is said never to show is not believed when it does, against what was sent.
-        let is_true = |name: &Name| !(is_hidden(schema, name) && desired.contains_key(name));
-        clear.extend(
-            answered
-                .filter(|(name, _)| is_true(name))
-                .map(|(name, value)| (name.clone(), value.clone())),
-        );
-        self.clear.insert(started.address.clone(), clear);
-    }
-
     pub(super) fn failed(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
-        let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
+        let Some(flight) = self.calls.in_flight.get_mut(&id) else { return Ok(()) };
         let deletes = flight.started.phase.kind == ProgramKind::Delete;
         match error.kind {
             Kind::NotFound if deletes => return self.not_there(id, error),
@@ -172,7 +146,7 @@ impl Run<'_> {
             Kind::Unauthenticated => self.halted = true,
             _ => {}
         }
-        let Some(flight) = self.land(id) else { return Ok(()) };
+        let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let outcome = Outcome::NoEffect { reason: error.message.clone() };
         self.session.record(Record::Finished { call: flight.call, outcome })?;
         self.fail_step(id, StepError::from(error));
@@ -185,7 +159,7 @@ impl Run<'_> {
         if self.input.looked_at.is_some() || self.was_there(id) {
             return self.vanished(id);
         }
-        let Some(flight) = self.land(id) else { return Ok(()) };
+        let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let outcome = Outcome::NoEffect { reason: error.message.clone() };
         self.session.record(Record::Finished { call: flight.call, outcome })?;
         self.fail_step(id, StepError {
@@ -201,7 +175,7 @@ impl Run<'_> {
 
     /// Whether a call of this run, or a delete of an earlier one, has reached the object.
     fn was_there(&self, id: StepId) -> bool {
-        let Some(flight) = self.in_flight.get(&id) else { return false };
+        let Some(flight) = self.calls.in_flight.get(&id) else { return false };
         let started = &flight.started;
         let entry = self.session.snapshot().entries.get(&started.address);
         let object = entry.and_then(|entry| entry.object(started.object.as_ref()?));
@@ -211,7 +185,7 @@ impl Run<'_> {
 
     /// The object of a delete is gone: all of its program is done.
     pub(super) fn vanished(&mut self, id: StepId) -> Result<(), ApplyError> {
-        let Some(flight) = self.land(id) else { return Ok(()) };
+        let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let outcome = Outcome::Done { object: None };
         self.session.record(Record::Finished { call: flight.call, outcome })?;
         self.finish_step(id, None, flight.since);
@@ -219,7 +193,7 @@ impl Run<'_> {
     }
 
     pub(super) fn doubt(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
-        let Some(flight) = self.in_flight.get_mut(&id) else { return Ok(()) };
+        let Some(flight) = self.calls.in_flight.get_mut(&id) else { return Ok(()) };
         flight.doubted = true;
         flight.doubt = Some(error.clone());
         if error.is_refusal {
@@ -233,7 +207,7 @@ impl Run<'_> {
 
     pub(super) fn looked_up(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
         let found = self.unless_taken(id, found)?;
-        let Some(flight) = self.in_flight.get(&id) else { return Ok(()) };
+        let Some(flight) = self.calls.in_flight.get(&id) else { return Ok(()) };
         match found {
             Found::Unknown(why) => self.stay_in_doubt(id, &why),
             found if flight.unfulfilled.is_some() => self.unfulfilled(id, found),
@@ -280,13 +254,13 @@ impl Run<'_> {
             let phase = flight.started.phase;
             phase.wait == Wait::After && phase.kind != ProgramKind::Delete
         };
-        if !self.in_flight.get(&id).is_some_and(waits) {
+        if !self.calls.in_flight.get(&id).is_some_and(waits) {
             return self.done(id, Some(object));
         }
-        let Some(flight) = self.land(id) else { return Ok(()) };
+        let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         self.session.record(self.called(&flight, object))?;
-        self.only_waiting.insert(id);
-        self.again.push((id, flight.tries));
+        self.calls.waiting_only.insert(id);
+        self.calls.retries.push((id, flight.tries));
         Ok(())
     }
 
@@ -304,7 +278,7 @@ impl Run<'_> {
     /// The call did its work, and what it waited for did not come true: the object is recorded as
     /// it is, and the step has failed. The next run waits on.
     pub(super) fn unfulfilled(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
-        let Some(flight) = self.land(id) else { return Ok(()) };
+        let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let call = flight.call;
         self.session.record(match found {
             Found::There(object) => self.called(&flight, &object),
@@ -329,7 +303,7 @@ impl Run<'_> {
         object: &provider_port::Object,
         unlike: &[Name],
     ) -> Result<(), ApplyError> {
-        let Some(flight) = self.land(id) else { return Ok(()) };
+        let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let known = known_in_doubt(self.session.snapshot(), &flight.started, &flight.schema);
         let seen = self.seen(object, &known, &flight);
         let resolution = Resolution::Found { object: seen };
@@ -343,7 +317,7 @@ impl Run<'_> {
     /// A create left nothing: its nonce is watched, and it begins again under a new one, unless
     /// its last answer was a refusal, which stands then.
     pub(super) fn create_absent(&mut self, id: StepId) -> Result<(), ApplyError> {
-        let Some(flight) = self.land(id) else { return Ok(()) };
+        let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let at_ms = self.input.host.now_ms();
         let resolution = Resolution::Absent { at_ms };
         self.session.record(Record::Resolved { call: flight.call, resolution })?;
@@ -363,7 +337,7 @@ impl Run<'_> {
         object: &provider_port::Object,
         shown: Shown,
     ) -> Result<(), ApplyError> {
-        let Some(flight) = self.land(id) else { return Ok(()) };
+        let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let (call, started) = (flight.call, &flight.started);
         let (is_proof, evidence) = match shown {
             Shown::Nothing => (started.unshown.is_empty(), NothingChanged),
@@ -385,7 +359,7 @@ impl Run<'_> {
     }
 
     pub(super) fn object_gone(&mut self, id: StepId) -> Result<(), ApplyError> {
-        let Some(flight) = self.land(id) else { return Ok(()) };
+        let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let resolution = Resolution::Gone;
         self.session.record(Record::Resolved { call: flight.call, resolution })?;
         let message = "the object is gone".to_owned();
@@ -395,7 +369,7 @@ impl Run<'_> {
     }
 
     pub(super) fn stay_in_doubt(&mut self, id: StepId, why: &Error) -> Result<(), ApplyError> {
-        let Some(flight) = self.land(id) else { return Ok(()) };
+        let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let (call, accepted) = (flight.call, flight.accepted);
         let reason = match flight.doubt.filter(|doubt| doubt != why) {
             Some(doubt) => format!("{doubt}; looked it up: {why}"),
@@ -404,10 +378,10 @@ impl Run<'_> {
         let kept = why.message.clone();
         self.session.record(Record::Doubted { call, reason: kept, accepted })?;
         let step = self.scheduler.step(id);
-        self.report.in_doubt.push(step.address.clone());
+        self.reporter.report.in_doubt.push(step.address.clone());
         let (address, operation) = (step.address.clone(), step.operation);
         let step = id.to_string();
-        self.events.push(Event::StepDoubted { step, address, operation, reason });
+        self.reporter.events.push(Event::StepDoubted { step, address, operation, reason });
         self.skip_rest(id, Status::Doubted, "it is in doubt");
         Ok(())
     }

@@ -80,7 +80,7 @@ impl Run<'_> {
     /// Answers a call that asks whether it may still go out, and all others that do: one record
     /// is enough for them.
     pub(super) async fn grant_permits(&mut self, first: PermitRequest) -> Result<(), ApplyError> {
-        let mut requests = self.permits.waiting();
+        let mut requests = self.calls.permits.waiting();
         requests.push(first);
         let since = self.confirm().await?;
         for request in requests {

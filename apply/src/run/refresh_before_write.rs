@@ -17,7 +17,7 @@ use provider_port::{Error, Provider};
 use super::delete_inputs::read_own;
 use super::prepare;
 use super::update_evidence::is_hidden;
-use super::{InFlight, Run};
+use super::{InFlight, StepContext};
 use crate::clock::{Clock, Moment};
 
 /// Long enough for a look and a call at an API that takes one request in some seconds, as those do that throttle.
@@ -41,14 +41,14 @@ pub(super) struct Look {
     pub(super) began: Moment,
 }
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// What a call sends without changing it.
     pub(super) fn unchanged(&self, flight: &InFlight, change: &Change) -> Option<Unchanged> {
         let before = change.before.clone().filter(|_| sends_whole_object(flight))?;
         let changed = prepare::changed(change);
         let stays = |name: &&Name| !changed.contains(*name) && is_lasting(&flight.schema, name);
         let names = flight.desired.keys().filter(stays).cloned().collect();
-        let key = self.session.snapshot().seal_key.clone();
+        let key = self.snapshot.seal_key.clone();
         let looked_at = self.input.looked_at.clone();
         let (clock, settle) = (self.input.host.clock(), flight.provider.settle());
         Some(Unchanged { before, names, key, looked_at, clock, settle })

@@ -15,11 +15,11 @@ use engine::plan::{Action, Change, Step};
 use engine::types::Type;
 use engine::value::Value;
 
-use super::Run;
+use super::StepContext;
 use crate::fill::known;
 use crate::step_error::StepError;
 
-impl Run<'_> {
+impl StepContext<'_> {
     /// Why the old object of a replace is not to be deleted yet.
     pub(super) fn no_successor(
         &self,
@@ -27,7 +27,7 @@ impl Run<'_> {
         phase: PhaseRef,
         change: &Change,
     ) -> Option<StepError> {
-        let entry = self.session.snapshot().entries.get(&step.address);
+        let entry = self.snapshot.entries.get(&step.address);
         let current = entry.and_then(|entry| entry.current.as_ref());
         let is_old = current.is_some_and(|current| step.object.as_ref() == Some(&current.id));
         if phase.kind != ProgramKind::Delete || change.action != Action::Replace || !is_old {

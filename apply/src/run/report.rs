@@ -5,135 +5,51 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::address::Name;
 use engine::event::{Event, Summary};
 use engine::journal::{Outcome, Record};
-use engine::plan::{Action, StepId};
+use engine::plan::{Action, Plan, StepId};
 use engine::state::OutputValue;
-use engine::stored::{SecretScanner, Stored, seal};
+use engine::stored::{KnownSecrets, SecretScanner, Stored, seal};
 use engine::value::{Paths, Value};
 
-use super::Run;
+use super::scheduler::{Scheduler, Status};
+use super::{Emit, Report, Run, StepContext};
 use crate::ApplyError;
 use crate::fill::{FillScope, known};
-use crate::run::scheduler::Status;
 
-impl Run<'_> {
-    pub(super) async fn close(&mut self) -> Result<(), ApplyError> {
-        self.report.remaining = self.scheduler.not_begun().cloned().collect();
-        // A call whose task ended without an answer is in doubt, as after a crash.
-        for flight in std::mem::take(&mut self.in_flight).into_values() {
-            self.report.in_doubt.push(flight.started.address);
-        }
-        self.count();
-        // Who was asked to stop asks nobody any more.
-        if !self.report.summary.cancelled {
-            self.reveal_outputs().await;
-        }
-        let outputs = self.outputs();
-        self.session.record(Record::Outputs { outputs })?;
-        let outcome = if self.report.summary.cancelled {
-            "cancelled"
-        } else if self.report.failures.is_empty() && self.report.in_doubt.is_empty() {
-            "done"
-        } else {
-            "failed"
-        };
-        self.session.record(Record::RunClosed { outcome: outcome.to_owned() })?;
-        self.session.flush().await?;
+/// Events and the report of a run.
+pub(super) struct Reporter {
+    emit: Emit,
+    /// Told once the records that they report are durable.
+    pub(super) events: Vec<Event>,
+    pub(super) report: Report,
+}
+
+impl Reporter {
+    pub(super) fn new(emit: Emit) -> Self {
+        Self { emit, events: Vec::new(), report: Report::default() }
+    }
+
+    /// Tells an event at once.
+    pub(super) fn emit(&self, event: Event) {
+        (self.emit)(event);
+    }
+
+    /// Tells the events whose records are durable by now.
+    pub(super) fn tell(&mut self) {
         for event in self.events.drain(..) {
-            (self.input.emit)(event);
-        }
-        (self.input.emit)(Event::RunFinished(self.report.summary.clone()));
-        Ok(())
-    }
-
-    /// Steps whose intents could not be written down: nothing was called, so they remain.
-    pub(super) fn not_sent(&mut self, steps: Vec<StepId>) {
-        for step in steps {
-            self.in_flight.remove(&step);
-            self.scheduler.give_back(step);
+            (self.emit)(event);
         }
     }
 
-    /// Intents that are written down, too late for their calls: another record says that nothing was
-    /// called. Should that one fail, the next run looks them up.
-    pub(super) async fn undo_intents(&mut self, steps: &[StepId]) {
-        let calls = steps.iter().filter_map(|step| self.in_flight.get(step));
-        let calls: Vec<_> = calls.map(|flight| flight.call).collect();
-        for call in calls {
-            let reason = "it was not sent: the state store is too slow".to_owned();
-            self.session
-                .record(Record::Finished { call, outcome: Outcome::NoEffect { reason } })
-                .ok();
-        }
-        self.session.flush().await.ok();
-    }
-
-    /// The end of a run that the store ended: what it was about to write down is in doubt, like the
-    /// calls whose answers it did not wait for.
-    pub(super) fn cut_short(&mut self) {
-        let mut open = std::mem::take(&mut self.unwritten);
-        open.extend(std::mem::take(&mut self.in_flight).into_keys());
-        for event in std::mem::take(&mut self.events) {
-            self.tell_unwritten(event, &open);
-        }
-        for id in open {
-            let step = self.scheduler.step(id);
-            self.scheduler.doubt(id);
-            let address = step.address.clone();
-            self.report.failures.retain(|failure| {
-                failure.address != address || failure.operation != step.operation
-            });
-            if !self.report.in_doubt.contains(&address) {
-                self.report.in_doubt.push(address.clone());
-            }
-            (self.input.emit)(Event::StepDoubted {
-                step: id.to_string(),
-                address,
-                operation: step.operation,
-                reason: "how it ended could not be recorded".to_owned(),
-            });
-        }
-        self.report.remaining = self.scheduler.not_begun().cloned().collect();
-        let Summary { skipped, cancelled, .. } = self.report.summary;
-        self.report.summary = Summary { skipped, cancelled, ..Summary::default() };
-        self.count();
-        (self.input.emit)(Event::RunFinished(self.report.summary.clone()));
-    }
-
-    /// Tells of the last turn what holds all the same: what was written down, and what failed before any
-    /// call. What was skipped waits for a doubt now, and remains.
-    fn tell_unwritten(&mut self, event: Event, open: &BTreeSet<StepId>) {
-        let plan = self.input.plan;
-        let id = |name: &str| {
-            let step = plan.steps.iter().find(|step| step.id.to_string() == name);
-            step.map(|step| step.id)
-        };
-        match &event {
-            Event::StepSkipped { step, .. } => {
-                if let Some(id) = id(step) {
-                    self.scheduler.give_back(id);
-                    self.report.summary.skipped -= 1;
-                }
-            }
-            Event::StepFinished { step, .. }
-            | Event::StepFailed { step, .. }
-            | Event::StepDoubted { step, .. }
-                if id(step).is_some_and(|id| !open.contains(&id)) =>
-            {
-                (self.input.emit)(event);
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn count(&mut self) {
+    /// Counts the changes of which every step is done.
+    fn count(&mut self, plan: &Plan, scheduler: &Scheduler<'_>) {
         let mut undone: BTreeSet<usize> = BTreeSet::new();
-        for step in &self.input.plan.steps {
-            if self.scheduler.status(step.id) != Status::Done {
+        for step in &plan.steps {
+            if scheduler.status(step.id) != Status::Done {
                 undone.insert(step.change);
             }
         }
         let summary = &mut self.report.summary;
-        for (index, change) in self.input.plan.changes.iter().enumerate() {
+        for (index, change) in plan.changes.iter().enumerate() {
             if undone.contains(&index) {
                 continue;
             }
@@ -150,12 +66,129 @@ impl Run<'_> {
         summary.failed = self.report.failures.len();
         summary.in_doubt = self.report.in_doubt.len();
     }
+}
 
+impl Run<'_> {
+    pub(super) async fn close(&mut self) -> Result<(), ApplyError> {
+        self.reporter.report.remaining = self.scheduler.not_begun().cloned().collect();
+        // A call whose task ended without an answer is in doubt, as after a crash.
+        for flight in std::mem::take(&mut self.calls.in_flight).into_values() {
+            self.reporter.report.in_doubt.push(flight.started.address);
+        }
+        self.reporter.count(self.input.plan, &self.scheduler);
+        // Who was asked to stop asks nobody any more.
+        if !self.reporter.report.summary.cancelled {
+            self.reveal_outputs().await;
+        }
+        let (outputs, shown) = self.context().outputs(&self.secrets.known);
+        self.reporter.report.outputs = shown;
+        self.session.record(Record::Outputs { outputs })?;
+        let outcome = if self.reporter.report.summary.cancelled {
+            "cancelled"
+        } else if self.reporter.report.failures.is_empty()
+            && self.reporter.report.in_doubt.is_empty()
+        {
+            "done"
+        } else {
+            "failed"
+        };
+        self.session.record(Record::RunClosed { outcome: outcome.to_owned() })?;
+        self.session.flush().await?;
+        self.reporter.tell();
+        self.reporter.emit(Event::RunFinished(self.reporter.report.summary.clone()));
+        Ok(())
+    }
+
+    /// Steps whose intents could not be written down: nothing was called, so they remain.
+    pub(super) fn not_sent(&mut self, steps: Vec<StepId>) {
+        for step in steps {
+            self.calls.in_flight.remove(&step);
+            self.scheduler.give_back(step);
+        }
+    }
+
+    /// Intents that are written down, too late for their calls: another record says that nothing was
+    /// called. Should that one fail, the next run looks them up.
+    pub(super) async fn undo_intents(&mut self, steps: &[StepId]) {
+        let calls = steps.iter().filter_map(|step| self.calls.in_flight.get(step));
+        let calls: Vec<_> = calls.map(|flight| flight.call).collect();
+        for call in calls {
+            let reason = "it was not sent: the state store is too slow".to_owned();
+            self.session
+                .record(Record::Finished { call, outcome: Outcome::NoEffect { reason } })
+                .ok();
+        }
+        self.session.flush().await.ok();
+    }
+
+    /// The end of a run that the store ended: what it was about to write down is in doubt, like the
+    /// calls whose answers it did not wait for.
+    pub(super) fn cut_short(&mut self) {
+        let mut open = std::mem::take(&mut self.calls.unwritten);
+        open.extend(std::mem::take(&mut self.calls.in_flight).into_keys());
+        for event in std::mem::take(&mut self.reporter.events) {
+            self.tell_unwritten(event, &open);
+        }
+        for id in open {
+            let step = self.scheduler.step(id);
+            self.scheduler.doubt(id);
+            let address = step.address.clone();
+            self.reporter.report.failures.retain(|failure| {
+                failure.address != address || failure.operation != step.operation
+            });
+            if !self.reporter.report.in_doubt.contains(&address) {
+                self.reporter.report.in_doubt.push(address.clone());
+            }
+            self.reporter.emit(Event::StepDoubted {
+                step: id.to_string(),
+                address,
+                operation: step.operation,
+                reason: "how it ended could not be recorded".to_owned(),
+            });
+        }
+        self.reporter.report.remaining = self.scheduler.not_begun().cloned().collect();
+        let Summary { skipped, cancelled, .. } = self.reporter.report.summary;
+        self.reporter.report.summary = Summary { skipped, cancelled, ..Summary::default() };
+        self.reporter.count(self.input.plan, &self.scheduler);
+        self.reporter.emit(Event::RunFinished(self.reporter.report.summary.clone()));
+    }
+
+    /// Tells of the last turn what holds all the same: what was written down, and what failed before any
+    /// call. What was skipped waits for a doubt now, and remains.
+    fn tell_unwritten(&mut self, event: Event, open: &BTreeSet<StepId>) {
+        let plan = self.input.plan;
+        let id = |name: &str| {
+            let step = plan.steps.iter().find(|step| step.id.to_string() == name);
+            step.map(|step| step.id)
+        };
+        match &event {
+            Event::StepSkipped { step, .. } => {
+                if let Some(id) = id(step) {
+                    self.scheduler.give_back(id);
+                    self.reporter.report.summary.skipped -= 1;
+                }
+            }
+            Event::StepFinished { step, .. }
+            | Event::StepFailed { step, .. }
+            | Event::StepDoubted { step, .. }
+                if id(step).is_some_and(|id| !open.contains(&id)) =>
+            {
+                self.reporter.emit(event);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl StepContext<'_> {
     /// The outputs as the state keeps them. One that cannot be computed keeps its last value. A secret of
     /// which this run has no more than the state does, a fingerprint, is kept as the plan holds it, or as
     /// the next one will.
-    pub(super) fn outputs(&mut self) -> BTreeMap<Name, OutputValue> {
-        let mut kept = self.session.snapshot().outputs.clone();
+    fn outputs(
+        &self,
+        secrets: &KnownSecrets,
+    ) -> (BTreeMap<Name, OutputValue>, BTreeMap<Name, (Value, bool)>) {
+        let mut kept = self.snapshot.outputs.clone();
         let mut known_now = BTreeMap::new();
         for (name, change) in &self.input.plan.outputs {
             if change.action == Action::Delete {
@@ -182,18 +215,17 @@ impl Run<'_> {
             };
             let Some(value) = value else { continue };
             let paths = if change.sensitive { Paths::whole() } else { Paths::none() };
-            let key = &self.session.snapshot().seal_key;
+            let key = &self.snapshot.seal_key;
             let sealed = seal(&value, &paths, key);
             // An API may have built a secret into what this is computed from, which no plan could see.
             let is_new = change.after.as_ref().is_some_and(|after| !after.is_known());
-            let sealer = SecretScanner::new(key, &self.known_secrets);
+            let sealer = SecretScanner::new(key, secrets);
             let sealed = if is_new { sealer.seal_value(&sealed) } else { sealed };
             let shown = if change.sensitive { value } else { sealed.clone() };
             let stored = Stored::of_sealed(&sealed);
             kept.insert(name.clone(), OutputValue { value: stored, sensitive: change.sensitive });
             known_now.insert(name.clone(), (shown, change.sensitive));
         }
-        self.report.outputs = known_now;
-        kept
+        (kept, known_now)
     }
 }

@@ -63,11 +63,18 @@ impl Run<'_> {
         let (attempt, attempts) = (count(tries + 2), Some(count(ATTEMPTS_MAX)));
         let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         let reason = format!("{last_words}; {looked_up}");
-        self.events.push(Event::StepRetried { step, address, reason, after_ms, attempt, attempts });
+        self.reporter.events.push(Event::StepRetried {
+            step,
+            address,
+            reason,
+            after_ms,
+            attempt,
+            attempts,
+        });
         // It counts as not begun until then.
         self.scheduler.give_back(id);
         let stop = self.input.stop.clone();
-        self.calls.spawn(async move {
+        self.calls.tasks.spawn(async move {
             tokio::select! {
                 () = tokio::time::sleep(after) => {}
                 () = stop.cancelled() => {}
@@ -80,7 +87,7 @@ impl Run<'_> {
     pub(super) fn retry_due(&mut self, id: StepId, tries: usize) {
         if !self.halted && !self.input.stop.is_cancelled() {
             self.scheduler.take_back(id);
-            self.again.push((id, tries));
+            self.calls.retries.push((id, tries));
         }
     }
 }

@@ -2,24 +2,78 @@
 //! fingerprints, and what no answer has shown so far. Computed again from the plan's own expressions,
 //! else read from the API. It lives for one run, in memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::{Address, Name};
 use engine::expression::Expr;
+use engine::journal::ProgramKind;
 use engine::plan::Change;
 use engine::plan::facts::prior::{derive, overlay, stored_attributes};
 use engine::schema::{SeenIn, TypeSchema};
+use engine::stored::KnownSecrets;
 use engine::types::Type;
-use engine::value::{Attributes, Paths, Value};
+use engine::value::{Attributes, Datum, Paths, Value};
 
-use super::Run;
+use super::update_evidence::is_hidden;
+use super::{InFlight, Run, StepContext};
 use crate::fill::{is_told_by_api, known, named};
+use crate::refresh::sensitive;
 
 /// An object that has to be known in clear, and the attributes that are named, of whatever.
 struct Needed {
     address: Address,
     names: Arc<BTreeSet<Name>>,
+}
+
+/// Clear values of one run, in memory only.
+pub(super) struct ClearValues {
+    /// The values of sensitive variables.
+    pub(super) variables: Arc<[Value]>,
+    /// Their texts, which no record may show wherever an answer has them.
+    pub(super) known: KnownSecrets,
+    /// Objects with secrets.
+    pub(super) objects: BTreeMap<Address, Attributes>,
+    /// The objects that were read for what no answer had shown, since they were called last.
+    pub(super) asked: BTreeSet<Address>,
+}
+
+impl ClearValues {
+    pub(super) fn new(variables: &BTreeMap<Name, Datum>) -> Self {
+        let secret = variables.values().filter(|datum| !datum.sensitive.is_empty());
+        Self {
+            variables: secret.map(|datum| datum.value.clone()).collect(),
+            known: KnownSecrets::of(variables.values()),
+            objects: BTreeMap::new(),
+            asked: BTreeSet::new(),
+        }
+    }
+
+    /// Keeps what an object has of secrets, in memory: what earlier answers showed of it, what was sent
+    /// and what this answer shows. Many an API shows a token once, in its answer to the create.
+    pub(super) fn keep(&mut self, flight: &InFlight, object: Option<&provider_port::Object>) {
+        let InFlight { started, schema, desired, .. } = flight;
+        if started.phase.kind == ProgramKind::Delete {
+            return;
+        }
+        // The API may show more of it now.
+        self.asked.remove(&started.address);
+        // What is made is another object than the one before.
+        let before = self.objects.remove(&started.address).filter(|_| !started.phase.makes());
+        if before.is_none() && sensitive(schema, &started.sensitive).is_empty() {
+            return;
+        }
+        let mut clear = overlay(&before.unwrap_or_default(), desired);
+        let answered = object.into_iter().flat_map(|object| &object.attributes);
+        // What an API is said never to show is not believed when it does, against what was sent.
+        let is_true = |name: &Name| !(is_hidden(schema, name) && desired.contains_key(name));
+        clear.extend(
+            answered
+                .filter(|(name, _)| is_true(name))
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+        self.objects.insert(started.address.clone(), clear);
+    }
 }
 
 impl Run<'_> {
@@ -41,17 +95,19 @@ impl Run<'_> {
     }
 
     async fn reveal_for(&mut self, residuals: &[Value], own: Option<&Address>) {
-        for Needed { address, names } in self.needed(residuals, own) {
-            if !self.asked.insert(address.clone()) {
+        for Needed { address, names } in self.context().needed(residuals, own) {
+            if !self.secrets.asked.insert(address.clone()) {
                 continue;
             }
-            let clear = self.clear.get(&address).cloned().unwrap_or_default();
-            let revealed = self.revealed(&address, &names, &clear).await;
+            let clear = self.secrets.objects.get(&address).cloned().unwrap_or_default();
+            let revealed = self.context().revealed(&address, &names, &clear).await;
             // What answers of this run showed is nearer.
-            self.clear.insert(address, overlay(&revealed, &clear));
+            self.secrets.objects.insert(address, overlay(&revealed, &clear));
         }
     }
+}
 
+impl StepContext<'_> {
     /// The objects of which something is lacking for residuals to be computed, each behind those that its own
     /// secrets are computed from.
     fn needed(&self, residuals: &[Value], own: Option<&Address>) -> Vec<Needed> {
@@ -111,7 +167,7 @@ impl Run<'_> {
 
     /// An address's object as the state has it.
     fn stored(&self, address: &Address) -> Option<(Attributes, Arc<TypeSchema>)> {
-        let entry = self.session.snapshot().entries.get(address)?;
+        let entry = self.snapshot.entries.get(address)?;
         let provider = self.input.providers.get(&entry.provider)?;
         let schema = provider.schema().types.get(&address.block.ty)?.clone();
         let stored = stored_attributes(&entry.current.as_ref()?.attributes, &schema).ok()?;
@@ -165,7 +221,7 @@ impl Run<'_> {
     }
 
     async fn read_for(&self, address: &Address) -> Option<Attributes> {
-        let entry = self.session.snapshot().entries.get(address)?;
+        let entry = self.snapshot.entries.get(address)?;
         let provider = self.input.providers.get(&entry.provider)?;
         let id = &entry.current.as_ref()?.id;
         tokio::select! {

@@ -5,25 +5,15 @@ use std::time::Instant;
 use engine::event::Event;
 use engine::plan::StepId;
 
-use super::{Failure, InFlight, Run};
+use super::{Failure, Run};
 use crate::run::scheduler::Status;
 use crate::step_error::StepError;
 
 impl Run<'_> {
-    /// Takes a call out of those under way, so that its end can be recorded.
-    pub(super) fn land(&mut self, id: StepId) -> Option<InFlight> {
-        let flight = self.in_flight.remove(&id)?;
-        self.unwritten.insert(id);
-        if let Some(busy) = self.busy.get_mut(&flight.started.provider) {
-            *busy = busy.saturating_sub(1);
-        }
-        Some(flight)
-    }
-
     pub(super) fn finish_step(&mut self, id: StepId, made: Option<String>, since: Instant) {
         let step = self.scheduler.step(id);
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.events.push(Event::StepFinished {
+        self.reporter.events.push(Event::StepFinished {
             step: id.to_string(),
             address: step.address.clone(),
             operation: step.operation,
@@ -37,14 +27,20 @@ impl Run<'_> {
         let step = self.scheduler.step(id);
         let (address, operation) = (step.address.clone(), step.operation);
         let StepError { message, help } = trouble;
-        self.report.failures.push(Failure {
+        self.reporter.report.failures.push(Failure {
             address: address.clone(),
             operation,
             message: message.clone(),
             help: help.clone(),
         });
         let name = id.to_string();
-        self.events.push(Event::StepFailed { step: name, address, operation, message, help });
+        self.reporter.events.push(Event::StepFailed {
+            step: name,
+            address,
+            operation,
+            message,
+            help,
+        });
         self.skip_rest(id, Status::Failed, "it failed");
     }
 
@@ -57,8 +53,12 @@ impl Run<'_> {
                 format!("it needs {} {}, which is skipped", needed.operation.word(), needed.address)
             };
             let address = self.scheduler.step(skipped).address.clone();
-            self.report.summary.skipped += 1;
-            self.events.push(Event::StepSkipped { step: skipped.to_string(), address, reason });
+            self.reporter.report.summary.skipped += 1;
+            self.reporter.events.push(Event::StepSkipped {
+                step: skipped.to_string(),
+                address,
+                reason,
+            });
         }
     }
 }
