@@ -213,8 +213,8 @@ pub(super) fn secret_changed(span: Option<Span>, address: &Address, name: &str) 
         .at(span)
         .about(address)
         .detail(
-            "Nothing tells what the old one was any more: where it stands elsewhere, in what goes or in \
-             what another block had, the plan shows it.",
+            "The old value is not known as a secret. Where it stands elsewhere, in an object that is \
+             deleted or in another block, the plan shows it.",
         )
         .help("apply the change to sensitive first, then change the value")
 }

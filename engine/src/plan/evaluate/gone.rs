@@ -33,7 +33,7 @@ pub(in crate::plan) struct GoneInstances<'r, 'a> {
 type Valued = (Datum, Arc<Set<Address>>);
 
 /// The flag reads `each`, and the instance has none in the spec as it is.
-pub(in crate::plan) struct NoEach;
+struct NoEach;
 
 /// A flag of an instance that goes.
 pub(in crate::plan) struct Flag {
@@ -80,7 +80,7 @@ impl<'r, 'a> GoneInstances<'r, 'a> {
 
     /// Returns `each` of an instance as the spec has it now; with an unknown value where the key is
     /// gone, because the flag may follow without it.
-    pub(in crate::plan) fn each(
+    fn each(
         &mut self,
         address: &Address,
         config: &'a ResourceConfig,
@@ -128,7 +128,7 @@ impl<'r, 'a> GoneInstances<'r, 'a> {
 }
 
 /// Returns true if an expression reads `each`; with `value_only`, if it reads `each.value`.
-pub(in crate::plan) fn reads(expr: &Expr, value_only: bool) -> bool {
+fn reads(expr: &Expr, value_only: bool) -> bool {
     let mut found = false;
     roots(expr, &mut |root, _| {
         found |= *root == Root::EachValue || (!value_only && *root == Root::EachKey);
