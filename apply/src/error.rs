@@ -59,7 +59,7 @@ pub enum ApplyError {
     Stale(String),
     /// A saved plan would make an object beside one that came since, of the same name.
     #[error(
-        "the plan no longer fits: {address} would be created, and since then another {} exists that is named \
+        "stale plan: {address} would be created, and since then another {} exists that is named \
          \"{name}\", {object}, which the state does not know", address.block.ty
     )]
     Twin {

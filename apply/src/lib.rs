@@ -21,6 +21,7 @@ pub mod run;
 mod secret_destinations;
 pub mod session;
 mod step_error;
+mod timing;
 mod unavailable_secrets;
 mod unseal;
 pub mod verify;

@@ -16,7 +16,7 @@ use crate::journal::{Calls, Started};
 use crate::sorted::Set;
 use crate::value::Paths;
 
-pub use self::objects::{Nonce, Object, ObjectId, OutputValue, Progress};
+pub use self::objects::{Location, Nonce, Object, ObjectId, OutputValue, Progress};
 
 /// The state of one spec.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,16 +53,6 @@ pub struct Snapshot {
 
 /// The name of the service that belongs to the folder of the spec, at whatever port it listens.
 pub const LOCAL_SERVICE: &str = "local service";
-
-/// The service and the account that a provider instance acts on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Location {
-    /// [`LOCAL_SERVICE`], or the hosts of its APIs.
-    pub service: String,
-    /// The fingerprint of the account; none where the provider has no account.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub account: Option<Fingerprint>,
-}
 
 fn no_calls(calls: &Calls) -> bool {
     calls.is_empty()

@@ -10,8 +10,6 @@ use engine::sorted::Set;
 use engine::value::{Attributes, Value};
 use provider_port::Object;
 
-use crate::doubt::lookup::may_be_another;
-
 /// What a create was sent with.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent<'a> {
@@ -61,4 +59,17 @@ fn tells(schema: &TypeSchema, name: &Name) -> bool {
         SeenIn::Never => true,
     });
     !is_hidden && is_stable(schema, name) && schema.identity.chosen_attribute() != Some(name)
+}
+
+/// Returns true if the object that shows may be another one, which had the name or the id before and is gone
+/// since.
+pub(crate) fn may_be_another(schema: &TypeSchema, started: &Started) -> bool {
+    let Started { name, nonce, .. } = started;
+    let is_drawn = || nonce.as_ref().is_some_and(|nonce| name.as_ref() == Some(&nonce.0));
+    started.makes_its_object()
+        && match schema.identity {
+            Identity::UniqueName { .. } => true,
+            Identity::ClientId { .. } => !is_drawn(),
+            _ => false,
+        }
 }

@@ -24,9 +24,9 @@ use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind, Lookup, Object, Provider, SENT_AFTER_PERMIT};
 use tokio::time::Instant;
 
-use crate::doubt::create_mismatch::{Sent, unlike};
+use crate::doubt::create_mismatch::{Sent, may_be_another, unlike};
 use crate::refresh::sensitive;
-use crate::run::SEND_WITHIN;
+use crate::timing::SEND_WITHIN;
 
 /// How long after a run had its place for the last time a request of it may leave.
 const LEAVES_WITHIN: Duration = SEND_WITHIN.saturating_add(SENT_AFTER_PERMIT);
@@ -148,18 +148,6 @@ pub(crate) fn settles_in(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> D
         Duration::ZERO
     };
     provider.settle() + leaves_in
-}
-
-/// Whether what shows may be what bore the name or the id before, and is gone since.
-pub(crate) fn may_be_another(schema: &TypeSchema, started: &Started) -> bool {
-    let Started { name, nonce, .. } = started;
-    let is_drawn = || nonce.as_ref().is_some_and(|nonce| name.as_ref() == Some(&nonce.0));
-    started.makes_its_object()
-        && match schema.identity {
-            Identity::UniqueName { .. } => true,
-            Identity::ClientId { .. } => !is_drawn(),
-            _ => false,
-        }
 }
 
 async fn once(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {

@@ -25,7 +25,7 @@ mod update_evidence;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use engine::address::{Address, Name};
 use engine::event::{Event, Summary};
@@ -47,11 +47,8 @@ use crate::clock::Moment;
 use crate::doubt::lookup::Found;
 use crate::session::Session;
 use crate::step_error::StepError;
+use crate::timing::SEND_WITHIN;
 use crate::{ApplyError, Host, Providers};
-
-/// A call begins within this time after its record, or not at all: a process that stood still in
-/// between may have lost its place to another run, which believes that nothing more comes.
-pub(crate) const SEND_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often a record that shows that the run has its place is written before the store is given up
 /// as too slow to call anything by.

@@ -11,9 +11,10 @@ use async_trait::async_trait;
 use provider_port::{Error, Kind, SendPermit};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Run, SEND_WITHIN};
+use super::Run;
 use crate::ApplyError;
 use crate::clock::Moment;
+use crate::timing::SEND_WITHIN;
 
 /// A request to the run. The answer is a moment at which the run still had its place, if it goes
 /// on.

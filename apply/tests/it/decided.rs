@@ -85,7 +85,7 @@ async fn a_saved_plan_is_stale_where_what_decided_it_changed() {
         // What is there is as before; only the switch is turned.
         let turned = before.replace(&switch(false), &switch(true));
         let error = overtaken(&before, &planned_off, Some(&turned)).await;
-        let why = "the plan no longer fits: ";
+        let why = "stale plan: ";
         assert!(error.starts_with(why) && error.contains("value."), "{case}: {error}");
         assert_eq!(overtaken(&before, &planned_off, None).await, "", "{case}");
         assert_eq!(overtaken(&before, &planned_off, Some(&before)).await, "", "{case}");
@@ -108,10 +108,7 @@ async fn a_saved_plan_is_stale_where_what_decided_it_changed_outside() {
     };
     by_hand(5);
     let error = world.apply_saved(&plan).await.unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "the plan no longer fits: unit.u changed since then: `workers` was 0 and is 5"
-    );
+    assert_eq!(error, "stale plan: unit.u changed since then: `workers` was 0 and is 5");
     assert_eq!(world.cloud.names("disk"), ["d"]);
     by_hand(0);
     world.apply_saved(&plan).await.unwrap();

@@ -147,7 +147,7 @@ async fn what_nobody_has_of_an_instance_is_said_while_planning() {
         assert_eq!(run.settle(VAULTS).await, "");
         let spec = format!("{VAULTS}{}", unit(way));
         let text = run.plan(&spec).await;
-        let nobody = "nobody has `vault.v[\"a\"].token`, and `secret` cannot be sent without it";
+        let nobody = "the value of `vault.v[\"a\"].token` is not available, and `secret` cannot be sent without it";
         assert!(text.contains(nobody), "{way}: {text}");
     }
 }

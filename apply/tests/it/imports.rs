@@ -179,7 +179,7 @@ async fn what_a_create_in_doubt_made_is_not_taken_over_for_another() {
     assert_eq!(
         refused,
         "disk-1 cannot be taken over as disk.b: the create of disk.a made it, which is in doubt: \
-         it bears its one-time name\n"
+         it has its one-time name\n"
     );
     world.apply(&of("a")).await.unwrap();
     assert_eq!(world.cloud.names("disk"), ["a"]);

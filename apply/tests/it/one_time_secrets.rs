@@ -274,7 +274,10 @@ async fn what_is_made_of_a_token_is_as_it_was_while_what_it_is_made_of_is() {
     );
     let whole = spec.replace("workers = 1", "workers = 2");
     let (_, refused, _) = world.plan(&whole).await;
-    assert!(format!("{refused:?}").contains("nobody has `vault.v.token`"), "{refused:?}");
+    assert!(
+        format!("{refused:?}").contains("the value of `vault.v.token` is not available"),
+        "{refused:?}"
+    );
 
     // What it is made of is another, or the expression is.
     for (from, to) in [("/${var.pw}", "/"), ("upper", "lower"), ("//", "/")] {

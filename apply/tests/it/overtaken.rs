@@ -24,7 +24,7 @@ async fn overtaken(before: &str, planned: &str, meanwhile: &str) -> String {
     let Err(error) = world.apply_saved(&plan).await else { return String::new() };
     let error = error.to_string();
     assert_eq!(world.cloud.take_log(), [""; 0], "{error}");
-    error.strip_prefix("the plan no longer fits: ").map_or(error.clone(), str::to_owned)
+    error.strip_prefix("stale plan: ").map_or(error.clone(), str::to_owned)
 }
 
 /// The API might let it go, and the unit would be left with an image that is not there.

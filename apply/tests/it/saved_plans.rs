@@ -41,7 +41,7 @@ async fn a_saved_plan_that_makes_what_another_run_has_found_is_stale() {
     world.apply(DISK).await.unwrap();
     world.cloud.shared.lock().unwrap().objects.clear();
     let error = world.apply_saved(&plan).await.unwrap_err().to_string();
-    assert_eq!(error, "the plan no longer fits: disk.d exists since then, as disk-1");
+    assert_eq!(error, "stale plan: disk.d exists since then, as disk-1");
 }
 
 /// An unkeyed digest of a weak key would let whoever has the plan guess it.
@@ -127,10 +127,7 @@ async fn a_saved_plan_takes_nothing_back_of_what_it_does_not_touch() {
     assert_eq!(world.cloud.names("disk"), ["d", "other"]);
     // A plan that only looks would not do what it showed.
     let error = world.apply_saved(&look).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the plan no longer fits: the state says something else of unit.u since then"
-    );
+    assert_eq!(error.to_string(), "stale plan: the state says something else of unit.u since then");
 }
 
 /// Whoever applies it once more reads what became of it.
@@ -141,7 +138,7 @@ async fn a_saved_plan_that_deleted_says_so_the_second_time() {
     let (ends, ..) = world.plan("").await;
     world.apply_saved(&ends).await.unwrap();
     let error = world.apply_saved(&ends).await.unwrap_err().to_string();
-    assert_eq!(error, "the plan no longer fits: the state has nothing at unit.u any more");
+    assert_eq!(error, "stale plan: the state has nothing at unit.u any more");
 }
 
 /// It does nothing but take into the state what it showed, so that must be what is live.
@@ -157,13 +154,10 @@ async fn a_saved_plan_that_only_looks_is_stale_where_it_would_see_something_else
     let before = world.state().await;
     by_hand(5);
     let error = world.apply_saved(&look).await.unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "the plan no longer fits: unit.u changed since then: `workers` was 3 and is 5"
-    );
+    assert_eq!(error, "stale plan: unit.u changed since then: `workers` was 3 and is 5");
     let there = std::mem::take(&mut world.cloud.shared.lock().unwrap().objects);
     let error = world.apply_saved(&look).await.unwrap_err().to_string();
-    assert_eq!(error, "the plan no longer fits: unit.u is gone since then");
+    assert_eq!(error, "stale plan: unit.u is gone since then");
     assert_eq!(world.state().await.entries, before.entries);
     world.cloud.shared.lock().unwrap().objects = there;
     by_hand(3);
@@ -286,7 +280,7 @@ async fn a_saved_plan_that_has_nothing_to_do_is_stale_where_there_is_something()
     world.apply_saved(&idle).await.unwrap();
     let refused = async |plan, why: &str| {
         let error = world.apply_saved(plan).await.unwrap_err().to_string();
-        assert_eq!(error, format!("the plan no longer fits: {why}"));
+        assert_eq!(error, format!("stale plan: {why}"));
     };
     set(&world, "unit", "unit-1", "workers", Value::Integer(3));
     for plan in [&idle, &narrow] {
@@ -315,13 +309,13 @@ async fn a_saved_plan_changes_no_output_that_another_run_has_changed() {
     let (plan, ..) = world.plan(&spec("three")).await;
     world.apply(&spec("two")).await.unwrap();
     let error = world.apply_saved(&plan).await.unwrap_err().to_string();
-    assert_eq!(error, "the plan no longer fits: the output `o` changed since then");
+    assert_eq!(error, "stale plan: the output `o` changed since then");
     world.apply(&spec("one")).await.unwrap();
     world.apply_saved(&plan).await.unwrap();
     let (made, ..) = world.plan(&format!("{}[output.n]\nvalue = 1\n", spec("three"))).await;
     world.apply_saved(&made).await.unwrap();
     let error = world.apply_saved(&made).await.unwrap_err().to_string();
-    assert_eq!(error, "the plan no longer fits: the output `n` changed since then");
+    assert_eq!(error, "stale plan: the output `n` changed since then");
 }
 
 /// A plan that was made while another run was at it has seen what is live after it, and the state before: it takes
@@ -337,5 +331,5 @@ async fn a_saved_plan_takes_back_nothing_that_another_run_has_done() {
     world.apply(&of(4)).await.unwrap();
     let error = world.apply_saved(&plan).await.unwrap_err().to_string();
     let why = "another run changed unit.u in the state after this plan was made";
-    assert_eq!(error, format!("the plan no longer fits: {why}"));
+    assert_eq!(error, format!("stale plan: {why}"));
 }

@@ -72,8 +72,7 @@ fn replacing_the_vault() -> Options {
 const SPEC: &str = "[resource.vault.v]\nname = \"v\"\n\
      [resource.app.w]\nname = \"w\"\npassword = \"${vault.v.token}\"\n";
 
-const NOBODY: &str =
-    "error:5: nobody has `vault.v.token`, and `password` cannot be sent without it\n";
+const NOBODY: &str = "error:5: the value of `vault.v.token` is not available, and `password` cannot be sent without it\n";
 
 /// The plan after it names the way out, which is a way out.
 #[tokio::test(start_paused = true)]

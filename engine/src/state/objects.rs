@@ -193,3 +193,13 @@ pub struct OutputValue {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
 }
+
+/// The service and the account that a provider instance acts on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// [`LOCAL_SERVICE`], or the hosts of its APIs.
+    pub service: String,
+    /// The fingerprint of the account; none where the provider has no account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Fingerprint>,
+}
