@@ -341,10 +341,10 @@ impl Described {
         if !self.asks_for_local() {
             // What is wrong with an address is said before the address is.
             let configured = self.configure(environment)?;
-            if self.instances.values().any(|instance| instance.serverless) {
-                if let Some(url) = self.address(environment) {
-                    output.talk(&format!("using the service at {}\n", render::safe::text(&url)));
-                }
+            if self.instances.values().any(|instance| instance.serverless)
+                && let Some(url) = self.address(environment)
+            {
+                output.talk(&format!("using the service at {}\n", render::safe::text(&url)));
             }
             return Ok(configured);
         }
@@ -401,7 +401,7 @@ impl Described {
 }
 
 /// The addresses of the serverless provider that the environment gives, by variable.
-fn given<'a>(environment: Environment<'a>) -> impl Iterator<Item = (&'static str, String)> + 'a {
+fn given(environment: Environment<'_>) -> impl Iterator<Item = (&'static str, String)> + '_ {
     let value = move |name: &'static str| Some((name, environment(name)?));
     ADDRESSES.into_iter().filter_map(value).filter(|(_, value)| !value.trim().is_empty())
 }

@@ -301,7 +301,7 @@ fn options_that_name_no_instance_are_mistakes() {
     let project =
         Project::new("[resource.value.a]\nfor_each = [\"x\", \"y\"]\ninput = \"${each.key}\"\n");
     let missing = |option: &str, address: &str| {
-        refused(&project, &["plan", option, address], 1, &[option, "there is no such resource"])
+        refused(&project, &["plan", option, address], 1, &[option, "which does not exist"])
     };
     missing("--target", "value.a[z]");
     missing("--exclude", "value.a[z]");

@@ -1,4 +1,4 @@
-//! SendPermit to send: no mutating request goes out whose record is older than a few seconds.
+//! Permits to send: no mutating request goes out whose record is older than a few seconds.
 //!
 //! A call may wait its turn, or be tried again for minutes, and meanwhile another run may have
 //! taken over. Whoever sends asks first; when too long has gone by since the run last wrote

@@ -128,6 +128,7 @@ impl Asked<'_> {
 }
 
 /// Plans under the lock, shows, asks, runs.
+#[expect(clippy::too_many_lines, reason = "the order of an apply, from the spec to its end")]
 async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandError> {
     let Asked { folder, base, running, planning, .. } = *asked;
     let stop = Stopping::listen(output)?;

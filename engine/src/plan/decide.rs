@@ -370,16 +370,12 @@ fn decide_case(context: &Context<'_>, case: &Case<'_>, found: &mut Diagnostics) 
     let decision = action::decide(case, &mut own);
     let user = used_objects::user_of_old(context.input, &context.used, &decision.draft);
     let is_replace = decision.draft.change.action == Action::Replace;
-    match user.filter(|user| user.why == Staying::InDoubt || !is_replace) {
-        Some(user) => {
-            let deferral = Deferral::still_used(user);
-            action::decide(&Case { deferral: Some(&deferral), ..*case }, found)
-        }
-        None => {
-            found.extend(own);
-            decision
-        }
+    if let Some(user) = user.filter(|user| user.why == Staying::InDoubt || !is_replace) {
+        let deferral = Deferral::still_used(user);
+        return action::decide(&Case { deferral: Some(&deferral), ..*case }, found);
     }
+    found.extend(own);
+    decision
 }
 
 /// A live object with the secrets sealed that the state has in clear.

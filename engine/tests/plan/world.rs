@@ -153,13 +153,12 @@ impl World {
         let address = &change.address;
         let schema = self.providers["cloud"].types[&address.block.ty].clone();
         let entry = self.snapshot.entries.get(address);
-        let id = match entry.and_then(|entry| entry.current.as_ref()).filter(|_| !makes(change)) {
-            Some(object) => object.id.clone(),
-            None => {
-                self.made += 1;
-                ObjectId(format!("{}-{}", address.block.ty, self.made).into())
-            }
-        };
+        let kept = entry.and_then(|entry| entry.current.as_ref()).filter(|_| !makes(change));
+        let kept = kept.map(|object| object.id.clone());
+        let id = kept.unwrap_or_else(|| {
+            self.made += 1;
+            ObjectId(format!("{}-{}", address.block.ty, self.made).into())
+        });
         let mut attributes = Attributes::clone(change.after.as_deref().unwrap());
         for (name, residual) in &change.secrets {
             attributes.insert(

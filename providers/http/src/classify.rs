@@ -21,7 +21,7 @@ use crate::words::{declared, message, page_heading, status_words};
 pub(crate) struct Failure {
     pub(crate) error: Error,
     /// The row of the error table that knew it.
-    pub(crate) row: Option<String>,
+    pub(crate) row: Option<Box<str>>,
     /// Whether the table says that what was asked for is already so.
     pub(crate) done: bool,
     /// Whether a read is worth another try.
@@ -316,7 +316,7 @@ fn known(context: &Context<'_>, row: &ErrorRow, message: String) -> Failure {
     if row.help.is_some() {
         failure.error.help.clone_from(&row.help);
     }
-    failure.row.clone_from(&row.name);
+    failure.row = row.name.as_deref().map(Box::from);
     failure.done = row.meaning == Meaning::Done;
     failure.transient = row.meaning == Meaning::InDoubt;
     failure

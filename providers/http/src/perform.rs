@@ -230,7 +230,7 @@ impl Act<'_> {
     fn is_worth_retrying(&self, failure: &Failure, began: Instant, pause: Duration) -> bool {
         failure.error.kind != Kind::InDoubt
             && self.phase.retry.as_ref().is_some_and(|retry| {
-                failure.row.as_ref().is_some_and(|row| retry.errors.contains(row))
+                failure.row.as_ref().is_some_and(|row| retry.errors.contains(&**row))
                     && began.elapsed() + pause < retry.within
             })
     }
