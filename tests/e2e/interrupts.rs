@@ -16,7 +16,7 @@ fn long() -> String {
 
 /// So much to compute that it takes a while.
 fn slow() -> String {
-    let keys: Vec<String> = (0..3_000).map(|i| format!("\"k{i:05}\"")).collect();
+    let keys: Vec<String> = (0..30_000).map(|i| format!("\"k{i:05}\"")).collect();
     format!(
         "[resource.value.v]\nfor_each = [{}]\n\
          input = '${{length([for i in range(2000) : i * 2])}} ${{each.key}}'\n",
