@@ -25,7 +25,7 @@ pub(crate) struct FillScope<'a> {
     pub(crate) variables: &'a BTreeMap<Name, Datum>,
     /// Objects with secrets, in clear, as far as this run knows them.
     pub(crate) clear: &'a BTreeMap<Address, Attributes>,
-    /// Whether what no answer has shown is null, for who only shows what there is.
+    /// True if what no answer has shown is null, for who only shows what there is.
     pub(crate) takes_unshown_for_null: bool,
 }
 
@@ -60,7 +60,7 @@ fn text(expr: &Expr) -> Option<&Name> {
     }
 }
 
-/// Whether the API is to say the value of an attribute that the spec does not give.
+/// Returns true if the API is to say the value of an attribute that the spec does not give.
 pub(crate) fn is_told_by_api(attribute: &Attribute) -> bool {
     let computed = attribute.presence == Presence::Computed && attribute.derived.is_none();
     computed || attribute.server_default

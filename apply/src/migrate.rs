@@ -102,7 +102,7 @@ pub async fn migrate(
     Ok(Migrated::Moved(snapshot.entries.len()))
 }
 
-/// Whether the old place is marked as left for the new one, which has a state and can be used.
+/// Returns true if the old place is marked as left for the new one, which has a state and can be used.
 async fn was_moved(old: &dyn Store, new: &dyn Store) -> Result<bool, StoreError> {
     match old.load().await {
         Err(StoreError::Moved { to, .. }) if to == new.place() => match new.load().await {
@@ -194,7 +194,7 @@ async fn copy(
     }
 }
 
-/// Whether what is at the new place is this state, from before: an earlier attempt brought it, after
+/// Returns true if what is at the new place is this state, from before: an earlier attempt brought it, after
 /// which the old place went on, or it was left there when the state moved away, and now comes back.
 fn is_older_copy(
     there: &Snapshot,

@@ -37,9 +37,9 @@ pub struct Request<'a> {
     pub providers: &'a Providers,
     /// What was asked for.
     pub options: &'a Options,
-    /// Whether to look at what is live; without, the state stands for it.
+    /// True if to look at what is live; without, the state stands for it.
     pub refresh: bool,
-    /// Whether another run holds the lock: its open calls are running, not in doubt.
+    /// True if another run holds the lock: its open calls are running, not in doubt.
     pub running: bool,
     /// When, in milliseconds since 1970: what was watched for long enough is looked for a last time.
     pub now_ms: u64,

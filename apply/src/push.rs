@@ -204,7 +204,7 @@ fn carry_over(now: &Snapshot, new: &mut Snapshot) -> Pushed {
     pushed
 }
 
-/// Whether a create gives its object the name or id of the spec: its one-time name is borne by nothing.
+/// Returns true if a create gives its object the name or id of the spec: its one-time name is borne by nothing.
 fn is_named(started: &Started) -> bool {
     started.name.is_some() || started.secret_name.is_some()
 }

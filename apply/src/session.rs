@@ -22,7 +22,7 @@ const JOURNAL_BYTES_SMALL: u64 = 4 * 1024 * 1024;
 pub struct Folded {
     /// The state.
     pub snapshot: Snapshot,
-    /// Whether nothing was ever saved there.
+    /// True if nothing was ever saved there.
     pub first_run: bool,
     /// Who holds the lock right now.
     pub holder: Option<Holder>,
@@ -71,7 +71,7 @@ pub struct Session {
     held: Box<dyn LockedStore>,
     version: Version,
     snapshot: Snapshot,
-    /// Whether records were appended that the stored snapshot does not hold.
+    /// True if records were appended that the stored snapshot does not hold.
     dirty: bool,
     /// Folded and not yet durable.
     outbox: Vec<Record>,

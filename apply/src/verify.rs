@@ -44,7 +44,7 @@ pub async fn look_and_verify(
     verify(plan, snapshot, &seen, providers)
 }
 
-/// Whether a plan says of all of a spec that it agrees with what is live, and of the state that it does.
+/// Returns true if a plan says of all of a spec that it agrees with what is live, and of the state that it does.
 fn says_all_agrees(plan: &Plan) -> bool {
     plan.complete && plan.is_empty() && plan.seen.is_empty()
 }
@@ -58,7 +58,7 @@ fn touched(plan: &Plan) -> BTreeSet<&Address> {
     changed.map(|change| &change.address).chain(plan.base.objects.keys()).collect()
 }
 
-/// Whether a plan says of an address that a call for it is in doubt.
+/// Returns true if a plan says of an address that a call for it is in doubt.
 fn is_doubted(plan: &Plan, address: &Address) -> bool {
     plan.doubts.iter().any(|doubt| doubt.address == *address)
 }
@@ -152,7 +152,7 @@ impl Fit<'_> {
         })
     }
 
-    /// Whether the plan was made with this call in doubt, and has nothing to do with its object.
+    /// Returns true if the plan was made with this call in doubt, and has nothing to do with its object.
     fn leaves_alone(&self, call: CallId, address: &Address) -> bool {
         let mut doubts = self.plan.doubts.iter();
         doubts.any(|doubt| doubt.call == call && doubt.address == *address)

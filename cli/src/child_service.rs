@@ -37,7 +37,7 @@ const TAIL_LINES: usize = 5;
 /// A service that runs, and the lease that keeps it running until this value is dropped.
 pub(crate) struct ChildService {
     addresses: Addresses,
-    /// Whether this command started it.
+    /// True if this command started it.
     started: bool,
     /// Reads the lease's connection, and closes it when it is dropped.
     lease: tokio::task::JoinHandle<()>,
@@ -139,7 +139,7 @@ fn client() -> Result<reqwest::Client, CommandError> {
         .map_err(|error| CommandError::caused("cannot make a client for the service", &error))
 }
 
-/// Whether a service holds the data folder.
+/// Returns true if a service holds the data folder.
 fn is_held(data: &Path) -> bool {
     let path = data.join("lock");
     let is_there = matches!(disk::look(&path), Ok(Some(_)));

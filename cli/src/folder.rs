@@ -83,7 +83,7 @@ impl Folder {
         }
     }
 
-    /// Whether there is a key, and a state that was written without one.
+    /// Returns true if there is a key, and a state that was written without one.
     pub(crate) async fn is_to_be_sealed(&self) -> Result<bool, CommandError> {
         Ok(self.cipher.is_on() && self.any_store()?.is_plain().await?)
     }

@@ -297,7 +297,7 @@ pub(crate) struct Telling<'a> {
     progress: Option<String>,
     began: Instant,
     asked: bool,
-    /// Whether what workers answer may be shown.
+    /// True if what workers answer may be shown.
     shows_output: bool,
     /// Hides what is secret in it.
     hide: &'a (dyn Fn(&str) -> String + Sync),
@@ -349,7 +349,7 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// Whether the job waits for so long that it is worth looking why; true once.
+    /// Returns true if the job waits for so long that it is worth looking why; true once.
     fn wonders(&mut self) -> bool {
         let wonders =
             !self.asked && self.status == Some(Status::InQueue) && self.began.elapsed() > PATIENCE;

@@ -33,11 +33,11 @@ pub(crate) struct Output {
     verbose: bool,
     /// The steps of a run whose calls are under way, for whoever ends the process at once.
     under_way: Mutex<BTreeSet<String>>,
-    /// Whether stdout can take no more.
+    /// True if stdout can take no more.
     closed: AtomicBool,
-    /// Whether what was asked for was printed.
+    /// True if what was asked for was printed.
     answered: AtomicBool,
-    /// Whether data was lost that somebody waits for.
+    /// True if data was lost that somebody waits for.
     lost: AtomicBool,
 }
 
@@ -80,7 +80,7 @@ impl Output {
         self.stderr
     }
 
-    /// Whether the user wants to see more.
+    /// Returns true if the user wants to see more.
     pub(crate) fn verbose(&self) -> bool {
         self.verbose
     }
@@ -112,7 +112,7 @@ impl Output {
         }
     }
 
-    /// Whether data could not be written. A reader that went away had what it wanted; a full disk
+    /// Returns true if data could not be written. A reader that went away had what it wanted; a full disk
     /// has not, and half a backup must not look like a whole one.
     pub(crate) fn lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)

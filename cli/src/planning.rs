@@ -61,7 +61,7 @@ impl Made {
         self
     }
 
-    /// Whether to accept what changed outside is all that the plan does, and something did.
+    /// Returns true if to accept what changed outside is all that the plan does, and something did.
     pub(crate) fn accepts_drift(&self) -> bool {
         self.aim == Aim::RefreshOnly
             && self.plan.as_ref().is_some_and(|plan| !plan.drift.is_empty())
@@ -217,7 +217,7 @@ async fn look(
     }
 }
 
-/// Whether a plan found nothing that another run could have made so while it looked.
+/// Returns true if a plan found nothing that another run could have made so while it looked.
 fn agrees(plan: &Plan, found: &Diagnostics) -> bool {
     let differs = !plan.drift.is_empty() || !plan.seen.is_empty() || !plan.is_empty();
     !differs && !found.has_errors()

@@ -41,7 +41,7 @@ pub(crate) struct Described {
     instances: BTreeMap<Name, Instance>,
     /// Those that cannot be used, so that types may be missing that the spec uses.
     unusable: BTreeSet<Name>,
-    /// Whether the command asks for the service on this machine.
+    /// True if the command asks for the service on this machine.
     local: bool,
 }
 
@@ -51,12 +51,12 @@ struct Instance {
     header: Option<Span>,
     /// What the spec says, by key.
     settings: BTreeMap<String, String>,
-    /// Whether the spec says more, which could not be computed: its schemas are known then, and
+    /// True if the spec says more, which could not be computed: its schemas are known then, and
     /// where it is called is not.
     open: bool,
-    /// Whether it is the serverless provider.
+    /// True if it is the serverless provider.
     serverless: bool,
-    /// Whether the spec asks for the service on this machine.
+    /// True if the spec asks for the service on this machine.
     local: bool,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Configured {
 }
 
 impl Configured {
-    /// Whether the service is the one of the folder, which ends when nobody needs it any more.
+    /// Returns true if the service is the one of the folder, which ends when nobody needs it any more.
     pub(crate) fn is_on_demand(&self) -> bool {
         self.service.is_some()
     }
@@ -139,7 +139,7 @@ impl Described {
         Ok(described)
     }
 
-    /// Whether the spec declares a provider and something of that is not known.
+    /// Returns true if the spec declares a provider and something of that is not known.
     fn is_unusable(&self, name: &Name) -> bool {
         self.unusable.contains(name) || self.instances.get(name).is_some_and(|found| found.open)
     }
@@ -176,12 +176,12 @@ impl Described {
         });
     }
 
-    /// Whether a type that nobody has may be one of a provider that cannot be used.
+    /// Returns true if a type that nobody has may be one of a provider that cannot be used.
     pub(crate) fn is_broken(&self) -> bool {
         !self.unusable.is_empty()
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.instances.is_empty()
     }
@@ -218,7 +218,7 @@ impl Described {
         Ok(())
     }
 
-    /// Whether a resource has a type that nothing declared so far manages.
+    /// Returns true if a resource has a type that nothing declared so far manages.
     fn leaves_types(&self, document: &Document) -> bool {
         let builtin = engine_types(&Builtin::new());
         let described: BTreeSet<Name> = self
@@ -539,7 +539,7 @@ fn refuse_secrets(
     }
 }
 
-/// Whether the path of the descriptor is a secret, which is then said: messages show the path.
+/// Returns true if the path of the descriptor is a secret, which is then said: messages show the path.
 fn secret_descriptor(settings: &ProviderSettings, diagnostics: &mut Diagnostics) -> bool {
     let path = settings.values.get("descriptor").filter(|path| !path.value.sensitive.is_empty());
     if let Some(path) = path {

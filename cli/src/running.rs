@@ -49,7 +49,7 @@ impl Teller {
         &self.output
     }
 
-    /// Whether everything on stdout is JSON lines.
+    /// Returns true if everything on stdout is JSON lines.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }

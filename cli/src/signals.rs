@@ -50,7 +50,7 @@ impl Stops {
     }
 }
 
-/// Whether the process was started with SIGHUP ignored. Where the system does not say so, it is
+/// Returns true if the process was started with SIGHUP ignored. Where the system does not say so, it is
 /// left as it is.
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -16,7 +16,7 @@ pub(crate) struct SpecText {
     pub(crate) sources: Sources,
     pub(crate) document: Document,
     pub(crate) diagnostics: Diagnostics,
-    /// Whether a file of it was not read at all: it may say anything, also where the state is.
+    /// True if a file of it was not read at all: it may say anything, also where the state is.
     pub(crate) unread: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn inside(folder: &Path, name: impl AsRef<Path>) -> PathBuf {
     joined.strip_prefix(".").map_or(joined.clone(), Path::to_owned)
 }
 
-/// Whether a file of this name is part of the spec of its folder.
+/// Returns true if a file of this name is part of the spec of its folder.
 pub(crate) fn is_spec_file(name: &str) -> bool {
     name == "plumb.toml" || name.ends_with(".plumb.toml")
 }

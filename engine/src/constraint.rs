@@ -21,7 +21,7 @@ pub struct Violation {
     pub bound: Option<String>,
     /// What to do.
     pub help: Option<String>,
-    /// Whether it is a text outside its list, which `lifecycle.allow_unknown` turns into a warning.
+    /// True if it is a text outside its list, which `lifecycle.allow_unknown` turns into a warning.
     pub outside_list: bool,
 }
 

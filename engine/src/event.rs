@@ -62,7 +62,7 @@ pub enum Event {
         address: Address,
         /// What it does.
         operation: Operation,
-        /// Whether its call is in doubt and being looked up.
+        /// True if its call is in doubt and being looked up.
         is_lookup: bool,
         /// For how long the call, or the look-up, has run, in milliseconds.
         ms: u64,
@@ -162,6 +162,6 @@ pub struct Summary {
     pub in_doubt: usize,
     /// Steps that were not begun.
     pub skipped: usize,
-    /// Whether the run was stopped from outside.
+    /// True if the run was stopped from outside.
     pub cancelled: bool,
 }

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-/// Whether a host, as it stands in an address, is this machine.
+/// Returns true if a host, as it stands in an address, is this machine.
 pub fn is_loopback(host: &str) -> bool {
     let host = bare(host);
     host.eq_ignore_ascii_case("localhost")
@@ -36,14 +36,14 @@ impl AllowedHosts {
         Self(hosts.filter(|allowed| !allowed.host.is_empty()).collect())
     }
 
-    /// Whether an address of this scheme and host may have a secret: one without encryption only where the user
+    /// Returns true if an address of this scheme and host may have a secret: one without encryption only where the user
     /// says so, because a spec that somebody else wrote may choose the scheme.
     pub fn allows_at(&self, scheme: &str, host: &str) -> bool {
         let is_safe = scheme.eq_ignore_ascii_case("https");
         self.named(host).any(|allowed| is_safe || allowed.in_clear)
     }
 
-    /// Whether a host is among them, as a whole: none allows those below it.
+    /// Returns true if a host is among them, as a whole: none allows those below it.
     pub fn allows(&self, host: &str) -> bool {
         self.named(host).next().is_some()
     }

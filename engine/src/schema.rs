@@ -48,7 +48,7 @@ pub struct TypeSchema {
     pub identity: Identity,
     /// Which half of a replace comes first unless the spec says otherwise.
     pub replace: ReplaceOrder,
-    /// Whether two objects may not bear one name ([`TypeSchema::name_attribute`]).
+    /// True if two objects may not bear one name ([`TypeSchema::name_attribute`]).
     pub unique_name: bool,
     /// The attribute that people know an object by, if there is one.
     pub name_attribute: Option<Name>,
@@ -56,7 +56,7 @@ pub struct TypeSchema {
     pub delete_effect: Option<String>,
     /// What must hold.
     pub rules: Vec<Rule>,
-    /// Whether objects live in an API. Without one the state is all there is to know.
+    /// True if objects live in an API. Without one the state is all there is to know.
     pub remote: bool,
 }
 
@@ -129,22 +129,22 @@ pub struct Attribute {
     pub description: String,
     /// Whether the spec must, may or cannot give it.
     pub presence: Presence,
-    /// Whether its value is a secret.
+    /// True if its value is a secret.
     pub sensitive: bool,
     /// The wanted value when the spec is silent.
     pub default: Option<Value>,
-    /// Whether the API fills it when nothing is sent: then it is unknown until after the create.
+    /// True if the API fills it when nothing is sent: then it is unknown until after the create.
     pub server_default: bool,
     /// What a change of it means.
     pub on_change: OnChange,
-    /// Whether replacing the object for its sake loses data.
+    /// True if replacing the object for its sake loses data.
     pub data_loss: bool,
     /// Where its live value shows.
     pub seen_in: SeenIn,
-    /// Whether no API knows it: it lives in the spec and the state, for calls to be made with, and has
+    /// True if no API knows it: it lives in the spec and the state, for calls to be made with, and has
     /// its value once a call was made, whatever that sends.
     pub local: bool,
-    /// Whether it changes by itself: never drift, and unknown after any change of the object.
+    /// True if it changes by itself: never drift, and unknown after any change of the object.
     pub volatile: bool,
     /// How it follows from the object's other attributes, by name; computed without the API.
     pub derived: Option<Expr>,

@@ -46,7 +46,7 @@ pub struct Snapshot {
     /// The number of the next call, across runs.
     #[serde(default)]
     pub next_call: u64,
-    /// Where each provider instance acted in the last run. None in older states.
+    /// The location of each provider instance in the last run. Empty in older states.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub locations: BTreeMap<Name, Location>,
 }
@@ -186,7 +186,7 @@ pub struct Watched {
     /// Since when it is watched, in milliseconds since 1970: when the create was given up, or, if it was
     /// answered, when it was sent.
     pub since_ms: u64,
-    /// Whether the create was answered: it made its object, or was refused. What else bears the nonce
+    /// True if the create was answered: it made its object, or was refused. What else bears the nonce
     /// is another execution, which does not take long to show.
     #[serde(rename = "made", default, skip_serializing_if = "std::ops::Not::not")]
     pub answered: bool,

@@ -37,7 +37,7 @@ pub enum Type {
 pub struct Field {
     /// The attribute's type.
     pub ty: Type,
-    /// Whether a value of the object type may leave it out.
+    /// True if a value of the object type may leave it out.
     pub optional: bool,
 }
 

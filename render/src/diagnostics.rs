@@ -221,7 +221,7 @@ struct Window {
     range: Range<usize>,
     kind: AnnotationKind,
     label: Option<String>,
-    /// Whether the place is too wide to show: then only its line is named.
+    /// True if the place is too wide to show: then only its line is named.
     hidden: bool,
 }
 

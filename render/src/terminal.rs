@@ -27,7 +27,7 @@ const NAMES_MAX: usize = 6;
 pub struct Options {
     /// Whether to colour.
     pub colour: Colour,
-    /// Whether to list the steps.
+    /// True if to list the steps.
     pub steps: bool,
 }
 

@@ -34,7 +34,7 @@ pub struct PlanView<'a> {
     /// The services that the providers act on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<LocationView>,
-    /// Whether it covers the whole spec and could be made at all.
+    /// True if it covers the whole spec and could be made at all.
     pub complete: bool,
     /// How many changes there are of each action.
     pub summary: Counts,
@@ -71,7 +71,7 @@ pub enum Aim {
 }
 
 impl Aim {
-    /// Whether it is what a plan is for when nothing else is said.
+    /// Returns true if it is what a plan is for when nothing else is said.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
     fn is_usual(&self) -> bool {
         *self == Self::Apply
@@ -169,7 +169,7 @@ pub struct ChangeView {
     pub loss: Option<String>,
     /// How many rules can only be checked before the call.
     pub deferred_rules: usize,
-    /// Whether it is about an object beside the address's current one.
+    /// True if it is about an object beside the address's current one.
     pub deposed: bool,
     /// Of a replace: whether the new object is made before the old one goes.
     pub create_first: Option<bool>,
@@ -201,9 +201,9 @@ pub struct Place {
 pub struct CauseView {
     /// The attribute.
     pub attribute: Name,
-    /// Whether it forces a replace.
+    /// True if it forces a replace.
     pub replaces: bool,
-    /// Whether the live value moved, rather than the spec.
+    /// True if the live value moved, rather than the spec.
     pub drifted: bool,
     /// Where the spec says it.
     #[serde(flatten)]
@@ -246,7 +246,7 @@ pub struct OutputView {
     pub after: Option<Shown>,
     /// The places that only apply will know, from the output's name on.
     pub unknown: BTreeMap<String, String>,
-    /// Whether it is sensitive.
+    /// True if it is sensitive.
     pub sensitive: bool,
     #[serde(skip)]
     pub(crate) kind: Action,
@@ -276,7 +276,7 @@ pub struct DoubtView {
     pub operation: &'static str,
     /// Why its end is not known.
     pub reason: String,
-    /// Whether another run is at it right now.
+    /// True if another run is at it right now.
     pub running: bool,
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct App {
     pub(crate) rates: Rates,
     /// The address of the job API, as workers call it.
     pub(crate) queue_url: String,
-    /// Whether the hint about the stream format was given.
+    /// True if the hint about the stream format was given.
     pub(crate) hinted: AtomicBool,
     /// Counts lists, for the quirk that leaves one object out of every other list.
     pub(crate) lists: AtomicU64,

@@ -40,7 +40,7 @@ impl Key {
     }
 }
 
-/// Whether two texts are equal, in a time that does not depend on where they differ.
+/// Returns true if two texts are equal, in a time that does not depend on where they differ.
 pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
     let difference = left.iter().zip(right).fold(0u8, |all, (a, b)| all | (a ^ b));
     std::hint::black_box(difference) == 0 && left.len() == right.len()

@@ -89,12 +89,12 @@ pub(crate) const SCALER_TYPES: &[&str] = &["QUEUE_DELAY", "REQUEST_COUNT"];
 /// Endpoint types.
 pub(crate) const ENDPOINT_TYPES: &[&str] = &["QB", "LB"];
 
-/// Whether this is the id of a GPU pool.
+/// Returns true if this is the id of a GPU pool.
 pub(crate) fn is_pool(id: &str) -> bool {
     POOLS.iter().any(|(pool, _)| *pool == id)
 }
 
-/// Whether this is the id of a GPU type.
+/// Returns true if this is the id of a GPU type.
 pub(crate) fn is_gpu_type(id: &str) -> bool {
     pool_of(id).is_some() || OTHER_GPU_TYPES.contains(&id)
 }

@@ -95,7 +95,7 @@ impl Connection {
         self.end.cancelled()
     }
 
-    /// Whether a request of it is under way.
+    /// Returns true if a request of it is under way.
     pub(crate) fn is_used(&self) -> bool {
         self.rank().is_none()
     }

@@ -25,12 +25,12 @@ fn fill(bytes: &mut [u8]) {
     getrandom::fill(bytes).expect("the operating system gives random bytes");
 }
 
-/// Whether a text is made of what ids of objects and workers are made of: as a name it leads nowhere.
+/// Returns true if a text is made of what ids of objects and workers are made of: as a name it leads nowhere.
 pub(crate) fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| ALPHABET.contains(&byte))
 }
 
-/// Whether a text could be the id of an endpoint, or of a worker.
+/// Returns true if a text could be the id of an endpoint, or of a worker.
 pub(crate) fn is_long(text: &str) -> bool {
     is_plain(text) && text.len() == LONG
 }

@@ -37,7 +37,7 @@ pub struct Options {
     pub log: LogLine,
     /// Requests per second that the management APIs take; more are answered 429.
     pub rate: Option<u32>,
-    /// Whether to keep `access.log` in the data folder.
+    /// True if to keep `access.log` in the data folder.
     pub access_log: bool,
     /// The account's limit on the sum of `workersMax`; more is refused as the real service does.
     pub worker_quota: Option<u32>,
@@ -47,7 +47,7 @@ pub struct Options {
     pub worker_guard: Vec<OsString>,
     /// Every waiting time of the service.
     pub timing: Timing,
-    /// Whether the job API enforces the documented rates per endpoint and operation.
+    /// True if the job API enforces the documented rates per endpoint and operation.
     pub job_rates: bool,
 }
 

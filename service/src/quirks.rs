@@ -162,7 +162,7 @@ impl Quirks {
         Quirks(quirks)
     }
 
-    /// Whether a quirk without a number is on.
+    /// Returns true if a quirk without a number is on.
     pub(crate) fn has(&self, quirk: Quirk) -> bool {
         self.0.contains(&quirk)
     }

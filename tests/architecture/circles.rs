@@ -71,7 +71,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// What a `use` line names.
+/// A name that a `use` line brings in.
 struct Use {
     path: Vec<String>,
     name: String,

@@ -17,7 +17,7 @@ pub(crate) struct Sent<'a> {
     pub(crate) desired: &'a Attributes,
     /// Those that may differ, as the spec says.
     pub(crate) ignored: &'a Set<Name>,
-    /// Whether the API accepted it and showed nothing of it.
+    /// True if the API accepted it and showed nothing of it.
     pub(crate) accepted: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn unlike(
     unlike
 }
 
-/// Whether what answers show of an attribute tells something of a create. What the object was found by does
+/// Returns true if what answers show of an attribute tells something of a create. What the object was found by does
 /// not, nor does a list of what only reads show: a unique name is found in lists.
 fn tells(schema: &TypeSchema, name: &Name) -> bool {
     let by_lists = matches!(schema.identity, Identity::UniqueName { .. });

@@ -59,9 +59,9 @@ pub(crate) struct Wanted<'a> {
     pub(crate) ignored: &'a Set<Name>,
     /// The objects that it cannot have made: see [`taken`].
     pub(crate) taken: &'a BTreeSet<ObjectId>,
-    /// Whether what it does may show only later, as whoever sent it may have done so a moment ago.
+    /// True if what it does may show only later, as whoever sent it may have done so a moment ago.
     pub(crate) unsettled: bool,
-    /// Whether the API accepted it and showed nothing of it, so that it is waited for.
+    /// True if the API accepted it and showed nothing of it, so that it is waited for.
     pub(crate) accepted: bool,
     /// Under which key names that are secrets are known by their fingerprints.
     pub(crate) key: &'a SealKey,
@@ -109,7 +109,7 @@ pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -
     }
 }
 
-/// Whether what is found does not show yet what a create sent.
+/// Returns true if what is found does not show yet what a create sent.
 fn is_to_come(wanted: &Wanted<'_>, found: &Found) -> bool {
     let Wanted { schema, started, desired, ignored, accepted, .. } = *wanted;
     match found {
@@ -208,7 +208,7 @@ fn name_as(name: &Name, ty: Option<&Type>) -> Value {
     number.map_or_else(|| Value::String(name.clone()), Value::Integer)
 }
 
-/// Whether an object bears a name that is known by its fingerprint.
+/// Returns true if an object bears a name that is known by its fingerprint.
 fn is_named(object: &Object, (at, name): (&Name, &Fingerprint), key: &SealKey) -> bool {
     let own = object.attributes.get(at).filter(|own| !own.is_null());
     own.is_some_and(|own| Fingerprint::of(own, key) == *name)

@@ -27,7 +27,7 @@ pub(crate) fn other_owner<'a>(
     snapshot.owners(&started.provider, ty, id).find(|owner| makes || **owner != started.address)
 }
 
-/// Whether an object bears the name that was drawn for a create, which nothing bore before. A name that is a
+/// Returns true if an object bears the name that was drawn for a create, which nothing bore before. A name that is a
 /// secret may be known by its fingerprint.
 fn bears_its_nonce(
     (schema, started): (&TypeSchema, &Started),
@@ -43,7 +43,7 @@ fn bears_its_nonce(
     }
 }
 
-/// Whether what a create made has the id that an object of its own address had: that one is gone, for no id
+/// Returns true if what a create made has the id that an object of its own address had: that one is gone, for no id
 /// is two objects' at once. What is under way of it has to end first.
 pub(crate) fn succeeds_its_own(
     snapshot: &Snapshot,
@@ -84,7 +84,7 @@ pub(crate) fn named_for<'a>(
     in_doubt.chain(watched).next()
 }
 
-/// Whether the id of what a call deletes is another object's by now: its own is gone then, for no
+/// Returns true if the id of what a call deletes is another object's by now: its own is gone then, for no
 /// id is two objects' at once.
 pub(crate) fn is_given_again(
     snapshot: &Snapshot,
@@ -98,7 +98,7 @@ pub(crate) fn is_given_again(
             || (named_for(snapshot, started, schema, object).is_some() && is_new()))
 }
 
-/// Whether an object bears the name that the state knows of it. A one-time name that was drawn for
+/// Returns true if an object bears the name that the state knows of it. A one-time name that was drawn for
 /// another address may be its own: the address has moved since.
 fn shows_what_is_known(
     snapshot: &Snapshot,
@@ -115,7 +115,7 @@ fn shows_what_is_known(
     })
 }
 
-/// Whether a delete of an address's object is under way, or went out and was not seen to happen.
+/// Returns true if a delete of an address's object is under way, or went out and was not seen to happen.
 pub(crate) fn is_going(snapshot: &Snapshot, owner: &Address, id: &ObjectId) -> bool {
     let object = snapshot.entries.get(owner).and_then(|entry| entry.object(id));
     object.is_some_and(|object| object.delete_sent_ms.is_some())

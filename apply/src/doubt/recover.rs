@@ -86,7 +86,7 @@ fn schema_of(providers: &Providers, started: &Started) -> Option<Arc<TypeSchema>
     provider.schema().types.get(&started.address.block.ty).cloned()
 }
 
-/// Whether so much is gone that somebody has to be asked before it leaves the state. The objects of
+/// Returns true if so much is gone that somebody has to be asked before it leaves the state. The objects of
 /// deletes are meant to be gone, and are no reason to ask; where there is one, they stay as well.
 async fn is_questionable(snapshot: &Snapshot, providers: &Providers, records: &[Record]) -> bool {
     let is_surprise = |record: &&Record| match record {
@@ -104,7 +104,7 @@ async fn is_questionable(snapshot: &Snapshot, providers: &Providers, records: &[
     observe(snapshot, providers, &BTreeSet::new(), &KnownSecrets::default()).await.is_err()
 }
 
-/// Whether a record takes an object out of the state.
+/// Returns true if a record takes an object out of the state.
 fn takes_away(record: &Record) -> bool {
     matches!(record, Record::Resolved { resolution: Resolution::Gone, .. })
 }
@@ -197,21 +197,21 @@ fn whose(snapshot: &Snapshot, wanted: &Wanted<'_>, found: Found) -> Found {
     }
 }
 
-/// Whether what a call does may show only later, because the run that sent it died a moment ago, or
+/// Returns true if what a call does may show only later, because the run that sent it died a moment ago, or
 /// lives on and lost its place: what is decided by what shows now would be undone by it.
 fn may_still_land(started: &Started, host: &dyn Host) -> bool {
     let age = Duration::from_millis(host.now_ms().saturating_sub(started.at_ms));
     age < CALL_LASTS_MAX
 }
 
-/// Whether a create that was accepted may show only later. What bears a one-time name heals if it
+/// Returns true if a create that was accepted may show only later. What bears a one-time name heals if it
 /// comes after another was made; of anything else there would be two.
 fn may_still_show(pending: &Pending, schema: &TypeSchema, host: &dyn Host) -> bool {
     let heals = matches!(schema.identity, Identity::OneTimeName { .. });
     pending.accepted && !heals && may_still_land(&pending.started, host)
 }
 
-/// Whether what was found says in any account what became of a call: what bears the name that was drawn for a
+/// Returns true if what was found says in any account what became of a call: what bears the name that was drawn for a
 /// create does. A name of the spec's own, or an id, others may have elsewhere, and what is not there may be.
 fn is_proof_anywhere(found: &Found, started: &Started, schema: &TypeSchema) -> bool {
     matches!(found, Found::There(_))
@@ -219,7 +219,7 @@ fn is_proof_anywhere(found: &Found, started: &Started, schema: &TypeSchema) -> b
         && matches!(schema.identity, Identity::OneTimeName { .. })
 }
 
-/// Whether a call went to another account than the one that is looked at. An older journal does not
+/// Returns true if a call went to another account than the one that is looked at. An older journal does not
 /// say where its calls went.
 fn is_elsewhere(started: &Started, provider: &dyn Provider, snapshot: &Snapshot) -> bool {
     started.account.is_some() && started.account != account_of(provider, snapshot)

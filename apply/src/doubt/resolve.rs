@@ -84,7 +84,7 @@ impl<'a> Doubt<'a> {
         self.pending.started.object.as_ref()
     }
 
-    /// Whether an object is there. An error where that cannot be seen.
+    /// Returns true if an object is there. An error where that cannot be seen.
     pub async fn shows(&self, id: &ObjectId, providers: &Providers) -> Result<bool, ResolveError> {
         let provider = self.provider_in(providers)?;
         match provider.read(&self.pending.started.address.block.ty, id).await {

@@ -145,7 +145,7 @@ pub async fn observe_imports<'a>(
     Ok(())
 }
 
-/// Whether a managed attribute is not what the state says.
+/// Returns true if a managed attribute is not what the state says.
 fn has_drifted(known: &Known<'_>, seen: &Attributes, key: &SealKey) -> bool {
     let Ok(stored) = stored_attributes(&known.object.attributes, &known.schema) else {
         return false;
@@ -156,7 +156,7 @@ fn has_drifted(known: &Known<'_>, seen: &Attributes, key: &SealKey) -> bool {
     })
 }
 
-/// Whether the API has a secret for the object that nothing has shown so far.
+/// Returns true if the API has a secret for the object that nothing has shown so far.
 fn lacks_a_secret(known: &Known<'_>, seen: &Attributes) -> bool {
     let Value::Map(stored) = &known.object.attributes.json else { return false };
     known.schema.attributes.iter().any(|(name, attribute)| {
@@ -242,7 +242,7 @@ fn refresh(ty: &Name, source: provider_port::Error) -> ApplyError {
     ApplyError::Refresh { ty: ty.to_string(), source }
 }
 
-/// Whether lists do not show all that is needed of an object: what the spec manages, and what an
+/// Returns true if lists do not show all that is needed of an object: what the spec manages, and what an
 /// update sends along as it is, because the API takes whole objects.
 fn needs_read(known: &Known<'_>) -> bool {
     let Known { object, schema, .. } = known;
@@ -253,7 +253,7 @@ fn needs_read(known: &Known<'_>) -> bool {
     })
 }
 
-/// Whether an update of the type sends whole objects.
+/// Returns true if an update of the type sends whole objects.
 fn sends_all(schema: &TypeSchema) -> bool {
     let mut phases = schema.update.iter().flat_map(|program| &program.phases);
     phases.any(|phase| phase.sends == Sends::All)
@@ -341,7 +341,7 @@ fn ask_about_vanished(
     })
 }
 
-/// Whether a delete of it went out, and was or is in doubt.
+/// Returns true if a delete of it went out, and was or is in doubt.
 fn is_deleted_by_us(known: &Known<'_>, snapshot: &Snapshot) -> bool {
     known.object.delete_sent_ms.is_some()
         || snapshot.pending.values().any(|pending| {

@@ -61,7 +61,7 @@ impl StepContext<'_> {
         said.collect()
     }
 
-    /// Whether no step of this run has called the object of the change before.
+    /// Returns true if no step of this run has called the object of the change before.
     fn is_first_call(&self, step: &Step, change: &Change) -> bool {
         let steps = &self.input.plan.steps;
         let is_before = |need: &StepId| {

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 
 use super::Emit;
 
-/// How often a call says that it still runs.
+/// The pause between two events of a call that still runs.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// What tells that a step still runs.
+/// Emits an event every ten seconds while a step runs.
 pub(super) struct Heartbeat {
     emit: Emit,
     step: Step,

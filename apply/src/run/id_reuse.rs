@@ -75,7 +75,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Whether a step is about an object that is gone because what its own address made has its id.
+    /// Returns true if a step is about an object that is gone because what its own address made has its id.
     pub(super) fn is_succeeded(&self, step: &Step) -> bool {
         let Some(object) = &step.object else { return false };
         self.ids.superseded.contains(&(step.address.clone(), object.clone()))

@@ -156,11 +156,11 @@ struct InFlight {
     provider: Arc<dyn Provider>,
     tries: usize,
     since: Instant,
-    /// Whether an earlier try of the step, or this one, was in doubt.
+    /// True if an earlier try of the step, or this one, was in doubt.
     doubted: bool,
     /// Why it was in doubt.
     doubt: Option<Error>,
-    /// Whether the API accepted it, and showed nothing of it.
+    /// True if the API accepted it, and showed nothing of it.
     accepted: bool,
     /// What did not come true after the call had done its work.
     unfulfilled: Option<StepError>,
@@ -173,7 +173,7 @@ struct Calls {
     /// The tasks that call and look up.
     tasks: JoinSet<(StepId, Answer)>,
     in_flight: BTreeMap<StepId, InFlight>,
-    /// How many calls each provider instance has.
+    /// The number of calls under way, by provider instance.
     per_provider: BTreeMap<Name, usize>,
     /// Steps of which something ended in this turn, and no record of that is durable yet.
     unwritten: BTreeSet<StepId>,

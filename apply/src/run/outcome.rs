@@ -173,7 +173,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a call of this run, or a delete of an earlier one, has reached the object.
+    /// Returns true if a call of this run, or a delete of an earlier one, has reached the object.
     fn was_there(&self, id: StepId) -> bool {
         let Some(flight) = self.calls.in_flight.get(&id) else { return false };
         let started = &flight.started;

@@ -128,7 +128,7 @@ fn missing(name: &Name, change: &Change, planned: &Value) -> StepError {
     }
 }
 
-/// Whether a phase needs an attribute. What makes an object needs all of it, for the phases after it.
+/// Returns true if a phase needs an attribute. What makes an object needs all of it, for the phases after it.
 fn sends((schema, phase): (&TypeSchema, PhaseRef), change: &Change, name: &Name) -> bool {
     let Some(model) = schema.phase(phase).filter(|_| !phase.makes()) else { return true };
     match &model.sends {
@@ -199,7 +199,7 @@ fn filled_by_api(value: &Value, change: &Change, name: &Name) -> bool {
         || refers_to(&unknown.residual, &change.address)
 }
 
-/// Whether an expression refers to the resource itself, as derived attributes do.
+/// Returns true if an expression refers to the resource itself, as derived attributes do.
 fn refers_to(expr: &Expr, address: &Address) -> bool {
     let mut found = false;
     engine::expression::visit::walk(expr, &mut |part| {

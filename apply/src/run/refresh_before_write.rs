@@ -63,7 +63,7 @@ fn sends_whole_object(flight: &InFlight) -> bool {
         && model.is_some_and(|model| model.sends == Sends::All)
 }
 
-/// Whether a read tells what is to be sent of an attribute. What changes by itself goes out as the plan saw it,
+/// Returns true if a read tells what is to be sent of an attribute. What changes by itself goes out as the plan saw it,
 /// for an API may refuse a version that is not its own; and what no answer shows is not believed when one does.
 fn is_lasting(schema: &TypeSchema, name: &Name) -> bool {
     let is_volatile = schema.attributes.get(name).is_some_and(|attribute| attribute.volatile);

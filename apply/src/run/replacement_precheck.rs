@@ -49,7 +49,7 @@ impl StepContext<'_> {
         })
     }
 
-    /// Whether all that an expression refers to stays as it is.
+    /// Returns true if all that an expression refers to stays as it is.
     fn is_settled(&self, expr: &Expr, change: &Change) -> bool {
         let stays = |address: &Address| {
             let other = self.input.plan.change(address);
@@ -59,7 +59,7 @@ impl StepContext<'_> {
         !sources.is_empty() && sources.iter().all(stays)
     }
 
-    /// Whether an expression refers to a secret of which there is only the fingerprint, and that this run
+    /// Returns true if an expression refers to a secret of which there is only the fingerprint, and that this run
     /// makes no other: a change of its object does not show it.
     fn is_lost(&self, expr: &Expr, change: &Change) -> bool {
         let keeps = |address: &Address| {

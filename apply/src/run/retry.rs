@@ -13,13 +13,13 @@ use provider_port::Error;
 use super::{Answer, Run};
 use crate::step_error::StepError;
 
-/// How often one step is begun: once, and again after a look-up found that nothing happened.
+/// The most attempts of one step: each after the first follows a look-up that found that nothing happened.
 const ATTEMPTS_MAX: usize = 3;
 
 /// The longest pause before the second attempt; before each next one it is twice as long.
 const PAUSE_FIRST: Duration = Duration::from_secs(2);
 
-/// What a look-up found of a call in doubt that is to be made again.
+/// The evidence of a look-up about a call in doubt that is made again.
 #[derive(Clone, Copy)]
 pub(super) enum Evidence {
     /// The object shows that it did not happen.

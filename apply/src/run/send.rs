@@ -119,7 +119,7 @@ impl<'a> FreshPermit<'a> {
         Self { permit, seen, within, is_kept_back: AtomicBool::new(false) }
     }
 
-    /// Whether a call ended because it got no leave of this one's own, and nothing of it was sent.
+    /// Returns true if a call ended because it got no leave of this one's own, and nothing of it was sent.
     fn kept_back(&self, result: &Result<Reply, Error>) -> bool {
         let nothing_sent = result.as_ref().is_err_and(|error| error.kind == Kind::NotSent);
         nothing_sent && self.is_kept_back.load(Ordering::Relaxed)

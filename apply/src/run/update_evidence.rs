@@ -73,17 +73,17 @@ pub(super) fn unshown(
     carried.filter(|(name, wanted)| differs(name, wanted)).map(|(name, _)| name.clone()).collect()
 }
 
-/// Whether no answer shows an attribute.
+/// Returns true if no answer shows an attribute.
 pub(super) fn is_hidden(schema: &TypeSchema, name: &Name) -> bool {
     schema.attributes.get(name).is_none_or(|attribute| attribute.seen_in == SeenIn::Never)
 }
 
-/// Whether a call does something without sending attributes.
+/// Returns true if a call does something without sending attributes.
 fn acts_only(schema: &TypeSchema, phase: PhaseRef) -> bool {
     schema.phase(phase).is_some_and(|phase| !phase.sends.is_anything())
 }
 
-/// Whether the phase of a call is about an attribute.
+/// Returns true if the phase of a call is about an attribute.
 pub(super) fn sends(
     schema: &TypeSchema,
     phase: PhaseRef,
@@ -99,7 +99,7 @@ pub(super) fn sends(
     }
 }
 
-/// Whether an object has its value of an attribute once the phase of a call is done: what the call
+/// Returns true if an object has its value of an attribute once the phase of a call is done: what the call
 /// carries, and what no API knows.
 pub(super) fn gives(schema: &TypeSchema, phase: PhaseRef, name: &Name) -> bool {
     let is_local = || schema.attributes.get(name).is_some_and(|attribute| attribute.local);

@@ -35,7 +35,7 @@ pub(super) async fn fetch(datum: &Datum) -> Result<Fetched, String> {
     Ok(fetched(value, secret, Some(format!("the answer has status {status}"))))
 }
 
-/// Whether a secret may stand in this address: a spec may come from somebody else, and goes by the
+/// Returns true if a secret may stand in this address: a spec may come from somebody else, and goes by the
 /// rule that holds for the addresses of providers.
 fn may_have_secret(url: &reqwest::Url, allowed: &AllowedHosts) -> bool {
     url.host_str().is_some_and(|host| is_loopback(host) || allowed.allows_at(url.scheme(), host))

@@ -66,7 +66,7 @@ impl Turns {
 pub(crate) struct Outcome {
     /// Its name.
     pub(crate) name: String,
-    /// Whether it holds.
+    /// True if it holds.
     pub(crate) passed: bool,
     /// Why it does not: its message, or what stood in the way.
     pub(crate) message: Option<String>,

@@ -76,7 +76,7 @@ struct Asked<'a> {
     base: &'a Path,
     running: &'a Running,
     planning: &'a Planning,
-    /// Whether the checks run afterwards.
+    /// True if the checks run afterwards.
     checks: bool,
 }
 

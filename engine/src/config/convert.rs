@@ -48,7 +48,7 @@ pub(super) struct Converter<'a> {
     pub(super) files: &'a mut BTreeSet<String>,
     /// Gets what is wrong.
     pub(super) diagnostics: &'a mut Diagnostics,
-    /// Whether a part of the value could not be read.
+    /// True if a part of the value could not be read.
     pub(super) broken: bool,
 }
 

@@ -76,7 +76,7 @@ impl Found {
 /// Of what is declared twice, the first counts.
 struct Firsts {
     diagnostics: Diagnostics,
-    /// Whether something of one file came twice.
+    /// True if something of one file came twice.
     repeated: bool,
 }
 

@@ -111,7 +111,7 @@ pub struct Document {
     pub files: BTreeSet<String>,
     /// The values of which a part could not be read: reported, and not checked any further.
     pub broken: BTreeSet<Span>,
-    /// Whether a file could not be read whole, so that what seems missing may stand in it.
+    /// True if a file could not be read whole, so that what seems missing may stand in it.
     pub torn: bool,
 }
 
@@ -143,7 +143,7 @@ pub struct Variable {
     pub ty: Type,
     /// Its value: given, else the default. Sensitive as a whole when declared so.
     pub value: Datum,
-    /// Whether it is declared sensitive.
+    /// True if it is declared sensitive.
     pub sensitive: bool,
     /// Where it is declared.
     pub span: Span,
@@ -196,7 +196,7 @@ pub struct Lifecycle {
 pub struct OutputConfig {
     /// Its value.
     pub value: SpecExpr,
-    /// Whether it is declared sensitive.
+    /// True if it is declared sensitive.
     pub sensitive: bool,
     /// Its header's place.
     pub header: Span,

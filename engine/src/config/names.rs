@@ -29,7 +29,7 @@ pub(super) type Managed = (Name, Arc<TypeSchema>);
 pub(super) struct Known {
     /// What manages it; none when that is wrong and has been said.
     pub(super) managed: Option<Managed>,
-    /// Whether it has instances by key.
+    /// True if it has instances by key.
     pub(super) keyed: bool,
 }
 

@@ -168,7 +168,7 @@ impl Reader {
         }
     }
 
-    /// Whether it has been said that the line of a place cannot be read.
+    /// Returns true if it has been said that the line of a place cannot be read.
     fn is_on_a_bad_line(&self, file: File<'_>, at: Span) -> bool {
         let line = |at: Span| syntax::line_start(file.text, at.start as usize);
         let said = self.found.diagnostics.iter().filter_map(|known| known.span);

@@ -161,7 +161,7 @@ fn mistake(file: FileId, text: &str, error: &toml::de::Error) -> Diagnostic {
     }
 }
 
-/// Whether an expression was begun in the line and a quote has ended its string.
+/// Returns true if an expression was begun in the line and a quote has ended its string.
 fn cuts_expression(text: &str, at: Span) -> bool {
     let at = at.start as usize;
     let before = text.get(line_start(text, at)..at).unwrap_or_default();

@@ -26,7 +26,7 @@ pub trait Types {
         None
     }
 
-    /// Whether a type is that of a resource's objects: its schema has all the attributes that there are.
+    /// Returns true if a type is that of a resource's objects: its schema has all the attributes that there are.
     fn is_resource(&self, ty: &Type) -> bool {
         let _ = ty;
         false
@@ -52,7 +52,7 @@ struct Checker<'c> {
     errors: &'c mut Vec<ExprError>,
     /// The variables of the `for` expressions around, the innermost last.
     bound: Vec<(Name, Type)>,
-    /// Whether a failure is caught, by `try` or `can`: what a value happens to lack is none of the mistakes then.
+    /// True if a failure is caught, by `try` or `can`: what a value happens to lack is none of the mistakes then.
     tries: bool,
 }
 

@@ -53,7 +53,7 @@ pub trait Scope {
         let _ = block;
     }
 
-    /// Whether a resource has instances by key, as far as that is known: what is below it is one of them then,
+    /// Returns true if a resource has instances by key, as far as that is known: what is below it is one of them then,
     /// and no attribute.
     fn is_keyed(&self, block: &Block) -> bool {
         let _ = block;
@@ -105,7 +105,7 @@ pub fn evaluate_telling(expr: &Expr, scope: &dyn Scope) -> Result<Datum, Failure
 pub struct Failure {
     /// What is wrong.
     pub error: ExprError,
-    /// Whether a secret was looked at before.
+    /// True if a secret was looked at before.
     pub over_secret: bool,
 }
 
@@ -133,7 +133,7 @@ pub fn residual_of_entry(residual: &Expr, name: &Name) -> Expr {
 #[derive(Debug)]
 struct Stop {
     error: ExprError,
-    /// Whether a bound was met: `try` and `can` do not catch that.
+    /// True if a bound was met: `try` and `can` do not catch that.
     fatal: bool,
 }
 
@@ -161,7 +161,7 @@ struct Evaluator<'s> {
     /// The names that the variables of walks over unknown collections have in residuals.
     residual_names: Vec<Name>,
     watch: Watch,
-    /// Whether what is declared sensitive in the expression itself may stand in the residual: where
+    /// True if what is declared sensitive in the expression itself may stand in the residual: where
     /// a value is asked for, its unknown parts are shown, and may not hold it.
     discloses: bool,
 }

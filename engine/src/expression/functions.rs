@@ -28,7 +28,7 @@ pub(super) struct Function {
     pub(super) parameters: &'static [Parameter],
     /// How many arguments there must be.
     pub(super) required: usize,
-    /// Whether the last parameter takes any number of arguments.
+    /// True if the last parameter takes any number of arguments.
     pub(super) repeats: bool,
     /// The type of the result, given the types of the arguments; none are given where they are not
     /// known (`f(list...)`).

@@ -183,7 +183,7 @@ pub struct Call {
     pub name: Name,
     /// What it is called with.
     pub arguments: Vec<Expr>,
-    /// Whether the last argument stands for a list of further arguments (`…`).
+    /// True if the last argument stands for a list of further arguments (`…`).
     pub spread: bool,
 }
 
@@ -202,7 +202,7 @@ pub struct For {
     pub value: Expr,
     /// Which entries to keep.
     pub condition: Option<Expr>,
-    /// Whether values of one key are collected in a list (`…`).
+    /// True if values of one key are collected in a list (`…`).
     pub grouped: bool,
 }
 

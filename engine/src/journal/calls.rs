@@ -18,7 +18,7 @@ pub struct Pending {
     /// Why its end is not known, if the run lived long enough to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
-    /// Whether the API accepted it, and showed nothing of it. Not looking as if it had happened is no
+    /// True if the API accepted it, and showed nothing of it. Not looking as if it had happened is no
     /// proof then that it will not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accepted: bool,

@@ -64,7 +64,7 @@ pub enum Record {
         call: CallId,
         /// What was seen, without secrets.
         reason: String,
-        /// Whether the API accepted it, and showed nothing of it: it did its work, or will.
+        /// True if the API accepted it, and showed nothing of it: it did its work, or will.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         accepted: bool,
     },
@@ -81,7 +81,7 @@ pub enum Record {
         address: Address,
         /// Which object.
         object: ObjectId,
-        /// How far its operation has come.
+        /// The progress of its operation.
         progress: Progress,
         /// Its live attributes, sealed.
         attributes: Stored,
@@ -118,7 +118,7 @@ pub enum Record {
         object: Object,
         /// What it depends on.
         dependencies: Set<Address>,
-        /// Whether it stands beside the address's object, to be deleted: a leftover of ours.
+        /// True if it stands beside the address's object, to be deleted: a leftover of ours.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         deposed: bool,
     },
@@ -188,7 +188,7 @@ pub struct Started {
     /// older journals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_name: Option<Fingerprint>,
-    /// Whether the current object is put aside when this create succeeds.
+    /// True if the current object is put aside when this create succeeds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deposes: bool,
     /// The attributes that the spec manages.

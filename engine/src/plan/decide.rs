@@ -65,7 +65,7 @@ pub(in crate::plan) struct Outcome {
     pub(in crate::plan) draft: Option<Draft>,
     /// Its secrets that no run has in clear.
     pub(in crate::plan) unavailable: Vec<Missing>,
-    /// Whether the spec wants it to exist.
+    /// True if the spec wants it to exist.
     pub(in crate::plan) is_enabled: bool,
     /// The resources that those of its flags looked at that decide something.
     pub(in crate::plan) looked_at: Set<Address>,

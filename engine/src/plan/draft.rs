@@ -17,9 +17,9 @@ pub(in crate::plan) struct Flags {
     pub(in crate::plan) prevent_destroy: bool,
     pub(in crate::plan) allow_data_loss: bool,
     pub(in crate::plan) create_first: Option<bool>,
-    /// Whether an object that would be deleted is let go instead.
+    /// True if an object that would be deleted is let go instead.
     pub(in crate::plan) retain: bool,
-    /// Whether something in `replace_triggered_by` changes.
+    /// True if something in `replace_triggered_by` changes.
     pub(in crate::plan) triggered: bool,
 }
 
@@ -31,11 +31,11 @@ pub(in crate::plan) struct Draft {
     pub(in crate::plan) schema: Arc<TypeSchema>,
     /// The flags of the instance's `lifecycle`; for one that goes, those that protect it.
     pub(in crate::plan) flags: Flags,
-    /// Whether a replace creates before it deletes.
+    /// True if a replace creates before it deletes.
     pub(in crate::plan) create_first: bool,
-    /// Whether a replace lets the old object go instead of deleting it.
+    /// True if a replace lets the old object go instead of deleting it.
     pub(in crate::plan) retains: bool,
-    /// Whether a replace leaves the old object to a later plan.
+    /// True if a replace leaves the old object to a later plan.
     pub(in crate::plan) keeps_old: bool,
     /// The attributes that differ.
     pub(in crate::plan) changed: BTreeSet<Name>,
@@ -43,7 +43,7 @@ pub(in crate::plan) struct Draft {
     pub(in crate::plan) unmanaged: Vec<Name>,
     /// The secrets that no run has in clear, by the attribute of the planned object that needs them.
     pub(in crate::plan) missing: BTreeMap<Name, Vec<Missing>>,
-    /// What an earlier run left undone, for an update.
+    /// The phases that an earlier run left undone, for an update.
     pub(in crate::plan) rest: Option<RemainingPhases>,
     /// The reason for which nothing is done, if there is one.
     pub(in crate::plan) deferral: Option<Deferral>,

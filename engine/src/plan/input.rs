@@ -42,13 +42,13 @@ pub struct Options {
     pub excludes: Vec<Target>,
     /// Replaced even without a difference.
     pub replace: Vec<Address>,
-    /// Whether only the spec is asked about, and nothing could be looked at: what is to be taken
+    /// True if only the spec is asked about, and nothing could be looked at: what is to be taken
     /// over is planned as if it were to be made.
     pub validating: bool,
 }
 
 impl Options {
-    /// Whether the plan is to be for all of the spec.
+    /// Returns true if the plan is to be for all of the spec.
     pub fn cover_all(&self) -> bool {
         self.targets.is_empty() && self.excludes.is_empty()
     }

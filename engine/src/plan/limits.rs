@@ -17,7 +17,7 @@ pub(in crate::plan) const VALUES_MAX: usize = MILLIONS_MAX * 1_000_000;
 /// So many bytes of text count as one value more.
 const BYTES_PER_VALUE: usize = 64;
 
-/// How many values were evaluated so far.
+/// The number of values that were evaluated so far.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Spent(AtomicUsize);
 
@@ -26,13 +26,13 @@ impl Spent {
         self.0.fetch_add(values, Ordering::Relaxed);
     }
 
-    /// Whether a plan may hold no more.
+    /// Returns true if a plan may hold no more.
     pub(in crate::plan) fn is_over(&self) -> bool {
         self.0.load(Ordering::Relaxed) > VALUES_MAX
     }
 }
 
-/// What a value counts.
+/// Returns the number of values in a value, items and entries counted.
 pub(in crate::plan) fn weight(value: &Value) -> usize {
     match value {
         Value::String(text) => 1 + text.len() / BYTES_PER_VALUE,
@@ -43,14 +43,14 @@ pub(in crate::plan) fn weight(value: &Value) -> usize {
     }
 }
 
-/// What a residual counts: its parts, for it is copied whole.
+/// Returns the number of parts of a residual, which is copied whole.
 pub(in crate::plan) fn weight_of_expression(expr: &Expr) -> usize {
     let mut parts = 0;
     walk(expr, &mut |_| parts += 1);
     parts
 }
 
-/// What the attributes of an object count.
+/// Returns the number of values in the attributes of an object.
 pub(in crate::plan) fn weight_of(attributes: &Attributes) -> usize {
     attributes.values().map(weight).sum()
 }

@@ -177,7 +177,7 @@ fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
 /// the check says nothing, and the executor still refuses a slot that nobody has filled.
 const LOOKS_MAX: usize = 1_000_000;
 
-/// Whether a step waits for another, directly or through others; true where the budget is used up.
+/// Returns true if a step waits for another, directly or through others; true where the budget is used up.
 fn reaches(plan: &Plan, from: StepId, to: StepId, budget: &mut usize) -> bool {
     // Nearly always the step itself says it.
     let direct = plan.steps.get(from.0 as usize).is_some_and(|step| step.needs.contains(&to));

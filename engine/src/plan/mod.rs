@@ -53,7 +53,7 @@ use crate::value::{Attributes, Paths, Value};
 /// What will be done, and why.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Whether it covers the whole spec; `--target` and `--exclude` make it incomplete.
+    /// True if it covers the whole spec; `--target` and `--exclude` make it incomplete.
     pub complete: bool,
     /// What it was made from; apply refuses when one of these is different.
     pub base: Base,
@@ -85,7 +85,7 @@ pub struct Lack {
     pub attribute: Name,
     /// Where the spec gives it.
     pub span: Option<Span>,
-    /// Whether the object is there and stays.
+    /// True if the object is there and stays.
     pub exists: bool,
     /// What it is computed from.
     pub missing: Vec<Missing>,
@@ -100,7 +100,7 @@ pub struct Missing {
     pub attribute: Name,
     /// Why nobody has it.
     pub why: Why,
-    /// Whether reading the object may show it after all.
+    /// True if reading the object may show it after all.
     pub may_show: bool,
 }
 
@@ -168,7 +168,7 @@ pub struct Base {
 pub struct Change {
     /// Whose change.
     pub address: Address,
-    /// Whether it is about an object that a replace, or a given-up create, left beside the
+    /// True if it is about an object that a replace, or a given-up create, left beside the
     /// current one.
     pub deposed: bool,
     /// The provider instance.
@@ -383,11 +383,11 @@ pub enum Staying {
 pub struct Cause {
     /// The attribute.
     pub attribute: Name,
-    /// Whether it forces a replace.
+    /// True if it forces a replace.
     pub replaces: bool,
     /// Where the spec says it; none for a default or a live value.
     pub span: Option<Span>,
-    /// Whether the live value moved since the last run, rather than the spec.
+    /// True if the live value moved since the last run, rather than the spec.
     pub drifted: bool,
 }
 
@@ -416,7 +416,7 @@ pub struct OutputChange {
     pub before: Option<Value>,
     /// Its next value, secrets sealed, with residuals.
     pub after: Option<Value>,
-    /// Whether it is sensitive.
+    /// True if it is sensitive.
     pub sensitive: bool,
     /// How apply computes it when the plan cannot hold it.
     pub secret: Option<Expr>,
@@ -464,7 +464,7 @@ pub struct Doubt {
     pub operation: Operation,
     /// Why its end is not known.
     pub reason: String,
-    /// Whether another run is at it right now.
+    /// True if another run is at it right now.
     pub running: bool,
 }
 

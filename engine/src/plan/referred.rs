@@ -20,7 +20,7 @@ pub(super) struct Reference<'e> {
 }
 
 impl Reference<'_> {
-    /// Whether it takes an attribute of an object, or all of the object.
+    /// Returns true if it takes an attribute of an object, or all of the object.
     pub(super) fn has(&self, address: &Address, attribute: &Name) -> bool {
         let [first, second] = self.names;
         let may_be = |written: Option<&Name>, name| written.is_none_or(|written| written == name);
@@ -57,7 +57,7 @@ impl Plan {
         addresses
     }
 
-    /// Whether a reference may be to something that is a secret, as far as the plan knows its object.
+    /// Returns true if a reference may be to something that is a secret, as far as the plan knows its object.
     pub(super) fn is_secret(&self, reference: Reference<'_>) -> bool {
         let mut addresses = BTreeSet::new();
         self.add_referred(reference, &mut addresses);

@@ -114,7 +114,7 @@ impl fmt::Display for Nonce {
 pub struct Object {
     /// Its id.
     pub id: ObjectId,
-    /// How far its operation has come.
+    /// The progress of its operation.
     #[serde(default, skip_serializing_if = "Progress::is_ready")]
     pub progress: Progress,
     /// Its attributes as last seen, secrets sealed.
@@ -137,7 +137,7 @@ pub struct Object {
     pub input_fingerprints: BTreeMap<Name, Fingerprint>,
 }
 
-/// How far the operation on an object has come.
+/// The progress of the operation on an object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Progress {
@@ -150,7 +150,7 @@ pub enum Progress {
         program: usize,
         /// See `program`.
         done: usize,
-        /// Whether the call of the next phase did its work, so that only its wait is left.
+        /// True if the call of the next phase did its work, so that only its wait is left.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         called: bool,
         /// The one-time name.
@@ -162,13 +162,13 @@ pub enum Progress {
         program: usize,
         /// See `program`.
         done: usize,
-        /// Whether the call of the next phase did its work, so that only its wait is left.
+        /// True if the call of the next phase did its work, so that only its wait is left.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         called: bool,
     },
     /// Its delete has begun.
     Deleting {
-        /// How many phases of the delete are done.
+        /// The number of phases of the delete that are done.
         done: usize,
         /// Its attributes before that, secrets sealed: what a drain changed is given back to an
         /// object that the spec wants after all. None in older states.
@@ -189,7 +189,7 @@ impl Progress {
 pub struct OutputValue {
     /// The value; sealed where it is sensitive.
     pub value: Stored,
-    /// Whether it is sensitive.
+    /// True if it is sensitive.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
 }

@@ -64,7 +64,7 @@ impl Access {
         (Self { addresses, key, unproven }, diagnostics)
     }
 
-    /// Whether all addresses lead to this machine.
+    /// Returns true if all addresses lead to this machine.
     pub(crate) fn is_local(&self) -> bool {
         !self.addresses.is_empty() && self.addresses.values().all(trust::is_loopback)
     }
@@ -113,7 +113,7 @@ fn bad_address(api: &str, source: &Source, origin: Origin, reason: &str) -> Diag
         .help("write it like https://host/path or http://127.0.0.1:8080/path")
 }
 
-/// Whether a text can stand in a header: what cannot would only fail at the first call, and there
+/// Returns true if a text can stand in a header: what cannot would only fail at the first call, and there
 /// look as if the address were wrong.
 fn is_sendable(key: &str) -> bool {
     key.chars().all(|letter| !letter.is_control())
@@ -155,7 +155,7 @@ impl Source {
 }
 
 impl Descriptor {
-    /// Whether a setting of a provider block is the key. Any other is shown, in messages and in
+    /// Returns true if a setting of a provider block is the key. Any other is shown, in messages and in
     /// addresses.
     pub fn is_key(&self, setting: &str) -> bool {
         self.key.as_ref().is_some_and(|key| key.setting.as_deref() == Some(setting))

@@ -57,9 +57,9 @@ pub(crate) struct Prepared<'a> {
     /// The call in words, without values.
     pub(crate) what: String,
     pub(crate) payload: Payload<'a>,
-    /// Whether it may change something.
+    /// True if it may change something.
     pub(crate) mutation: bool,
-    /// Whether its address names an object.
+    /// True if its address names an object.
     pub(crate) names_object: bool,
     /// An idempotency key: header and value.
     pub(crate) header: Option<(String, String)>,
@@ -94,7 +94,7 @@ pub(crate) enum Payload<'a> {
     },
 }
 
-/// What bounds the attempts of one call.
+/// The bounds on the attempts of one call.
 struct AttemptBound {
     /// Their number; none where it is time.
     attempts: Option<u32>,
@@ -109,7 +109,7 @@ pub(crate) struct Shown {
     pub(crate) link: Option<String>,
     /// The body as it came, where the call was a [`Payload::Text`].
     pub(crate) text: Option<Box<RawValue>>,
-    /// Whether the API only said that it will do it: 202.
+    /// True if the API only said that it will do it: 202.
     pub(crate) is_promise: bool,
 }
 

@@ -22,9 +22,9 @@ pub(crate) struct Failure {
     pub(crate) error: Error,
     /// The row of the error table that knew it.
     pub(crate) row: Option<Box<str>>,
-    /// Whether the table says that what was asked for is already so.
+    /// True if the table says that what was asked for is already so.
     pub(crate) done: bool,
-    /// Whether a read is worth another try.
+    /// True if a read is worth another try.
     pub(crate) transient: bool,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Context<'a> {
     /// How the key is given, for those who have the wrong one.
     pub(crate) key_hint: &'a str,
     pub(crate) mutation: bool,
-    /// Whether the address names an object, so that a 404 means the object.
+    /// True if the address names an object, so that a 404 means the object.
     pub(crate) names_object: bool,
     pub(crate) mask: &'a Mask,
 }
@@ -327,7 +327,7 @@ fn row<'a>(api: &'a Api, status: u16, said: &str) -> Option<&'a ErrorRow> {
     api.errors.iter().filter(of_status).find(|row| fits(row, said))
 }
 
-/// Whether a row knows these words.
+/// Returns true if a row knows these words.
 fn fits(row: &ErrorRow, said: &str) -> bool {
     let said = || said.to_lowercase();
     row.matching.as_ref().is_none_or(|part| said().contains(part.as_str()))

@@ -32,7 +32,7 @@ pub struct DirectCall<'a> {
     pub what: &'a str,
     /// What it sends.
     pub ask: Ask,
-    /// Whether doing it twice is doing it once: then it is tried again when its answer is lost.
+    /// True if doing it twice is doing it once: then it is tried again when its answer is lost.
     pub repeatable: bool,
     /// How long the API may hold its answer back on purpose.
     pub held: Duration,

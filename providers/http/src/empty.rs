@@ -40,7 +40,7 @@ impl<'a> Subject<'a> {
 }
 
 impl<'a> Empty<'a> {
-    /// Whether an answer leaves it out.
+    /// Returns true if an answer leaves it out.
     pub(crate) fn is_left_out_of(&self, answer: &Json) -> bool {
         is_left_out(answer, self.path)
     }
@@ -114,7 +114,7 @@ impl Look {
     }
 }
 
-/// Whether nothing stands at a path, nor in the place of what would lead there.
+/// Returns true if nothing stands at a path, nor in the place of what would lead there.
 fn is_left_out(json: &Json, path: &[String]) -> bool {
     let Some((first, rest)) = path.split_first() else { return false };
     match json.get(first) {

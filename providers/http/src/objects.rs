@@ -48,7 +48,7 @@ impl Subject<'_> {
         self.schema.attributes.get(&self.model.key)?.derived.as_ref()
     }
 
-    /// Whether an answer shows nothing that has an id, as one that only names an operation.
+    /// Returns true if an answer shows nothing that has an id, as one that only names an operation.
     pub(crate) fn is_nameless(&self, api: &Name, json: &Json) -> bool {
         if self.derived_key().is_some() && json.is_object() {
             return self.attributes(api, json).is_ok_and(|shown| self.shown_id(&shown).is_none());
@@ -112,7 +112,7 @@ impl Subject<'_> {
         derive(derived, &shown).as_ref().and_then(id_text).map(ObjectId)
     }
 
-    /// Whether an id may be one of a key that is made of several attributes: what stands between them is in it.
+    /// Returns true if an id may be one of a key that is made of several attributes: what stands between them is in it.
     pub(crate) fn may_be_key(&self, id: &ObjectId) -> bool {
         let Some(Kind::Template(parts)) = self.derived_key().map(|derived| &derived.kind) else {
             return true;

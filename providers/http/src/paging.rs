@@ -25,7 +25,7 @@ impl Page {
         Self { number, cursor: None, asked: BTreeSet::new(), before: Vec::new() }
     }
 
-    /// Whether a 404 says that there is no such page.
+    /// Returns true if a 404 says that there is no such page.
     pub(crate) fn may_be_none(&self) -> bool {
         !self.before.is_empty()
     }

@@ -338,7 +338,7 @@ impl Act<'_> {
         }
     }
 
-    /// Whether what shows of a create that was only promised may be what was there before, under the id that the
+    /// Returns true if what shows of a create that was only promised may be what was there before, under the id that the
     /// spec chose. A wait of the phase's own says when it is done.
     fn may_be_old(&self, id: &ObjectId) -> bool {
         self.creates() && self.phase.wait.is_none() && self.chosen_id().as_ref() == Some(&id.0)
@@ -437,7 +437,7 @@ impl Act<'_> {
         }
     }
 
-    /// Whether an object that is not there may be one that does not show yet.
+    /// Returns true if an object that is not there may be one that does not show yet.
     fn is_yet_to_show(&self, failure: &Failure, last_seen: Instant) -> bool {
         failure.error.kind == Kind::NotFound && last_seen.elapsed() <= self.subject.caller.settle
     }

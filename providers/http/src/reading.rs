@@ -283,7 +283,7 @@ impl Subject<'_> {
         Err(self.cannot_find("what its search shows is not what the create sent"))
     }
 
-    /// Whether a look tells of an attribute what was sent: it is shown, and does not change by itself.
+    /// Returns true if a look tells of an attribute what was sent: it is shown, and does not change by itself.
     fn tells(&self, name: &Name) -> bool {
         let attribute = self.schema.attributes.get(name);
         let is_shown = |it: &Attribute| it.seen_in == SeenIn::List;
@@ -313,7 +313,7 @@ impl Subject<'_> {
         Ok(found)
     }
 
-    /// Whether what a search shows is what it was asked for, by the type's identity: many APIs show
+    /// Returns true if what a search shows is what it was asked for, by the type's identity: many APIs show
     /// everything where they do not know a filter, or what is called alike.
     fn is_wanted(&self, object: &Object, lookup: &Lookup<'_>) -> Result<bool, Failure> {
         let name = |attribute: &Name| {
@@ -455,7 +455,7 @@ impl Subject<'_> {
     }
 }
 
-/// Whether an object shows nothing else than what was asked for. A server may not know a filter.
+/// Returns true if an object shows nothing else than what was asked for. A server may not know a filter.
 fn shows(object: &Object, asked: &Attributes) -> bool {
     asked
         .iter()

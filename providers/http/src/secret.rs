@@ -54,7 +54,7 @@ pub(crate) struct Mask {
     hidden: Hidden,
     /// The names under which secrets stand that are not known here.
     labels: Labels,
-    /// Whether an answer holds more secrets than can be looked for: nothing of it is shown.
+    /// True if an answer holds more secrets than can be looked for: nothing of it is shown.
     too_many: bool,
 }
 

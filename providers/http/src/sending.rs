@@ -74,7 +74,7 @@ impl Act<'_> {
         })
     }
 
-    /// Whether the phase sends what changes, and nothing of that is for its call, as where what an earlier
+    /// Returns true if the phase sends what changes, and nothing of that is for its call, as where what an earlier
     /// run began is wanted no more: an API may refuse an empty change, and it would change nothing.
     pub(crate) fn changes_nothing(&self, model: &CallModel) -> Result<bool, Failure> {
         let is_change = matches!(self.phase.sends, SendsModel::Changed)
@@ -165,13 +165,13 @@ impl Act<'_> {
         Ok(sends)
     }
 
-    /// Whether the API is to derive an attribute anew: what it follows changes, and nobody says what
+    /// Returns true if the API is to derive an attribute anew: what it follows changes, and nobody says what
     /// it is to be itself. Its live value is of what was.
     fn is_stale(&self, name: &Name, api: &Name) -> bool {
         self.follows_change(name, api) && !self.deletes() && !self.call.desired.contains_key(name)
     }
 
-    /// Whether an attribute follows one that changes, and this call is not without that one.
+    /// Returns true if an attribute follows one that changes, and this call is not without that one.
     fn follows_change(&self, name: &Name, api: &Name) -> bool {
         let attributes = &self.subject.model.attributes;
         let follows = attributes[name].schema.follows.as_ref();
@@ -223,7 +223,7 @@ fn without_the_rest(live: &Value, wanted: &Value) -> Value {
     Value::map(sent)
 }
 
-/// Whether null is written as something else, such as "".
+/// Returns true if null is written as something else, such as "".
 fn has_word_for_null(attribute: &AttributeModel, api: &Name) -> bool {
     let written = attribute.wires.get(api).map(|shape| codec::write(&shape.write, Wire::Null));
     written.is_some_and(|written| written.is_ok_and(|wire| wire != Wire::Null))

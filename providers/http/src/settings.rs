@@ -8,9 +8,9 @@ use engine::hosts::AllowedHosts;
 use crate::timing::Timing;
 use crate::transport::Network;
 
-/// What a provider is configured with.
+/// The configuration of a provider.
 pub struct Settings<'a> {
-    /// What the provider block of the spec says, by key: addresses.
+    /// The addresses of the spec's provider block, by key.
     pub values: BTreeMap<String, String>,
     /// Looks up an environment variable.
     pub environment: &'a dyn Fn(&str) -> Option<String>,
@@ -20,10 +20,10 @@ pub struct Settings<'a> {
     pub allowed_keys: Vec<String>,
     /// Times and bounds of calls.
     pub timing: Timing,
-    /// Whether the descriptor came with the spec, so that its own addresses are no more to be
+    /// True if the descriptor came with the spec, so that its own addresses are no more to be
     /// believed than those of the spec.
     pub stranger: bool,
-    /// Whether the addresses lead to the service that belongs to the spec's folder, wherever it
+    /// True if the addresses lead to the service that belongs to the spec's folder, wherever it
     /// listens this time.
     pub at_home: bool,
     /// How requests get to servers; none: over the network of this process.
@@ -84,7 +84,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Where a text came from.
+/// The source of a configured text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A variable of the environment.

@@ -13,7 +13,7 @@ use url::Url;
 use crate::descriptor::model::Source;
 use crate::settings::{Origin, Settings};
 
-/// Whether a secret may go to an address: the user gave it, allows its host, or it is this machine.
+/// Returns true if a secret may go to an address: the user gave it, allows its host, or it is this machine.
 /// What a descriptor beside the spec reads from the environment is not given by the user: it is
 /// read from whatever variable the descriptor likes.
 pub(crate) fn is_believed(
@@ -28,12 +28,12 @@ pub(crate) fn is_believed(
         || url.host_str().is_some_and(|host| settings.allowed_hosts.allows_at(url.scheme(), host))
 }
 
-/// Whether a URL leads to this machine.
+/// Returns true if a URL leads to this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     url.host_str().is_some_and(hosts::is_loopback)
 }
 
-/// Whether a provider may have its key from this variable: a descriptor that comes with the spec
+/// Returns true if a provider may have its key from this variable: a descriptor that comes with the spec
 /// from those that bear its provider's name, and from those that the user allows.
 pub(crate) fn may_read_key(provider: &Name, variable: &str, settings: &Settings<'_>) -> bool {
     let own = provider.to_uppercase().replace('-', "_") + "_";

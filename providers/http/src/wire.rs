@@ -156,7 +156,7 @@ pub(crate) fn at<'a>(json: &'a Json, path: &[String]) -> Option<&'a Json> {
     path.iter().try_fold(json, |json, key| json.get(key))
 }
 
-/// Whether null stands in the place of what would lead to a path.
+/// Returns true if null stands in the place of what would lead to a path.
 pub(crate) fn is_cut_short(json: &Json, path: &[String]) -> bool {
     let Some((_, parents)) = path.split_last() else { return false };
     (1..=parents.len()).any(|depth| at(json, &parents[..depth]).is_some_and(Json::is_null))

@@ -235,9 +235,9 @@ pub struct Error {
     pub said: Option<Box<str>>,
     /// What to do, if there is something to say.
     pub help: Option<String>,
-    /// How long the API asked to wait before the next attempt.
+    /// The pause that the API asked for before the next attempt.
     pub retry_after: Option<Duration>,
-    /// Whether a call in doubt was answered by a status that blames the client: if nothing happened, the
+    /// True if a call in doubt was answered by a status that blames the client: if nothing happened, the
     /// same call would meet the same answer.
     pub is_refusal: bool,
     /// The object of a call that did its work, where its answer or the wait after it showed it.

@@ -109,7 +109,7 @@ stale-list:MS, hang.";
     }
 }
 
-/// Whether a pattern names an operation; an operation on one object also goes by its collection
+/// Returns true if a pattern names an operation; an operation on one object also goes by its collection
 /// where no operation on the collection has that name (`PATCH /templates`, `POST /cancel`).
 fn named(operation: &str, pattern: &str) -> bool {
     let short = operation

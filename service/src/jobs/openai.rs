@@ -49,7 +49,7 @@ struct Chunk {
 /// What came since the last look.
 struct News {
     state: JobState,
-    /// Whether it is of another run than what came before: that one was cut off.
+    /// True if it is of another run than what came before: that one was cut off.
     anew: bool,
     outputs: Vec<Value>,
     /// How long they were as text.
@@ -72,7 +72,7 @@ struct Reading {
     ended: bool,
     /// The run that was last heard of.
     run: Option<Run>,
-    /// Whether the worker has streamed anything.
+    /// True if the worker has streamed anything.
     streamed: bool,
     /// What was read and not yet passed on.
     ready: VecDeque<Bytes>,

@@ -43,12 +43,12 @@ impl State {
         }
     }
 
-    /// Whether nothing more happens to the job unless it is retried.
+    /// Returns true if nothing more happens to the job unless it is retried.
     pub(crate) fn is_final(self) -> bool {
         !matches!(self, State::InQueue | State::InProgress)
     }
 
-    /// Whether the job may be retried.
+    /// Returns true if the job may be retried.
     pub(crate) fn can_retry(self) -> bool {
         matches!(self, State::Failed | State::TimedOut)
     }

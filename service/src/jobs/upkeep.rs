@@ -108,7 +108,7 @@ impl Queue {
     }
 }
 
-/// Whether any job's time is up.
+/// Returns true if any job's time is up.
 pub(crate) fn is_due(conn: &Connection) -> Result<bool, Problem> {
     let sql = "select exists(select 1 from jobs where state = 'IN_PROGRESS' and deadline_at <= ?1) \
                or exists(select 1 from jobs where expires_at <= ?1) \

@@ -69,7 +69,7 @@ impl Template {
         }
     }
 
-    /// Whether workers must be replaced to get from one template to the other.
+    /// Returns true if workers must be replaced to get from one template to the other.
     pub(crate) fn runs_like(&self, other: &Template) -> bool {
         self.image_name == other.image_name
             && self.docker_entrypoint == other.docker_entrypoint

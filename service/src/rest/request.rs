@@ -34,7 +34,7 @@ impl RestRequest {
         Fields::parse(&self.body)
     }
 
-    /// Whether a parameter of the query string says true.
+    /// Returns true if a parameter of the query string says true.
     pub(crate) fn wants(&self, parameter: &str) -> bool {
         auth::query(&self.uri, parameter).is_some_and(|value| value == "true" || value == "1")
     }

@@ -107,7 +107,7 @@ pub(crate) fn delete<R: Record>(tx: &Tx<'_>, id: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Whether any object uses this one.
+/// Returns true if any object uses this one.
 pub(crate) fn in_use(conn: &Connection, id: &str) -> Result<bool, Problem> {
     let sql = "select exists(select 1 from links where held = ?1)";
     Ok(conn.prepare_cached(sql)?.query_row([id], |row| row.get(0))?)

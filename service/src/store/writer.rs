@@ -17,7 +17,7 @@ const BATCH: usize = 512;
 /// A write of whatever type, with the way to answer it.
 pub(super) struct Op {
     run: Box<dyn Run>,
-    /// Whether it has to survive a power cut once it is answered.
+    /// True if it has to survive a power cut once it is answered.
     durable: bool,
 }
 

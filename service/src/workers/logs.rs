@@ -20,7 +20,7 @@ pub(crate) fn path(data: &Path, endpoint: &str, worker: &str) -> PathBuf {
     data.join("logs").join(format!("{endpoint}.{worker}.log"))
 }
 
-/// Whether a file of this name is the log of a worker. The folder may be one that holds other things as
+/// Returns true if a file of this name is the log of a worker. The folder may be one that holds other things as
 /// well, and what somebody put there stays.
 fn is_log(name: &str) -> bool {
     let ids = name.strip_suffix(".log").and_then(|ids| ids.split_once('.'));

@@ -54,9 +54,9 @@ pub(crate) struct State {
     pub(crate) jobs: HashMap<String, Held>,
     /// Jobs that it must stop and has not been told of yet.
     pub(crate) to_stop: Vec<String>,
-    /// Whether it ever asked for a job.
+    /// True if it ever asked for a job.
     pub(crate) asked: bool,
-    /// Whether its process was ordered to end at once.
+    /// True if its process was ordered to end at once.
     killed: bool,
 }
 
@@ -116,7 +116,7 @@ impl Worker {
         }
     }
 
-    /// Whether it may be given jobs.
+    /// Returns true if it may be given jobs.
     pub(crate) fn may_take(&self) -> bool {
         self.alive.load(SeqCst) && matches!(self.state().phase, Phase::Starting | Phase::Ready)
     }
@@ -218,7 +218,7 @@ impl Worker {
         !before
     }
 
-    /// Whether it was told to end.
+    /// Returns true if it was told to end.
     pub(crate) fn is_leaving(&self) -> bool {
         matches!(self.state().phase, Phase::Retiring | Phase::Ending)
     }

@@ -46,7 +46,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether that a value lacks an attribute is caught, and no mistake: of a resource it is one, because no object of
+    /// Returns true if a missing attribute of a value is caught, and no mistake: of a resource it is one, because no object of
     /// its type will ever have what the type does not.
     fn may_lack(&self, base: &Type, subject: Option<&Expr>) -> bool {
         self.tries && !subject.is_some_and(is_of_resource) && !self.types.is_resource(base)
@@ -171,7 +171,7 @@ fn is_resource(expr: &Expr) -> bool {
     matches!(expr.kind, Kind::Root(Root::Resource(_)))
 }
 
-/// Whether an expression is a part of what a resource has.
+/// Returns true if an expression is a part of what a resource has.
 fn is_of_resource(mut expr: &Expr) -> bool {
     loop {
         match &expr.kind {

@@ -356,7 +356,7 @@ fn segment_of(key: &Value) -> Option<Segment> {
     }
 }
 
-/// Whether a part is still to be found out, so that what is wrong with a step into it does not follow from it.
+/// Returns true if a part is still to be found out, so that what is wrong with a step into it does not follow from it.
 fn is_open(part: &Part) -> bool {
     matches!(part.value, Value::Unknown(_) | Value::Sealed(_))
 }

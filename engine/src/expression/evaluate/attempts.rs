@@ -24,7 +24,7 @@ pub(super) struct Watch {
     attempts: usize,
     /// The residuals that may fail, of what is being computed.
     met: Vec<Expr>,
-    /// Whether something looked at a secret, so that what comes of it tells of it.
+    /// True if something looked at a secret, so that what comes of it tells of it.
     pub(super) looked: bool,
 }
 

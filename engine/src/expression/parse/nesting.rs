@@ -187,7 +187,7 @@ fn comment(rest: &[u8]) -> usize {
     found.map_or(rest.len(), |at| start + at + end.len())
 }
 
-/// Whether a line begins with a word, with nothing but blanks before it.
+/// Returns true if a line begins with a word, with nothing but blanks before it.
 fn begins_with(line: &[u8], word: &[u8]) -> bool {
     let behind = line[blanks(line)..].strip_prefix(word);
     behind.is_some_and(|behind| !behind.first().is_some_and(|byte| is_of_a_word(*byte)))

@@ -50,7 +50,7 @@ fn check_rules(resource: Option<&ResourceConfig>, draft: &Draft, found: &mut Dia
     }
 }
 
-/// What was not made whole holds nothing that could be lost or is worth protecting.
+/// Returns true for an object that a create did not finish: it holds nothing to lose or protect.
 fn is_half_made(draft: &Draft, key: &SealKey) -> bool {
     let Change { progress, before, .. } = &draft.change;
     let before = before.as_deref();

@@ -98,7 +98,7 @@ struct Verdict {
     changed: BTreeSet<Name>,
     /// Those of them that cannot be changed in place.
     replacing: BTreeSet<Name>,
-    /// What an earlier run left undone, for an update.
+    /// The phases that an earlier run left undone, for an update.
     rest: Option<RemainingPhases>,
 }
 
@@ -174,14 +174,14 @@ fn warn_stopped(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
     }
 }
 
-/// Whether the old object of a replace is let go and left alone. Nobody wants to keep a half-made
+/// Returns true if the old object of a replace is let go and left alone. Nobody wants to keep a half-made
 /// one.
 fn retains(case: &Case<'_>, verdict: &Verdict) -> bool {
     let is_whole = case.live.is_some_and(|live| !is_half_made(case, live));
     verdict.action == Action::Replace && case.flags.retain && is_whole
 }
 
-/// Whether a replace makes the new object first. One that has the only name that the old one can
+/// Returns true if a replace makes the new object first. One that has the only name that the old one can
 /// have, and has it from the start, cannot be made beside it: the old one goes first, unless the
 /// spec says otherwise.
 fn create_first(
@@ -289,7 +289,7 @@ fn planned(
     planned
 }
 
-/// Whether an attribute of a live object keeps its live value although the spec gives one.
+/// Returns true if an attribute of a live object keeps its live value although the spec gives one.
 fn keeps_live(case: &Case<'_>, name: &Name, verdict: &Verdict) -> bool {
     case.deferral.is_some() || !verdict.changed.contains(name)
 }

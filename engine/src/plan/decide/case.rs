@@ -15,12 +15,12 @@ pub(in crate::plan) struct Case<'a> {
     pub(in crate::plan) address: &'a Address,
     pub(in crate::plan) wanted: &'a Wanted,
     pub(in crate::plan) live: Option<&'a Live<'a>>,
-    /// Whether the state has an object that is gone.
+    /// True if the state has an object that is gone.
     pub(in crate::plan) vanished: bool,
     pub(in crate::plan) flags: Flags,
     /// The reason to leave it alone, if there is one.
     pub(in crate::plan) deferral: Option<&'a Deferral>,
-    /// Whether `--replace` names it.
+    /// True if `--replace` names it.
     pub(in crate::plan) asked: bool,
     pub(in crate::plan) key: &'a SealKey,
 }

@@ -167,7 +167,7 @@ fn without_unshown(
     }
 }
 
-/// Whether what an output shows is not there and not made by this plan: it keeps its last value
+/// Returns true if what an output shows is not there and not made by this plan: it keeps its last value
 /// until there is something to show.
 fn waits_for_others(decisions: &Decisions<'_>, looked_at: &Set<Address>) -> bool {
     let mut changes =

@@ -1,4 +1,4 @@
-//! What is to go: entries of the state that the spec does not want, deposed objects and leftovers.
+//! Decides removals: entries of the state that the spec does not want, deposed objects and leftovers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use crate::schema::{Attribute, OnChange, Phase, Presence, TypeSchema};
 use crate::state::{Nonce, Progress};
 use crate::value::{Attributes, Value};
 
-/// Whether an earlier run made the object and did not get as far as its name: it still bears its
+/// Returns true if an earlier run made the object and did not get as far as its name: it still bears its
 /// one-time name, or nothing shows its name. Nobody knows it, so it is nobody's data. A name that is a
 /// secret is known by its fingerprint under `key`.
 pub(in crate::plan) fn is_half_made(
@@ -47,7 +47,7 @@ pub(in crate::plan) struct RemainingPhases {
     pub(in crate::plan) program: usize,
     /// The first phase that is not done.
     pub(in crate::plan) from: usize,
-    /// Whether its call did its work, so that only its wait is left.
+    /// True if its call did its work, so that only its wait is left.
     pub(in crate::plan) called: bool,
 }
 
@@ -87,7 +87,7 @@ fn restart(live: &Live<'_>, schema: &TypeSchema) -> Option<RemainingPhases> {
     is_due.then_some(RemainingPhases { kind: ProgramKind::Update, program, from: 0, called: false })
 }
 
-/// Whether a delete that was not finished may have done to an object what none of its attributes shows:
+/// Returns true if a delete that was not finished may have done to an object what none of its attributes shows:
 /// what a phase does that sends nothing, such as to stop it.
 pub(in crate::plan) fn may_be_stopped(live: &Live<'_>, schema: &TypeSchema) -> bool {
     let Progress::Deleting { done, .. } = live.object.progress else { return false };
@@ -117,7 +117,7 @@ impl RemainingPhases {
         None
     }
 
-    /// Whether one of its calls carries an attribute.
+    /// Returns true if one of its calls carries an attribute.
     pub(in crate::plan) fn carries(self, phases: &[Phase], name: &Name) -> bool {
         let calls = self.from + usize::from(self.called);
         phases.iter().skip(calls).any(|phase| phase.carries(name))
@@ -154,7 +154,7 @@ pub(in crate::plan) fn goal<'w>(
     Cow::Owned(goal)
 }
 
-/// Whether an attribute follows one that is to be another now: what it was is of what that was.
+/// Returns true if an attribute follows one that is to be another now: what it was is of what that was.
 fn is_derived_anew(
     name: &Name,
     resource: &ResourceConfig,
@@ -167,7 +167,7 @@ fn is_derived_anew(
     })
 }
 
-/// Whether a phase of the create that was not done yet gives the attribute its value: until then
+/// Returns true if a phase of the create that was not done yet gives the attribute its value: until then
 /// it has the one of an inert object.
 fn is_given_later(progress: &Progress, schema: &TypeSchema, name: &Name) -> bool {
     let Progress::Created { program, done, called, .. } = *progress else { return false };
@@ -177,7 +177,7 @@ fn is_given_later(progress: &Progress, schema: &TypeSchema, name: &Name) -> bool
     can_change && rest.carries(phases, name)
 }
 
-/// Whether what an API computes of an object comes with the end of what an earlier run began. What is half
+/// Returns true if what an API computes of an object comes with the end of what an earlier run began. What is half
 /// made often shows something else so far: nothing, or what is made of its one-time name. All else
 /// stands: who has come to depend on it must not be replaced for its sake.
 pub(in crate::plan) fn is_to_come(

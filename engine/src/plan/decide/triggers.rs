@@ -95,7 +95,7 @@ impl Changing {
 }
 
 impl Source {
-    /// Whether the planned change of the object fires the trigger.
+    /// Returns true if the planned change of the object fires the trigger.
     fn changes(&self, attribute: Option<&Name>, key: &SealKey) -> bool {
         match (self.action, attribute.filter(|name| !self.is_volatile(name))) {
             (Action::Replace, _) | (Action::Update, None) => true,
@@ -108,7 +108,7 @@ impl Source {
         }
     }
 
-    /// Whether the object is, or will be, something else than what it once was.
+    /// Returns true if the object is, or will be, something else than what it once was.
     fn differs(&self, attribute: Option<&Name>, from: &Fingerprint, key: &SealKey) -> bool {
         match self.action {
             // The object will be another one.

@@ -140,7 +140,7 @@ fn nothing_named(input: &PlanInput<'_>, target: &Target, option: &str) -> Diagno
     diagnostics::nothing_named(&named, option, meant)
 }
 
-/// Whether the spec or the state has it. Keys of the spec are not known yet, so a block is enough.
+/// Returns true if the spec or the state has it. Keys of the spec are not known yet, so a block is enough.
 fn exists(input: &PlanInput<'_>, target: &Target) -> bool {
     input.config.resources.contains_key(target.block())
         || input.snapshot.entries.keys().any(|address| target.names(address))

@@ -94,7 +94,7 @@ fn add_derived(schema: &TypeSchema, paths: &mut Paths) {
 /// The flows of values in a spec.
 struct Flows<'a> {
     config: &'a Config,
-    /// What is made of each node.
+    /// The nodes that are made of each node.
     uses: FxHashMap<Node<'a>, Vec<Node<'a>>>,
 }
 

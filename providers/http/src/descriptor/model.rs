@@ -54,12 +54,12 @@ impl TypeModel {
         names.filter(|name| *name != self.key).collect()
     }
 
-    /// Whether an object that no list shows is one that no read shows either.
+    /// Returns true if an object that no list shows is one that no read shows either.
     pub(crate) fn is_seen_by_lists(&self) -> bool {
         self.read.is_empty() || !self.named_by_reads().is_empty()
     }
 
-    /// Whether lists show an attribute, or all that it derives from.
+    /// Returns true if lists show an attribute, or all that it derives from.
     pub(crate) fn is_listed(&self, name: &Name) -> bool {
         let shows = |name: &Name| {
             let Some(attribute) = self.attributes.get(name) else { return false };
@@ -108,7 +108,7 @@ pub(crate) struct Api {
     pub(crate) auth: Option<Auth>,
     pub(crate) concurrency: usize,
     pub(crate) naming: Naming,
-    /// Whether answers that show an object leave out what is empty.
+    /// True if answers that show an object leave out what is empty.
     pub(crate) omits_empty: bool,
     /// Where the message of an error may stand in a body, in order of preference.
     pub(crate) message_at: Vec<WirePath>,
@@ -188,17 +188,17 @@ pub(crate) struct AttributeModel {
     pub(crate) schema: Attribute,
     /// By API; an API that is not there does not know the attribute.
     pub(crate) wires: BTreeMap<Name, WireShape>,
-    /// Whether the API merges what it is sent into what it has: a key goes where it is sent as null.
+    /// True if the API merges what it is sent into what it has: a key goes where it is sent as null.
     pub(crate) merges: bool,
 }
 
 impl AttributeModel {
-    /// Whether an API has a place for the attribute in what is sent to it.
+    /// Returns true if an API has a place for the attribute in what is sent to it.
     pub(crate) fn is_written_to(&self, api: &Name) -> bool {
         self.wires.get(api).is_some_and(|wire| wire.write_at.is_some())
     }
 
-    /// Whether the attribute is written to another API, and this one has no place for it.
+    /// Returns true if the attribute is written to another API, and this one has no place for it.
     pub(crate) fn is_written_elsewhere(&self, api: &Name) -> bool {
         !self.is_written_to(api) && self.wires.keys().any(|other| self.is_written_to(other))
     }
@@ -227,7 +227,7 @@ pub(crate) struct CallModel {
 }
 
 impl CallModel {
-    /// Whether it is a REST call.
+    /// Returns true if it is a REST call.
     pub(crate) fn is_rest(&self) -> bool {
         matches!(self.request, Request::Rest { .. })
     }
@@ -291,7 +291,7 @@ pub(crate) struct ListCall {
     pub(crate) call: CallModel,
     /// Where the items stand in the answer (in GraphQL: below the called field).
     pub(crate) items: WirePath,
-    /// Whether a list without items may be left out of the answer.
+    /// True if a list without items may be left out of the answer.
     pub(crate) may_lack: bool,
     pub(crate) paging: Option<Paging>,
 }
@@ -341,7 +341,7 @@ pub(crate) struct PhaseModel {
 }
 
 impl PhaseModel {
-    /// Whether its call has an attribute elsewhere than in its path: in the body, the query or an argument.
+    /// Returns true if its call has an attribute elsewhere than in its path: in the body, the query or an argument.
     fn sends_beside_path(&self, name: &Name, attribute: &AttributeModel) -> bool {
         let Some(call) = &self.call else { return false };
         let is_written = attribute.is_written_to(&call.api);
@@ -354,7 +354,7 @@ impl PhaseModel {
     }
 }
 
-/// Whether an attribute is one of those that are sent, or stands in what is sent as another.
+/// Returns true if an attribute is one of those that are sent, or stands in what is sent as another.
 fn is_in(templates: &BTreeMap<Name, ValueTemplate>, name: &Name, is_written: bool) -> bool {
     is_written && templates.contains_key(name)
         || templates.values().any(|template| names(&template.0).contains(name))
@@ -387,7 +387,7 @@ pub(crate) struct RetryWhen {
     pub(crate) within: Duration,
 }
 
-/// Whether a call's arguments or path take what the phase sends.
+/// Returns true if a call's arguments or path take what the phase sends.
 pub(crate) fn takes_sends(request: &Request) -> bool {
     match request {
         Request::Rest { .. } => true,

@@ -18,7 +18,7 @@ pub struct Follow<'a> {
     endpoint: &'a Endpoint<'a>,
     job: Job,
     looks: u32,
-    /// Whether the service has the operation that waits, which its documents do not name.
+    /// True if the service has the operation that waits, which its documents do not name.
     waits: bool,
 }
 

@@ -39,7 +39,7 @@ impl Status {
         }
     }
 
-    /// Whether nothing more happens to the job unless it is tried again.
+    /// Returns true if nothing more happens to the job unless it is tried again.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::TimedOut)
     }

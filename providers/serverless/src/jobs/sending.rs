@@ -14,7 +14,7 @@ pub struct Sending {
 }
 
 impl Sending {
-    /// Whether the service may have the request. Not so before it is sent, nor in the pause after
+    /// Returns true if the service may have the request. Not so before it is sent, nor in the pause after
     /// the service refused it for a while.
     pub fn is_out(&self) -> bool {
         self.out.load(Ordering::SeqCst)
