@@ -14,6 +14,7 @@ use crate::gate::Rate;
 use crate::ids;
 use crate::jobs::queue::Queue;
 use crate::jobs::rates::Rates;
+use crate::jobs::record::{Job, State};
 use crate::lease::Leases;
 use crate::options::{LogLine, Options};
 use crate::problem::Problem;
@@ -97,6 +98,18 @@ impl App {
     pub(crate) fn stop_job(&self, worker: Option<&str>, job: &str) {
         if let Some(worker) = worker.and_then(|id| self.fleet.worker(id)) {
             worker.stop_job(job);
+        }
+    }
+
+    /// Tells what became of a job whose run was cut off. One that failed for it is the cause of the
+    /// crashes of its workers: the next worker need not wait.
+    pub(crate) fn run_was_cut_off(&self, job: &Job, why: &str) {
+        if job.state == State::Failed {
+            self.fleet.forget_crashes(&job.endpoint);
+            let error = job.error.as_deref().unwrap_or(why);
+            self.say(&format!("job {} failed: {error}", job.id));
+        } else {
+            self.say(&format!("job {} goes back into the queue: {why}", job.id));
         }
     }
 

@@ -154,7 +154,14 @@ pub(super) async fn cancel(
         let job = running.queue.cancel(tx, &endpoint, &id)?;
         let (worker, id) = (job.worker.clone(), job.id.clone());
         // Told even if the client has left by then.
-        tx.after(move || running.stop_job(worker.as_deref(), &id));
+        let killer = (job.losses > 0).then(|| job.endpoint.clone());
+        tx.after(move || {
+            running.stop_job(worker.as_deref(), &id);
+            if let Some(endpoint) = killer {
+                // What its workers crashed of is gone: the next one need not wait.
+                running.fleet.forget_crashes(&endpoint);
+            }
+        });
         Ok(job)
     };
     let job = app.store.write(write).await?;

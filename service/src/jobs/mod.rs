@@ -15,7 +15,7 @@ mod openai;
 pub(crate) mod projection;
 pub(crate) mod queue;
 pub(crate) mod rates;
-mod record;
+pub(crate) mod record;
 mod submission;
 pub(crate) mod sweep;
 pub(crate) mod upkeep;

@@ -15,6 +15,7 @@ use super::projection::{Projection, Tally};
 use super::queue::{self, Drained, Outcome, Queue, Taker};
 use super::record::State;
 use super::submission::Submission;
+use super::upkeep::Cutoff;
 use crate::options::LogLine;
 use crate::problem::{Kind, Problem};
 use crate::resources::endpoint::{self, Endpoint};
@@ -37,6 +38,7 @@ enum Step {
     Retry { job: usize },
     Purge,
     LoseWorker { worker: u8 },
+    EndWorker { worker: u8 },
     LoseJob { worker: u8, job: usize },
     TimeOut { job: usize },
     Expire { job: usize },
@@ -57,7 +59,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => job().prop_map(|job| Step::Cancel { job }),
         4 => job().prop_map(|job| Step::Retry { job }),
         1 => Just(Step::Purge),
-        2 => worker().prop_map(|worker| Step::LoseWorker { worker }),
+        3 => worker().prop_map(|worker| Step::LoseWorker { worker }),
+        1 => worker().prop_map(|worker| Step::EndWorker { worker }),
         1 => (worker(), job()).prop_map(|(worker, job)| Step::LoseJob { worker, job }),
         2 => job().prop_map(|job| Step::TimeOut { job }),
         1 => job().prop_map(|job| Step::Expire { job }),
@@ -74,6 +77,7 @@ struct Known {
     position: usize,
     worker: Option<u8>,
     retries: i64,
+    losses: i64,
     chunks: usize,
     webhooks: usize,
 }
@@ -130,8 +134,9 @@ impl World {
             Step::Cancel { job } => self.cancel(job).await,
             Step::Retry { job } => self.retry(job).await,
             Step::Purge => self.purge().await,
-            Step::LoseWorker { worker } => self.lose(worker, None).await,
-            Step::LoseJob { worker, job } => self.lose(worker, Some(job)).await,
+            Step::LoseWorker { worker } => self.lose(worker, None, &lost()).await,
+            Step::EndWorker { worker } => self.lose(worker, None, &Cutoff::Ordered).await,
+            Step::LoseJob { worker, job } => self.lose(worker, Some(job), &lost()).await,
             Step::TimeOut { job } => self.time_out(job).await,
             Step::Expire { job } => self.expire(job).await,
             Step::Restart => self.restart().await,
@@ -154,6 +159,7 @@ impl World {
             position: self.positions,
             worker: None,
             retries: 0,
+            losses: 0,
             chunks: 0,
             webhooks: 0,
         }));
@@ -256,7 +262,7 @@ impl World {
                 let again = done.unwrap();
                 assert_eq!((again.state, again.output, &again.id), (State::InQueue, None, &job.id));
                 (job.state, job.position, job.chunks) = (State::InQueue, highest + 1, 0);
-                job.worker = None;
+                (job.worker, job.losses) = (None, 0);
                 self.tally.retried += 1;
                 self.positions = self.positions.max(highest + 1);
             }
@@ -270,25 +276,43 @@ impl World {
     }
 
     /// A worker is lost with all of its jobs, or with one that it does not know of.
-    async fn lose(&mut self, worker: u8, number: Option<usize>) {
+    async fn lose(&mut self, worker: u8, number: Option<usize>, cutoff: &Cutoff) {
         let by = worker.to_string();
         let only = number.map(|number| self.id(number));
-        let lost = only.clone();
+        let (lost, why) = (only.clone(), cutoff.clone());
         let put_back = self
             .write(move |queue, tx, _| match &lost {
-                None => queue.requeue(tx, &by).map(|jobs| jobs.len()),
-                Some(id) => queue.requeue_one(tx, &by, id).map(usize::from),
+                None => queue.requeue(tx, &by, &why).map(|jobs| jobs.len()),
+                Some(id) => {
+                    queue.requeue_one(tx, &by, id, &why).map(|job| usize::from(job.is_some()))
+                }
             })
             .await;
-        let mut count = 0;
-        for job in self.jobs.iter_mut().flatten() {
-            let chosen = only.as_ref().is_none_or(|id| *id == job.id);
-            if chosen && job.state == State::InProgress && job.worker == Some(worker) {
+        let mut highest = self.jobs.iter().flatten().map(|job| job.position).max().unwrap_or(0);
+        let mut chosen: Vec<&mut Known> = self.jobs.iter_mut().flatten().collect();
+        chosen.retain(|job| {
+            let is_meant = only.as_ref().is_none_or(|id| *id == job.id);
+            is_meant && job.state == State::InProgress && job.worker == Some(worker)
+        });
+        chosen.sort_by_key(|job| job.position);
+        assert_eq!(put_back, Ok(chosen.len()));
+        for job in chosen {
+            if matches!(cutoff, Cutoff::Ordered) {
                 put_back_known(job, &mut self.tally);
-                count += 1;
+                continue;
+            }
+            job.losses += 1;
+            if job.losses == 3 {
+                job.state = State::Failed;
+                job.webhooks += 1;
+                self.tally.failed += 1;
+            } else {
+                highest += 1;
+                job.position = highest;
+                put_back_known(job, &mut self.tally);
             }
         }
-        assert_eq!(put_back, Ok(count));
+        self.positions = self.positions.max(highest);
     }
 
     async fn time_out(&mut self, number: usize) {
@@ -379,6 +403,10 @@ impl World {
         };
         self.store.read(compare).await.unwrap();
     }
+}
+
+fn lost() -> Cutoff {
+    Cutoff::Lost("it ended".to_owned())
 }
 
 fn put_back_known(job: &mut Known, tally: &mut Tally) {

@@ -105,7 +105,7 @@ impl Queue {
         }
         let sql = format!(
             "update jobs set state = 'IN_PROGRESS', worker = ?2, started_at = ?3, \
-             deadline_at = ?3 + nullif(coalesce(timeout_ms, ?4), 0) \
+             deadline_at = ?3 + nullif(coalesce(timeout_ms, ?4), 0) - spent_ms \
              where seq in (select seq from jobs where endpoint = ?1 and state = 'IN_QUEUE' \
              and id not in (select value from json_each(?6)) \
              order by position limit ?5) returning {COLUMNS}, position, request"
@@ -247,6 +247,7 @@ impl Queue {
         let sql = format!(
             "update jobs set state = 'IN_QUEUE', output = null, error = null, worker = null, \
              started_at = null, finished_at = null, keep_until = null, queued_at = ?2, \
+             losses = 0, spent_ms = 0, \
              position = (select max(position) + 1 from jobs) where id = ?1 returning {COLUMNS}"
         );
         let job =

@@ -67,6 +67,10 @@ pub(crate) struct Job {
     pub(crate) finished_at: Option<i64>,
     pub(crate) worker: Option<String>,
     pub(crate) retries: i64,
+    /// How often a worker was lost while it ran this job.
+    pub(crate) losses: i64,
+    /// The time of the runs before this one, in milliseconds.
+    pub(crate) spent_ms: i64,
     /// JSON text, as the worker wrote it.
     pub(crate) output: Option<String>,
     pub(crate) error: Option<String>,
@@ -74,15 +78,15 @@ pub(crate) struct Job {
 
 /// The columns that [`Job::from_row`] reads, in its order.
 pub(crate) const COLUMNS: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
-     started_at, finished_at, worker, retries, output, error";
+     started_at, finished_at, worker, retries, losses, spent_ms, output, error";
 
 /// The same without what a worker answered: that may have 20 MB, which whoever removes, counts or
 /// queues thousands of jobs has no use for.
 pub(crate) const BRIEF: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
-     started_at, finished_at, worker, retries, null, null";
+     started_at, finished_at, worker, retries, losses, spent_ms, null, null";
 
 /// The number of those columns: the next one has this index.
-pub(crate) const COLUMN_COUNT: usize = 12;
+pub(crate) const COLUMN_COUNT: usize = 14;
 
 /// The job result object. JSON of others is passed on as it came: its numbers and the order of
 /// its keys are not ours to change.
@@ -127,8 +131,10 @@ impl Job {
             finished_at: row.get(7)?,
             worker: row.get(8)?,
             retries: row.get(9)?,
-            output: row.get(10)?,
-            error: row.get(11)?,
+            losses: row.get(10)?,
+            spent_ms: row.get(11)?,
+            output: row.get(12)?,
+            error: row.get(13)?,
         })
     }
 
@@ -153,9 +159,10 @@ impl Job {
         let output = self.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let started_at = self.started_at;
         let result = JobResult {
-            delay_time: started_at.map(|started_at| started_at - self.submitted_at),
+            delay_time: started_at.map(|at| at - self.submitted_at - self.spent_ms),
             error: self.error.as_deref(),
-            execution_time: started_at.and_then(|at| self.finished_at.map(|end| end - at)),
+            execution_time: started_at
+                .and_then(|at| self.finished_at.map(|end| self.spent_ms + end - at)),
             id: &self.id,
             input,
             output,
@@ -209,6 +216,8 @@ mod tests {
             finished_at: Some(18),
             worker: None,
             retries: 0,
+            losses: 0,
+            spent_ms: 0,
             output: Some(r#"{"z":1e400,"a":[]}"#.to_owned()),
             error: None,
         };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 
 use super::queue::{Queue, many, one, tally};
 use super::record::{BRIEF, Job, State};
@@ -11,31 +11,50 @@ use crate::clock::now_ms;
 use crate::problem::Problem;
 use crate::store::Tx;
 
+/// How often a worker may be lost while it runs a job before the job is taken to be the cause.
+const LOSSES_MAX: i64 = 3;
+
+/// Why a run of a job was cut off.
+#[derive(Debug, Clone)]
+pub(crate) enum Cutoff {
+    /// The worker was lost, in this way; the job may be what killed it.
+    Lost(String),
+    /// The service ended the worker, which is not the job's doing.
+    Ordered,
+}
+
 /// The most jobs that one sweep ends, so that no write waits for long; the next sweep goes on.
 const SWEEP: usize = 5000;
 
 impl Queue {
-    /// Puts the jobs of a lost worker back where they were in the queue; returns them without what
-    /// they said.
-    pub(crate) fn requeue(&self, tx: &Tx<'_>, worker: &str) -> Result<Vec<Job>, Problem> {
-        let sql = format!("select {BRIEF} from jobs where worker = ?1 and state = 'IN_PROGRESS'");
+    /// Puts the jobs of a worker that is gone back into the queue, or ends those that have lost too
+    /// many workers; returns them as they are now, without what they said.
+    pub(crate) fn requeue(
+        &self,
+        tx: &Tx<'_>,
+        worker: &str,
+        cutoff: &Cutoff,
+    ) -> Result<Vec<Job>, Problem> {
+        let sql = format!(
+            "select {BRIEF} from jobs where worker = ?1 and state = 'IN_PROGRESS' order by position"
+        );
         let jobs = many(tx.conn, &sql, [worker])?;
-        for job in &jobs {
-            self.put_back(tx, job)?;
-        }
-        Ok(jobs)
+        jobs.iter().map(|job| self.cut_off(tx, job, cutoff)).collect()
     }
 
-    /// Puts one job back that a worker does not know of.
-    pub(crate) fn requeue_one(&self, tx: &Tx<'_>, worker: &str, id: &str) -> Result<bool, Problem> {
+    /// The same for one job that a worker does not know of.
+    pub(crate) fn requeue_one(
+        &self,
+        tx: &Tx<'_>,
+        worker: &str,
+        id: &str,
+        cutoff: &Cutoff,
+    ) -> Result<Option<Job>, Problem> {
         let sql = format!(
             "select {BRIEF} from jobs where id = ?2 and worker = ?1 and state = 'IN_PROGRESS'"
         );
         let job = one(tx.conn, &sql, [worker, id])?;
-        if let Some(job) = &job {
-            self.put_back(tx, job)?;
-        }
-        Ok(job.is_some())
+        job.map(|job| self.cut_off(tx, &job, cutoff)).transpose()
     }
 
     /// After a start no worker lives: everything in progress goes back into the queue.
@@ -43,7 +62,8 @@ impl Queue {
         let sql = format!("select {BRIEF} from jobs where state = 'IN_PROGRESS'");
         let jobs = many(tx.conn, &sql, [])?;
         for job in &jobs {
-            self.put_back(tx, job)?;
+            // Nobody knows when the last service ended: such a run costs its job nothing.
+            self.put_back(tx, job, 0)?;
         }
         Ok(jobs.len())
     }
@@ -97,14 +117,41 @@ impl Queue {
         Ok(workers)
     }
 
-    fn put_back(&self, tx: &Tx<'_>, job: &Job) -> Result<(), Problem> {
-        let sql = "update jobs set state = 'IN_QUEUE', worker = null, started_at = null, \
-                   deadline_at = null, output = null, retries = retries + 1 where id = ?1";
-        tx.conn.prepare_cached(sql)?.execute([&job.id])?;
+    /// Ends a run of a job. One that may have killed its worker goes to the tail of the queue, or
+    /// fails once it has lost too many; any other goes back to where it was.
+    fn cut_off(&self, tx: &Tx<'_>, job: &Job, cutoff: &Cutoff) -> Result<Job, Problem> {
+        let spent_ms = job.started_at.map_or(0, |at| (now_ms() - at).max(0));
+        match cutoff {
+            Cutoff::Lost(how) if job.losses + 1 >= LOSSES_MAX => {
+                let worker = job.worker.as_deref().unwrap_or("");
+                let error = format!(
+                    "{LOSSES_MAX} workers were lost while they ran this job; \
+                     the last one, {worker}: {how}"
+                );
+                self.close(tx, job, State::Failed, Some(&error))
+            }
+            Cutoff::Lost(_) => {
+                let sql = "update jobs set losses = losses + 1, queued_at = ?2, \
+                           position = (select max(position) + 1 from jobs) where id = ?1";
+                tx.conn.prepare_cached(sql)?.execute(params![job.id, now_ms()])?;
+                self.put_back(tx, job, spent_ms)
+            }
+            Cutoff::Ordered => self.put_back(tx, job, spent_ms),
+        }
+    }
+
+    fn put_back(&self, tx: &Tx<'_>, job: &Job, spent_ms: i64) -> Result<Job, Problem> {
+        let sql = format!(
+            "update jobs set state = 'IN_QUEUE', worker = null, started_at = null, \
+             deadline_at = null, output = null, retries = retries + 1, spent_ms = spent_ms + ?2 \
+             where id = ?1 returning {BRIEF}"
+        );
+        let queued = one(tx.conn, &sql, params![job.id, spent_ms])?;
+        let queued = queued.ok_or_else(|| Problem::not_found("job"))?;
         tx.conn.prepare_cached("delete from chunks where job = ?1")?.execute([&job.id])?;
         tally(tx.conn, &job.endpoint, "retried")?;
         self.follow(tx, job, Some(State::InProgress), Some(State::InQueue), true);
-        Ok(())
+        Ok(queued)
     }
 }
 
@@ -155,7 +202,7 @@ mod tests {
         assert_eq!(store.write(move |tx| queue.recover(tx)).await, Ok(3));
 
         let (_folder, store, queue, _) = unreadable(State::InProgress).await;
-        let lose = move |tx: &Tx<'_>| Ok(queue.requeue(tx, "w")?.len());
+        let lose = move |tx: &Tx<'_>| Ok(queue.requeue(tx, "w", &Cutoff::Ordered)?.len());
         assert_eq!(store.write(lose).await, Ok(3));
 
         let (_folder, store, queue, _) = unreadable(State::Completed).await;

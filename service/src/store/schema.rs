@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// Raised with every change of the tables; each step from an older version is a statement below.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Version 1: the objects of the management APIs.
 const OBJECTS: &str = "
@@ -97,6 +97,12 @@ create index webhooks_due on webhooks(due_at);
 create index webhooks_endpoint on webhooks(endpoint);
 ";
 
+/// Version 3: what earlier runs of a job have cost.
+const RUNS: &str = "
+alter table jobs add column losses integer not null default 0;
+alter table jobs add column spent_ms integer not null default 0;
+";
+
 /// Sets the connection up for durable group commits and brings the tables to this version.
 pub(super) fn prepare(conn: &Connection) -> Result<(), StoreError> {
     conn.busy_timeout(Duration::from_secs(5))?;
@@ -108,7 +114,7 @@ pub(super) fn prepare(conn: &Connection) -> Result<(), StoreError> {
     conn.pragma_update(None, "journal_mode", "WAL")?;
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.pragma_update(None, "foreign_keys", "ON")?;
-    let steps = [(1, OBJECTS), (2, JOBS)];
+    let steps = [(1, OBJECTS), (2, JOBS), (3, RUNS)];
     for (version, tables) in steps.into_iter().filter(|(version, _)| *version > found) {
         conn.execute_batch(&format!("begin; {tables} pragma user_version = {version}; commit;"))?;
     }

@@ -15,10 +15,11 @@ use super::worker::{Phase, Worker};
 use crate::app::{App, Pod};
 use crate::auth::same;
 use crate::jobs::queue;
+use crate::jobs::upkeep::Cutoff;
 use crate::problem::Problem;
 use crate::resources::endpoint::Endpoint;
 use crate::resources::template::Template;
-use crate::store::objects;
+use crate::store::{Tx, objects};
 
 /// The execution timeout of endpoints that set none.
 const TIMEOUT_DEFAULT_MS: i64 = 600_000;
@@ -306,11 +307,11 @@ impl Fleet {
         for id in unnamed {
             let (queue, lost, job) = (app.queue.clone(), worker.id.clone(), id.clone());
             // What the store does not take is tried again with the next tick: the worker has it still.
-            app.store.write(move |tx| queue.requeue_one(tx, &lost, &job)).await?;
-            app.say(&format!(
-                "job {id} goes back into the queue: worker {} has lost it",
-                worker.id
-            ));
+            let cutoff = Cutoff::Lost("it no longer names the job".to_owned());
+            let write = move |tx: &Tx<'_>| queue.requeue_one(tx, &lost, &job, &cutoff);
+            if let Some(job) = app.store.write(write).await? {
+                app.run_was_cut_off(&job, &format!("worker {} has lost it", worker.id));
+            }
             worker.let_go(&id);
         }
         if worker.is_leaving() {

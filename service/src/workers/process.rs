@@ -40,8 +40,8 @@ pub(crate) async fn supervise(
     };
     worker.alive.store(false, SeqCst);
     worker.bell.notify_waiters();
-    let (queue, id) = (app.queue.clone(), worker.id.clone());
-    let put_back = move |tx: &Tx<'_>| queue.requeue(tx, &id);
+    let (queue, id, cutoff) = (app.queue.clone(), worker.id.clone(), worker.cutoff(ended));
+    let put_back = move |tx: &Tx<'_>| queue.requeue(tx, &id, &cutoff);
     let first = app.store.write(put_back.clone()).await;
     // Whatever becomes of that write: the endpoint needs another worker.
     app.fleet.gone(&app, &worker, ended);
@@ -51,7 +51,7 @@ pub(crate) async fn supervise(
         Err(_) => app.store.write_at_last(&app.draining, put_back).await,
     };
     for job in jobs.iter().flatten() {
-        app.say(&format!("job {} goes back into the queue: worker {} is gone", job.id, worker.id));
+        app.run_was_cut_off(job, &format!("worker {} is gone", worker.id));
     }
 }
 

@@ -1,11 +1,14 @@
 //! One worker as the service knows it: what it was told, what it has, when it was last heard.
 
 use std::collections::HashMap;
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
+
+use crate::jobs::upkeep::Cutoff;
 
 /// An order to the process of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,6 +221,17 @@ impl Worker {
         !before
     }
 
+    /// Why its runs are cut off, now that its process has ended.
+    pub(crate) fn cutoff(&self, ended: Option<ExitStatus>) -> Cutoff {
+        let state = self.state();
+        match (state.phase, state.killed, ended) {
+            (Phase::Ending, _, _) => Cutoff::Ordered,
+            (_, true, _) => Cutoff::Lost("it fell silent and was ended".to_owned()),
+            (_, _, Some(status)) => Cutoff::Lost(format!("it ended with {}", described(status))),
+            (_, _, None) => Cutoff::Lost("it is gone".to_owned()),
+        }
+    }
+
     /// Returns true if it was told to end.
     pub(crate) fn is_leaving(&self) -> bool {
         matches!(self.state().phase, Phase::Retiring | Phase::Ending)
@@ -226,6 +240,15 @@ impl Worker {
     /// How long it has been silent.
     pub(crate) fn silence(&self) -> Duration {
         self.state().heard.elapsed()
+    }
+}
+
+/// How a process ended. The guard says of a signal what shells say: 128 and its number.
+fn described(status: ExitStatus) -> String {
+    match status.code() {
+        Some(code @ 129..=192) => format!("exit status {code} (signal {})", code - 128),
+        Some(code) => format!("exit status {code}"),
+        None => status.to_string(),
     }
 }
 

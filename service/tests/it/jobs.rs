@@ -1,5 +1,6 @@
 //! The job API with real workers: every operation, state and limit.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -194,21 +195,66 @@ async fn streams_come_in_both_forms_and_split_what_is_large() {
     assert_eq!(last, json!({ "status": "COMPLETED", "stream": [] }));
 }
 
+/// It goes behind those that wait, is tried twice more, and fails with the reason.
 #[tokio::test]
-async fn a_job_whose_worker_dies_goes_back_into_the_queue() {
+async fn a_job_that_kills_its_workers_fails_and_starves_nobody() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&lines);
+    let service = Harness::with(|options| {
+        options.timing.crash_pause = Duration::from_secs(1);
+        options.log = Arc::new(move |line| kept.lock().unwrap().push(line.to_owned()));
+    })
+    .await;
+    let endpoint = service.endpoint(json!({})).await;
+    let poison = service.run(&endpoint, json!({ "crash": true })).await;
+    let mut others = Vec::new();
+    for number in 0..3 {
+        others.push(service.run(&endpoint, json!({ "n": number })).await);
+    }
+    for job in others {
+        let shown = service.until(&endpoint, &job, "COMPLETED").await;
+        assert!(shown["delayTime"].as_i64() < Some(5000), "{shown}");
+    }
+    let shown = service.until(&endpoint, &poison, "FAILED").await;
+    let error = shown["error"].as_str().unwrap();
+    assert!(error.starts_with("3 workers were lost while they ran this job"), "{error}");
+    assert!(error.contains("exit status 134 (signal 6)"), "{error}");
+    assert_eq!(shown["retries"], 2);
+    // The cause is known: the next worker need not wait.
+    let health = service.healthy(&endpoint, |health| health["workers"]["unhealthy"] == 0).await;
+    assert_eq!((&health["jobs"]["completed"], &health["jobs"]["failed"]), (&json!(3), &json!(1)));
+    assert!(lines.lock().unwrap().contains(&format!("job {poison} failed: {error}")));
+    let again = post(&service, &format!("{endpoint}/retry/{poison}"), json!({})).await;
+    assert_eq!(again.1["status"], "IN_QUEUE");
+    service.until(&endpoint, &poison, "FAILED").await;
+}
+
+#[tokio::test]
+async fn who_cancels_a_job_that_kills_its_workers_need_not_wait_for_the_next_one() {
+    let service = Harness::with(|options| {
+        options.timing.crash_pause = Duration::from_mins(1);
+    })
+    .await;
+    let endpoint = service.endpoint(json!({})).await;
+    let poison = service.run(&endpoint, json!({ "exit": 3 })).await;
+    let crashed =
+        |health: &Value| health["jobs"]["retried"] == 1 && health["workers"]["unhealthy"] == 1;
+    service.healthy(&endpoint, crashed).await;
+    let next = service.run(&endpoint, json!({ "n": 1 })).await;
+    post(&service, &format!("{endpoint}/cancel/{poison}"), json!({})).await;
+    service.until(&endpoint, &next, "COMPLETED").await;
+}
+
+#[tokio::test]
+async fn the_execution_timeout_counts_all_runs() {
     let service = Harness::start().await;
     let endpoint = service.endpoint(json!({})).await;
-    let job = service.run(&endpoint, json!({ "crash": true })).await;
-    let health = service
-        .healthy(&endpoint, |health| {
-            health["jobs"]["retried"].as_i64() >= Some(2) && health["workers"]["unhealthy"] == 1
-        })
-        .await;
-    assert_eq!((&health["jobs"]["completed"], &health["jobs"]["failed"]), (&json!(0), &json!(0)));
-    post(&service, &format!("{endpoint}/cancel/{job}"), json!({})).await;
-    let next = service.run(&endpoint, json!({ "n": 1 })).await;
-    service.until(&endpoint, &next, "COMPLETED").await;
-    service.healthy(&endpoint, |health| health["workers"]["unhealthy"] == 0).await;
+    let body = json!({ "input": { "sleep_ms": 3000, "exit": 1 },
+        "policy": { "executionTimeout": 5000 } });
+    let job = service.submit(&endpoint, body).await;
+    let shown = service.until(&endpoint, &job, "TIMED_OUT").await;
+    assert!((5000..6500).contains(&shown["executionTime"].as_i64().unwrap()), "{shown}");
+    assert_eq!(shown["retries"], 1);
 }
 
 #[tokio::test]
