@@ -53,6 +53,11 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// The address of the service.
+    pub(crate) fn base_url(&self) -> &str {
+        self.queue_url.strip_suffix("/v2").unwrap_or(&self.queue_url)
+    }
+
     /// Logs an event for people.
     pub(crate) fn say(&self, line: &str) {
         (self.log)(line);

@@ -63,6 +63,13 @@ pub(crate) fn query(uri: &Uri, name: &str) -> Option<String> {
     found.map(|(_, value)| decode(value))
 }
 
+/// Every value of a parameter of the query string, decoded.
+pub(crate) fn query_all(uri: &Uri, name: &str) -> Vec<String> {
+    let pairs = uri.query().unwrap_or("").split('&');
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.filter(|(key, _)| decode(key) == name).map(|(_, value)| decode(value)).collect()
+}
+
 /// Undoes percent encoding; what is not valid UTF-8 afterwards is replaced.
 fn decode(text: &str) -> String {
     let bytes = text.as_bytes();

@@ -106,8 +106,18 @@ pub(crate) fn pool_of(gpu_type: &str) -> Option<&'static str> {
 
 /// Every GPU type, pools first.
 pub(crate) fn gpu_types() -> Vec<String> {
+    known_gpu_types().map(str::to_owned).collect()
+}
+
+/// Every GPU type, pools first.
+pub(crate) fn known_gpu_types() -> impl Iterator<Item = &'static str> {
     let pooled = POOLS.iter().flat_map(|(_, members)| members.iter());
-    pooled.chain(OTHER_GPU_TYPES).map(|id| (*id).to_owned()).collect()
+    pooled.chain(OTHER_GPU_TYPES).copied()
+}
+
+/// Regions and data centres.
+pub(crate) fn locations() -> Vec<&'static str> {
+    [REGIONS, DATA_CENTERS].concat()
 }
 
 #[cfg(test)]

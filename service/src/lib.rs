@@ -14,6 +14,7 @@ mod auth;
 mod body;
 mod catalog;
 mod clock;
+mod description;
 mod faults;
 mod gate;
 mod graphql;

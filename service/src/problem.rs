@@ -17,6 +17,12 @@ pub(crate) enum Kind {
     Unauthorized,
     /// There is no such object.
     NotFound,
+    /// The request is not as the description of the API says.
+    Unprocessable,
+    /// The name is taken.
+    Conflict,
+    /// The description has it, this service does not.
+    NotImplemented,
     /// The path exists, the method does not.
     MethodNotAllowed,
     /// The body is larger than the management API takes.
@@ -36,17 +42,26 @@ pub(crate) enum Kind {
 pub(crate) struct Problem {
     pub(crate) kind: Kind,
     pub(crate) message: String,
+    /// Each single fault of a request that is not as described.
+    pub(crate) faults: Vec<String>,
     /// Why, for the log of the service alone.
     cause: Option<String>,
 }
 
 impl Problem {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Problem {
-        Problem { kind, message: message.into(), cause: None }
+        Problem { kind, message: message.into(), faults: Vec::new(), cause: None }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Problem {
         Problem::new(Kind::Invalid, message)
+    }
+
+    /// A request that is not as described; `faults` are not empty.
+    pub(crate) fn faulty(kind: Kind, mut faults: Vec<String>) -> Problem {
+        const MOST: usize = 20;
+        faults.truncate(MOST);
+        Problem { message: faults.join("; "), faults, ..Problem::new(kind, "") }
     }
 
     /// `noun` as people say it: "network volume", "template".
@@ -84,11 +99,14 @@ impl Problem {
             Kind::Invalid => 400,
             Kind::Unauthorized => 401,
             Kind::NotFound => 404,
+            Kind::Conflict => 409,
+            Kind::Unprocessable => 422,
             Kind::MethodNotAllowed => 405,
             Kind::Gone => 410,
             Kind::TooLarge => 413,
             Kind::TooMany(_) => 429,
             Kind::Internal => 500,
+            Kind::NotImplemented => 501,
             Kind::Unavailable => 503,
         }
     }

@@ -11,10 +11,16 @@ pub(crate) mod volume;
 
 use std::collections::BTreeMap;
 
+use crate::description::shape::{NOT_BLANK, Shape, text};
 use crate::problem::Problem;
 
 /// The longest name that the service takes.
 const NAME_MAX: usize = 191;
+
+/// The form of a name.
+pub(crate) fn name() -> Shape {
+    text().at_least(1).at_most(NAME_MAX).like(NOT_BLANK)
+}
 
 /// Checks a name: not empty, not too long.
 fn check_name(name: &str) -> Result<(), Problem> {

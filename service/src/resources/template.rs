@@ -9,6 +9,7 @@ use super::registry::RegistryAuth;
 use super::{check_env, check_name, check_no_zero, check_one_of, check_range, non_empty, required};
 use crate::catalog::CATEGORIES;
 use crate::clock::now_ms;
+use crate::description::shape::Pattern;
 use crate::ids;
 use crate::problem::Problem;
 use crate::store::Tx;
@@ -321,12 +322,22 @@ fn check(tx: &Tx<'_>, template: &Template) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The form of a port.
+pub(crate) const PORT: &Pattern = &Pattern {
+    expression: r"^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])/(http|tcp|udp)$",
+    holds: is_port,
+    rule: "look like \"8888/http\" or \"22/tcp\"",
+};
+
+fn is_port(port: &str) -> bool {
+    port.split_once('/').is_some_and(|(number, protocol)| {
+        let plain = number.bytes().all(|byte| byte.is_ascii_digit()) && !number.starts_with('0');
+        plain && number.parse::<u16>().is_ok() && ["http", "tcp", "udp"].contains(&protocol)
+    })
+}
+
 fn check_port(port: &str) -> Result<(), Problem> {
-    let valid = port.split_once('/').is_some_and(|(number, protocol)| {
-        number.parse::<u16>().is_ok_and(|number| number > 0)
-            && ["http", "tcp", "udp"].contains(&protocol)
-    });
-    if valid {
+    if is_port(port) {
         return Ok(());
     }
     Err(Problem::invalid(format!(

@@ -10,7 +10,7 @@ use crate::store::Tx;
 use crate::store::objects::{self, Record};
 
 /// The most gigabytes that a volume can have.
-const SIZE_MAX: i64 = 4000;
+pub(crate) const SIZE_MAX: i64 = 4000;
 
 /// A network volume.
 #[derive(Debug, Clone, Serialize, Deserialize)]

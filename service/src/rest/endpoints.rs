@@ -7,14 +7,119 @@ use serde_json::{Value, json};
 use super::answer;
 use super::fields::Fields;
 use super::request::RestRequest;
+use super::templates;
 use crate::app::App;
 use crate::catalog;
 use crate::clock::iso;
+use crate::description::operation::{self as op, Operation};
+use crate::description::shape::{
+    Field, Shape, count, environment, flag, integer, list as list_of, may, must, named, number,
+    object, one_of, text, texts,
+};
 use crate::problem::Problem;
 use crate::quirks::Quirk;
-use crate::resources::endpoint::{self, Api, Endpoint, EndpointInput, FlashBoot};
+use crate::resources::endpoint::{self, Api, Endpoint, EndpointInput, FlashBoot, TIMEOUT_MAX_MS};
+use crate::resources::name;
 use crate::resources::template::Template;
 use crate::store::objects;
+
+pub(super) fn operations() -> Vec<Operation> {
+    const ONE: &str = "/endpoints/{id}";
+    let shown = |operation: Operation| {
+        let with_template = operation.query("includeTemplate", flag().note("Add its template"));
+        with_template.query("includeWorkers", flag().note("Add its workers"))
+    };
+    vec![
+        shown(op::get("/endpoints", "ListEndpoints", "List endpoints", list))
+            .gives(200, list_of(endpoint_shape())),
+        op::post("/endpoints", "CreateEndpoint", "Create an endpoint", create)
+            .takes(body())
+            .gives(200, endpoint_shape()),
+        shown(op::get(ONE, "GetEndpoint", "Find an endpoint", read)).gives(200, endpoint_shape()),
+        op::patch(ONE, "UpdateEndpoint", "Change an endpoint", update)
+            .takes(change())
+            .gives(200, endpoint_shape()),
+        op::post(
+            "/endpoints/{id}/update",
+            "UpdateEndpointByPost",
+            "Change an endpoint, without PATCH",
+            update,
+        )
+        .takes(change())
+        .gives(200, endpoint_shape()),
+        op::delete(ONE, "DeleteEndpoint", "Delete an endpoint with its jobs", delete)
+            .gives_nothing(204),
+    ]
+}
+
+fn body() -> Shape {
+    let body = object([must("name", name()), must("templateId", text())]);
+    named("EndpointCreateInput", body.and(settings()).null_is_absent())
+}
+
+fn change() -> Shape {
+    let change = object([may("name", name()), may("templateId", text())]);
+    named("EndpointUpdateInput", change.and(settings()).null_is_absent())
+}
+
+fn settings() -> Vec<Field> {
+    let gpu_types: Vec<&'static str> = catalog::known_gpu_types().collect();
+    let cuda = || one_of(catalog::CUDA_VERSIONS);
+    let none_or_cuda = [&[""], catalog::CUDA_VERSIONS].concat();
+    vec![
+        may("computeType", one_of(&["GPU", "CPU"]).note("Cannot be changed")),
+        may("gpuTypeIds", list_of(one_of(&gpu_types)).note("The first available one is taken")),
+        may("gpuCount", count().at_least(1)),
+        may("cpuFlavorIds", list_of(one_of(catalog::CPU_FLAVORS))),
+        may("vcpuCount", count().at_least(1)),
+        may("workersMin", count()),
+        may("workersMax", count()),
+        may("idleTimeout", integer().between(1, 3600).note("Seconds")),
+        may("scalerType", one_of(catalog::SCALER_TYPES)),
+        may("scalerValue", count().at_least(1)),
+        may("executionTimeoutMs", integer().between(0, TIMEOUT_MAX_MS)),
+        may("flashboot", flag()),
+        may("dataCenterIds", list_of(one_of(&catalog::locations()))),
+        may("networkVolumeId", text().or_null()),
+        may("networkVolumeIds", texts()),
+        may("allowedCudaVersions", list_of(cuda())),
+        may("minCudaVersion", one_of(&none_or_cuda).or_null()),
+    ]
+}
+
+fn endpoint_shape() -> Shape {
+    let worker =
+        object([must("id", text()), must("desiredStatus", text()), must("endpointId", text())]);
+    let endpoint = object([
+        must("id", text()),
+        must("name", text()),
+        must("userId", text()),
+        must("templateId", text()),
+        must("computeType", one_of(&["GPU", "CPU"])),
+        must("gpuTypeIds", texts()),
+        must("gpuCount", count()),
+        must("instanceIds", texts()),
+        must("workersMin", count()),
+        must("workersMax", count()),
+        must("workersStandby", count()),
+        must("idleTimeout", count()),
+        must("scalerType", one_of(catalog::SCALER_TYPES)),
+        must("scalerValue", number()),
+        must("executionTimeoutMs", count().or_null()),
+        must("flashboot", flag()),
+        must("dataCenterIds", texts()),
+        must("networkVolumeId", text().or_null()),
+        must("networkVolumeIds", texts()),
+        must("allowedCudaVersions", texts()),
+        must("minCudaVersion", text().or_null()),
+        must("env", environment()),
+        must("version", integer()),
+        must("createdAt", text()),
+        may("template", templates::template_shape().or_null()),
+        may("workers", list_of(worker)),
+    ]);
+    named("Endpoint", endpoint)
+}
 
 pub(super) async fn create(request: RestRequest) -> Result<Response, Problem> {
     let mut input = input(request.fields()?)?;

@@ -1,24 +1,51 @@
 //! The fields of a JSON body, taken one by one with their types.
 //!
-//! A field that is missing or null is absent; a field of another type is a problem that names it;
-//! a field that nobody takes is ignored, as the real service does.
+//! They have been checked against the description of the operation before. A field that is missing
+//! or null is absent; a field that nobody takes is ignored, as the real service does.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::description::operation::Form;
 use crate::problem::Problem;
 
 /// The fields of a JSON object.
-pub(crate) struct Fields(Map<String, Value>);
+pub(crate) struct Fields {
+    given: Map<String, Value>,
+    /// What the description names: nothing else may be asked for.
+    described: Option<Vec<&'static str>>,
+}
 
 impl Fields {
-    /// Reads a body that must be a JSON object.
-    pub(crate) fn parse(body: &[u8]) -> Result<Fields, Problem> {
+    /// Reads a body that must be a JSON object, and look as the operation says.
+    pub(crate) fn parse(body: &[u8], form: &Form) -> Result<Fields, Problem> {
         match serde_json::from_slice(body) {
-            Ok(Value::Object(fields)) => Ok(Fields(fields)),
+            Ok(body @ Value::Object(_)) => {
+                let described = Some(form.check_body(&body)?);
+                Ok(Fields { described, ..Fields::of(body) })
+            }
             Ok(_) => Err(Problem::invalid("the request body must be a JSON object")),
             Err(error) => Err(Problem::invalid(format!("the request body is not JSON: {error}"))),
+        }
+    }
+
+    /// The fields of a value; one that is no object has none.
+    fn of(value: Value) -> Fields {
+        let given = if let Value::Object(given) = value { given } else { Map::new() };
+        Fields { given, described: None }
+    }
+
+    /// The fields of an object inside.
+    pub(crate) fn object(&mut self, name: &str) -> Option<Fields> {
+        self.take(name).map(Fields::of)
+    }
+
+    /// The fields of each object in a list.
+    pub(crate) fn objects(&mut self, name: &str) -> Option<Vec<Fields>> {
+        match self.take(name)? {
+            Value::Array(items) => Some(items.into_iter().map(Fields::of).collect()),
+            _ => None,
         }
     }
 
@@ -32,7 +59,7 @@ impl Fields {
 
     /// A text where null means none, which `""` says too.
     pub(crate) fn nullable_text(&mut self, name: &str) -> Result<Option<String>, Problem> {
-        if self.0.get(name).is_some_and(Value::is_null) {
+        if self.given.get(name).is_some_and(Value::is_null) {
             return Ok(Some(String::new()));
         }
         self.text(name)
@@ -77,7 +104,9 @@ impl Fields {
     }
 
     fn take(&mut self, name: &str) -> Option<Value> {
-        self.0.remove(name).filter(|value| !value.is_null())
+        let described = self.described.as_ref();
+        debug_assert!(described.is_none_or(|names| names.contains(&name)), "{name} is described");
+        self.given.remove(name).filter(|value| !value.is_null())
     }
 }
 
@@ -92,7 +121,7 @@ mod tests {
     #[test]
     fn fields_have_types_and_say_so() {
         let body = br#"{"a": "x", "n": 200.0, "f": 1.5, "l": ["x"], "m": {"k": 1}, "z": null}"#;
-        let mut fields = Fields::parse(body).unwrap_or_else(|_| panic!("it is JSON"));
+        let mut fields = Fields::of(serde_json::from_slice(body).unwrap());
         assert_eq!(fields.text("a"), Ok(Some("x".to_owned())));
         assert_eq!(fields.integer("n"), Ok(Some(200)));
         assert_eq!(fields.integer("f").unwrap_err().message, "f must be a whole number");
@@ -100,6 +129,5 @@ mod tests {
         assert!(fields.text_map("m").is_err());
         assert_eq!(fields.nullable_text("z"), Ok(Some(String::new())));
         assert_eq!(fields.text("missing"), Ok(None));
-        assert!(Fields::parse(b"[]").is_err() && Fields::parse(b"{").is_err());
     }
 }

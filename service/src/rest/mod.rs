@@ -1,10 +1,10 @@
-//! The REST management API: paths, bodies, answers. The rules stand with the resources.
+//! The REST management API, version 1: paths, bodies, answers. The rules stand with the resources.
 
 pub(crate) mod answer;
 mod endpoints;
 pub(crate) mod fields;
 mod registries;
-mod request;
+pub(crate) mod request;
 mod templates;
 mod volumes;
 
@@ -12,38 +12,57 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
 
 use crate::app::App;
+use crate::description::shape::{Shape, count, must, named, object, text};
+use crate::description::{self, About, operation};
 use crate::gate;
 use crate::problem::{Kind, Problem};
 
+/// What the API says of itself.
+const ABOUT: About = About {
+    title: "Serverless compute service, REST API",
+    version: "0.1.0",
+    summary: "Network volumes, templates, endpoints and container registry credentials.",
+    prefix: "/v1",
+    problems: &[
+        (400, "The request is wrong, or breaks a rule"),
+        (401, "The key is missing or wrong"),
+        (404, "There is no such object"),
+        (413, "The body is too large"),
+        (429, "Too many requests"),
+    ],
+    problem,
+    problem_media: "application/json",
+};
+
+fn problem() -> Shape {
+    named("Problem", object([must("error", text()), must("status", count())]))
+}
+
+fn operations() -> Vec<operation::Operation> {
+    let groups = [
+        operation::group("endpoints", "endpointId", endpoints::operations()),
+        operation::group("network volumes", "networkVolumeId", volumes::operations()),
+        operation::group("templates", "templateId", templates::operations()),
+        operation::group(
+            "container registry auths",
+            "containerRegistryAuthId",
+            registries::operations(),
+        ),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
 /// The routes under `/v1`.
 pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
-    Router::new()
-        .route("/networkvolumes", get(volumes::list).post(volumes::create))
-        .route(
-            "/networkvolumes/{id}",
-            get(volumes::read).patch(volumes::update).delete(volumes::delete),
-        )
-        .route("/networkvolumes/{id}/update", post(volumes::update))
-        .route("/templates", get(templates::list).post(templates::create))
-        .route(
-            "/templates/{id}",
-            get(templates::read).patch(templates::update).delete(templates::delete),
-        )
-        .route("/templates/{id}/update", post(templates::update))
-        .route("/endpoints", get(endpoints::list).post(endpoints::create))
-        .route(
-            "/endpoints/{id}",
-            get(endpoints::read).patch(endpoints::update).delete(endpoints::delete),
-        )
-        .route("/endpoints/{id}/update", post(endpoints::update))
-        .route("/containerregistryauth", get(registries::list).post(registries::create))
-        .route("/containerregistryauth/{id}", get(registries::read).delete(registries::delete))
+    let operations = operations();
+    let documents = description::documents(&ABOUT, &operations, app.base_url());
+    description::router(operations, Kind::Invalid)
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(app), gate::rest))
+        .merge(documents)
 }
 
 async fn nowhere() -> Problem {

@@ -5,9 +5,35 @@ use serde_json::{Value, json};
 
 use super::answer;
 use super::request::RestRequest;
+use crate::description::operation::{self as op, Operation};
+use crate::description::shape::{list as array, must, named, object, text};
 use crate::problem::Problem;
+use crate::resources::name;
 use crate::resources::registry::{self, RegistryAuth, RegistryInput};
 use crate::store::objects;
+
+pub(super) fn operations() -> Vec<Operation> {
+    const ALL: &str = "/containerregistryauth";
+    const ONE: &str = "/containerregistryauth/{id}";
+    let auth =
+        || named("ContainerRegistryAuth", object([must("id", text()), must("name", text())]));
+    let body = object([
+        must("name", name()),
+        must("username", text().at_least(1)),
+        must("password", text().at_least(1).note("Write-only")),
+    ]);
+    vec![
+        op::get(ALL, "ListContainerRegistryAuths", "List registry credentials", list)
+            .gives(200, array(auth())),
+        op::post(ALL, "CreateContainerRegistryAuth", "Create a registry credential", create)
+            .takes(named("ContainerRegistryAuthCreateInput", body))
+            .gives(200, auth()),
+        op::get(ONE, "GetContainerRegistryAuth", "Find a registry credential", read)
+            .gives(200, auth()),
+        op::delete(ONE, "DeleteContainerRegistryAuth", "Delete a registry credential", delete)
+            .gives_nothing(204),
+    ]
+}
 
 pub(super) async fn create(request: RestRequest) -> Result<Response, Problem> {
     let mut fields = request.fields()?;

@@ -1,20 +1,21 @@
 //! A request as the handlers of the REST API see it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::RequestExt as _;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Path, Request};
-use axum::http::{Method, Uri};
+use axum::http::{HeaderMap, Method, Uri};
 
 use super::fields::Fields;
 use crate::access_log::Entry;
 use crate::app::App;
 use crate::auth;
 use crate::body::{self, BODY_MAX};
+use crate::description::operation::Form;
 use crate::gate::Staleness;
 use crate::problem::Problem;
+use crate::resources::comma_list;
 
 /// A request.
 pub(crate) struct RestRequest {
@@ -24,14 +25,28 @@ pub(crate) struct RestRequest {
     pub(crate) stale_ms: i64,
     /// The id in the path; empty where there is none.
     pub(crate) id: String,
+    /// The second id in the path; empty where there is none.
+    pub(crate) second: String,
+    pub(crate) headers: HeaderMap,
     uri: Uri,
     body: Bytes,
+    form: Arc<Form>,
 }
 
 impl RestRequest {
     /// The fields of the JSON body.
     pub(crate) fn fields(&self) -> Result<Fields, Problem> {
-        Fields::parse(&self.body)
+        Fields::parse(&self.body, &self.form)
+    }
+
+    /// A parameter of the query string.
+    pub(crate) fn parameter(&self, name: &str) -> Option<String> {
+        auth::query(&self.uri, name)
+    }
+
+    /// A parameter of the query string that is a list: given several times, or with commas.
+    pub(crate) fn parameters(&self, name: &str) -> Vec<String> {
+        auth::query_all(&self.uri, name).iter().flat_map(|text| comma_list(text)).collect()
     }
 
     /// Returns true if a parameter of the query string says true.
@@ -44,22 +59,35 @@ impl FromRequest<Arc<App>> for RestRequest {
     type Rejection = Problem;
 
     async fn from_request(mut request: Request, app: &Arc<App>) -> Result<RestRequest, Problem> {
-        let parameters: Path<HashMap<String, String>> =
+        let Path(ids): Path<Vec<(String, String)>> =
             request.extract_parts().await.map_err(|_| Problem::not_found("path"))?;
-        let id = parameters.0.into_values().next().unwrap_or_default();
+        let mut ids = ids.into_iter().map(|(_, id)| id);
+        let (id, second) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
+        let form = request.extensions().get::<Arc<Form>>().cloned();
+        let form = form.ok_or_else(Problem::internal)?;
         let entry = request.extensions().get::<Entry>().cloned().ok_or_else(Problem::internal)?;
         if !id.is_empty() {
             entry.object(&id);
         }
         let stale = request.extensions().get::<Staleness>();
         let stale_ms = stale.map_or(0, |stale| stale.0);
-        let takes_body = matches!(*request.method(), Method::POST | Method::PATCH);
-        let uri = request.uri().clone();
+        let takes_body = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
+        let (uri, headers) = (request.uri().clone(), request.headers().clone());
         let body = if takes_body {
             body::read(request.into_body(), BODY_MAX).await?
         } else {
             Bytes::new()
         };
-        Ok(RestRequest { app: Arc::clone(app), entry, stale_ms, id, uri, body })
+        Ok(RestRequest {
+            app: Arc::clone(app),
+            entry,
+            stale_ms,
+            id,
+            second,
+            headers,
+            uri,
+            body,
+            form,
+        })
     }
 }

@@ -9,14 +9,100 @@ use super::answer;
 use super::fields::Fields;
 use super::request::RestRequest;
 use crate::app::App;
+use crate::catalog::CATEGORIES;
+use crate::description::operation::{self as op, Operation};
+use crate::description::shape::{
+    Field, NO_ZERO, NOT_BLANK, Shape, count, environment, flag, list as list_of, may, must, named,
+    number, object, one_of, text, texts,
+};
 use crate::problem::Problem;
 use crate::quirks::Quirk;
 use crate::resources::endpoint::{self, Endpoint};
-use crate::resources::template::{self, Template, TemplateInput};
+use crate::resources::name;
+use crate::resources::template::{self, PORT, Template, TemplateInput};
 use crate::store::objects;
 
 /// The parameter without which templates that belong to endpoints are hidden.
 const SHOW_BOUND: &str = "includeEndpointBoundTemplates";
+
+pub(super) fn operations() -> Vec<Operation> {
+    const ONE: &str = "/templates/{id}";
+    let note = "Include templates that belong to endpoints";
+    let shown = |operation: Operation| operation.query(SHOW_BOUND, flag().note(note));
+    vec![
+        shown(op::get("/templates", "ListTemplates", "List templates", list))
+            .gives(200, list_of(template_shape())),
+        op::post("/templates", "CreateTemplate", "Create a template", create)
+            .takes(body())
+            .gives(200, template_shape()),
+        shown(op::get(ONE, "GetTemplate", "Find a template", read)).gives(200, template_shape()),
+        op::patch(ONE, "UpdateTemplate", "Change a template", update)
+            .takes(change())
+            .gives(200, template_shape()),
+        op::post(
+            "/templates/{id}/update",
+            "UpdateTemplateByPost",
+            "Change a template, without PATCH",
+            update,
+        )
+        .takes(change())
+        .gives(200, template_shape()),
+        op::delete(ONE, "DeleteTemplate", "Delete a template that no endpoint uses", delete)
+            .gives_nothing(204),
+    ]
+}
+
+fn body() -> Shape {
+    let body = object([must("name", name()), must("imageName", text().like(NOT_BLANK))]);
+    named("TemplateCreateInput", body.and(settings()).null_is_absent())
+}
+
+fn change() -> Shape {
+    let change = object([may("name", name()), may("imageName", text().like(NOT_BLANK))]);
+    named("TemplateUpdateInput", change.and(settings()).null_is_absent())
+}
+
+fn settings() -> Vec<Field> {
+    let command = || list_of(text().like(NO_ZERO));
+    vec![
+        may("category", one_of(CATEGORIES).note("Cannot be changed")),
+        may("containerDiskInGb", count()),
+        may("containerRegistryAuthId", text().or_null()),
+        may("dockerEntrypoint", command()),
+        may("dockerStartCmd", command()),
+        may("env", environment()),
+        may("isPublic", flag()),
+        may("isServerless", flag().note("Cannot be changed")),
+        may("ports", list_of(text().like(PORT))),
+        may("readme", text()),
+        may("volumeInGb", count()),
+        may("volumeMountPath", text()),
+    ]
+}
+
+pub(super) fn template_shape() -> Shape {
+    let template = object([
+        must("id", text()),
+        must("name", text()),
+        must("imageName", text()),
+        must("category", one_of(CATEGORIES)),
+        must("containerDiskInGb", count()),
+        must("containerRegistryAuthId", text().or_null()),
+        must("dockerEntrypoint", texts()),
+        must("dockerStartCmd", texts()),
+        must("env", environment()),
+        must("isPublic", flag()),
+        must("isRunpod", flag()),
+        must("isServerless", flag()),
+        must("ports", texts()),
+        must("readme", text()),
+        must("volumeInGb", count()),
+        must("volumeMountPath", text()),
+        must("earned", number()),
+        must("runtimeInMin", count()),
+    ]);
+    named("Template", template)
+}
 
 pub(super) async fn create(request: RestRequest) -> Result<Response, Problem> {
     let input = input(request.fields()?)?;

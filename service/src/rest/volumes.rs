@@ -6,9 +6,73 @@ use serde_json::{Value, json};
 use super::answer;
 use super::fields::Fields;
 use super::request::RestRequest;
+use crate::catalog::DATA_CENTERS;
+use crate::description::operation::{self as op, Operation};
+use crate::description::shape::{
+    Shape, integer, list as array, may, must, named, object, one_of, text,
+};
 use crate::problem::Problem;
-use crate::resources::volume::{self, Volume, VolumeInput};
+use crate::resources::name;
+use crate::resources::volume::{self, SIZE_MAX, Volume, VolumeInput};
 use crate::store::objects;
+
+pub(super) fn operations() -> Vec<Operation> {
+    const ONE: &str = "/networkvolumes/{id}";
+    vec![
+        op::get("/networkvolumes", "ListNetworkVolumes", "List network volumes", list)
+            .gives(200, array(shape_of())),
+        op::post("/networkvolumes", "CreateNetworkVolume", "Create a network volume", create)
+            .takes(body())
+            .gives(200, shape_of()),
+        op::get(ONE, "GetNetworkVolume", "Find a network volume", read).gives(200, shape_of()),
+        op::patch(ONE, "UpdateNetworkVolume", "Change a network volume", update)
+            .takes(change())
+            .gives(200, shape_of()),
+        op::post(
+            "/networkvolumes/{id}/update",
+            "UpdateNetworkVolumeByPost",
+            "Change a network volume, without PATCH",
+            update,
+        )
+        .takes(change())
+        .gives(200, shape_of()),
+        op::delete(
+            ONE,
+            "DeleteNetworkVolume",
+            "Delete a network volume that nothing mounts",
+            delete,
+        )
+        .gives_nothing(204),
+    ]
+}
+
+fn body() -> Shape {
+    let body = object([
+        must("name", name()),
+        must("size", integer().between(0, SIZE_MAX).note("GB")),
+        must("dataCenterId", one_of(DATA_CENTERS)),
+    ]);
+    named("NetworkVolumeCreateInput", body)
+}
+
+fn change() -> Shape {
+    let change = object([
+        may("name", name().note("Need not be unique")),
+        may("size", integer().between(0, SIZE_MAX).note("GB; greater than the current size")),
+        may("dataCenterId", text().note("Cannot be changed")),
+    ]);
+    named("NetworkVolumeUpdateInput", change.null_is_absent())
+}
+
+fn shape_of() -> Shape {
+    let volume = object([
+        must("id", text()),
+        must("name", text()),
+        must("size", integer().note("GB")),
+        must("dataCenterId", text()),
+    ]);
+    named("NetworkVolume", volume)
+}
 
 pub(super) async fn create(request: RestRequest) -> Result<Response, Problem> {
     let input = input(request.fields()?)?;

@@ -224,6 +224,6 @@ async fn environments_and_commands_are_what_a_process_can_have() {
     service.data(save, input("A", "x")).await;
     let command = json!({ "name": "c", "imageName": "i", "dockerStartCmd": ["a\0b"] });
     let (status, body) = service.rest(Method::POST, "/templates", Some(command)).await;
-    let message = json!("dockerArgs has a value with a zero byte");
+    let message = json!("dockerStartCmd[0] must have no zero byte");
     assert_eq!((status.as_u16(), &body["error"]), (400, &message));
 }

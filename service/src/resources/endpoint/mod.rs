@@ -17,6 +17,9 @@ use crate::store::Tx;
 use crate::store::objects::{self, Record};
 use rules::check;
 
+/// The longest execution timeout: seven days.
+pub(crate) const TIMEOUT_MAX_MS: i64 = 604_800_000;
+
 /// How fast workers start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, juniper::GraphQLEnum)]
 #[graphql(name = "FlashBootType")]

@@ -3,9 +3,9 @@
 use super::super::template::Template;
 use super::super::volume::Volume;
 use super::super::{check_env, check_name, check_one_of, check_range, comma_list, gpu};
-use super::{Api, Endpoint};
+use super::{Api, Endpoint, TIMEOUT_MAX_MS};
 use crate::catalog::{
-    CPU_FLAVORS, CUDA_VERSIONS, DATA_CENTERS, ENDPOINT_TYPES, REGIONS, SCALER_TYPES,
+    CPU_FLAVORS, CUDA_VERSIONS, ENDPOINT_TYPES, REGIONS, SCALER_TYPES, locations,
 };
 use crate::problem::Problem;
 use crate::store::Tx;
@@ -66,11 +66,11 @@ fn check_values(endpoint: &Endpoint, api: Api) -> Result<(), Problem> {
     check_range("idleTimeout", endpoint.idle_timeout, 1, 3600)?;
     check_one_of("scalerType", &endpoint.scaler_type, SCALER_TYPES)?;
     check_range("scalerValue", endpoint.scaler_value, 1, any)?;
-    check_range("executionTimeoutMs", endpoint.execution_timeout_ms.unwrap_or(0), 0, 604_800_000)?;
+    let timeout_ms = endpoint.execution_timeout_ms.unwrap_or(0);
+    check_range("executionTimeoutMs", timeout_ms, 0, TIMEOUT_MAX_MS)?;
     for location in comma_list(endpoint.locations.as_deref().unwrap_or("")) {
         if !REGIONS.contains(&location.as_str()) {
-            let known = [REGIONS, DATA_CENTERS].concat();
-            check_one_of("locations", &location, &known)?;
+            check_one_of("locations", &location, &locations())?;
         }
     }
     let versions = &endpoint.allowed_cuda_versions;

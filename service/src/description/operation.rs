@@ -1,0 +1,213 @@
+//! An operation of an API: what its description says, what its requests are checked against, and
+//! the route that serves it. There is no route without a description, and none the other way.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::handler::Handler;
+use axum::http::{Method, Uri};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use serde_json::Value;
+
+use super::shape::Shape;
+use crate::app::App;
+use crate::auth;
+use crate::problem::{Kind, Problem};
+
+/// An operation.
+pub(crate) struct Operation {
+    pub(super) path: &'static str,
+    pub(super) group: &'static str,
+    /// What the description calls the `{id}` of the path.
+    pub(super) id_name: &'static str,
+    pub(super) id: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) form: Form,
+    route: MethodRouter<Arc<App>, Infallible>,
+}
+
+/// What the requests and the answers of an operation look like.
+pub(crate) struct Form {
+    pub(super) method: Method,
+    pub(super) query: Vec<Parameter>,
+    pub(super) body: Option<Shape>,
+    pub(super) answers: Vec<Answer>,
+    /// Refuses what does not look like it.
+    refusal: Kind,
+}
+
+/// A parameter of the query string.
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+}
+
+/// An answer; without a shape it has no body.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) media: &'static str,
+    pub(super) shape: Option<Shape>,
+}
+
+/// JSON as bodies call it.
+const JSON: &str = "application/json";
+
+fn operation<H, T>(
+    method: Method,
+    path: &'static str,
+    name: (&'static str, &'static str),
+    handler: H,
+) -> Operation
+where
+    H: Handler<T, Arc<App>>,
+    T: 'static,
+{
+    let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
+    let form =
+        Form { method, query: Vec::new(), body: None, answers: Vec::new(), refusal: Kind::Invalid };
+    let (id, summary) = name;
+    Operation { path, group: "", id_name: "id", id, summary, form, route: on(filter, handler) }
+}
+
+macro_rules! by_method {
+    ($($name:ident $method:ident),*) => {$(
+        /// An operation of this method: its path, its name, what it does, and what does it.
+        pub(crate) fn $name<H, T>(
+            path: &'static str,
+            id: &'static str,
+            summary: &'static str,
+            handler: H,
+        ) -> Operation
+        where
+            H: Handler<T, Arc<App>>,
+            T: 'static,
+        {
+            operation(Method::$method, path, (id, summary), handler)
+        }
+    )*};
+}
+
+by_method!(get GET, post POST, put PUT, patch PATCH, delete DELETE);
+
+impl Operation {
+    /// A parameter of the query string that may be given.
+    pub(crate) fn query(mut self, name: &'static str, shape: Shape) -> Operation {
+        self.form.query.push(Parameter { name, shape });
+        self
+    }
+
+    /// The body that it takes.
+    pub(crate) fn takes(mut self, body: Shape) -> Operation {
+        self.form.body = Some(body);
+        self
+    }
+
+    /// What it answers when all goes well.
+    pub(crate) fn gives(mut self, status: u16, shape: Shape) -> Operation {
+        self.form.answers.push(Answer { status, media: JSON, shape: Some(shape) });
+        self
+    }
+
+    /// A status without a body.
+    pub(crate) fn gives_nothing(mut self, status: u16) -> Operation {
+        self.form.answers.push(Answer { status, media: JSON, shape: None });
+        self
+    }
+
+    /// A text of another kind than JSON.
+    pub(crate) fn gives_text(mut self, media: &'static str, shape: Shape) -> Operation {
+        self.form.answers.push(Answer { status: 200, media, shape: Some(shape) });
+        self
+    }
+}
+
+/// Puts operations into a group of the description, which calls the `{id}` of their paths `id_name`.
+pub(crate) fn group(
+    name: &'static str,
+    id_name: &'static str,
+    operations: Vec<Operation>,
+) -> Vec<Operation> {
+    let grouped = |operation| Operation { group: name, id_name, ..operation };
+    operations.into_iter().map(grouped).collect()
+}
+
+/// The routes of operations. A request that does not look as described is refused as `refusal`.
+pub(super) fn router(operations: Vec<Operation>, refusal: Kind) -> Router<Arc<App>> {
+    let mut router = Router::new();
+    for Operation { path, mut form, route, .. } in operations {
+        form.refusal = refusal;
+        let route = route.route_layer(from_fn_with_state(Arc::new(form), described));
+        router = router.route(path, route);
+    }
+    router
+}
+
+/// Checks the query string, and hands the form on to what reads the body.
+async fn described(State(form): State<Arc<Form>>, mut request: Request, next: Next) -> Response {
+    let faults = form.query_faults(request.uri());
+    if !faults.is_empty() {
+        return form.refused(faults).into_response();
+    }
+    request.extensions_mut().insert(Arc::clone(&form));
+    let response = next.run(request).await;
+    #[cfg(debug_assertions)]
+    let response = form.checked(response).await;
+    response
+}
+
+impl Form {
+    /// Checks a body, and returns the names of the fields that it may have.
+    pub(crate) fn check_body(&self, body: &Value) -> Result<Vec<&'static str>, Problem> {
+        let Some(shape) = &self.body else { return Ok(Vec::new()) };
+        let faults = shape.faults(body);
+        if !faults.is_empty() {
+            return Err(self.refused(faults));
+        }
+        Ok(shape.fields().iter().map(super::shape::Field::name).collect())
+    }
+
+    fn refused(&self, faults: Vec<String>) -> Problem {
+        Problem::faulty(self.refusal, faults)
+    }
+
+    fn query_faults(&self, uri: &Uri) -> Vec<String> {
+        let faults = self.query.iter().flat_map(|parameter| {
+            let given = auth::query_all(uri, parameter.name);
+            if given.is_empty() {
+                return Vec::new();
+            }
+            let named = |fault: String| match fault.strip_prefix("the body") {
+                Some(rest) => format!("{}{rest}", parameter.name),
+                None => format!("{}{fault}", parameter.name),
+            };
+            let value = parameter.shape.read_texts(&given);
+            parameter.shape.faults(&value).into_iter().map(named).collect()
+        });
+        faults.collect()
+    }
+
+    /// In builds with assertions, an answer that is not as described is a failure.
+    #[cfg(debug_assertions)]
+    async fn checked(&self, response: Response) -> Response {
+        use axum::body::{Body, to_bytes};
+        let status = response.status().as_u16();
+        let described = self.answers.iter().find(|answer| answer.status == status);
+        let Some(Answer { media: JSON, shape: Some(shape), .. }) = described else {
+            return response;
+        };
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+        let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let faults = shape.faults(&value);
+        if faults.is_empty() {
+            return Response::from_parts(parts, Body::from(bytes));
+        }
+        let faults = faults.join("; ");
+        Problem::new(Kind::Internal, format!("the answer is not as described: {faults}"))
+            .into_response()
+    }
+}
