@@ -29,9 +29,9 @@ pub(crate) const SERVICE_KEY: &str = "PLUMB_SERVICE_KEY";
 /// The address of a state in a database.
 const STATE_URL: &str = "PLUMB_STATE_URL";
 /// The filter of the log.
-const LOG: &str = "PLUMB_LOG";
+pub(crate) const LOG: &str = "PLUMB_LOG";
 /// The format of the log.
-const LOG_FORMAT: &str = "PLUMB_LOG_FORMAT";
+pub(crate) const LOG_FORMAT: &str = "PLUMB_LOG_FORMAT";
 
 /// The variables that Plumb reads and whose names begin with `PLUMB_`, without those that a spec declares.
 const KNOWN: [&str; 11] = [

@@ -20,6 +20,7 @@ mod folder;
 mod jobs;
 mod json_answer;
 mod locations;
+mod log;
 mod named_files;
 mod output;
 mod planning;
@@ -73,7 +74,7 @@ fn worker() -> Option<ExitCode> {
 
 fn run(cli: &Cli) -> Status {
     let output = Arc::new(Output::new(cli.color, cli.quiet, cli.verbose));
-    let result = commands::run(cli, &output);
+    let result = log::begin(cli.verbose).and_then(|()| commands::run(cli, &output));
     let status = result.unwrap_or_else(|error| {
         if let Some(answer) = Answer::of(&cli.command) {
             output.refuse(answer, &planning::as_diagnostics(&error), &Sources::default());

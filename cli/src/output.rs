@@ -206,6 +206,12 @@ impl Log {
     }
 }
 
+/// Writes a line of the log to stderr. `-q` does not silence it: somebody asked for it.
+pub(crate) fn log_line(line: &str) {
+    // A log that nobody can read is no reason to stop.
+    drop(write_all::write(&mut std::io::stderr().lock(), line));
+}
+
 /// The resources that an error is about, a line each.
 fn about(addresses: &[Address]) -> String {
     let mut text = String::new();

@@ -21,6 +21,7 @@ use crate::args::Planning;
 use crate::error::CommandError;
 use crate::folder::Folder;
 use crate::locations;
+use crate::log::Phase;
 use crate::output::Output;
 use crate::providers::Configured;
 use crate::resolved::{self, Resolved};
@@ -225,6 +226,7 @@ fn agrees(plan: &Plan, found: &Diagnostics) -> bool {
 
 /// Waits for a service to be read, and says so when it takes long: silence looks like a hang.
 pub(crate) async fn patiently<T>(output: &Output, reading: impl Future<Output = T>) -> T {
+    let _phase = Phase::begin("observe and plan");
     let mut reading = pin!(reading);
     tokio::select! {
         biased;

@@ -20,6 +20,7 @@ use crate::checks;
 use crate::environment;
 use crate::error::CommandError;
 use crate::folder::Folder;
+use crate::log::Phase;
 use crate::named_files;
 use crate::output::Output;
 use crate::providers::{Configured, Described};
@@ -83,6 +84,7 @@ pub(crate) fn read(
     variables: &SpecArgs,
     state: &Snapshot,
 ) -> Result<Resolved, CommandError> {
+    let _phase = Phase::begin("resolve the spec");
     let declared = declare(folder.spec()?, folder, base, variables, state)?;
     let Declared { mut text, described, mut diagnostics, given, files } = declared;
     let providers = schemas(&described.configure(&environment::variable)?.providers);

@@ -12,6 +12,7 @@ use state::Loaded;
 
 use crate::error::{CommandError, Status, chain};
 use crate::folder::Folder;
+use crate::log::Phase;
 use crate::runtime;
 use crate::system::System;
 
@@ -53,6 +54,7 @@ fn nothing_applied(place: &Path) -> CommandError {
 
 /// The state of a folder as it is right now, with the journal folded in.
 pub(crate) async fn load(folder: &Folder) -> Result<Folded, CommandError> {
+    let _phase = Phase::begin("read the state");
     Ok(fold(folder.store()?.load().await?, &System)?)
 }
 

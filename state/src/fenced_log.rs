@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use async_trait::async_trait;
 use engine::journal::Record;
 use engine::state::Snapshot;
+use tracing::debug;
 
 use crate::blocking::blocking;
 use crate::cipher::{Cipher, STATE};
@@ -18,6 +19,9 @@ use crate::format::{self, Header};
 use crate::frame::{End, Frame, Journal, SnapshotRef};
 use crate::mark::Mark;
 use crate::store::{Loaded, LockedStore, Version};
+
+/// The target of the lines about the lock, for filters of the log.
+pub(crate) const LOCK_LOG: &str = "plumb::lock";
 
 /// The writes of one backend, by the holder of its lock. Each of them takes effect only if no other
 /// holder has taken over, and otherwise fails with [`StoreError::Fenced`].
@@ -108,6 +112,7 @@ pub(crate) struct FencedStore<L> {
 impl<L: FencedLog> FencedStore<L> {
     /// Begins to write behind what was loaded.
     pub(crate) fn new(log: L, loaded: Loaded, position: Option<Position>) -> Self {
+        debug!(target: LOCK_LOG, epoch = log.epoch(), "lock taken");
         Self { log, loaded, position, fence: Fence::default() }
     }
 
@@ -143,7 +148,7 @@ pub(crate) async fn restore<L: FencedLog>(
 ) -> Result<Version, StoreError> {
     let mut store = FencedStore::new(log, Loaded::nothing(), None);
     let version = store.put(snapshot, checkpoint, Replaced::Anything).await?;
-    store.log.release().await?;
+    Box::new(store).release().await?;
     Ok(version)
 }
 
@@ -275,6 +280,9 @@ impl<L: FencedLog> LockedStore for FencedStore<L> {
     }
 
     async fn release(self: Box<Self>) -> Result<(), StoreError> {
-        self.log.release().await
+        let epoch = self.log.epoch();
+        let released = self.log.release().await;
+        debug!(target: LOCK_LOG, epoch, is_ok = released.is_ok(), "lock released");
+        released
     }
 }

@@ -99,7 +99,7 @@ fn names_that_somebody_gave_do_nothing_wherever_they_are_shown() {
             taken += usize::from(status == 200);
         }
         for command in [
-            &["plan", "-v"][..],
+            &["plan", "--steps", "-vv"][..],
             &["plan", "--json"],
             &["plan", "--format", "markdown"],
             &["plan", "--out", "plan.json"],

@@ -159,6 +159,21 @@ fn hidden(what: &str, bytes: &[u8], secrets: &[&str]) {
     }
 }
 
+/// The log holds lines of Plumb only: other crates would write headers and bodies.
+#[track_caller]
+fn only_own_targets(stderr: &str) {
+    for line in stderr.lines() {
+        let target = match serde_json::from_str::<serde_json::Value>(line) {
+            Ok(line) => line["target"].as_str().map(str::to_owned),
+            Err(_) => line
+                .split_once(" TRACE ")
+                .or_else(|| line.split_once(" DEBUG "))
+                .map(|it| it.1.to_owned()),
+        };
+        assert!(target.is_none_or(|target| target.starts_with("plumb::")), "{line}");
+    }
+}
+
 /// Every file below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
@@ -201,9 +216,11 @@ impl World {
         project.set("HOME", temporary.to_str().unwrap());
         project.set("RUST_LOG", "trace");
         project.set("RUST_BACKTRACE", "full");
+        // Everything that the log may show.
         project.set("PLUMB_LOG", "trace");
         if state_key {
             project.set("PLUMB_STATE_KEY", STATE_KEY);
+            project.set("PLUMB_LOG_FORMAT", "json");
         }
         Self { service, recorder, project, data: folder, scratch }
     }
@@ -221,6 +238,7 @@ impl World {
         }
         let ran = self.project.run(&all);
         hidden(&format!("what {arguments:?} printed"), ran.said().as_bytes(), &all_secrets());
+        only_own_targets(&ran.stderr);
         ran
     }
 
@@ -348,8 +366,13 @@ fn a_good_life_shows_no_secret() {
     for state_key in [false, true] {
         let world = World::new(state_key);
         for command in COMMANDS {
-            world.run(command);
+            let ran = world.run(command);
             world.search_files();
+            if command.starts_with(&["apply"]) {
+                for logged in ["sending", "received", "request", "lock taken", "lock released"] {
+                    assert!(ran.stderr.contains(logged), "no `{logged}` in {}", ran.stderr);
+                }
+            }
         }
         let templates = world.service.list("/templates?includeEndpointBoundTemplates=true");
         assert_eq!(templates[0]["env"]["PASSWORD"], SECRETS[0].1, "the template did get it");

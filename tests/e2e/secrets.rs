@@ -63,7 +63,7 @@ fn no_secret_is_printed_or_written() {
     project.set("PLUMB_VAR_password", SECRET);
     let commands: &[&[&str]] = &[
         &["validate"],
-        &["plan", "-v"],
+        &["plan", "--steps", "-vv"],
         &["plan", "--json"],
         &["plan", "--format", "markdown"],
         &["plan", "--out", "plan.json"],

@@ -59,7 +59,7 @@ pub(crate) struct Cli {
     /// Say less: only errors, and data
     #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub(crate) quiet: bool,
-    /// Say more
+    /// Log each request to an API: method, path, status and time; -vv also sizes
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Everywhere")]
     pub(crate) verbose: u8,
     #[command(subcommand)]

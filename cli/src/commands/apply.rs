@@ -282,7 +282,7 @@ impl Shown<'_> {
         let Self { made, running, teller, stop, output } = self;
         teller.plan(&made.view());
         if !running.json {
-            let steps = running.steps || output.verbose();
+            let steps = running.steps;
             plan::print(made, PlanFormat::Text, steps, output);
         }
         let Some(plan) = &made.plan else { return Ok(Decision::Nothing) };
@@ -363,7 +363,7 @@ async fn of_file(
     configured.locations.refuse_elsewhere(&folded.snapshot)?;
     teller.plan(&view);
     if !teller.is_json() {
-        let steps = args.running.steps || output.verbose();
+        let steps = args.running.steps;
         plan::data(&view, PlanFormat::Text, steps, output);
     }
     let plan = &saved.plan;

@@ -82,7 +82,7 @@ async fn import(
     output.talk(&format!("{shown} stands for {id} now\n"));
     let (plan, found) = next?;
     let made = planning::finish(resolved, &configured, plan, found);
-    plan::print(&made, PlanFormat::Text, output.verbose(), output);
+    plan::print(&made, PlanFormat::Text, false, output);
     Ok(Status::Done)
 }
 

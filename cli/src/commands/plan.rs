@@ -16,7 +16,7 @@ use crate::stop_request::Stopping;
 
 pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Status, CommandError> {
     let made = keep(base, args, make(base, args, output)?)?;
-    print(&made, args.form.format(), args.form.steps || output.verbose(), output);
+    print(&made, args.form.format(), args.form.steps, output);
     let status = status(&made, args.detailed_exitcode);
     // The process ends here: taking a large plan apart would only take time.
     std::mem::forget(made);

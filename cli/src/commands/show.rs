@@ -17,7 +17,7 @@ pub(crate) fn run(base: &Path, args: &Show, output: &Output) -> Result<Status, C
     if let Some(file) = &args.plan {
         let (saved, sources) = (saved_plan::read(&base.join(file))?, Sources::default());
         let view = saved_plan::view(&saved, &sources);
-        let steps = args.form.steps || output.verbose();
+        let steps = args.form.steps;
         if args.form.format() != PlanFormat::Json {
             let told = view.diagnostics.iter().map(DiagnosticView::without_text);
             output.diagnostics(&told.collect(), &sources);

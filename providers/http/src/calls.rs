@@ -25,6 +25,7 @@ use crate::graphql::{self, Answer, Selection};
 use crate::lenient;
 use crate::limits::{Limiter, Turn};
 use crate::link;
+use crate::request_log::{self, AttemptLog, LogSubject};
 use crate::retry_after;
 use crate::secret::Mask;
 use crate::settings::Settings;
@@ -66,6 +67,17 @@ pub(crate) struct Prepared<'a> {
     pub(crate) mask: Mask,
     /// Whom to ask before each sending, where it changes something.
     pub(crate) permit: Option<&'a dyn SendPermit>,
+}
+
+impl Prepared<'_> {
+    /// Returns what the log shows of the call.
+    fn log_subject(&self) -> LogSubject<'_> {
+        let path = match &self.payload {
+            Payload::Rest { path, .. } | Payload::Text { path, .. } => Some(&**path),
+            Payload::Link { .. } | Payload::Graphql { .. } => None,
+        };
+        LogSubject { api: self.api, what: &self.what, path, mask: &self.mask }
+    }
 }
 
 /// What a call carries.
@@ -168,7 +180,7 @@ impl Caller {
         let (mut tries, mut doubt) = (0, None::<String>);
         loop {
             tries += 1;
-            let failure = match self.attempt(prepared).await {
+            let failure = match self.attempt(prepared, tries).await {
                 Ok(shown) => return Ok(shown),
                 Err(failure) => failure,
             };
@@ -182,6 +194,7 @@ impl Caller {
             };
             let reason = failure.error.to_string();
             let attempt = tries + 1;
+            request_log::retry(&prepared.what, attempt, after);
             progress(Notice::Retrying { reason, after, attempt, attempts: bound.attempts });
             if failure.error.kind == Kind::InDoubt {
                 doubt.get_or_insert(failure.error.message);
@@ -245,7 +258,7 @@ impl Caller {
         failure
     }
 
-    async fn attempt(&self, prepared: &Prepared<'_>) -> Result<Shown, Failure> {
+    async fn attempt(&self, prepared: &Prepared<'_>, attempt: u32) -> Result<Shown, Failure> {
         let number = self.attempts.fetch_add(1, Ordering::Relaxed);
         let alias = format!("a{number}");
         let outgoing = self.outgoing(prepared, &alias)?;
@@ -265,7 +278,12 @@ impl Caller {
         if let Some(permit) = prepared.permit {
             permit.ask().await.inspect_err(|_| turn.unused()).map_err(Failure::from)?;
         }
-        match self.transport.send(outgoing).await {
+        let log = AttemptLog::begin(prepared.log_subject(), &outgoing, attempt);
+        let sent = self.transport.send(outgoing).await;
+        if let Some(log) = log {
+            log.end(&sent);
+        }
+        match sent {
             Err(broken) => Err(classify::broken(&context, &broken)),
             Ok(incoming) => {
                 let judged = shown(&context, &prepared.payload, &alias, &incoming);

@@ -27,6 +27,7 @@ mod paging;
 mod perform;
 mod provider;
 mod reading;
+mod request_log;
 mod retry_after;
 mod secret;
 mod sending;

@@ -7,7 +7,7 @@ use provider_port::{Error, Kind, Secrets};
 
 use crate::calls::{Caller, Payload, Prepared};
 use crate::classify::Failure;
-use crate::descriptor::model::{Argument, CallModel, Method, Request, TypeModel};
+use crate::descriptor::model::{Argument, CallModel, Request, TypeModel};
 use crate::graphql::Selection;
 use crate::labels::Labels;
 use crate::secret::Mask;
@@ -112,20 +112,10 @@ pub(crate) fn unreadable(call: &CallModel, reason: &str) -> Failure {
 /// A call in words, without values.
 pub(crate) fn what(call: &CallModel) -> String {
     match &call.request {
-        Request::Rest { method, path } => format!("{} {}", method_word(*method), path.words()),
+        Request::Rest { method, path } => format!("{} {}", method.as_str(), path.words()),
         Request::Graphql { mutation, fields, .. } => {
             format!("{} {}", if *mutation { "mutation" } else { "query" }, fields.join("."))
         }
-    }
-}
-
-fn method_word(method: Method) -> &'static str {
-    match method {
-        Method::Get => "GET",
-        Method::Post => "POST",
-        Method::Put => "PUT",
-        Method::Patch => "PATCH",
-        Method::Delete => "DELETE",
     }
 }
 

@@ -37,6 +37,19 @@ pub enum Method {
     Delete,
 }
 
+impl Method {
+    /// Returns the name of the method as HTTP writes it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
 /// A request, ready to send. Has no `Debug`: its address and headers may hold a key.
 pub struct Request {
     /// Its method.

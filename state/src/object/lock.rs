@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tracing::debug;
 
 use super::objects::{Object, Objects, is_same};
 use crate::error::StoreError;
-use crate::fenced_log::lock_lost;
+use crate::fenced_log::{LOCK_LOG, lock_lost};
 use crate::frame::{NUMBER_MAX, SnapshotRef};
 use crate::holder::Holder;
 use crate::mark::Mark;
@@ -210,7 +211,9 @@ impl Lock {
                 tokio::time::sleep(ttl / 3).await;
                 // What fails is tried again with the next beat; a lock that was lost is not.
                 let beat = beating.update(|_| ()).await;
-                if matches!(beat, Err(StoreError::Fenced(_))) {
+                let is_lost = matches!(beat, Err(StoreError::Fenced(_)));
+                debug!(target: LOCK_LOG, is_ok = beat.is_ok(), is_lost, "lock renewed");
+                if is_lost {
                     return;
                 }
             }

@@ -1,0 +1,132 @@
+//! The log on stderr: set up by `-v`, `-vv`, `PLUMB_LOG` and `PLUMB_LOG_FORMAT`.
+//!
+//! Only Plumb's own targets are logged, whatever the filter says: other crates know nothing of secrets.
+
+use std::io;
+use std::time::Instant;
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{FilterExt as _, Targets, filter_fn};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::environment;
+use crate::error::CommandError;
+use crate::output;
+
+/// The target of all lines; a part of the program has a name below it, such as `plumb::http`.
+const OURS: &str = "plumb";
+/// The targets that a filter may name.
+const TARGETS: [&str; 4] = [OURS, "plumb::http", "plumb::lock", "plumb::plan"];
+
+/// The format of the lines.
+#[derive(Clone, Copy)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Begins to log if the command line or the environment asks for it. `PLUMB_LOG` goes before `-v`.
+pub(crate) fn begin(verbose: u8) -> Result<(), CommandError> {
+    let variable = |name| environment::variable(name).filter(|value| !value.is_empty());
+    let targets = match (variable(environment::LOG), verbose) {
+        (Some(filter), _) => parse_filter(&filter)?,
+        (None, 0) => return Ok(()),
+        (None, 1) => Targets::new().with_target(OURS, LevelFilter::DEBUG),
+        (None, _) => Targets::new().with_target(OURS, LevelFilter::TRACE),
+    };
+    let format = match variable(environment::LOG_FORMAT).as_deref() {
+        None | Some("text") => Format::Text,
+        Some("json") => Format::Json,
+        Some(_) => {
+            return Err(CommandError::new("PLUMB_LOG_FORMAT is neither `text` nor `json`"));
+        }
+    };
+    install(targets, format);
+    Ok(())
+}
+
+/// Parses the filter of `PLUMB_LOG`. Refuses a target that Plumb does not have: it would silently log
+/// nothing.
+fn parse_filter(text: &str) -> Result<Targets, CommandError> {
+    let refuse = |what: &str| {
+        CommandError::new(format!("PLUMB_LOG {what}")).help(format!(
+            "write a level (error, warn, info, debug, trace, off), or levels of the targets {}, such as \
+             PLUMB_LOG=plumb::http=debug",
+            TARGETS[1..].join(", ")
+        ))
+    };
+    let targets: Targets = text.parse().map_err(|_| refuse("is not a filter"))?;
+    match targets.iter().find(|(target, _)| !TARGETS.contains(target)) {
+        None => Ok(targets),
+        Some(_) => Err(refuse("names a target that Plumb does not have")),
+    }
+}
+
+fn install(targets: Targets, format: Format) {
+    let ours = filter_fn(|line| line.target().split("::").next() == Some(OURS));
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| LogWriter);
+    let layer = match format {
+        Format::Json => lines.json().flatten_event(true).boxed(),
+        Format::Text => lines.boxed(),
+    };
+    let layer = layer.with_filter(targets.and(ours));
+    // Only the first command of a process begins to log; a test runs several.
+    tracing_subscriber::registry().with(layer).try_init().ok();
+}
+
+/// Writes lines to stderr. Each call of `write` gets a whole line.
+struct LogWriter;
+
+impl io::Write for LogWriter {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        output::log_line(&String::from_utf8_lossy(line));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Measures a phase of a command and logs its time when dropped.
+pub(crate) struct Phase {
+    name: &'static str,
+    began: Instant,
+}
+
+impl Phase {
+    /// Begins to measure.
+    pub(crate) fn begin(name: &'static str) -> Self {
+        Self { name, began: Instant::now() }
+    }
+}
+
+impl Drop for Phase {
+    fn drop(&mut self) {
+        let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::debug!(target: "plumb::plan", ms, "{}", self.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_names_levels_and_targets_of_plumb() {
+        for good in
+            ["debug", "TRACE", "off", "plumb::http=trace", "info,plumb::lock=debug", "plumb"]
+        {
+            assert!(parse_filter(good).is_ok(), "{good}");
+        }
+        for (bad, message) in [
+            ("verbose", "PLUMB_LOG names a target that Plumb does not have"),
+            ("hyper=trace", "PLUMB_LOG names a target that Plumb does not have"),
+            ("plumb::http=loud", "PLUMB_LOG is not a filter"),
+        ] {
+            assert_eq!(parse_filter(bad).unwrap_err().message, message, "{bad}");
+        }
+    }
+}
