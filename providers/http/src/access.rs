@@ -10,7 +10,7 @@ use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
 use url::Url;
 
 use crate::descriptor::model::{Auth, Descriptor, Source};
-use crate::secret::Key;
+use crate::key::Key;
 use crate::settings::{Origin, Settings};
 use crate::trust;
 

@@ -25,9 +25,9 @@ use crate::graphql::{self, Answer, Selection};
 use crate::lenient;
 use crate::limits::{Limiter, Turn};
 use crate::link;
+use crate::masker::Masker;
 use crate::request_log::{self, AttemptLog, LogSubject};
 use crate::retry_after;
-use crate::secret::Mask;
 use crate::settings::Settings;
 use crate::timing::Timing;
 use crate::transport::{Request, Response, Transport};
@@ -47,7 +47,7 @@ pub(crate) struct Caller {
     pub(crate) timing: Timing,
     /// How long an absence must last to be believed.
     pub(crate) settle: Duration,
-    pub(crate) mask: Mask,
+    pub(crate) masker: Masker,
     key_hint: String,
     attempts: AtomicU64,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) names_object: bool,
     /// An idempotency key: header and value.
     pub(crate) header: Option<(String, String)>,
-    pub(crate) mask: Mask,
+    pub(crate) masker: Masker,
     /// Whom to ask before each sending, where it changes something.
     pub(crate) permit: Option<&'a dyn SendPermit>,
 }
@@ -76,7 +76,7 @@ impl Prepared<'_> {
             Payload::Rest { path, .. } | Payload::Text { path, .. } => Some(&**path),
             Payload::Link { .. } | Payload::Graphql { .. } => None,
         };
-        LogSubject { api: self.api, what: &self.what, path, mask: &self.mask }
+        LogSubject { api: self.api, what: &self.what, path, masker: &self.masker }
     }
 }
 
@@ -142,7 +142,7 @@ impl Caller {
             .collect();
         Self {
             apis: descriptor.apis.clone(),
-            mask: Mask::of_key(access.key.as_ref()),
+            masker: Masker::of_key(access.key.as_ref()),
             settle: settle(descriptor.settle, access.is_local()),
             access,
             limiters,
@@ -269,7 +269,7 @@ impl Caller {
             key_hint: &self.key_hint,
             mutation: prepared.mutation,
             names_object: prepared.names_object,
-            mask: &prepared.mask,
+            masker: &prepared.masker,
         };
         let Some(limiter) = self.limiters.get(prepared.api) else {
             return Err(self.no_address(prepared.api));

@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 use url::Url;
 
 use crate::descriptor::model::{Api, ErrorRow, Meaning};
+use crate::masker::Masker;
 use crate::retry_after;
-use crate::secret::Mask;
 use crate::transport::{Broken, Response};
 use crate::words::{declared, message, page_heading, status_words};
 
@@ -46,8 +46,8 @@ impl Failure {
     }
 
     /// The same for somebody else, whose secrets its words may show.
-    pub(crate) fn masked_by(mut self, mask: &Mask) -> Self {
-        self.error.said = self.error.said.map(|said| mask.clean(&said).into());
+    pub(crate) fn masked_by(mut self, masker: &Masker) -> Self {
+        self.error.said = self.error.said.map(|said| masker.line(&said).into());
         self
     }
 
@@ -86,7 +86,7 @@ pub(crate) struct Context<'a> {
     pub(crate) mutation: bool,
     /// True if the address names an object, so that a 404 means the object.
     pub(crate) names_object: bool,
-    pub(crate) mask: &'a Mask,
+    pub(crate) masker: &'a Masker,
 }
 
 /// The body of a successful answer as `read` reads it (none when it is empty), or what went wrong.
@@ -116,7 +116,7 @@ fn unreadable(
     text: &str,
     end: &serde_json::Error,
 ) -> Failure {
-    let Context { what, origin, mask, .. } = context;
+    let Context { what, origin, masker, .. } = context;
     let is_page = text.trim_start().starts_with('<');
     let form = if is_html(answer, text) { "an HTML page" } else { "a text that is no JSON" };
     let place = if is_page { String::new() } else { format!(" ({})", where_it_ends(text, end)) };
@@ -125,7 +125,7 @@ fn unreadable(
         answer.status
     );
     let failure = Failure::new(Kind::InDoubt, message)
-        .said(if is_page { mask.prose(text) } else { String::new() })
+        .said(if is_page { masker.line_before_data(text) } else { String::new() })
         .help("check that the address leads to the API and not to a web page or a proxy");
     if is_html(answer, text) { failure } else { failure.transient() }
 }
@@ -147,7 +147,7 @@ pub(crate) fn told(context: &Context<'_>, answer: &Response, body: &Json) -> Opt
     let Context { what, origin, .. } = context;
     let message = format!("{what} at {origin} answered {} with an error", answer.status);
     let failure = known(context, row, message).after(retry_after::requested(answer));
-    Some(with_words(context, &context.mask.with_body(Some(body)), failure, &said, false))
+    Some(with_words(context, &context.masker.with_body(Some(body)), failure, &said, false))
 }
 
 fn is_html(answer: &Response, text: &str) -> bool {
@@ -173,23 +173,23 @@ fn refused(context: &Context<'_>, answer: &Response) -> Failure {
         Some(row) => known(context, row, message).after(retry_after::requested(answer)),
         None => by_status(context, answer, is_page, message).after(retry_after::requested(answer)),
     };
-    let mask = context.mask.with_body(json.as_ref());
-    with_words(context, &mask, failure, &said, answer.status >= 500)
+    let masker = context.masker.with_body(json.as_ref());
+    with_words(context, &masker, failure, &said, answer.status >= 500)
 }
 
 /// With what the server said, without the secrets of an object in it. What it says of a read, or when it
 /// breaks, may be about any object and hold that, so only the words before that are shown.
 fn with_words(
     context: &Context<'_>,
-    mask: &Mask,
+    masker: &Masker,
     failure: Failure,
     said: &str,
     breaks: bool,
 ) -> Failure {
     if context.mutation && !breaks {
-        return failure.said(mask.clean(said));
+        return failure.said(masker.line(said));
     }
-    let words = mask.prose(said);
+    let words = masker.line_before_data(said);
     if !words.is_empty() || said.trim().is_empty() || failure.error.help.is_some() {
         return failure.said(words);
     }
@@ -253,7 +253,7 @@ fn place(context: &Context<'_>, location: &str) -> Option<String> {
     } else {
         url.origin().ascii_serialization()
     };
-    Some(context.mask.clean(&place)).filter(|place| !place.is_empty())
+    Some(context.masker.line(&place)).filter(|place| !place.is_empty())
 }
 
 /// Names what to set, because the answer cannot.
@@ -272,7 +272,7 @@ pub(crate) fn graphql_errors(context: &Context<'_>, body: &Json, said: &str) -> 
         None if context.mutation => Failure::new(Kind::InDoubt, message),
         None => Failure::new(Kind::Rejected, message),
     };
-    with_words(context, &context.mask.with_body(Some(body)), failure, said, false)
+    with_words(context, &context.masker.with_body(Some(body)), failure, said, false)
 }
 
 /// A GraphQL answer that does not answer what was asked.
@@ -284,16 +284,17 @@ pub(crate) fn foreign(context: &Context<'_>, detail: &str) -> Failure {
 
 /// No answer.
 pub(crate) fn broken(context: &Context<'_>, broken: &Broken) -> Failure {
-    let Context { what, origin, mask, .. } = context;
+    let Context { what, origin, masker, .. } = context;
     match broken {
         Broken::NotSent(reason) => {
-            let message = format!("{what} did not reach {origin}: {}", mask.clean(reason));
+            let message = format!("{what} did not reach {origin}: {}", masker.line(reason));
             Failure::new(Kind::NotSent, message)
                 .help("check the address, and that the service runs")
                 .transient()
         }
         Broken::Lost(reason) => {
-            let message = format!("{what} at {origin} got no whole answer: {}", mask.clean(reason));
+            let message =
+                format!("{what} at {origin} got no whole answer: {}", masker.line(reason));
             Failure::new(Kind::InDoubt, message)
                 .help("see whether the service is well, and run the command again")
                 .transient()
@@ -341,7 +342,7 @@ mod tests {
 
     use super::*;
     use crate::descriptor::model::{Naming, Source};
-    use crate::secret::Key;
+    use crate::key::Key;
 
     const SPAN: Span = Span { file: FileId(0), start: 0, end: 0 };
 
@@ -388,7 +389,7 @@ mod tests {
         body: &str,
         mutation: bool,
     ) -> Result<Option<Json>, Failure> {
-        let (api, mask) = (api(), Mask::of_key(Some(&Key::new("canary-key"))));
+        let (api, masker) = (api(), Masker::of_key(Some(&Key::new("canary-key"))));
         let context = Context {
             api: &api,
             what: "POST /things",
@@ -396,7 +397,7 @@ mod tests {
             key_hint: "set KEY",
             mutation,
             names_object: !mutation,
-            mask: &mask,
+            masker: &masker,
         };
         let answer = Response {
             status,

@@ -67,7 +67,7 @@ impl Direct {
 
     /// A text that came from the API, without the key and these values, in whatever form it has them.
     pub fn hide(&self, text: &str, secrets: &[Value]) -> String {
-        self.caller.mask.clone().hiding(secrets).masked(text)
+        self.caller.masker.clone().with_secrets(secrets).mask(text)
     }
 
     /// Makes a call and returns the answer's JSON; none when its body is empty. `progress` is told
@@ -88,7 +88,7 @@ impl Direct {
             mutation: !call.repeatable,
             names_object: true,
             header: None,
-            mask: self.caller.mask.clone().hiding(&call.secrets),
+            masker: self.caller.masker.clone().with_secrets(&call.secrets),
             permit: call.permit,
         };
         let shown = self.caller.call(&prepared, progress).await;

@@ -17,9 +17,8 @@ use crate::calls::Shown;
 use crate::classify::Failure;
 use crate::descriptor::model::{CallModel, PhaseModel, Wait};
 use crate::empty::Empty;
-use crate::labels::Labels;
+use crate::masker::{Masker, SecretNames};
 use crate::objects::{id_text, join};
-use crate::secret::Mask;
 use crate::subject::{Subject, unreadable};
 use crate::template::{CallScope, Given};
 use crate::trust;
@@ -51,8 +50,8 @@ impl Subject<'_> {
         for (secret, _) in call.secrets.carried(call.desired) {
             self.may_carry(call.phase, secret)?;
         }
-        let mask = self.masking(call);
-        let subject = Subject { mask: Some(&mask), ..*self };
+        let masker = self.masker_of(call);
+        let subject = Subject { masker: Some(&masker), ..*self };
         let naming = self.model.named_by_paths(phases);
         let opened = subject.opened(call).await?;
         let call = &Call { live: opened.as_ref().or(call.live), ..*call };
@@ -83,14 +82,16 @@ impl Subject<'_> {
         Ok(Some(live))
     }
 
-    /// What a server may repeat of a call, and may not be shown.
-    fn masking(&self, call: &Call<'_>) -> Mask {
+    /// Returns the masker of a call: it knows the key and the values of the objects before and after.
+    fn masker_of(&self, call: &Call<'_>) -> Masker {
         let none = Attributes::new();
         let live = call.live.unwrap_or(&none);
-        let mask = self.caller.mask.with_object(self.model, call.desired);
-        mask.with_object(self.model, live)
-            .with_secrets(call.secrets, call.desired)
-            .with_labels(Labels::of(self.model, call.secrets, live))
+        let masker = self.caller.masker.clone();
+        masker
+            .with_object(self.model, call.desired)
+            .with_object(self.model, live)
+            .with_secrets_of(call.secrets, call.desired)
+            .with_names(SecretNames::of(self.model, call.secrets, live))
     }
 
     /// A phase, and all those of its program.

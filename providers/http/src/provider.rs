@@ -16,7 +16,7 @@ use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 use crate::access::{Access, missing};
 use crate::calls::Caller;
 use crate::descriptor::Descriptor;
-use crate::secret::Key;
+use crate::key::Key;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::subject::Subject;
@@ -78,7 +78,7 @@ impl HttpProvider {
         let types = (self.descriptor.types.get(ty), self.schema.types.get(ty));
         if let (Some(model), Some(schema)) = types {
             let shared = &self.lists[&*schema.name];
-            return Ok(Subject { caller: &self.caller, model, schema, shared, mask: None });
+            return Ok(Subject { caller: &self.caller, model, schema, shared, masker: None });
         }
         let message = format!("the provider {} has no resource type `{ty}`", self.descriptor.name);
         Err(Error::new(Kind::Rejected, message))

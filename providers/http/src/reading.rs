@@ -74,7 +74,7 @@ impl Subject<'_> {
     /// The lists, for who looks for one object.
     async fn shared_list(&self) -> Result<Arc<Listing>, Failure> {
         let listed = self.shared.list(self.list()).await;
-        listed.map_err(|failure| failure.masked_by(&self.masks()))
+        listed.map_err(|failure| failure.masked_by(&self.masker()))
     }
 
     /// One object, out of the lists.
@@ -105,7 +105,7 @@ impl Subject<'_> {
             return Ok(object);
         }
         let name = &self.schema.name;
-        let shown = self.masks().clean(&object.id.0);
+        let shown = self.masker().line(&object.id.0);
         let message =
             format!("the {name} {id} is shown as {shown}: the API spells its id otherwise");
         Err(Failure::new(Kind::InDoubt, message).help(format!(
@@ -234,7 +234,7 @@ impl Subject<'_> {
 
     /// What a lost create asked for is there under another spelling: it may have been there before.
     fn is_no_proof(&self, id: &ObjectId, shown: &ObjectId) -> Failure {
-        let shown = self.masks().clean(&shown.0);
+        let shown = self.masker().line(&shown.0);
         let message = format!(
             "{id} is shown as {shown}, and nothing tells whether this create made it or somebody else"
         );

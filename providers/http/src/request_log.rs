@@ -9,7 +9,7 @@ use engine::address::Name;
 use tokio::time::Instant;
 use tracing::{Level, debug, enabled, trace};
 
-use crate::secret::Mask;
+use crate::masker::Masker;
 use crate::transport::{Broken, Request, Response};
 
 /// The target of these lines, for filters.
@@ -24,15 +24,15 @@ pub(crate) struct LogSubject<'a> {
     /// The path below the address of the API, with its query; none where `what` has to serve: a call of
     /// GraphQL is named by its operation, a further page of a list by the path of the list.
     pub(crate) path: Option<&'a str>,
-    /// The mask for the path and for errors.
-    pub(crate) mask: &'a Mask,
+    /// Masks the path and errors.
+    pub(crate) masker: &'a Masker,
 }
 
 impl LogSubject<'_> {
     /// Returns the path without secrets and without its query.
     fn masked_path(&self) -> String {
         match self.path {
-            Some(path) => self.mask.clean(path.split_once('?').map_or(path, |(path, _)| path)),
+            Some(path) => self.masker.line(path.split_once('?').map_or(path, |(path, _)| path)),
             None => self.what.split_once(' ').map_or(self.what, |(_, path)| path).to_owned(),
         }
     }
@@ -61,7 +61,7 @@ impl<'a> AttemptLog<'a> {
 
     /// Logs the result of the attempt.
     pub(crate) fn end(self, result: &Result<Response, Broken>) {
-        let Self { subject: LogSubject { api, mask, .. }, method, path, attempt, began } = self;
+        let Self { subject: LogSubject { api, masker, .. }, method, path, attempt, began } = self;
         let (api, ms) = (&**api, millis(began.elapsed()));
         match result {
             Ok(Response { status, body, .. }) => {
@@ -70,11 +70,11 @@ impl<'a> AttemptLog<'a> {
                 debug!(target: TARGET, api, method, path, status, ms, attempt, "request");
             }
             Err(Broken::NotSent(reason)) => {
-                let error = mask.clean(reason);
+                let error = masker.line(reason);
                 debug!(target: TARGET, api, method, path, error, ms, attempt, "request not sent");
             }
             Err(Broken::Lost(reason)) => {
-                let error = mask.clean(reason);
+                let error = masker.line(reason);
                 debug!(target: TARGET, api, method, path, error, ms, attempt, "answer lost");
             }
         }
@@ -93,12 +93,13 @@ fn millis(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::secret::Key;
+    use crate::key::Key;
 
     #[test]
     fn a_path_is_logged_without_secrets_and_without_its_query() {
-        let (api, mask) = (Name::from("rest"), Mask::of_key(Some(&Key::new("s3cr/et-key"))));
-        let shown = |what, path| LogSubject { api: &api, what, path, mask: &mask }.masked_path();
+        let (api, masker) = (Name::from("rest"), Masker::of_key(Some(&Key::new("s3cr/et-key"))));
+        let shown =
+            |what, path| LogSubject { api: &api, what, path, masker: &masker }.masked_path();
         for (path, logged) in [
             ("/things/t1", "/things/t1"),
             ("/things?token=unknown", "/things"),

@@ -69,7 +69,7 @@ impl Act<'_> {
             mutation: true,
             names_object: self.call.id.is_some() && matches!(model.request, Request::Rest { .. }),
             header: header.zip(self.call.nonce.map(ToString::to_string)),
-            mask: self.subject.masks(),
+            masker: self.subject.masker(),
             permit: Some(self.call.permit),
         })
     }

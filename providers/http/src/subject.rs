@@ -9,8 +9,7 @@ use crate::calls::{Caller, Payload, Prepared};
 use crate::classify::Failure;
 use crate::descriptor::model::{Argument, CallModel, Request, TypeModel};
 use crate::graphql::Selection;
-use crate::labels::Labels;
-use crate::secret::Mask;
+use crate::masker::{Masker, SecretNames};
 use crate::shared::Shared;
 use crate::template::{CallScope, Unfilled};
 use crate::wire::encode;
@@ -24,8 +23,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) schema: &'a TypeSchema,
     /// Its lists, for all who look for one object at the same time.
     pub(crate) shared: &'a Shared,
-    /// What of a server's words is not shown, where that is more than the key.
-    pub(crate) mask: Option<&'a Mask>,
+    /// The masker of the call that these calls belong to; none outside of a change.
+    pub(crate) masker: Option<&'a Masker>,
 }
 
 impl<'a> Subject<'a> {
@@ -33,13 +32,13 @@ impl<'a> Subject<'a> {
         Failure::new(Kind::NotFound, format!("there is no {} {id}", self.schema.name))
     }
 
-    /// What of a server's words is not shown.
-    pub(crate) fn masks(&self) -> Mask {
+    /// Returns the masker of the call, else one that knows the key and the sensitive attributes of the type.
+    pub(crate) fn masker(&self) -> Masker {
         let of_type = || {
-            let labels = Labels::of(self.model, &Secrets::default(), &Attributes::new());
-            self.caller.mask.clone().with_labels(labels)
+            let names = SecretNames::of(self.model, &Secrets::default(), &Attributes::new());
+            self.caller.masker.clone().with_names(names)
         };
-        self.mask.cloned().unwrap_or_else(of_type)
+        self.masker.cloned().unwrap_or_else(of_type)
     }
 
     /// A call that lacks a part of its address, or an argument.
@@ -96,7 +95,7 @@ impl<'a> Subject<'a> {
             mutation: false,
             names_object,
             header: None,
-            mask: self.masks(),
+            masker: self.masker(),
             permit: None,
         })
     }

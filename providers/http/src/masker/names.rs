@@ -1,9 +1,9 @@
-//! Secrets that nobody here knows, in a server's words: they are told by the names that they stand under.
+//! The names of sensitive attributes, for secrets that are not known here.
 //!
-//! A refusal may show the object as it is, with a token that the API generated, or the password before
-//! this one. Of those only fingerprints are known, and the schema says where they stand. What is known
-//! is [`crate::hidden`]'s.
+//! A refusal may show the object as it is, with a token that the API generated, or with the password before
+//! this one. Only the names of the attributes tell that these are secrets.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use engine::stored::from_json;
@@ -11,21 +11,20 @@ use engine::value::{Attributes, Path, Value};
 use provider_port::Secrets;
 use serde_json::Value as Json;
 
+use super::MASKED;
 use crate::descriptor::model::TypeModel;
 
-/// What stands for a secret.
-const MASKED: &str = "…";
-/// So much of secrets, in bytes, is looked for in a server's words; of an answer with more nothing is shown.
+/// The most secrets of an answer that are searched for in its message, in bytes.
 const BYTES_MAX: usize = 16 << 10;
 
-/// The names that secrets stand under on the wire, however they are spelled.
+/// The names of sensitive attributes on the wire, without what tells their spellings apart.
 #[derive(Clone, Default)]
-pub(crate) struct Labels(BTreeSet<String>);
+pub(crate) struct SecretNames(BTreeSet<String>);
 
-impl Labels {
-    /// The names of a type's sensitive attributes, and of what is a secret of this object.
+impl SecretNames {
+    /// Collects the names of the sensitive attributes of a type, and of those that are secrets of this object.
     pub(crate) fn of(model: &TypeModel, secrets: &Secrets, live: &Attributes) -> Self {
-        let mut labels = Self::default();
+        let mut names = Self::default();
         for (name, attribute) in &model.attributes {
             let is_secret = attribute.schema.sensitive
                 || secrets.places.touches(&Path::attribute(name.clone()))
@@ -36,12 +35,12 @@ impl Labels {
             let paths =
                 attribute.wires.values().flat_map(|shape| [&shape.read_at, &shape.write_at]);
             let wires = paths.flatten().filter_map(|path| path.last());
-            labels.0.extend(wires.map(|wire| spelled(wire)));
+            names.0.extend(wires.map(|wire| spelled(wire)));
         }
-        labels
+        names
     }
 
-    /// What stands under these names anywhere in a body; nothing where that is too much to look for.
+    /// Returns the values under these names anywhere in a body; none if they are too many to search for.
     pub(crate) fn values(&self, body: &Json) -> Option<Vec<Value>> {
         let mut found = Vec::new();
         if !self.0.is_empty() {
@@ -67,26 +66,27 @@ impl Labels {
         }
     }
 
-    /// Words without what stands under these names, however a server prints an object: `"token": "…"`,
-    /// `token='…'`, `token:…`, `<token>…`. Where such a value ends nobody can tell: it may hold quotes,
-    /// spaces and lines. So nothing that follows is shown.
-    pub(crate) fn mask(&self, words: &str) -> String {
+    /// Cuts a text off behind the first of these names that a value follows, however a server prints an
+    /// object: `"token": "…"`, `token='…'`, `token:…`, `<token>…`. The end of the value cannot be told: it
+    /// may hold quotes, spaces and lines.
+    pub(super) fn cut<'t>(&self, words: &'t str) -> Cow<'t, str> {
         let mut rest = words;
         while let Some((before, word, after)) = next_word(rest) {
             if self.0.contains(&spelled(word)) {
                 let is_tag = before.ends_with('<') || before.ends_with("&lt;");
                 let value = if is_tag { Some(after) } else { value(after) };
                 if let Some(value) = value.filter(|value| !value.is_empty()) {
-                    return format!("{}{MASKED}", &words[..words.len() - value.len()]);
+                    let shown = &words[..words.len() - value.len()];
+                    return Cow::Owned(format!("{shown}{MASKED}"));
                 }
             }
             rest = after;
         }
-        words.to_owned()
+        Cow::Borrowed(words)
     }
 }
 
-/// A name without what tells `clientSecret`, `client_secret` and `Client-Secret` apart.
+/// Returns a name without what tells `clientSecret`, `client_secret` and `Client-Secret` apart.
 fn spelled(name: &str) -> String {
     name.chars().filter(|letter| is_inside(*letter)).flat_map(char::to_lowercase).collect()
 }
@@ -95,7 +95,7 @@ fn is_inside(letter: char) -> bool {
     !matches!(letter, '_' | '-')
 }
 
-/// What stands before the next word, the word, and what follows.
+/// Splits a text into the part before its next word, the word, and the part behind it.
 fn next_word(text: &str) -> Option<(&str, &str, &str)> {
     let is_part = |letter: char| letter.is_alphanumeric() || !is_inside(letter);
     let start = text.find(is_part)?;
@@ -104,7 +104,7 @@ fn next_word(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, word, after))
 }
 
-/// How signs look in pages, in addresses and in JSON.
+/// Signs as pages, addresses and JSON write them.
 const WRITTEN: [(&str, char); 13] = [
     ("&quot;", '"'),
     ("&#34;", '"'),
@@ -121,17 +121,17 @@ const WRITTEN: [(&str, char); 13] = [
     ("\\u0022", '"'),
 ];
 
-/// The value that follows a name, if one does: what comes after signs of which one parts the two.
+/// Returns the value that follows a name, if one does: the text after signs of which one separates the two.
 fn value(after: &str) -> Option<&str> {
-    let (mut rest, mut is_parted) = (after, false);
+    let (mut rest, mut is_separated) = (after, false);
     while let Some((sign, length)) = sign(rest) {
-        is_parted |= matches!(sign, ':' | '=' | '>');
+        is_separated |= matches!(sign, ':' | '=' | '>');
         rest = &rest[length..];
     }
-    is_parted.then_some(rest)
+    is_separated.then_some(rest)
 }
 
-/// The sign that a text begins with, and how long it is there; none where a letter or a digit is next.
+/// Returns the sign that a text begins with, and its length; none before a letter or a digit.
 fn sign(text: &str) -> Option<(char, usize)> {
     let begins = |written: &str| {
         text.get(..written.len()).is_some_and(|start| start.eq_ignore_ascii_case(written))
@@ -149,8 +149,8 @@ mod tests {
 
     use super::*;
 
-    fn labels() -> Labels {
-        Labels(["token", "clientsecret"].map(str::to_owned).into())
+    fn names() -> SecretNames {
+        SecretNames(["token", "clientsecret"].map(str::to_owned).into())
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
             ("token != tok-1", "token != …"),
             ("token=", "token="),
         ] {
-            assert_eq!(labels().mask(words), shown);
+            assert_eq!(names().cut(words), shown);
         }
     }
 
@@ -187,20 +187,20 @@ mod tests {
             "",
             "…é: =ü",
         ] {
-            assert_eq!(labels().mask(words), words);
+            assert_eq!(names().cut(words), words);
         }
-        assert_eq!(Labels::default().mask("token: x"), "token: x");
+        assert_eq!(SecretNames::default().cut("token: x"), "token: x");
     }
 
     #[test]
     fn secrets_are_found_anywhere_in_a_body() {
         let body =
             json!({"error": [{"current": {"Token": "a", "x": {"client-secret": ["b", 7]}}}]});
-        let found = labels().values(&body).unwrap();
+        let found = names().values(&body).unwrap();
         assert_eq!(format!("{found:?}"), r#"["a", ["b", 7]]"#);
         let many: Vec<Json> = (0..10_000).map(|number| json!({ "token": number })).collect();
-        assert_eq!(labels().values(&json!(many)), None);
-        assert_eq!(labels().values(&json!({ "token": "x".repeat(BYTES_MAX) })), None);
-        assert_eq!(Labels::default().values(&json!(many)), Some(Vec::new()));
+        assert_eq!(names().values(&json!(many)), None);
+        assert_eq!(names().values(&json!({ "token": "x".repeat(BYTES_MAX) })), None);
+        assert_eq!(SecretNames::default().values(&json!(many)), Some(Vec::new()));
     }
 }
