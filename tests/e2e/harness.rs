@@ -36,7 +36,7 @@ impl Service {
 
     fn run(data: &Path, extra: &[&str], key: &str, stderr: Stdio) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_plumb"))
-            .args(["serve", "--key", key, "--data"])
+            .args(["serve", "--print-env", "--key", key, "--data"])
             .arg(data)
             .args(extra)
             .stdout(Stdio::piped())

@@ -1,6 +1,8 @@
 //! The service on this machine is asked for, and what is on one service is not looked for on another.
 
-use crate::harness::{Project, Service, data};
+use std::process::Command;
+
+use crate::harness::{Project, Service, data, wait_for};
 
 const VOLUME: &str =
     "[resource.network_volume.v]\nname = \"v\"\nsize = 10\ndata_center_id = \"EU-RO-1\"\n";
@@ -22,6 +24,27 @@ fn without_an_address_or_local_nothing_is_started() {
     }
     assert!(!project.path(".plumb").exists());
     project.run(&["apply", "-y", "--local"]).expect(0);
+}
+
+/// A terminal, or the log of a CI system, keeps what is printed.
+#[test]
+fn a_service_prints_its_key_only_on_request() {
+    let folder = data();
+    let log = folder.path().join("log");
+    let file = std::fs::File::create(&log).unwrap();
+    let mut service = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--key", "canary-key", "--data"])
+        .arg(folder.path().join("service"))
+        .stdout(file.try_clone().unwrap())
+        .stderr(file)
+        .spawn()
+        .unwrap();
+    let printed = || std::fs::read_to_string(&log).unwrap();
+    wait_for("the service", || printed().contains("--print-env"));
+    service.kill().unwrap();
+    service.wait().unwrap();
+    assert!(printed().starts_with("REST http://127.0.0.1:"), "{}", printed());
+    assert!(!printed().contains("canary-key"), "{}", printed());
 }
 
 #[test]

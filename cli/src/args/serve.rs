@@ -17,6 +17,9 @@ pub(crate) struct Serve {
     /// The key of the account; else one is made once and kept in the data folder
     #[arg(long, value_name = "KEY", env = crate::environment::SERVICE_KEY, hide_env_values = true)]
     pub(crate) key: Option<String>,
+    /// Print the addresses and the key as environment variables
+    #[arg(long)]
+    pub(crate) print_env: bool,
     /// The form of the answers of /stream
     #[arg(long, value_name = "FORM", default_value = "array", value_parser = ["array", "object"])]
     pub(crate) stream_format: String,

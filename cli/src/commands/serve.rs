@@ -10,6 +10,7 @@ use service::{Addresses, Options, Quirk, Server, StartError, StoreError};
 
 use crate::args::Serve;
 use crate::child_service;
+use crate::environment::{API_KEY, GRAPHQL_URL, QUEUE_URL, REST_URL};
 use crate::error::{CommandError, Status, chain};
 use crate::folder::Folder;
 use crate::output::Output;
@@ -30,7 +31,7 @@ pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, 
     let options = options(base, args, output)?;
     // Its data, its logs and what its workers write are this user's alone, whatever a shell allows.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    runtime::wait_for(serve(options, args.listen.is_none(), output))
+    runtime::wait_for(serve(options, args, output))
 }
 
 fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, CommandError> {
@@ -62,11 +63,11 @@ fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, Comman
     Ok(options)
 }
 
-async fn serve(options: Options, anywhere: bool, output: &Output) -> Result<Status, CommandError> {
+async fn serve(options: Options, args: &Serve, output: &Output) -> Result<Status, CommandError> {
     let fail = |error: &dyn std::error::Error| CommandError::new(chain(error));
     let stop = stop_on_signal()?;
     let data = options.data.clone();
-    let server = start_when_free(options, anywhere).await.map_err(|error| {
+    let server = start_when_free(options, args.listen.is_none()).await.map_err(|error| {
         let help = help(&error);
         let failed = match error {
             StartError::Strange(strange) => strange.into(),
@@ -78,7 +79,7 @@ async fn serve(options: Options, anywhere: bool, output: &Output) -> Result<Stat
         }
     })?;
     child_service::remember_port(&data, &server.addresses().rest);
-    output.data(&variables(server.addresses()));
+    announce(server.addresses(), &data, args, output);
     server.run(stop).await.map_err(|error| fail(&error))?;
     Ok(Status::Done)
 }
@@ -138,11 +139,19 @@ async fn start(options: Options, anywhere: bool) -> Result<Server, StartError> {
     service::start(options).await
 }
 
-/// The first lines on stdout: what a shell needs to use the service.
-fn variables(addresses: &Addresses) -> String {
+/// Prints the addresses of the service. Prints the key only on request: a terminal or a log keeps it.
+fn announce(addresses: &Addresses, data: &Path, args: &Serve, output: &Output) {
     let Addresses { rest, graphql, queue, key, .. } = addresses;
-    format!(
-        "PLUMB_SERVERLESS_REST_URL={rest}\nPLUMB_SERVERLESS_GRAPHQL_URL={graphql}\n\
-         PLUMB_SERVERLESS_QUEUE_URL={queue}\nPLUMB_SERVERLESS_API_KEY={key}\n"
-    )
+    if args.print_env {
+        output.data(&format!(
+            "{REST_URL}={rest}\n{GRAPHQL_URL}={graphql}\n{QUEUE_URL}={queue}\n{API_KEY}={key}\n"
+        ));
+    } else if !args.until_idle {
+        let file = data.join("serve.json");
+        output.talk(&format!(
+            "REST {rest}, GraphQL {graphql}, jobs {queue}\n\
+             the key is in {}; --print-env prints it\n",
+            render::safe::text(&file.display().to_string())
+        ));
+    }
 }
