@@ -485,7 +485,7 @@ impl Instance {
     /// How it is called, as the spec and the environment say.
     fn called<'a>(&self, environment: Environment<'a>) -> Settings<'a> {
         let settings = self.settings.iter();
-        let all = Settings::new(environment).stranger(!self.serverless);
+        let all = Settings::new(environment).beside_spec(!self.serverless);
         settings.fold(all, |all, (key, value)| all.set(key, value))
     }
 }

@@ -16,13 +16,13 @@ use crate::view::{ChangeView, StepView, Units, change_view, step_view, units_of}
 /// The views of the changes of a plan, without those that do nothing.
 #[derive(Clone, Debug)]
 pub struct Changes<'a> {
-    /// What they are made from; none where there never was a plan.
+    /// The plan that they are made from; none where there never was a plan.
     of_plan: Option<OfPlan<'a>>,
     /// All of them, where somebody changed them: these count then.
     whole: Option<Vec<ChangeView>>,
 }
 
-/// What views are made from.
+/// The parts of a plan that views are made from.
 #[derive(Clone, Debug)]
 struct OfPlan<'a> {
     plan: &'a Plan,
@@ -59,7 +59,7 @@ impl<'a> Changes<'a> {
         self
     }
 
-    /// How many there are.
+    /// Returns the number of changes.
     pub fn len(&self) -> usize {
         match (&self.whole, &self.of_plan) {
             (Some(views), _) => views.len(),
@@ -172,7 +172,7 @@ impl Steps<'_> {
         self.0.iter().map(step_view)
     }
 
-    /// How many there are.
+    /// Returns the number of steps.
     pub fn len(&self) -> usize {
         self.0.len()
     }

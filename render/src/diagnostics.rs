@@ -15,11 +15,11 @@ use crate::paint::Colour;
 use crate::safe;
 use crate::view::{Place, place};
 
-/// How many diagnostics are shown; the rest is counted.
+/// The number of diagnostics that are shown; the rest is counted.
 pub const SHOWN_MAX: usize = 50;
-/// How many bytes of a line are shown.
+/// The number of bytes of a line that are shown.
 const LINE_MAX: usize = 240;
-/// How many lines of an underlined text are shown.
+/// The number of lines of an underlined text that are shown.
 const LINES_MAX: usize = 6;
 /// The longest summary, detail or help, in characters.
 const TEXT_MAX: usize = 4_000;
@@ -29,19 +29,19 @@ const TEXT_MAX: usize = 4_000;
 pub struct DiagnosticView {
     /// `error`, `warning` or `note`.
     pub severity: &'static str,
-    /// What happened.
+    /// The message.
     pub summary: String,
-    /// Why: the sentences of a report, else what stands under its words.
+    /// The explanation: the sentences of a report, else the text under its words.
     pub detail: Option<String>,
-    /// What stands under the words at its place.
+    /// The text under the words at its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The resource that it is about.
     pub address: Option<String>,
-    /// Where.
+    /// Its place.
     #[serde(flatten)]
     pub place: Place,
-    /// What to do.
+    /// The advice.
     pub help: Option<String>,
     /// Other places that matter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -51,10 +51,10 @@ pub struct DiagnosticView {
 /// Another place that matters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RelatedView {
-    /// Where.
+    /// The place.
     #[serde(flatten)]
     pub place: Place,
-    /// Why.
+    /// The text that tells why it matters.
     pub label: String,
 }
 
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(visible("", 0..0), (String::new(), 0..0));
     }
 
-    /// Whatever the snippet renderer does with a character, and in whatever version.
+    /// The snippet renderer passes some characters through in some versions; none of them may act or hide.
     #[test]
     fn no_character_of_a_line_acts_or_hides() {
         let odd = ('\0'..=char::MAX).filter(|c| safe::is_hidden(*c) && *c != '\n');

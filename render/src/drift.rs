@@ -1,4 +1,4 @@
-//! What changed outside, for `plumb drift`.
+//! Changes outside Plumb, for `plumb drift`.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub struct DriftReport<'a> {
     locations: &'a [LocationView],
     /// The objects that changed; none where they could not be looked at.
     drift: Option<&'a [DriftView]>,
-    /// What is wrong or worth knowing.
+    /// Errors, warnings and notes.
     diagnostics: Vec<DiagnosticView>,
 }
 

@@ -18,7 +18,7 @@ use crate::safe;
 const STARTS_MAX: usize = 100;
 /// Runs with more steps than this report tenths.
 const FINISHES_MAX: usize = 1_000;
-/// How many failures and doubts the closing summary repeats.
+/// The number of failures and doubts that the closing summary repeats.
 const REPEATED_MAX: usize = 20;
 
 /// An event as one JSON object on one line.
@@ -32,7 +32,7 @@ pub struct Progress {
     colour: Colour,
     steps: usize,
     ended: usize,
-    /// What each step last said that it waits for; steps may say so often.
+    /// The last reason that each step gave for waiting; steps may give one often.
     waits: BTreeMap<String, String>,
     failures: Vec<String>,
     doubts: Vec<(String, String)>,

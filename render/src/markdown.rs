@@ -18,12 +18,12 @@ use crate::view::{LocationView, PlanView};
 
 /// The most bytes of a comment.
 pub const BYTES_MAX: usize = 60 * 1024;
-/// How many lines of a section are shown when there is little room.
+/// The number of lines of a section that are shown when there is little room.
 const LINES_MAX: usize = 40;
-/// How many diagnostics are shown.
+/// The number of diagnostics that are shown.
 const DIAGNOSTICS_MAX: usize = 20;
 
-/// How much is told.
+/// The amount of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Detail {
     /// Everything.

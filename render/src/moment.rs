@@ -1,6 +1,6 @@
 //! Moments as people read them. Data keeps milliseconds since 1970.
 
-/// How many days four hundred years have, after which the calendar repeats itself.
+/// The number of days in four hundred years, after which the calendar repeats itself.
 const DAYS_OF_CYCLE: u64 = 146_097;
 
 /// A moment in UTC, to the second: `2026-11-20 23:03:12 UTC`.

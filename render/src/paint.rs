@@ -8,28 +8,28 @@ use std::iter::repeat_n;
 
 use anstyle::{AnsiColor, Style};
 
-/// What a piece of text is.
+/// The role of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     /// Nothing special.
     Plain,
-    /// What is new.
+    /// Something new.
     Added,
-    /// What changes in place.
+    /// Something that changes in place.
     Changed,
-    /// What goes.
+    /// Something that is removed.
     Removed,
-    /// What is replaced, or left behind.
+    /// Something that is replaced, or left behind.
     Replaced,
-    /// What is lost, or cannot be decided.
+    /// Something that is lost, or cannot be decided.
     Danger,
-    /// What needs attention.
+    /// Something that needs attention.
     Caution,
-    /// What went well.
+    /// Something that went well.
     Good,
     /// The names of things and the headings of sections.
     Strong,
-    /// What may be skipped: origins, counts of what is unchanged.
+    /// Text that may be skipped: origins, counts of unchanged things.
     Faint,
 }
 
@@ -48,7 +48,7 @@ fn style(label: Label) -> Style {
     }
 }
 
-/// Whether to write colours.
+/// The switch for colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// Write them.
@@ -78,7 +78,7 @@ fn put(out: &mut String, text: &str, label: Label, colour: Colour) {
 pub struct Line {
     /// `+`, `-`, `~` and the like; markdown puts it into the first column.
     mark: Option<(&'static str, Label)>,
-    /// How far it is indented, in levels.
+    /// The indent, in levels.
     depth: usize,
     parts: Vec<(String, Label)>,
 }
@@ -116,7 +116,7 @@ impl Line {
         self
     }
 
-    /// How many characters its text has, without mark and indent.
+    /// Returns the number of characters of its text, without mark and indent.
     pub fn width(&self) -> usize {
         self.parts.iter().map(|(text, _)| text.chars().count()).sum()
     }

@@ -1,4 +1,4 @@
-//! Why something will be done, in sentences.
+//! The reasons of changes, in sentences.
 
 use engine::plan::{Change, Reason, Staying};
 

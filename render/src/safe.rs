@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// How many characters of one foreign text are shown, unless a renderer says otherwise.
+/// The number of characters of one foreign text that are shown, unless a renderer says otherwise.
 pub const SHOWN_MAX: usize = 200;
 
 /// Escapes a text, cut at [`SHOWN_MAX`] characters.

@@ -22,11 +22,11 @@ pub const STATE_FORMAT: &str = "plumb-show/1";
 pub struct StateView {
     /// [`STATE_FORMAT`].
     pub format: &'static str,
-    /// Which state it is.
+    /// The lineage of the state.
     pub lineage: String,
-    /// Which version of it.
+    /// The serial of this version.
     pub serial: u64,
-    /// What each address stands for, in order.
+    /// The object of each address, in order.
     pub resources: Vec<ResourceView>,
     /// The outputs of the last finished run.
     pub outputs: BTreeMap<String, Shown>,
@@ -34,7 +34,7 @@ pub struct StateView {
     pub pending: Vec<PendingView>,
 }
 
-/// What an address stands for.
+/// The object of an address.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ResourceView {
     /// The address.
@@ -49,7 +49,7 @@ pub struct ResourceView {
     pub current: Option<ObjectView>,
     /// Objects that a replace put aside.
     pub deposed: Vec<ObjectView>,
-    /// What it depends on.
+    /// The resources that it depends on.
     pub dependencies: Vec<String>,
 }
 
@@ -73,11 +73,11 @@ pub struct ObjectView {
 pub struct PendingView {
     /// The call.
     pub call: String,
-    /// Whose object.
+    /// The address of the object.
     pub address: String,
-    /// What it does.
+    /// The operation of the call.
     pub operation: &'static str,
-    /// Why its end is not known.
+    /// The reason that its end is not known.
     pub doubt: Option<String>,
 }
 
@@ -238,7 +238,7 @@ pub fn outputs_text(outputs: &BTreeMap<String, Shown>) -> String {
     text
 }
 
-/// Why an output has no raw form.
+/// The reason that an output has no raw form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotRaw {
     /// It is sensitive, so the state does not hold it.

@@ -19,13 +19,13 @@ use crate::view::{
     Aim, CauseView, ChangeView, Changes, DoubtView, DriftView, LocationView, OutputView, PlanView,
 };
 
-/// How many attributes that the API fills in are named.
+/// The number of attributes that the API fills in and that are named.
 const NAMES_MAX: usize = 6;
 
-/// What to show beside the changes.
+/// The parts to show beside the changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether to colour.
+    /// The switch for colours.
     pub colour: Colour,
     /// True if to list the steps.
     pub steps: bool,
@@ -81,10 +81,10 @@ fn set_apart(parts: &mut [String]) {
     }
 }
 
-/// How many changes are written at a time: few enough to stay in the processor's caches.
+/// The number of changes that are written at a time: few enough to stay in the processor's caches.
 const PART: usize = 256;
 
-/// How many threads write the changes of a large plan.
+/// The number of threads that write the changes of a large plan.
 const WRITERS_MAX: usize = 4;
 
 /// The texts of the changes, in order, some at a time. Those of a large plan are written by several
@@ -144,7 +144,7 @@ pub fn summary(view: &PlanView<'_>) -> String {
     format!("Plan: {}.", words.join(", "))
 }
 
-/// What it means that there is nothing to do.
+/// Returns the sentence of a plan without changes.
 fn nothing(aim: Aim) -> &'static str {
     match aim {
         Aim::Apply => "No changes. What is live agrees with the spec.",
@@ -156,7 +156,7 @@ fn nothing(aim: Aim) -> &'static str {
     }
 }
 
-/// What changed outside, as `drift` shows it too.
+/// Writes the changes outside Plumb, as `drift` shows them too.
 pub(crate) fn drift(page: &mut Page, drift: &[DriftView]) {
     if drift.is_empty() {
         return;
@@ -187,7 +187,7 @@ pub(crate) fn drift_objects(page: &mut Page, drift: &[DriftView]) {
 /// The longest line that is proposed: nobody copies a longer one from a page.
 const PROPOSAL_MAX: usize = 120;
 
-/// What to write to keep an object as it is, which can be pasted as it stands. What is not shown in
+/// Writes the lines that keep an object as it is. They can be pasted into the spec. A value that is not shown in
 /// full is not proposed: a part of it would be another value.
 fn proposals(page: &mut Page, proposal: &str) {
     let mut says = "to keep it as it is, write: ";

@@ -32,7 +32,7 @@ pub(crate) struct Row<'a> {
     /// itself.
     pub(crate) own: Option<(&'a str, &'a str)>,
     pub(crate) unit: Option<&'a str>,
-    /// Where the spec says it.
+    /// The place in the spec.
     pub(crate) origin: Option<String>,
     pub(crate) note: Option<(&'static str, Label)>,
     pub(crate) mark: Option<(&'static str, Label)>,
@@ -57,7 +57,7 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// What fits on its own line, else none.
+    /// Returns the row as one line, if it fits.
     fn inline(&self) -> Option<Line> {
         let line = match (self.before, self.after) {
             (Some(before), Some(after)) => self.arrow(before, after)?,
@@ -192,7 +192,7 @@ fn whole(page: &mut Page, depth: usize, value: &Shown) {
     }
 }
 
-/// What changes between two values, over several lines.
+/// Writes the difference of two values, over several lines.
 fn changed(page: &mut Page, depth: usize, before: &Shown, after: &Shown) {
     match (before, after) {
         (Shown::Map(a), Shown::Map(b)) if depth < DEPTH_MAX => maps(page, depth, a, b),
@@ -328,7 +328,7 @@ fn push_lines(page: &mut Page, depth: usize, lines: &[&str], mark: Option<(&'sta
     }
 }
 
-/// What became of the items of a list, in order. It goes to the one algorithm and the one type of
+/// Returns the difference of two lists, item by item, in order. It goes to the one algorithm and the one type of
 /// item that are used here: the crate's entry that chooses at run time compiles all of its six.
 fn differences(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut ops = Compact::new(Replace::new(Capture::new()), old, new);

@@ -28,7 +28,7 @@ pub const FORMAT: &str = "plumb-plan/1";
 pub struct PlanView<'a> {
     /// [`FORMAT`].
     pub format: &'static str,
-    /// What was asked for; left out where that is to make the world what the spec says.
+    /// The aim of the plan; left out where it is to apply the spec.
     #[serde(skip_serializing_if = "Aim::is_usual")]
     pub aim: Aim,
     /// The services that the providers act on.
@@ -36,26 +36,26 @@ pub struct PlanView<'a> {
     pub locations: Vec<LocationView>,
     /// True if it covers the whole spec and could be made at all.
     pub complete: bool,
-    /// How many changes there are of each action.
+    /// The number of changes of each action.
     pub summary: Counts,
     /// The changes, without those that do nothing.
     pub changes: Changes<'a>,
-    /// What changed outside since the last run.
+    /// The changes outside Plumb since the last run.
     pub drift: Vec<DriftView>,
-    /// What becomes of the outputs.
+    /// The changes of outputs.
     pub outputs: BTreeMap<String, OutputView>,
     /// The program.
     pub steps: Steps<'a>,
     /// Calls of earlier runs whose end is not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<DoubtView>,
-    /// What is wrong or worth knowing.
+    /// Errors, warnings and notes.
     pub diagnostics: Vec<DiagnosticView>,
     /// The plan's digest; none where no plan could be made.
     pub digest: Option<String>,
 }
 
-/// What a plan was asked to do: what it means that there is nothing to do follows from it.
+/// The aim of a plan. It decides what an empty plan means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aim {
@@ -124,10 +124,11 @@ pub struct Counts {
     pub moved: usize,
     #[serde(rename = "no-op")]
     pub no_op: usize,
-    /// What another run is at right now: it is not changed, and it does not yet agree with the spec.
+    /// The number of objects that another run works on right now: they are not changed, and do not yet agree
+    /// with the spec.
     #[serde(skip_serializing_if = "is_none")]
     pub running: usize,
-    /// What waits until somebody knows what became of a call on it.
+    /// The number of changes that wait until the result of a call on their object is known.
     #[serde(rename = "in-doubt", skip_serializing_if = "is_none")]
     pub in_doubt: usize,
 }
@@ -140,7 +141,7 @@ fn is_none(count: &usize) -> bool {
 /// A change as it may be shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChangeView {
-    /// Whose change.
+    /// The address of the object.
     pub address: String,
     /// The resource type.
     #[serde(rename = "type")]
@@ -149,7 +150,7 @@ pub struct ChangeView {
     pub provider: Name,
     /// The word of the action.
     pub action: &'static str,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
     /// The id of the object that is there now.
     pub id: Option<String>,
@@ -163,11 +164,11 @@ pub struct ChangeView {
     pub sensitive: Vec<String>,
     /// The attributes that make the action necessary.
     pub causes: Vec<CauseView>,
-    /// What happens beside the change.
+    /// The effects beside the change.
     pub effects: Vec<String>,
-    /// What is lost for good.
+    /// The data that is lost for good.
     pub loss: Option<String>,
-    /// How many rules can only be checked before the call.
+    /// The number of rules that can only be checked before the call.
     pub deferred_rules: usize,
     /// True if it is about an object beside the address's current one.
     pub deposed: bool,
@@ -175,7 +176,7 @@ pub struct ChangeView {
     pub create_first: Option<bool>,
     /// The attributes that the spec, or a default, gives or last gave.
     pub managed: Vec<Name>,
-    /// Where the spec declares it.
+    /// Its place in the spec.
     #[serde(flatten)]
     pub place: Place,
     /// The units of numbers, by attribute; see [`PlanView::with_units`].
@@ -205,7 +206,7 @@ pub struct CauseView {
     pub replaces: bool,
     /// True if the live value moved, rather than the spec.
     pub drifted: bool,
-    /// Where the spec says it.
+    /// The place in the spec.
     #[serde(flatten)]
     pub place: Place,
 }
@@ -213,29 +214,29 @@ pub struct CauseView {
 /// An object that changed outside.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DriftView {
-    /// Whose object.
+    /// The address of the object.
     pub address: String,
     /// The resource type.
     #[serde(rename = "type")]
     pub ty: Name,
-    /// Whether it changed (`update`) or is gone (`delete`).
+    /// `update` if it changed, `delete` if it is gone.
     pub action: &'static str,
-    /// What it was after the last run.
+    /// The object after the last run.
     pub before: Object,
-    /// What it is now.
+    /// The object now.
     pub after: Option<Object>,
     /// The places that hold secrets.
     pub sensitive: Vec<String>,
     /// The managed attributes that differ.
     pub attributes: Vec<Name>,
-    /// What to write into the spec to keep it as it now is: lines of TOML.
+    /// The lines of TOML that keep the object as it is now, for the spec.
     pub proposal: Option<String>,
     /// The units of numbers, by attribute; see [`PlanView::with_units`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub units: BTreeMap<Name, String>,
 }
 
-/// What becomes of an output.
+/// A change of an output.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OutputView {
     /// The word of the action.
@@ -259,7 +260,7 @@ pub struct StepView {
     pub id: String,
     /// The word of its operation.
     pub operation: &'static str,
-    /// Whose object.
+    /// The address of the object.
     pub address: String,
     /// The steps that must have succeeded.
     pub needs: Vec<String>,
@@ -270,11 +271,11 @@ pub struct StepView {
 pub struct DoubtView {
     /// The call.
     pub call: String,
-    /// Whose object.
+    /// The address of the object.
     pub address: String,
-    /// What the call was to do.
+    /// The operation of the call.
     pub operation: &'static str,
-    /// Why its end is not known.
+    /// The reason that its end is not known.
     pub reason: String,
     /// True if another run is at it right now.
     pub running: bool,
@@ -325,7 +326,7 @@ impl<'a> PlanView<'a> {
         }
     }
 
-    /// How many errors stand in its way; a plan that can be applied has none.
+    /// Returns the number of errors that stand in its way; a plan that can be applied has none.
     pub fn errors(&self) -> usize {
         self.diagnostics.iter().filter(|found| found.severity == Severity::Error.word()).count()
     }

@@ -1,7 +1,7 @@
-//! Where calls go and with which key, decided once and before the first call.
+//! The addresses of the APIs and the key, settled once, before the first call.
 //!
-//! Who is believed is said in [`crate::trust`]: neither a spec from a stranger nor a descriptor that
-//! lies beside it sends a key elsewhere.
+//! [`crate::trust`] decides which hosts get the key: neither a spec nor a descriptor beside it sends it
+//! elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub(crate) struct Access {
     /// By API. One that is not there has no address, and nothing can be called.
     pub(crate) addresses: BTreeMap<Name, Url>,
     pub(crate) key: Option<Key>,
-    /// The APIs whose addresses nobody but a spec, or what lies beside it, gave.
+    /// The APIs whose addresses only a spec, or a file beside it, names.
     pub(crate) unproven: BTreeSet<Name>,
 }
 
@@ -70,7 +70,7 @@ impl Access {
     }
 }
 
-/// What stands in the way of calls: addresses and a key that nobody gave.
+/// Returns an error for each address and key that is not set. Calls cannot be made without them.
 pub(crate) fn missing(descriptor: &Descriptor, access: &Access) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
     for (name, api) in &descriptor.apis {
@@ -90,7 +90,7 @@ pub(crate) fn missing(descriptor: &Descriptor, access: &Access) -> Diagnostics {
     diagnostics
 }
 
-/// How to give a text, in words.
+/// Returns a sentence that tells how to set a text.
 pub(crate) fn hint(source: &Source) -> String {
     match (&source.env, &source.setting) {
         (Some(env), Some(setting)) => {
@@ -144,7 +144,7 @@ fn unknown_settings(descriptor: &Descriptor, settings: &Settings<'_>) -> Diagnos
 }
 
 impl Source {
-    /// Who gave a text, in words.
+    /// Returns the origin of a text, in words.
     fn given(&self, origin: Origin) -> String {
         match origin {
             Origin::Environment => self.env.clone().unwrap_or_default(),

@@ -1,8 +1,8 @@
 //! Calls: where they go, when they may begin, and which are tried again.
 //!
 //! A read is tried again as long as that may help. A mutation is tried again only when the failure
-//! proves that nothing happened (it never left, or the API asked to slow down), or when it bears an
-//! idempotency key, which makes a repetition the same call. Each time it needs leave anew: in a
+//! proves that nothing happened (it never left, or the API asked to slow down), or when it has an
+//! idempotency key, which makes a repetition the same call. Each attempt needs a new permit: in a
 //! pause another run may have taken over.
 
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ use crate::classify::{self, Context, Failure};
 use crate::client::Client;
 use crate::descriptor::model::{Api, Descriptor, Method};
 use crate::graphql::{self, Answer, Selection};
-use crate::lenient;
 use crate::limits::{Limiter, Turn};
 use crate::link;
 use crate::masker::Masker;
+use crate::partial_json;
 use crate::request_log::{self, AttemptLog, LogSubject};
 use crate::retry_after;
 use crate::settings::Settings;
@@ -33,7 +33,7 @@ use crate::timing::Timing;
 use crate::transport::{Request, Response, Transport};
 use crate::wire::Wire;
 
-/// How long an absence must last to be believed, where the descriptor does not say.
+/// The time that an absence must last to count, where the descriptor does not say.
 const SETTLE: Duration = Duration::from_secs(10);
 /// The same where all addresses are on this machine.
 const SETTLE_LOCAL: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ pub(crate) struct Caller {
     limiters: BTreeMap<Name, Arc<Limiter>>,
     transport: Arc<dyn Transport>,
     pub(crate) timing: Timing,
-    /// How long an absence must last to be believed.
+    /// The time that an absence must last to count.
     pub(crate) settle: Duration,
     pub(crate) masker: Masker,
     key_hint: String,
@@ -65,7 +65,7 @@ pub(crate) struct Prepared<'a> {
     /// An idempotency key: header and value.
     pub(crate) header: Option<(String, String)>,
     pub(crate) masker: Masker,
-    /// Whom to ask before each sending, where it changes something.
+    /// The permit that is asked for before each sending, where the call changes something.
     pub(crate) permit: Option<&'a dyn SendPermit>,
 }
 
@@ -80,7 +80,7 @@ impl Prepared<'_> {
     }
 }
 
-/// What a call carries.
+/// The content of a call.
 pub(crate) enum Payload<'a> {
     Rest {
         method: Method,
@@ -92,7 +92,7 @@ pub(crate) enum Payload<'a> {
         method: Method,
         path: String,
         body: Option<String>,
-        /// How long the answer may be held back on purpose.
+        /// The time that the API may hold its answer back on purpose.
         held: Duration,
     },
     /// The next page of a list, where the API said.
@@ -381,7 +381,7 @@ impl Caller {
         }
     }
 
-    /// Where a page of a list is; what it links to may be said from there.
+    /// Returns the address of a page of a list. A link in its answer may be relative to it.
     fn page(&self, prepared: &Prepared<'_>) -> Result<Url, Failure> {
         let address = self.address(prepared.api).ok_or_else(|| self.no_address(prepared.api))?;
         match &prepared.payload {
@@ -392,7 +392,7 @@ impl Caller {
     }
 }
 
-/// What the answer shows, as far as its form goes.
+/// Reads an answer as far as its form goes.
 fn shown(
     context: &Context<'_>,
     payload: &Payload<'_>,
@@ -401,11 +401,11 @@ fn shown(
 ) -> Result<Shown, Failure> {
     let is_promise = incoming.status == 202;
     if let Payload::Text { .. } = payload {
-        let whole = |body: &[u8]| serde_json::from_slice(lenient::without_bom(body));
+        let whole = |body: &[u8]| serde_json::from_slice(partial_json::without_bom(body));
         let text = classify::judge(context, incoming, whole)?;
         return Ok(Shown { json: None, link: None, text, is_promise });
     }
-    let json = classify::judge(context, incoming, lenient::read)?;
+    let json = classify::judge(context, incoming, partial_json::read)?;
     let Payload::Graphql { fields, .. } = payload else {
         if let Some(failure) =
             json.as_ref().and_then(|body| classify::told(context, incoming, body))
@@ -424,7 +424,7 @@ fn shown(
     }
 }
 
-/// How long an absence must last to be believed. What a descriptor says holds everywhere: an address on
+/// Returns the time that an absence must last to count. The time of a descriptor holds everywhere: an address on
 /// this machine may be the end of a tunnel.
 fn settle(said: Option<Duration>, is_local: bool) -> Duration {
     said.unwrap_or(if is_local { SETTLE_LOCAL } else { SETTLE })

@@ -1,4 +1,4 @@
-//! What may be concluded from an answer, or from its absence.
+//! The conclusions from an answer, or from its absence.
 //!
 //! Pure: a status, a body and an error table in, a kind out. When in doubt it says so; only an
 //! answer that proves that nothing happened is a refusal.
@@ -45,13 +45,13 @@ impl Failure {
         self
     }
 
-    /// The same for somebody else, whose secrets its words may show.
+    /// Masks its message with another masker.
     pub(crate) fn masked_by(mut self, masker: &Masker) -> Self {
         self.error.said = self.error.said.map(|said| masker.line(&said).into());
         self
     }
 
-    /// Whether the same call would meet the same answer.
+    /// Marks the failure as one that the same call would meet again.
     fn refused(mut self) -> Self {
         self.error.is_refusal = true;
         self
@@ -74,14 +74,14 @@ impl Failure {
     }
 }
 
-/// What is known about the call when its answer is judged.
+/// The facts about a call that its answer is judged by.
 pub(crate) struct Context<'a> {
     pub(crate) api: &'a Api,
     /// The call in words, such as `POST /things`, without values.
     pub(crate) what: &'a str,
     /// Scheme, host and port.
     pub(crate) origin: &'a str,
-    /// How the key is given, for those who have the wrong one.
+    /// A sentence that tells how to set the key, for an answer that refuses it.
     pub(crate) key_hint: &'a str,
     pub(crate) mutation: bool,
     /// True if the address names an object, so that a 404 means the object.
@@ -130,7 +130,7 @@ fn unreadable(
     if is_html(answer, text) { failure } else { failure.transient() }
 }
 
-/// Where a text is no JSON any more, without a word of it.
+/// Returns the place where a text stops being JSON, without any of its content.
 fn where_it_ends(text: &str, end: &serde_json::Error) -> String {
     match end.classify() {
         serde_json::error::Category::Eof => format!("it is cut off after {} bytes", text.len()),
@@ -243,7 +243,7 @@ fn redirected(context: &Context<'_>, answer: &Response, message: String) -> Fail
     Failure::new(kind, message).help(help)
 }
 
-/// Where a redirect leads, in words: a path on the same server, another server without its paths. There may
+/// Returns the target of a redirect, in words: a path on the same server, another server without its paths. There may
 /// be anything in these, and in queries.
 fn place(context: &Context<'_>, location: &str) -> Option<String> {
     let origin = Url::parse(context.origin).ok()?;
@@ -404,7 +404,7 @@ mod tests {
             headers: vec![("content-type".to_owned(), content_type.to_owned())],
             body: body.as_bytes().to_vec(),
         };
-        judge(&context, &answer, crate::lenient::read)
+        judge(&context, &answer, crate::partial_json::read)
     }
 
     fn verdict(status: u16, content_type: &str, body: &str, mutation: bool) -> String {

@@ -1,7 +1,7 @@
 //! The transport of real runs: an HTTP client behind the seam of [`crate::transport`].
 //!
 //! It follows no redirect, repeats nothing, sends no referer and uses no proxy of the environment:
-//! each of those could carry a key to where nobody meant it, or a request to the server twice.
+//! each of those could carry a key to another place, or a request to the server twice.
 //! This is the only module that names `reqwest`, whose errors show addresses with their queries.
 
 use std::error::Error as _;
@@ -38,7 +38,7 @@ impl Client {
         Ok(body)
     }
 
-    /// What an error proves, in words without an address.
+    /// Classifies an error by what it proves. The message holds no address.
     fn broken(&self, error: &reqwest::Error) -> Broken {
         if error.is_builder() {
             return Broken::NotSent("the request cannot be made".to_owned());

@@ -35,7 +35,7 @@ pub(crate) enum Codec {
     Wrap(String),
     /// A number is a text.
     NumberText,
-    /// What is done when writing differs from what is undone when reading.
+    /// One pipeline for writing and another one for reading.
     Split { write: Vec<Codec>, read: Vec<Codec> },
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn nulls(codecs: &[Codec]) -> Vec<Json> {
 }
 
 impl Codec {
-    /// What stands for null on the wire, where this is all that is done to a value.
+    /// Returns the texts that stand for null on the wire, if this codec is the only one of a value.
     fn nulls(&self) -> Vec<Json> {
         match self {
             Self::NullIs(word) | Self::ReadsAsNull(word) => vec![word.clone()],
@@ -207,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// What is written for an attribute's JSON, and what is read back from that.
+    /// Returns the JSON that is written for an attribute, and the JSON that is read back from that.
     fn round(codecs: &[Codec], value: &Json) -> (Json, Json) {
         let wire = write(codecs, Wire::from_json(value)).unwrap().to_json();
         let back = read(codecs, wire.clone());

@@ -1,6 +1,6 @@
 //! Calls that no descriptor describes, to an API that one does.
 //!
-//! Whoever speaks an API beyond resources, such as a queue of jobs, makes its calls here: with the
+//! An API beyond resources, such as a queue of jobs, is called here: with the
 //! address, the key, the limits, the retries and the words of the provider itself. Bodies go out
 //! and come back as the texts that they are: what others wrote is not ours to change.
 
@@ -30,19 +30,19 @@ pub struct DirectCall<'a> {
     pub path: String,
     /// The call in words, without values, such as `POST /run`.
     pub what: &'a str,
-    /// What it sends.
+    /// The body of the call.
     pub ask: Ask,
     /// True if doing it twice is doing it once: then it is tried again when its answer is lost.
     pub repeatable: bool,
-    /// How long the API may hold its answer back on purpose.
+    /// The time that the API may hold its answer back on purpose.
     pub held: Duration,
-    /// What of it nobody may see, also where the API repeats it.
+    /// The secrets of the call. They are masked in whatever the API says of it.
     pub secrets: Vec<Value>,
-    /// Whom to ask before each sending.
+    /// The permit that is asked for before each sending.
     pub permit: Option<&'a dyn SendPermit>,
 }
 
-/// What a call sends.
+/// The content of a call.
 pub enum Ask {
     /// Nothing: it reads.
     Get,

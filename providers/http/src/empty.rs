@@ -1,7 +1,7 @@
-//! What APIs mean by what they leave out of their answers, where they leave out what is empty.
+//! The meaning of attributes that an API leaves out of its answers because they are empty.
 //!
 //! An answer may as well be a part of an object, so nothing follows from what it lacks unless the
-//! descriptor says so of the API. Even then it does only where somebody looks at an object. The answer
+//! descriptor says so of the API. Even then it does only in a look at an object. The answer
 //! to a change may show an id and no more: there it is empty where the call sent it so.
 
 use engine::address::Name;
@@ -20,12 +20,12 @@ use crate::subject::Subject;
 pub(crate) struct Empty<'a> {
     pub(crate) name: &'a Name,
     path: &'a WirePath,
-    /// What it is then.
+    /// The value of the attribute if it is left out.
     pub(crate) value: Value,
 }
 
 impl<'a> Subject<'a> {
-    /// What an API may leave out of answers that show what is `seen_in` them.
+    /// Lists the attributes that an API may leave out of answers that show those `seen_in` them.
     pub(crate) fn empties(&self, api: &Name, seen_in: &[SeenIn]) -> Vec<Empty<'a>> {
         if !self.caller.api(api).omits_empty {
             return Vec::new();
@@ -57,15 +57,15 @@ impl<'a> Empty<'a> {
     }
 }
 
-/// What the answers of one look show of an object.
+/// The attributes that the answers of one look at an object show.
 #[derive(Default)]
 pub(crate) struct Look {
     attributes: Attributes,
-    /// What some of them left out.
+    /// The attributes that some of the answers left out.
     empty: Attributes,
-    /// What some of them say that there is not.
+    /// The attributes that do not exist according to some of the answers.
     absent: Attributes,
-    /// How many showed it, as long as each one did.
+    /// The number of answers that showed the object, as long as each one did.
     answers: usize,
 }
 
@@ -88,7 +88,7 @@ impl Look {
         }
     }
 
-    /// What the answers show so far.
+    /// Returns the attributes that the answers show so far.
     pub(crate) fn shown(&self) -> &Attributes {
         &self.attributes
     }
@@ -124,7 +124,7 @@ fn is_left_out(json: &Json, path: &[String]) -> bool {
     }
 }
 
-/// What an attribute is that an answer leaves out.
+/// Returns the value of an attribute that an answer leaves out.
 fn left_out(ty: &Type, codecs: &[Codec]) -> Option<Value> {
     let empty = match ty {
         Type::Boolean => false.into(),
@@ -132,7 +132,7 @@ fn left_out(ty: &Type, codecs: &[Codec]) -> Option<Value> {
         Type::String => "".into(),
         Type::List(_) | Type::Set(_) => Json::Array(Vec::new()),
         Type::Map(_) => Json::Object(serde_json::Map::new()),
-        // Nobody knows what an empty one would be: there is none.
+        // There is no empty value of this type.
         _ => return Some(Value::Null),
     };
     from_json(&undone(codecs, empty)).convert(ty).ok()
@@ -150,7 +150,7 @@ fn undone(codecs: &[Codec], empty: Json) -> Json {
     if inner.is_null() || is_alike { inner } else { empty }
 }
 
-/// What is empty in the shape that a codec makes.
+/// Returns an empty value in the shape that a codec makes of it.
 fn written(codec: &Codec, empty: &Json) -> Json {
     match codec {
         Codec::Join(_) | Codec::JsonText | Codec::NumberText => "".into(),

@@ -18,7 +18,7 @@ use crate::wire::{Unwritable, Wire};
 pub(crate) struct Selection(Vec<(String, Selection)>);
 
 impl Selection {
-    /// What an answer about objects of a type must show through an API.
+    /// Selects the fields that an answer about objects of a type must show through an API.
     pub(crate) fn of(model: &TypeModel, api: &str, naming: Naming) -> Self {
         let mut selection = Self::default();
         for attribute in model.attributes.values() {
@@ -163,7 +163,7 @@ fn is_enum_value(name: &str) -> bool {
     is_graphql_name(name) && !matches!(name, "true" | "false" | "null")
 }
 
-/// What an answer says about an operation.
+/// The answer to one operation.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer<'a> {
     /// The called field's value; null too.

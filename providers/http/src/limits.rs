@@ -1,4 +1,4 @@
-//! How many calls go to one API address at once, and how fast.
+//! The limit on simultaneous calls to one API address, and on their rate.
 //!
 //! One limiter per address in a network, shared by all provider instances. It learns from 429:
 //! the number of calls at once is halved, all calls pause as long as the API asks, and calls are
@@ -14,9 +14,9 @@ use tokio::time::Instant;
 
 /// Over how long the accepted rate is measured.
 const MEASURE: Duration = Duration::from_secs(1);
-/// How much of the accepted rate is used after a refusal.
+/// The share of the accepted rate that is used after a refusal.
 const SHARE: f64 = 0.9;
-/// How much the rate grows in each [`MEASURE`] without a refusal.
+/// The growth of the rate in each [`MEASURE`] without a refusal.
 const GROWTH: f64 = 1.05;
 /// Above this rate, calls are not spaced any more.
 const RATE_MAX: f64 = 500.0;
@@ -38,11 +38,11 @@ pub(crate) struct Turn {
     began: Began,
 }
 
-/// What a window knows of a turn that it gave.
+/// The start of a turn, as its window remembers it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Began {
     epoch: u64,
-    /// When the next one may begin because of it.
+    /// The earliest start of the next turn because of this one.
     next_start: Option<Instant>,
 }
 
@@ -124,7 +124,7 @@ impl Limiters {
     }
 }
 
-/// Whether a call may begin.
+/// The answer to a request for a turn.
 #[derive(Debug, PartialEq)]
 enum Start {
     Now(Began),
@@ -136,7 +136,7 @@ enum Start {
 #[derive(Debug)]
 struct Window {
     bound: usize,
-    /// How many calls may be under way; grows by parts.
+    /// The number of simultaneous calls that is allowed; grows by parts.
     allowed: f64,
     running: usize,
     /// Raised with each halving: a refusal of a call from before says nothing new.
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_in_which_nothing_was_sent_holds_nobody_back() {
+    fn a_turn_in_which_nothing_was_sent_holds_no_call_back() {
         let (now, mut window) = (Instant::now(), Window::new(4));
         window.rate = Some(0.2);
         let Start::Now(unused) = window.start(now) else { panic!() };

@@ -3,7 +3,7 @@
 //! A list that ended where a link was misread would tell of objects that are gone, so a header that
 //! does not keep to the grammar is an error.
 
-/// Why a header cannot be read.
+/// The reason to refuse a header.
 const UNREADABLE: &str = "its header `Link` cannot be read";
 
 type Read<'a, T> = Result<(T, &'a str), &'static str>;

@@ -11,16 +11,16 @@ use serde_json::Value as Json;
 
 use crate::classify::Failure;
 use crate::descriptor::model::CallModel;
-use crate::lenient;
 use crate::listing::Unfit;
 use crate::objects::id_text;
+use crate::partial_json;
 use crate::subject::{Subject, unreadable};
 use crate::wire::{at, decode};
 
 impl Subject<'_> {
-    /// What tells two items of lists from one another although they bear one id. Lists in pages may show an object
-    /// twice, and lists that are joined do, changed meanwhile, but not in what never changes; one list
-    /// shows it by one name.
+    /// Returns true if two items with one id are two objects. Lists in pages may show an object twice, and joined
+    /// lists do: it may have changed in between, but not in attributes that never change. One list shows it
+    /// under one name.
     pub(crate) fn differs_in(
         &self,
         one: &Attributes,
@@ -67,7 +67,7 @@ impl Subject<'_> {
         let part = |name| {
             let model = self.model.attributes.get(name)?;
             let path = model.wires.get(&call.api)?.read_at.as_ref()?;
-            let part = at(item, path).filter(|part| lenient::trouble(part).is_none())?;
+            let part = at(item, path).filter(|part| partial_json::unreadable(part).is_none())?;
             Some(decode(part, &model.schema.ty, self.caller.api(&call.api).naming))
         };
         let id = part(&self.model.key).as_ref().and_then(id_text).map(ObjectId);

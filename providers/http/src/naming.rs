@@ -1,6 +1,6 @@
 //! The names of attributes on the wire, where the descriptor gives none.
 
-/// How an attribute's name becomes a wire name where the descriptor gives none.
+/// The rule that makes a wire name of an attribute's name, where the descriptor gives none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Naming {
     /// As it is.

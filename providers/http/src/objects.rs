@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use crate::codec;
 use crate::descriptor::model::Api;
-use crate::lenient;
+use crate::partial_json;
 use crate::subject::Subject;
 use crate::template::CallScope;
 use crate::wire::{at, decode, is_cut_short};
@@ -24,7 +24,7 @@ impl Subject<'_> {
         id: Option<&ObjectId>,
     ) -> Result<Object, String> {
         if !json.is_object() {
-            let reason = lenient::trouble(json);
+            let reason = partial_json::unreadable(json);
             return Err(reason.unwrap_or("it shows no object where one was expected").to_owned());
         }
         let attributes = self.attributes(api, json)?;
@@ -43,7 +43,7 @@ impl Subject<'_> {
         shown.as_ref().and_then(id_text).map(ObjectId)
     }
 
-    /// What the key follows from, where it is made of several attributes.
+    /// Returns the expression of the key, where it is made of several attributes.
     pub(crate) fn derived_key(&self) -> Option<&Expr> {
         self.schema.attributes.get(&self.model.key)?.derived.as_ref()
     }
@@ -66,7 +66,7 @@ impl Subject<'_> {
             let Some(shape) = model.wires.get(api) else { continue };
             let Some(path) = &shape.read_at else { continue };
             let Some(part) = at(json, path) else { continue };
-            if let Some(reason) = lenient::trouble(part) {
+            if let Some(reason) = partial_json::unreadable(part) {
                 return Err(format!("`{name}`: {reason}"));
             }
             let part = codec::read(&shape.read, part.clone());
@@ -80,8 +80,8 @@ impl Subject<'_> {
         Ok(attributes)
     }
 
-    /// What an answer says that there is not, by null in the place of what would lead there. Another answer of the
-    /// same look may show it all the same.
+    /// Returns the attributes that do not exist according to an answer: null stands in the place of their
+    /// parent. Another answer of the same look may show them all the same.
     pub(crate) fn absent(&self, api: &Name, json: &Json) -> Attributes {
         let Api { naming, omits_empty, .. } = *self.caller.api(api);
         let attributes = self.model.attributes.iter().filter(|_| !omits_empty);
@@ -149,7 +149,7 @@ impl Subject<'_> {
     }
 }
 
-/// What follows from other attributes, where these are there.
+/// Evaluates a derived attribute, if the attributes that it follows from are there.
 fn derive(derived: &Expr, attributes: &Attributes) -> Option<Value> {
     let is_there = |name: &Name| attributes.get(name).is_some_and(|value| !value.is_null());
     if !crate::template::names(derived).iter().all(is_there) {

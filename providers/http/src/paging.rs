@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use serde_json::Value as Json;
 
 use crate::descriptor::model::Paging;
-use crate::lenient;
+use crate::partial_json;
 use crate::template::query_pair;
 use crate::wire::at;
 
-/// Where a list that comes in pages is.
+/// The next page of a list.
 pub(crate) struct Page {
     number: u64,
     cursor: Option<String>,
     /// The cursors that were asked with.
     asked: BTreeSet<String>,
-    /// What the page before showed: the ids of its items.
+    /// The ids of the items of the page before.
     before: Vec<Json>,
 }
 
@@ -98,7 +98,7 @@ impl Page {
 fn cursor(shown: Option<&Json>) -> Result<Option<String>, &'static str> {
     match shown {
         None | Some(Json::Null | Json::Bool(false)) => Ok(None),
-        Some(shown) if lenient::trouble(shown).is_some() => {
+        Some(shown) if partial_json::unreadable(shown).is_some() => {
             Err("what stands where its cursor should cannot be read")
         }
         Some(Json::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(ends(&[&[1, 2], &[3, 4], &[3, 4]]), [Ok(true), Ok(true), Ok(false)]);
         assert_eq!(ends(&[&[1], &[1]]), [Ok(true), Ok(false)], "there is but one");
         let why = "its first two pages show the same objects";
-        assert_eq!(ends(&[&[1, 2], &[1, 2]]), [Ok(true), Err(why)], "nobody knows of a third");
+        assert_eq!(ends(&[&[1, 2], &[1, 2]]), [Ok(true), Err(why)], "there may be a third");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(crate) struct Act<'a> {
 /// For how long an object whose end was promised is looked at.
 const PROMISE_WITHIN: Duration = Duration::from_mins(2);
 
-/// What is waited for, in words, and for how long.
+/// A wait: its subject in words, and its longest time.
 struct Awaited<'a> {
     words: &'a str,
     within: Duration,
@@ -156,7 +156,7 @@ impl Act<'_> {
         if let Some(model) = self.phase.call.as_ref().filter(|_| self.call.phase.calls()) {
             object = match self.change(model).await {
                 Ok(object) => object,
-                // What is there already is somebody's, and a create made nothing.
+                // The object that is there belongs to someone else, and the create made nothing.
                 Err(failure) if failure.done && !self.creates() => None,
                 Err(failure) if self.deletes() && failure.error.kind == Kind::NotFound => {
                     return Err(self.looked_at(failure.error).await);
@@ -274,8 +274,8 @@ impl Act<'_> {
         Ok(Some(self.subject.derived(object.id, object.attributes)))
     }
 
-    /// What the call sent empty and its answer leaves out: it is as it was sent, and what was there
-    /// before is no more.
+    /// Returns the attributes that the call sent empty and its answer leaves out. They are as they were sent; the
+    /// value before is gone.
     fn sent_empty(&self, api: &Name, answer: &Json) -> Attributes {
         let Some(phase) = self.subject.schema.phase(self.call.phase) else {
             return Attributes::new();
@@ -339,7 +339,7 @@ impl Act<'_> {
         }
     }
 
-    /// Returns true if what shows of a create that was only promised may be what was there before, under the id that the
+    /// Returns true if the object that shows after a promised create may be an older one under the id that the
     /// spec chose. A wait of the phase's own says when it is done.
     fn may_be_old(&self, id: &ObjectId) -> bool {
         self.creates() && self.phase.wait.is_none() && self.chosen_id().as_ref() == Some(&id.0)

@@ -58,8 +58,8 @@ impl HttpProvider {
         })
     }
 
-    /// What stands in the way of calls: addresses and a key that nobody gave. To be looked at
-    /// before the first call; a call fails with the same words.
+    /// Returns an error for each address and key that is not set. To be checked before the first call; a call fails
+    /// with the same message.
     pub fn missing(&self) -> &Diagnostics {
         &self.missing
     }
@@ -85,7 +85,7 @@ impl HttpProvider {
     }
 }
 
-/// Whose objects calls are about: that of this key, at these addresses, since one key may be good
+/// Returns the digest of the account that calls act on: this key at these addresses, since one key may be good
 /// at several services. The service of the spec's own folder is at another address each time.
 fn account(descriptor: &Descriptor, access: &Access, at_home: bool) -> Option<Digest> {
     if access.key.is_none() && access.addresses.is_empty() {

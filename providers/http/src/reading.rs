@@ -28,7 +28,7 @@ use crate::words::message;
 /// No list has more pages: a server that always names another would be read for ever.
 const PAGES_MAX: usize = 10_000;
 
-/// What to do about an answer without a list.
+/// The help for an answer without a list.
 const NO_LIST: &str = "the descriptor and the API do not agree; where the API leaves out an empty list, \
                        say `may_be_left_out = true` in `list`";
 
@@ -87,7 +87,7 @@ impl Subject<'_> {
         found.cloned().ok_or_else(|| self.not_found(id))
     }
 
-    /// What the reads of an object name beside its id, as the lists show it.
+    /// Returns the attributes that the reads of an object need beside its id, as the lists show them.
     async fn named_by_reads(&self, id: &ObjectId) -> Result<Attributes, Failure> {
         let names = self.model.named_by_reads();
         if names.is_empty() {
@@ -195,27 +195,27 @@ impl Subject<'_> {
         Ok(Some((object, item.clone())))
     }
 
-    /// What an in-doubt create made.
+    /// Finds the objects that a create in doubt may have made.
     pub(crate) async fn find(&self, lookup: &Lookup<'_>) -> Result<Vec<Object>, Failure> {
         if let Some(find) = &self.model.find {
             return self.find_by(find, lookup).await;
         }
         match &self.model.identity {
             Identity::OneTimeName { attribute } => {
-                let bears = |object: &Object| {
+                let has_name = |object: &Object| {
                     let name = object.attributes.get(attribute).and_then(Value::as_str);
                     name.is_some_and(|name| lookup.nonce.is(name))
                 };
                 let listing = self.shared_list().await?;
                 listing.refuse_unfit(|name| lookup.nonce.is(name))?;
-                Ok(listing.objects.iter().filter(|o| bears(o)).cloned().collect())
+                Ok(listing.objects.iter().filter(|o| has_name(o)).cloned().collect())
             }
             Identity::UniqueName { attribute } => {
                 let wanted = self.wanted_name(attribute, lookup)?;
-                let bears = |object: &Object| object.attributes.get(attribute) == Some(&wanted);
+                let has_name = |object: &Object| object.attributes.get(attribute) == Some(&wanted);
                 let listing = self.shared_list().await?;
                 listing.refuse_unfit(|name| wanted.as_str() == Some(name))?;
-                Ok(listing.objects.iter().filter(|o| bears(o)).cloned().collect())
+                Ok(listing.objects.iter().filter(|o| has_name(o)).cloned().collect())
             }
             Identity::ClientId { attribute } => {
                 let id = self.wanted_id(attribute, lookup)?;
@@ -232,28 +232,27 @@ impl Subject<'_> {
         }
     }
 
-    /// What a lost create asked for is there under another spelling: it may have been there before.
+    /// Reports an object with the id of a lost create in another spelling: it may have been there before.
     fn is_no_proof(&self, id: &ObjectId, shown: &ObjectId) -> Failure {
         let shown = self.masker().line(&shown.0);
-        let message = format!(
-            "{id} is shown as {shown}, and nothing tells whether this create made it or somebody else"
-        );
+        let message =
+            format!("{id} is shown as {shown}: it may be of this create, or of another client");
         Failure::new(Kind::InDoubt, message)
     }
 
-    /// What a lost create is looked for by, where the descriptor says it.
+    /// Finds a lost create by the search of the descriptor.
     async fn find_by(&self, find: &ListCall, lookup: &Lookup<'_>) -> Result<Vec<Object>, Failure> {
         let found = self.found_by(find, lookup).await?;
         if self.model.identity == Identity::IdempotencyKey && !found.is_empty() {
-            self.refuse_anybodys(find, lookup, &found).await?;
+            self.refuse_unproven(find, lookup, &found).await?;
         }
         Ok(found)
     }
 
-    /// What was drawn for a create is borne by nothing that shows: the filter is all that tells. One that the
-    /// server does not know shows the same for another drawn text, and then it may be anybody's; and so may be
-    /// what is found by what was asked for, and is otherwise.
-    async fn refuse_anybodys(
+    /// Refuses objects that a lost create may not have made. Nothing in them holds what was drawn for the create, so
+    /// the filter is the only proof. A server that does not know the filter shows the same for another drawn text,
+    /// and an object that differs from what the create sent may have another owner.
+    async fn refuse_unproven(
         &self,
         find: &ListCall,
         lookup: &Lookup<'_>,
@@ -349,8 +348,8 @@ impl Subject<'_> {
         id.ok_or_else(|| self.cannot_find("the id that it was to get is not known"))
     }
 
-    /// What a search asks for, with the values that were to be made, where that alone tells what it
-    /// finds: what bears a name or an id of the create is known by that.
+    /// Returns the attributes that a search asks for, with the values of the create, if they are the only proof of
+    /// what it finds: an object with the name or the id of the create proves itself.
     fn asked_for(&self, find: &ListCall, lookup: &Lookup<'_>) -> Result<Attributes, Failure> {
         let mut asked = Attributes::new();
         if !matches!(self.model.identity, Identity::IdempotencyKey | Identity::Ask) {
@@ -377,7 +376,7 @@ impl Subject<'_> {
             .help("look into the API, then say what is there with `plumb resolve`")
     }
 
-    /// What stands for an object under another key than the descriptor makes now is not gone.
+    /// Reports an object that the state has under another key than the descriptor makes now: it is not gone.
     fn another_key(&self, id: &ObjectId) -> Failure {
         let (name, key) = (&self.schema.name, &self.model.key);
         let message =
@@ -446,7 +445,7 @@ impl Subject<'_> {
         }
     }
 
-    /// What tells the items of one page from those of another.
+    /// Returns the ids that distinguish the items of one page from those of another.
     fn ids(&self, api: &Name, items: &[Json]) -> Vec<Json> {
         let wires = self.model.attributes.get(&self.model.key).map(|key| &key.wires);
         let path = wires.and_then(|wires| wires.get(api)?.read_at.as_ref());

@@ -1,4 +1,4 @@
-//! What a phase sends: its call with every part filled in, and the body made of attributes.
+//! The request of a phase: its call with every part filled in, and the body made of attributes.
 
 use std::collections::BTreeMap;
 
@@ -97,7 +97,7 @@ impl Act<'_> {
         Ok(!is_in_address && !sends.keys().any(is_news))
     }
 
-    /// What the phase sends; none where it sends nothing at all.
+    /// Returns the body of the phase; none where it sends nothing at all.
     fn body(&self, model: &CallModel, words: &str) -> Result<Option<Wire>, Failure> {
         let mut body = BTreeMap::new();
         for (name, value) in self.sends(&model.api, words)? {
@@ -165,7 +165,7 @@ impl Act<'_> {
         Ok(sends)
     }
 
-    /// Returns true if the API is to derive an attribute anew: what it follows changes, and nobody says what
+    /// Returns true if the API is to derive an attribute anew: what it follows changes, and the spec does not say what
     /// it is to be itself. Its live value is of what was.
     fn is_stale(&self, name: &Name, api: &Name) -> bool {
         self.follows_change(name, api) && !self.deletes() && !self.call.desired.contains_key(name)
@@ -204,8 +204,8 @@ impl Act<'_> {
     }
 }
 
-/// What is sent to an API that merges it (RFC 7396): what is wanted, and null for each key that only the live
-/// object has.
+/// Returns the value to send to an API that merges it (RFC 7396): the wanted one, and null for each key that only
+/// the live object has.
 fn without_the_rest(live: &Value, wanted: &Value) -> Value {
     let (Value::Map(live), Value::Map(wanted)) = (live, wanted) else { return wanted.clone() };
     let mut sent = Attributes::new();

@@ -1,4 +1,4 @@
-//! What a provider is configured with, and where each text of it came from.
+//! The settings of a provider, and the origin of each of their texts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ pub struct Settings<'a> {
     pub timing: Timing,
     /// True if the descriptor came with the spec, so that its own addresses are no more to be
     /// believed than those of the spec.
-    pub stranger: bool,
+    pub beside_spec: bool,
     /// True if the addresses lead to the service that belongs to the spec's folder, wherever it
     /// listens this time.
     pub at_home: bool,
-    /// How requests get to servers; none: over the network of this process.
+    /// The network that carries requests; none: that of this process.
     pub network: Option<Arc<Network>>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Settings<'a> {
             allowed_hosts: AllowedHosts::parse(&hosts),
             allowed_keys: keys.split(',').map(|name| name.trim().to_owned()).collect(),
             timing: Timing::default(),
-            stranger: false,
+            beside_spec: false,
             at_home: false,
             network: None,
         }
@@ -50,8 +50,8 @@ impl<'a> Settings<'a> {
 
     /// With a descriptor that came with the spec.
     #[must_use]
-    pub fn stranger(mut self, stranger: bool) -> Self {
-        self.stranger = stranger;
+    pub fn beside_spec(mut self, beside_spec: bool) -> Self {
+        self.beside_spec = beside_spec;
         self
     }
 

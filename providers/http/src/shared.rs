@@ -1,8 +1,9 @@
-//! One list for all who want to look at the same time.
+//! One list for all callers that want to look at the same time.
 //!
 //! A run that was killed leaves as many creates to look up as it had in flight, and each is looked
-//! up in the list of its type; so is an object that no read shows by its id alone. Who comes while a list is under way waits, and then shares the next
-//! one with all who wait: what began before somebody came may not show what that one looks for.
+//! up in the list of its type; so is an object that no read shows by its id alone. A caller that comes while
+//! a list is under way waits, and then shares the next one with all that wait: a list that began before may
+//! not show its object.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +16,7 @@ use crate::listing::Listing;
 /// The lists of one type.
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// How many have come so far.
+    /// The number of callers that have come so far.
     came: AtomicU64,
     last: Mutex<Last>,
 }
@@ -24,9 +25,9 @@ type Listed = Result<Arc<Listing>, Failure>;
 
 #[derive(Default)]
 struct Last {
-    /// Who had come when the last list began.
+    /// The number of callers that had come when the last list began.
     covers: u64,
-    /// What it said, as long as somebody waits for it.
+    /// The result of the last list, as long as a caller waits for it.
     listed: Option<Listed>,
 }
 

@@ -13,7 +13,7 @@ use engine::expression::{Expr, ExprError, Kind, Root, visit::walk};
 use engine::value::{Attributes, Datum, Value};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What stays as it is in a segment or a query: RFC 3986's unreserved characters.
+/// The characters that stay as they are in a segment or a query: those that RFC 3986 does not reserve.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The name that stands for the nonce of a create.
@@ -30,7 +30,7 @@ pub(crate) struct PathTemplate {
     pub(crate) query: Vec<(String, ValueTemplate)>,
 }
 
-/// Why a template cannot be filled.
+/// The reason that a template cannot be filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unfilled(pub(crate) String);
 
@@ -177,8 +177,7 @@ fn split(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// What the templates of a call see: the object as it is to be, else as it was seen, its id, and
-/// the nonce of a create.
+/// The scope of the templates of a call: the desired object, else the live one, its id, and the nonce of a create.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct CallScope<'a> {
     pub(crate) desired: Option<&'a Attributes>,
@@ -196,7 +195,7 @@ impl CallScope<'_> {
     }
 }
 
-/// What the path of a call sees: the object as it is, in what names it there.
+/// The scope of the path of a call: attributes that name the object have their live values.
 pub(crate) struct PathScope<'a> {
     pub(crate) call: CallScope<'a>,
     /// The attributes that name the object.
@@ -204,7 +203,7 @@ pub(crate) struct PathScope<'a> {
 }
 
 impl PathScope<'_> {
-    /// What an attribute that names the object is now, as far as that is known.
+    /// Returns the live value of an attribute that names the object, if it is known.
     fn as_it_is(&self, name: &Name) -> Option<&Value> {
         let live = self.call.live.filter(|_| self.naming.contains(name))?.get(name)?;
         Some(live).filter(|live| !live.is_null() && live.is_known() && !live.holds_sealed())

@@ -5,19 +5,19 @@ use std::time::Duration;
 /// Times and bounds of calls. The defaults suit APIs on the internet; tests shorten them.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// How long a connection may take.
+    /// The longest time to connect.
     pub connect: Duration,
-    /// How long a call may take, from its first byte to the answer's last.
+    /// The longest time of a call, from its first byte to the answer's last.
     pub total: Duration,
-    /// How many bytes an answer may have.
+    /// The largest answer, in bytes.
     pub answer_bytes_max: usize,
-    /// How often a read is tried.
+    /// The number of attempts of a read.
     pub read_tries: u32,
-    /// How often a call is tried that does not reach the server.
+    /// The number of attempts of a call that does not reach the server.
     pub connect_tries: u32,
-    /// How long a read is tried again.
+    /// The longest time that a read is tried again.
     pub read_patience: Duration,
-    /// How long a call is tried again that the API asks to slow down.
+    /// The longest time that a call is tried again while the API asks to slow down.
     pub throttle_patience: Duration,
     /// The longest pause that an API may ask for.
     pub retry_after_max: Duration,

@@ -54,15 +54,15 @@ impl Method {
 pub struct Request {
     /// Its method.
     pub method: Method,
-    /// Where it goes.
+    /// Its address.
     pub url: Url,
     /// Names and values beside those of its body; all values are kept out of any output.
     pub headers: Vec<(String, String)>,
     /// A JSON text.
     pub body: Option<String>,
-    /// How long it may take, from its first byte to the answer's last.
+    /// The longest time that it may take, from its first byte to the answer's last.
     pub within: Duration,
-    /// How many bytes the answer may have.
+    /// The largest answer, in bytes.
     pub answer_bytes_max: usize,
 }
 
@@ -92,7 +92,7 @@ impl Response {
     }
 }
 
-/// Why there is no answer.
+/// The reason that there is no answer.
 #[derive(Clone, Debug)]
 pub enum Broken {
     /// No byte of the request left.
@@ -108,7 +108,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// A network of its own, in which nobody has called yet.
+    /// A network of its own, without any calls yet.
     pub fn new(transport: Arc<dyn Transport>) -> Self {
         Self { transport, limiters: Limiters::default() }
     }

@@ -1,8 +1,9 @@
-//! Who is believed: which hosts a key or a secret may go to, and which variable a key comes from.
+//! The trust in addresses and variables: the hosts that a key or a secret may go to, and the variables that a
+//! key may come from.
 //!
-//! A spec may come from somebody else, as a pull request does, and so may a descriptor that lies
+//! A spec may come from someone else, as a pull request does, and so may a descriptor that lies
 //! beside it. Such a descriptor names the variables that it is read from: any of them may hold what
-//! a stranger wrote, such as the title of a commit, and any of them may hold somebody's secret.
+//! someone else wrote, such as the title of a commit, and any of them may hold another user's secret.
 
 use engine::address::Name;
 use engine::diagnostics::Diagnostic;
@@ -21,7 +22,7 @@ pub(crate) fn is_believed(
     default: Option<&Url>,
     settings: &Settings<'_>,
 ) -> bool {
-    let own = !settings.stranger
+    let own = !settings.beside_spec
         && (origin == Origin::Environment
             || default.is_some_and(|default| default.origin() == url.origin()));
     own || is_loopback(url)
@@ -34,10 +35,10 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 }
 
 /// Returns true if a provider may have its key from this variable: a descriptor that comes with the spec
-/// from those that bear its provider's name, and from those that the user allows.
+/// from those that begin with its provider's name, and from those that the user allows.
 pub(crate) fn may_read_key(provider: &Name, variable: &str, settings: &Settings<'_>) -> bool {
     let own = provider.to_uppercase().replace('-', "_") + "_";
-    !settings.stranger
+    !settings.beside_spec
         || variable.starts_with(&own)
         || settings.allowed_keys.iter().any(|allowed| allowed == variable)
 }
@@ -68,15 +69,13 @@ pub(crate) fn untrusted(api: &str, url: &Url, origin: Origin, source: &Source) -
         .help(format!("if you trust it, {}", allowing(url)))
 }
 
-/// What a user does who trusts an address.
+/// Returns the advice for a user who trusts an address.
 fn allowing(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     if url.scheme() == "https" {
         return format!("set PLUMB_ALLOWED_HOSTS={host}");
     }
-    format!(
-        "use https, or, for a way that nobody else reads, set PLUMB_ALLOWED_HOSTS=http://{host}"
-    )
+    format!("use https, or, on a private network, set PLUMB_ALLOWED_HOSTS=http://{host}")
 }
 
 /// A key that is not read.

@@ -58,7 +58,7 @@ impl Wire {
     }
 }
 
-/// Why a value cannot be written. Names no value: it may be secret.
+/// The reason that a value cannot be written. Names no value: it may be secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unwritable {
     /// Only its fingerprint is known.
@@ -151,7 +151,7 @@ pub(crate) fn decode(json: &Json, ty: &Type, naming: Naming) -> Value {
     }
 }
 
-/// What stands at a path in a body.
+/// Returns the value at a path in a body.
 pub(crate) fn at<'a>(json: &'a Json, path: &[String]) -> Option<&'a Json> {
     path.iter().try_fold(json, |json, key| json.get(key))
 }

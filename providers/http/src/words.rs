@@ -1,11 +1,11 @@
-//! What an answer says went wrong: the text in its body, and its status in words. Nothing is concluded here.
+//! The words of a failure: the text in the body of an answer, and its status. Nothing is concluded here.
 
 use serde_json::Value as Json;
 
 use crate::descriptor::model::Api;
 use crate::wire::at;
 
-/// Where APIs put the message of an error, the most telling first.
+/// The keys of an error's message in a body, the most telling first.
 const KEYS: [&str; 11] = [
     "message",
     "error",

@@ -1,4 +1,4 @@
-//! What every provider must do, as a suite that each of them runs in its tests.
+//! The contract of every provider, as a suite that each of them runs in its tests.
 //!
 //! It walks objects of every given type through their life as `apply` would: create phase by phase,
 //! find by nonce, list, read, update, delete, and checks each answer against the schema. It is no
@@ -21,7 +21,7 @@ pub type Made = BTreeMap<Name, Object>;
 
 type Wanted = Box<dyn Fn(&Made) -> Attributes + Send + Sync>;
 
-/// How one resource type is tried.
+/// The way to try one resource type.
 pub struct Fixture {
     ty: Name,
     create: Wanted,
@@ -44,7 +44,7 @@ impl Fixture {
     }
 }
 
-/// What the suite runs on.
+/// The parts that the suite runs on.
 pub struct Suite<'a> {
     provider: &'a dyn Provider,
     wrong_key: Option<&'a dyn Provider>,
@@ -351,7 +351,7 @@ async fn again(
     }
 }
 
-/// What does not exist is not found, and a wrong key is recognised.
+/// A missing object is not found, and a wrong key is recognised.
 async fn refusals(suite: &Suite<'_>, fixture: &Fixture) -> Result<(), String> {
     let schema = type_schema(suite, &fixture.ty)?;
     let unknown = ObjectId("nobody-has-this-id".into());

@@ -24,7 +24,7 @@ use engine::value::{Attributes, Path, Paths, Value};
 /// A provider instance: configured, with its addresses and its key.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// What it manages. Known without a call.
+    /// Returns the schema of the types that it manages. Makes no call.
     fn schema(&self) -> Arc<ProviderSchema>;
 
     /// All objects of a type, in a number of calls that does not depend on their number.
@@ -42,8 +42,8 @@ pub trait Provider: Send + Sync {
     /// there is an error of kind [`Kind::NotFound`].
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error>;
 
-    /// Whether a phase of a type may carry a secret attribute. Known without a call, so that a plan says
-    /// it; a call that carries what may not be carried fails with the same words.
+    /// Refuses a phase of a type that may not carry a secret attribute. Makes no call, so that a plan reports it; a
+    /// call that carries what it may not fails with the same words.
     fn may_carry(&self, _ty: &str, _phase: PhaseRef, _secret: &Name) -> Result<(), Error> {
         Ok(())
     }
@@ -55,12 +55,12 @@ pub trait Provider: Send + Sync {
         None
     }
 
-    /// How long an absence in a list must last to be believed.
+    /// Returns the time that an absence in a list must last to count.
     fn settle(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// How many calls may be under way at once. Calls to one API address share one bound, even
+    /// Returns the largest number of simultaneous calls. Calls to one API address share one bound, even
     /// between instances; the provider keeps it, this is what the scheduler need not exceed.
     fn concurrency(&self) -> usize {
         16
@@ -87,12 +87,12 @@ impl fmt::Debug for Object {
     }
 }
 
-/// What is known about a create that is looked up.
+/// The facts about a create that is looked up.
 #[derive(Clone, Copy)]
 pub struct Lookup<'a> {
     /// Its nonce.
     pub nonce: &'a Nonce,
-    /// What it was to make, where that is still known.
+    /// The object that it was to make, where that is still known.
     pub desired: Option<&'a Attributes>,
 }
 
@@ -114,7 +114,7 @@ pub struct Call<'a> {
     pub live: Option<&'a Attributes>,
     /// The attributes that change.
     pub changed: &'a BTreeSet<Name>,
-    /// What of it is secret.
+    /// The secrets of the call.
     pub secrets: &'a Secrets,
     /// Asked right before the mutating request goes out, each time that it does.
     pub permit: &'a dyn SendPermit,
@@ -122,7 +122,7 @@ pub struct Call<'a> {
     pub progress: &'a (dyn Fn(Notice) + Send + Sync),
 }
 
-/// What a call sends that nobody may see, and what that may be made of.
+/// The secrets that a call sends, and the variables that they may be made of.
 #[derive(Clone, Default)]
 pub struct Secrets {
     /// The sensitive places of what is sent.
@@ -148,16 +148,16 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// How soon after a leave the request is on its way, or is not sent at all: a provider bounds by it
-/// what it does in between, such as connecting.
+/// The longest time between a permit and the sending of its request; a later request is not sent. A provider bounds
+/// by it the work in between, such as connecting.
 pub const SENT_AFTER_PERMIT: Duration = Duration::from_secs(3);
 
 /// Permission to send a request. Between two tries of a call, or while it waits its turn, the run that it
 /// belongs to may have been stopped, or driven out by another one.
 #[async_trait]
 pub trait SendPermit: Send + Sync {
-    /// Returns when the request may go out, within [`SENT_AFTER_PERMIT`]. An error says that it may not be sent. Who was
-    /// refused so returns that error where no try of its call may have been carried out, and [`Kind::InDoubt`] where
+    /// Returns when the request may go out, within [`SENT_AFTER_PERMIT`]. An error says that it may not be sent.
+    /// A provider that was refused so returns that error where no try of its call may have been carried out, and [`Kind::InDoubt`] where
     /// one may have been: of a call that was not sent, the run may begin another.
     async fn ask(&self) -> Result<(), Error>;
 }
@@ -173,25 +173,25 @@ impl SendPermit for Always {
     }
 }
 
-/// What a phase says while it runs.
+/// A notice of a phase while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// It waits for a condition.
     Waiting(String),
     /// It tries again.
     Retrying {
-        /// Why, without secrets.
+        /// The reason, without secrets.
         reason: String,
         /// After how long.
         after: Duration,
         /// The number of the attempt that follows.
         attempt: u32,
-        /// How many attempts there are at most, where their number bounds them.
+        /// The largest number of attempts, where their number bounds them.
         attempts: Option<u32>,
     },
 }
 
-/// What a phase answered.
+/// The result of a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
     /// The object as the answer showed it; none after the last phase of a delete. An answer that
@@ -200,7 +200,7 @@ pub struct Reply {
     pub object: Option<Object>,
 }
 
-/// What went wrong, by what may be concluded from it.
+/// The kind of a failure, by what may be concluded from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// There is no such object. Nothing happened.
@@ -212,7 +212,7 @@ pub enum Kind {
     Throttled,
     /// No byte reached the server.
     NotSent,
-    /// Nobody knows: every 5xx, a timeout, a cut or unreadable answer.
+    /// The effect is unknown: every 5xx, a timeout, a cut or unreadable answer.
     InDoubt,
     /// The key is wrong or lacks a right (401, 403). Nothing happened, and nothing will.
     Unauthenticated,
@@ -227,13 +227,13 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}{}", self.words())]
 pub struct Error {
-    /// What may be concluded.
+    /// The kind of the failure.
     pub kind: Kind,
-    /// What happened, in a sentence without a full stop.
+    /// A sentence without a full stop that tells what happened.
     pub message: String,
-    /// What the server said, masked, for the people who look on.
+    /// The message of the server, masked, for people.
     pub said: Option<Box<str>>,
-    /// What to do, if there is something to say.
+    /// The advice, if there is one.
     pub help: Option<String>,
     /// The pause that the API asked for before the next attempt.
     pub retry_after: Option<Duration>,

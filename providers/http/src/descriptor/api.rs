@@ -7,7 +7,7 @@ use super::model::{Api, Auth, ErrorRow, Meaning, Naming, Source};
 use super::reader::{Keys, Node, Reader};
 use crate::client::is_header_name;
 
-/// How many calls go to an API at once unless its descriptor says.
+/// The number of simultaneous calls to an API whose descriptor does not say.
 const CONCURRENCY: usize = 16;
 /// No API is called by more at once, whatever its descriptor says.
 const CONCURRENCY_MAX: usize = 256;
@@ -41,7 +41,7 @@ pub(super) fn path(text: &str) -> Vec<String> {
     text.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect()
 }
 
-/// Where a text comes from: `{ env = "X", setting = "x", default = "…" }`.
+/// Reads the sources of a text: `{ env = "X", setting = "x", default = "…" }`.
 pub(super) fn source(reader: &mut Reader, node: Node<'_>, what: &str) -> Option<Source> {
     let mut keys = Keys::of(reader, node, what)?;
     let source = Source {

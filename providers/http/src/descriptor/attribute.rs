@@ -79,10 +79,7 @@ fn merges(
     let (label, help) = if !matches!(schema.ty, Type::Map(_) | Type::Any) {
         ("it has no keys of its own", "leave it out: it is for `map(…)` and `any`")
     } else if schema.sensitive {
-        (
-            "of a secret nobody knows which keys there are",
-            "leave it out: a secret is sent as a whole",
-        )
+        ("the keys of a secret are not known", "leave it out: a secret is sent as a whole")
     } else if codecs.any(is_changed) {
         ("a codec makes something else of its keys", "keep one of the two; `ignore_keys` may stay")
     } else {
@@ -205,7 +202,7 @@ fn wires(
     wires
 }
 
-/// What an API shows as null though it was given as something.
+/// Returns the values that an API shows as null though they were set.
 fn nulls(wires: &BTreeMap<Name, WireShape>, ty: &Type) -> Vec<Value> {
     let shown = wires.values().filter(|shape| shape.read_at.is_some());
     let words = shown.flat_map(|shape| codec::nulls(&shape.read));

@@ -1,4 +1,4 @@
-//! What must fit together within a type: names that are used and names that are there.
+//! Checks of names within a type: each name that is used must exist.
 
 use std::collections::BTreeMap;
 
@@ -149,7 +149,7 @@ impl<'a> Check<'a> {
             let attribute = self.model.attributes.get(&name);
             if attribute.is_some_and(|it| it.schema.presence == Presence::Computed) {
                 let summary = "`find` cannot be filled in with what the API says";
-                let label = format!("of a lost create nobody knows `{name}`");
+                let label = format!("`{name}` of a lost create is not known");
                 let help = "search by what a spec gives, or by `${one_time}`";
                 self.say_at(call.span, summary, &label, help);
             }
@@ -191,9 +191,9 @@ impl<'a> Check<'a> {
         self.key();
     }
 
-    /// A create is looked up by the attribute that bears its one-time name, so it must be sent there.
+    /// A create is looked up by the attribute that holds its one-time name, so it must be sent there.
     fn one_time_name(&mut self, attribute: &Name) {
-        let bears = |program: &ProgramModel| {
+        let sends_it = |program: &ProgramModel| {
             let Some(phase) = program.phases.first() else { return true };
             let sent = match &phase.sends {
                 SendsModel::These(sends) => sends.get(attribute),
@@ -202,12 +202,12 @@ impl<'a> Check<'a> {
             let sent = phase.with.get(attribute).or(sent);
             sent.is_some_and(|template| names(&template.0).iter().any(|name| &**name == ONE_TIME))
         };
-        if !self.model.create.iter().all(bears) {
+        if !self.model.create.iter().all(sends_it) {
             self.say(
                 "a one-time name is never given",
                 &format!("the first phase of a create does not send it as `{attribute}`"),
                 &format!(
-                    "send `{attribute} = \"${{one_time}}\"`, or say with `name_attribute` which attribute bears it"
+                    "send `{attribute} = \"${{one_time}}\"`, or name another attribute with `name_attribute`"
                 ),
             );
         }
@@ -345,7 +345,7 @@ fn bad_type(key: &str, ty: &Type) -> ExprError {
     }
 }
 
-/// What the expressions of rules see.
+/// The scope of the expressions of rules.
 struct RuleTypes<'a> {
     object: &'a Type,
     deletes: bool,
@@ -366,7 +366,7 @@ impl check::Types for RuleTypes<'_> {
     }
 }
 
-/// What the expressions of waits see.
+/// The scope of the expressions of waits.
 struct SelfType<'a>(&'a Type);
 
 impl check::Types for SelfType<'_> {
@@ -378,7 +378,7 @@ impl check::Types for SelfType<'_> {
     }
 }
 
-/// What `when` sees: the attributes by name.
+/// The scope of `when`: the attributes by name.
 struct AttributeTypes<'a>(&'a Type);
 
 impl check::Types for AttributeTypes<'_> {

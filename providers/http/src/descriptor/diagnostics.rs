@@ -1,4 +1,4 @@
-//! What can be wrong with a descriptor, in words.
+//! The messages about mistakes in a descriptor.
 
 use engine::diagnostics::{Diagnostic, Span, nearest};
 

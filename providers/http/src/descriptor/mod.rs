@@ -29,7 +29,7 @@ use reader::{Keys, Reader, named};
 /// The longest descriptor, in bytes.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// What the types of a descriptor may refer to.
+/// The names that the types of a descriptor may refer to.
 pub(super) struct Context {
     pub(super) apis: BTreeMap<Name, Api>,
     /// Named lists of allowed texts.

@@ -1,4 +1,4 @@
-//! What a descriptor says, once read: plain data that the rest of the crate interprets.
+//! The content of a descriptor, as plain data that the rest of the crate interprets.
 //!
 //! Nothing here looks anything up; the text form and its mistakes are the reader's.
 
@@ -23,9 +23,9 @@ pub struct Descriptor {
     pub(crate) name: Name,
     /// The digest of the descriptor's text.
     pub(crate) digest: Digest,
-    /// Where the key comes from.
+    /// The sources of the key.
     pub(crate) key: Option<Source>,
-    /// How long an absence must last to be believed, if it says.
+    /// The time that an absence must last to count, if the descriptor says.
     pub(crate) settle: Option<Duration>,
     /// Its APIs.
     pub(crate) apis: BTreeMap<Name, Api>,
@@ -34,7 +34,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// How many calls may be under way at once, to all APIs that its types call.
+    /// Returns the largest number of simultaneous calls, to all APIs that its types call.
     pub(crate) fn concurrency(&self) -> usize {
         let called: BTreeSet<&Name> = self.types.values().flat_map(TypeModel::apis).collect();
         let bounds = called.iter().filter_map(|name| self.apis.get(*name));
@@ -48,7 +48,7 @@ impl TypeModel {
         self.calls().map(|call| &call.api)
     }
 
-    /// What its reads name beside the id: the lists tell it.
+    /// Returns the attributes that reads need beside the id. Lists show them.
     pub(crate) fn named_by_reads(&self) -> BTreeSet<Name> {
         let names = self.read.iter().flat_map(|read| read.call.names());
         names.filter(|name| *name != self.key).collect()
@@ -93,7 +93,7 @@ impl TypeModel {
     }
 }
 
-/// Where a text comes from: the environment first, then the spec, then the descriptor.
+/// The sources of a text: the environment first, then the spec, then the descriptor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Source {
     pub(crate) env: Option<String>,
@@ -110,12 +110,12 @@ pub(crate) struct Api {
     pub(crate) naming: Naming,
     /// True if answers that show an object leave out what is empty.
     pub(crate) omits_empty: bool,
-    /// Where the message of an error may stand in a body, in order of preference.
+    /// The places of an error's message in a body, in order of preference.
     pub(crate) message_at: Vec<WirePath>,
     pub(crate) errors: Vec<ErrorRow>,
 }
 
-/// How a key is sent.
+/// The way to send a key.
 #[derive(Clone, Debug)]
 pub(crate) enum Auth {
     /// In a header, between two texts.
@@ -130,19 +130,19 @@ pub(crate) type WirePath = Vec<String>;
 /// One row of an API's error table: which refusals are known, and what they mean.
 #[derive(Clone, Debug)]
 pub(crate) struct ErrorRow {
-    /// What phases call it, such as `in_use`.
+    /// The name that phases use, such as `in_use`.
     pub(crate) name: Option<String>,
     /// For which statuses; none: for all.
     pub(crate) statuses: BTreeSet<u16>,
     /// A part of the message, in lower case; none: any message.
     pub(crate) matching: Option<String>,
     pub(crate) meaning: Meaning,
-    /// Where it stands.
+    /// Its place in the descriptor.
     pub(crate) span: Span,
     pub(crate) help: Option<String>,
 }
 
-/// What a known refusal means.
+/// The meaning of a known refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Rejected,
@@ -150,7 +150,7 @@ pub(crate) enum Meaning {
     Throttled,
     Unauthenticated,
     InDoubt,
-    /// What was asked for is already so: a success.
+    /// A success: the object is already as the call was to make it.
     Done,
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct TypeModel {
     pub(crate) list: Vec<ListCall>,
     /// The calls that read one object, joined; empty: the list is filtered.
     pub(crate) read: Vec<ReadCall>,
-    /// How a lost create is looked for where the identity alone does not say.
+    /// The search for a lost create, where the identity alone does not say.
     pub(crate) find: Option<ListCall>,
     /// The attribute that holds the id.
     pub(crate) key: Name,
@@ -178,7 +178,7 @@ pub(crate) struct TypeModel {
     pub(crate) name_attribute: Option<Name>,
     pub(crate) delete_effect: Option<String>,
     pub(crate) rules: Vec<Rule>,
-    /// Where each rule stands.
+    /// The place of each rule in the descriptor.
     pub(crate) rule_spans: Vec<Span>,
 }
 
@@ -204,16 +204,16 @@ impl AttributeModel {
     }
 }
 
-/// How an attribute looks on the wire of one API.
+/// The form of an attribute on the wire of one API.
 #[derive(Clone, Debug)]
 pub(crate) struct WireShape {
-    /// Where it stands in a written object; none: it is never written.
+    /// Its path in a written object; none: it is never written.
     pub(crate) write_at: Option<WirePath>,
-    /// Where it stands in an answer; none: it is never read.
+    /// Its path in an answer; none: it is never read.
     pub(crate) read_at: Option<WirePath>,
-    /// What is done to the value when it is written, in order.
+    /// The codecs that writing applies, in order.
     pub(crate) write: Vec<Codec>,
-    /// What is undone when it is read, from the last to the first.
+    /// The codecs that reading undoes, from the last to the first.
     pub(crate) read: Vec<Codec>,
 }
 
@@ -222,7 +222,7 @@ pub(crate) struct WireShape {
 pub(crate) struct CallModel {
     pub(crate) api: Name,
     pub(crate) request: Request,
-    /// Where it stands.
+    /// Its place in the descriptor.
     pub(crate) span: Span,
 }
 
@@ -267,7 +267,7 @@ impl CallModel {
     }
 }
 
-/// What a call sends.
+/// The content of a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
     /// A REST request.
@@ -279,7 +279,7 @@ pub(crate) enum Request {
 /// A GraphQL argument.
 #[derive(Clone, Debug)]
 pub(crate) enum Argument {
-    /// What the phase sends, as one input object.
+    /// The input object of the phase.
     Sends,
     /// A value.
     Value(ValueTemplate),
@@ -289,14 +289,14 @@ pub(crate) enum Argument {
 #[derive(Clone, Debug)]
 pub(crate) struct ListCall {
     pub(crate) call: CallModel,
-    /// Where the items stand in the answer (in GraphQL: below the called field).
+    /// The path of the items in the answer (in GraphQL: below the called field).
     pub(crate) items: WirePath,
     /// True if a list without items may be left out of the answer.
     pub(crate) may_lack: bool,
     pub(crate) paging: Option<Paging>,
 }
 
-/// How a long list comes in parts.
+/// The paging of a long list.
 #[derive(Clone, Debug)]
 pub(crate) enum Paging {
     /// By number: `page` counts from `first`; a page with fewer than `size` items is the last.
@@ -311,7 +311,7 @@ pub(crate) enum Paging {
 #[derive(Clone, Debug)]
 pub(crate) struct ReadCall {
     pub(crate) call: CallModel,
-    /// Where the object stands in the answer.
+    /// The path of the object in the answer.
     pub(crate) item: WirePath,
 }
 
@@ -325,7 +325,7 @@ pub(crate) struct ProgramModel {
 /// One phase.
 #[derive(Clone, Debug)]
 pub(crate) struct PhaseModel {
-    /// Where it stands.
+    /// Its place in the descriptor.
     pub(crate) span: Span,
     pub(crate) operation: Operation,
     pub(crate) call: Option<CallModel>,
@@ -334,7 +334,7 @@ pub(crate) struct PhaseModel {
     pub(crate) with: BTreeMap<Name, ValueTemplate>,
     /// A key under which the body stands.
     pub(crate) inside: Option<String>,
-    /// Where the object stands in the answer; none: the answer shows no object.
+    /// The path of the object in the answer; none: the answer shows no object.
     pub(crate) item: Option<WirePath>,
     pub(crate) wait: Option<Wait>,
     pub(crate) retry: Option<RetryWhen>,
@@ -360,7 +360,7 @@ fn is_in(templates: &BTreeMap<Name, ValueTemplate>, name: &Name, is_written: boo
         || templates.values().any(|template| names(&template.0).contains(name))
 }
 
-/// What a phase sends.
+/// The attributes that a phase sends.
 #[derive(Clone, Debug)]
 pub(crate) enum SendsModel {
     Nothing,
@@ -379,7 +379,7 @@ pub(crate) struct Wait {
     pub(crate) words: String,
 }
 
-/// Which known refusals are worth another try.
+/// The known refusals that are worth another try.
 #[derive(Clone, Debug)]
 pub(crate) struct RetryWhen {
     /// The rows of the error table, by name.

@@ -21,9 +21,9 @@ use super::model::{
 use super::reader::{Keys, Node, Reader};
 use crate::template::ValueTemplate;
 
-/// How long a wait lasts unless the descriptor says.
+/// The longest time of a wait, unless the descriptor says.
 const WITHIN: Duration = Duration::from_mins(10);
-/// How long a known refusal is tried again unless the descriptor says.
+/// The longest time that a known refusal is tried again, unless the descriptor says.
 const RETRY_WITHIN: Duration = Duration::from_mins(3);
 /// For how long a call may be tried again at most. Recovery counts on it that nothing comes of a call
 /// of a killed run after an hour.

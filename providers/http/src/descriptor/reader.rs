@@ -112,9 +112,9 @@ impl Reader {
 /// The keys of one table.
 pub(super) struct Keys<'t> {
     table: &'t DeTable<'t>,
-    /// What the table is, such as "attribute `size`".
+    /// The table in words, such as "attribute `size`".
     what: String,
-    /// Where to point when something is missing.
+    /// The place to point at when something is missing.
     pub(super) header: Range<usize>,
     asked: BTreeSet<&'static str>,
 }
@@ -187,7 +187,7 @@ impl<'t> Keys<'t> {
         reader.duration(node, key)
     }
 
-    /// Reports the keys that nobody asked for.
+    /// Reports the keys that were not read.
     pub(super) fn finish(self, reader: &mut Reader) {
         for key in self.table.keys() {
             if !self.asked.contains(key.get_ref().as_ref()) {

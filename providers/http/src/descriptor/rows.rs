@@ -1,4 +1,4 @@
-//! What must fit together between the error table of an API and the calls that go there.
+//! Checks of the error table of an API against the calls that go there.
 
 use std::collections::BTreeMap;
 
@@ -59,14 +59,14 @@ fn success(reader: &mut Reader, row: &ErrorRow) {
     }
 }
 
-/// What is there already is somebody's.
+/// Refuses `done` for creates: an object that is there already belongs to another owner.
 fn done(reader: &mut Reader, row: &ErrorRow) {
     if row.meaning == Meaning::Done {
         reader.push(diagnostics::misfit(
             row.span,
             "a create is not done because something is there already",
             "this API is called by creates alone, for which `done` does not count",
-            "leave `kind` out: what has the name is somebody's, and can be taken over with an import",
+            "leave `kind` out: the object may belong to someone else; an import takes it over",
         ));
     }
 }

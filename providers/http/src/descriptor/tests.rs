@@ -29,7 +29,7 @@ name = { type = "string", required = true }
 size = { type = "integer", min = 0 }
 "#;
 
-/// What is said about a descriptor: place, summary, label and help, one line each.
+/// Returns the diagnostics of a descriptor: place, summary, label and help, one line each.
 fn said(text: &str) -> String {
     let mut sources = Sources::default();
     let file = sources.add("acme.provider.toml", text);
@@ -120,7 +120,7 @@ name = { type = "string", derived = "${naem}", holds = "slef" }
 10:7 there is no type `slef` -> did you mean `self`?
 10:7 type `self`: a derivation names the attribute `naem`, which it lacks -> did you mean `name`?
 10:7 type `self`: a list cannot depend on an object [its call names `id`] -> list with a call that has no parts to fill in
-10:7 type `self`: a one-time name is never given [the first phase of a create does not send it as `name`] -> send `name = "${one_time}"`, or say with `name_attribute` which attribute bears it
+10:7 type `self`: a one-time name is never given [the first phase of a create does not send it as `name`] -> send `name = "${one_time}"`, or name another attribute with `name_attribute`
 10:7 type `self`: a one-time name is never taken back [a create has one phase] -> add a phase `{ name = "activate", … }` that sends the real name
 10:7 type `self`: its key names the attribute `id`, which it lacks -> known are for_each, name
 10:7 type `self`: only texts have lists of allowed values [`for_each` is of type integer] -> use `min` and `max` for numbers
@@ -158,11 +158,11 @@ fn what_leaves_a_doubt_is_not_tried_again() {
     insta::assert_snapshot!(with("in_doubt"), @"18:27 a call in doubt is not sent again [`busy` may come after the call did its work] -> leave it out: what such a call did is looked up; or, if the error proves that nothing happened, give its row another `kind`");
 }
 
-/// What a lost create is looked up by is what it sends, and an id stays what it is.
+/// A lost create is looked up by an attribute that it sends, and an id does not change.
 #[test]
 fn objects_can_be_found_again() {
     let never = said(&GOOD.replace("name = \"${one_time}\"", "name = \"${name}\""));
-    insta::assert_snapshot!(never, @r#"10:7 type `thing`: a one-time name is never given [the first phase of a create does not send it as `name`] -> send `name = "${one_time}"`, or say with `name_attribute` which attribute bears it"#);
+    insta::assert_snapshot!(never, @r#"10:7 type `thing`: a one-time name is never given [the first phase of a create does not send it as `name`] -> send `name = "${one_time}"`, or name another attribute with `name_attribute`"#);
     let elsewhere = GOOD.replace("read =", "name_attribute = \"id\"\nread =");
     assert!(said(&elsewhere).contains("does not send it as `id`"), "{}", said(&elsewhere));
     let key = |rest: &str| {
@@ -222,11 +222,11 @@ fn what_looks_for_objects_is_filled_in_with_what_is_known() {
     assert_eq!(find("by=${one_time}&size=${size}"), "");
     insta::assert_snapshot!([find("by=${siez}"), find("by=${id}")].join("\n"), @"
 12:8 type `thing`: `find` names the attribute `siez`, which it lacks -> did you mean `size`?
-12:8 type `thing`: `find` cannot be filled in with what the API says [of a lost create nobody knows `id`] -> search by what a spec gives, or by `${one_time}`
+12:8 type `thing`: `find` cannot be filled in with what the API says [`id` of a lost create is not known] -> search by what a spec gives, or by `${one_time}`
 ");
 }
 
-/// Nobody would see that the others are not asked.
+/// Only one call would be made, and the descriptor would silently do less than it says.
 #[test]
 fn a_search_is_one_call() {
     let find = "find = [\"rest: GET /a?by=${one_time}\", \"rest: GET /b?by=${one_time}\"]\nread =";
@@ -234,7 +234,7 @@ fn a_search_is_one_call() {
     assert!(said.contains("a search is one call [these are 2] -> keep the one"), "{said}");
 }
 
-/// `done` is for what is changed or deleted: what a create meets is somebody else's.
+/// `done` is for changes and deletes: an object that a create meets belongs to someone else.
 #[test]
 fn a_create_is_not_done_already() {
     let row = "error = [ { status = 409, kind = \"done\" } ]";
@@ -244,7 +244,7 @@ fn a_create_is_not_done_already() {
     let text = GOOD
         .replace("[api.rest]", &format!("{other}{row}\n[api.rest]"))
         .replace("rest: POST", "new: POST");
-    insta::assert_snapshot!(said(&text), @"8:11 a create is not done because something is there already [this API is called by creates alone, for which `done` does not count] -> leave `kind` out: what has the name is somebody's, and can be taken over with an import");
+    insta::assert_snapshot!(said(&text), @"8:11 a create is not done because something is there already [this API is called by creates alone, for which `done` does not count] -> leave `kind` out: the object may belong to someone else; an import takes it over");
 }
 
 /// A refusal with status 200 is told by its text.
@@ -311,7 +311,7 @@ worse = { type = "string", codec = "coma", wire = { rset = "x" } }"#,
 ");
 }
 
-/// What no API knows no answer shows, whatever else is said of it.
+/// An attribute that no API knows is in no answer, whatever else is said of it.
 #[test]
 fn what_no_api_knows_is_local() {
     let seen = |size: &str| {
@@ -330,7 +330,7 @@ fn what_no_api_knows_is_local() {
     }
 }
 
-/// What goes from a map can be sent where its keys are known, and stand on the wire as they are.
+/// An attribute can be merged if its keys are known and stand on the wire as they are.
 #[test]
 fn what_can_be_merged() {
     let with = |rest: &str| said(&GOOD.replace("type = \"integer\", min = 0", rest));
@@ -350,14 +350,14 @@ fn what_can_be_merged() {
     ];
     insta::assert_snapshot!(wrong.map(with).join("\n"), @r"
 22:48 the attribute cannot be merged [it has no keys of its own] -> leave it out: it is for `map(…)` and `any`
-22:41 the attribute cannot be merged [of a secret nobody knows which keys there are] -> leave it out: a secret is sent as a whole
+22:41 the attribute cannot be merged [the keys of a secret are not known] -> leave it out: a secret is sent as a whole
 22:41 the attribute cannot be merged [a codec makes something else of its keys] -> keep one of the two; `ignore_keys` may stay
 22:33 the attribute cannot be merged [a codec makes something else of its keys] -> keep one of the two; `ignore_keys` may stay
 22:33 `merges` has the wrong form [found integer] -> `merges` wants true or false
 ");
 }
 
-/// Whatever is done to a descriptor, reading it ends and says something or nothing.
+/// Any damage to a descriptor leads to a diagnostic or to nothing, and reading it ends.
 #[test]
 fn damaged_descriptors_do_no_harm() {
     for cut in (0..GOOD.len()).filter(|at| GOOD.is_char_boundary(*at)) {

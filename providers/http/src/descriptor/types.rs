@@ -110,7 +110,7 @@ fn attributes(
     attributes
 }
 
-/// An id that a spec may give, and does not, is drawn for the create: until then nobody knows it.
+/// An id that a spec may give, and does not, is drawn for the create: until then it is not known.
 fn draw_where_silent(attributes: &mut BTreeMap<Name, AttributeModel>, id: &Name) {
     let Some(id) = attributes.get_mut(id) else { return };
     let may_be_given = id.schema.presence == Presence::Optional;

@@ -11,6 +11,7 @@
 mod forms;
 mod names;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -156,7 +157,10 @@ impl Masker {
         let longest = self.values.iter().map(|value| value.len()).max().unwrap_or(0);
         let end = text.floor_char_boundary(TEXT_MAX + longest.max(PART_BYTES_MAX));
         // Names first: what is masked below may be a word that is one of them.
-        let text = self.names.cut(&text[..end]);
+        let text = match self.names.before_value(&text[..end]) {
+            Some(shown) => Cow::Owned(format!("{shown}{MASKED}")),
+            None => Cow::Borrowed(&text[..end]),
+        };
         let mut is_covered = vec![false; text.len()];
         for value in &self.values {
             for (start, found) in text.match_indices(&**value) {

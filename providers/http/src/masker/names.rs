@@ -3,7 +3,6 @@
 //! A refusal may show the object as it is, with a token that the API generated, or with the password before
 //! this one. Only the names of the attributes tell that these are secrets.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use engine::stored::from_json;
@@ -11,7 +10,6 @@ use engine::value::{Attributes, Path, Value};
 use provider_port::Secrets;
 use serde_json::Value as Json;
 
-use super::MASKED;
 use crate::descriptor::model::TypeModel;
 
 /// The most secrets of an answer that are searched for in its message, in bytes.
@@ -66,23 +64,22 @@ impl SecretNames {
         }
     }
 
-    /// Cuts a text off behind the first of these names that a value follows, however a server prints an
-    /// object: `"token": "…"`, `token='…'`, `token:…`, `<token>…`. The end of the value cannot be told: it
-    /// may hold quotes, spaces and lines.
-    pub(super) fn cut<'t>(&self, words: &'t str) -> Cow<'t, str> {
+    /// Returns the part of a text before the first value that follows one of these names; none if there is no
+    /// such value. A server may print an object in any notation: `"token": "…"`, `token='…'`, `token:…`,
+    /// `<token>…`. The end of the value cannot be told: it may hold quotes, spaces and lines.
+    pub(super) fn before_value<'t>(&self, words: &'t str) -> Option<&'t str> {
         let mut rest = words;
         while let Some((before, word, after)) = next_word(rest) {
             if self.0.contains(&spelled(word)) {
                 let is_tag = before.ends_with('<') || before.ends_with("&lt;");
                 let value = if is_tag { Some(after) } else { value(after) };
                 if let Some(value) = value.filter(|value| !value.is_empty()) {
-                    let shown = &words[..words.len() - value.len()];
-                    return Cow::Owned(format!("{shown}{MASKED}"));
+                    return Some(&words[..words.len() - value.len()]);
                 }
             }
             rest = after;
         }
-        Cow::Borrowed(words)
+        None
     }
 }
 
@@ -173,7 +170,7 @@ mod tests {
             ("token != tok-1", "token != …"),
             ("token=", "token="),
         ] {
-            assert_eq!(names().cut(words), shown);
+            assert_eq!(names().before_value(words), shown.strip_suffix('…'));
         }
     }
 
@@ -187,9 +184,9 @@ mod tests {
             "",
             "…é: =ü",
         ] {
-            assert_eq!(names().cut(words), words);
+            assert_eq!(names().before_value(words), None);
         }
-        assert_eq!(SecretNames::default().cut("token: x"), "token: x");
+        assert_eq!(SecretNames::default().before_value("token: x"), None);
     }
 
     #[test]

@@ -21,7 +21,7 @@ struct World {
     /// The numbers of tickets by idempotency key.
     keys: BTreeMap<String, u64>,
     numbered: u64,
-    /// How often the next deletes of buckets are refused.
+    /// The number of coming deletes of buckets that are refused.
     busy: u32,
 }
 

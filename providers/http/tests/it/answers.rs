@@ -1,4 +1,4 @@
-//! What each answer to a call means, and what is tried again.
+//! The meaning of each answer to a call, and the calls that are tried again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -103,8 +103,8 @@ async fn what_was_accepted_under_a_chosen_id_may_not_show_yet() {
     assert_eq!(server.lines(), ["POST /things".to_owned(), format!("GET /things/{}", nonce())]);
 }
 
-/// What shows under it at once may be what was there before. Where the phase waits for it, or nothing was
-/// there before under an id that was drawn, it is what was made.
+/// The object under the id may be an older one. It is the new one if the phase waits for it, or if the id was
+/// drawn for the create.
 #[tokio::test]
 async fn what_was_accepted_under_a_chosen_id_may_show_what_was_there_before() {
     let text = |id: &str, until: &str| {
@@ -204,7 +204,7 @@ impl SendPermit for PermitFor {
     }
 }
 
-/// Whoever gave none goes by this: nothing was sent, and the call may be begun anew.
+/// Without a permit nothing was sent, and the call may be begun anew.
 #[tokio::test]
 async fn a_throttled_call_that_gets_no_leave_any_more_was_not_sent() {
     for given in 0..3 {
@@ -219,7 +219,7 @@ async fn a_throttled_call_that_gets_no_leave_any_more_was_not_sent() {
     }
 }
 
-/// What a server asks for is bounded, and what it asks for in words that are none is not heard.
+/// A pause that a server asks for is bounded, and one that cannot be parsed is ignored.
 #[tokio::test]
 async fn pauses_that_make_no_sense_are_not_waited_for() {
     for after in [
@@ -328,7 +328,7 @@ async fn an_update_without_a_body_is_read_back() {
     assert_eq!(server.requests()[0].json(), json!({"name": "new", "size": 5}));
 }
 
-/// What is sent next is to be what the drain made of it.
+/// The next phase sends what the drain made of the object.
 #[tokio::test]
 async fn a_drain_without_a_body_is_read_back_and_an_end_is_not() {
     let server = Server::start(|_, request| match request.method.as_str() {
@@ -408,7 +408,7 @@ async fn a_promise_to_delete_is_looked_after() {
     }
 }
 
-/// What stands before an API answers so where it does not know the way: that says nothing of the object.
+/// A proxy in front of an API answers so for an unknown path: that says nothing of the object.
 #[tokio::test]
 async fn a_page_that_finds_nothing_is_not_the_apis_word() {
     let page = Answer::text(404, "text/html", "<html>no such route</html>");

@@ -1,4 +1,4 @@
-//! Where the key goes, and where it never does.
+//! The places that the key is sent to, and those that it never reaches.
 
 use engine::diagnostics::Diagnostics;
 use engine::journal::{PhaseRef, ProgramKind};
@@ -47,7 +47,7 @@ async fn errors_show_no_key_even_if_the_server_repeats_it() {
     }
 }
 
-/// What a call sends that no descriptor describes is hidden, too, where the API repeats it.
+/// The secrets of a call that no descriptor describes are masked, too, where the API repeats them.
 #[tokio::test]
 async fn direct_calls_show_no_secret() {
     let server = Server::start(|_, request| {
@@ -139,7 +139,7 @@ fn a_spec_cannot_send_the_key_elsewhere() {
 fn a_descriptor_beside_the_spec_cannot_send_the_key_elsewhere() {
     let environment = |name: &str| (name == "ACME_KEY").then(|| KEY.to_owned());
     let refused = |url: Option<&str>, environment: &dyn Fn(&str) -> Option<String>| {
-        let mut settings = Settings::new(environment).stranger(true);
+        let mut settings = Settings::new(environment).beside_spec(true);
         if let Some(url) = url {
             settings = settings.set("url", url);
         }
@@ -181,7 +181,7 @@ fn a_descriptor_beside_the_spec_has_its_key_from_its_own_variables() {
             "PLUMB_ALLOWED_KEYS" => allowed.map(str::to_owned),
             _ => None,
         };
-        let settings = Settings::new(&environment).stranger(stranger);
+        let settings = Settings::new(&environment).beside_spec(stranger);
         let configured = HttpProvider::configure(descriptor(&text), &settings);
         configured.err().map(|diagnostics| format!("{diagnostics:?}"))
     };
@@ -205,7 +205,7 @@ async fn secrets_do_not_go_to_hosts_that_only_a_spec_names() {
     let perform = async |url: &str, allowed: &'static str, secret: bool| {
         let environment =
             move |name: &str| (name == "PLUMB_ALLOWED_HOSTS").then(|| allowed.to_owned());
-        let settings = Settings::new(&environment).stranger(true).set("url", url);
+        let settings = Settings::new(&environment).beside_spec(true).set("url", url);
         let provider = HttpProvider::configure(descriptor(&text), &settings).unwrap();
         let desired = json!({"name": "n", "secret": "hunter2-canary"});
         let step = Step { changed: vec!["secret"], ..Step::update("thing", "t1", desired) };
@@ -224,7 +224,7 @@ async fn secrets_do_not_go_to_hosts_that_only_a_spec_names() {
     assert_eq!(server.requests().len(), 3);
 }
 
-/// What a server says of a call may repeat it, in part and in other forms; what is kept has none.
+/// A server may repeat parts of a call, in other forms; none of them is kept.
 #[tokio::test]
 async fn a_servers_words_show_no_secret_and_are_told_apart() {
     let words = "HUNTER2-canary&gt; and s3cr3t-in-url, pin 7423187465";

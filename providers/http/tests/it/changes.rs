@@ -1,4 +1,4 @@
-//! What a phase sends of what changes, and that one without anything to send is passed over.
+//! The attributes that a phase of a change sends. A phase without anything to send is skipped.
 
 use serde_json::json;
 
@@ -21,8 +21,8 @@ fn unchanged() -> Step {
     Step { changed: Vec::new(), ..Step::update("thing", "t1", json!({"name": "n", "size": 3})) }
 }
 
-/// What an earlier run began and nobody wants any more goes through its phases: the object is to be
-/// started, and nothing of it is to be changed.
+/// A create that an earlier run began and that is not wanted any more goes through its phases: the object is
+/// started, and nothing of it is changed.
 #[tokio::test]
 async fn a_change_of_nothing_is_not_sent() {
     let server = strict().await;
@@ -48,7 +48,7 @@ async fn what_stands_beside_a_change_counts_where_it_is_one() {
     }
 }
 
-/// What a path names is sent by it.
+/// A change of an attribute that a path names is sent by the path.
 #[tokio::test]
 async fn a_change_in_an_address_is_one() {
     let text = REST.replace(
@@ -64,8 +64,8 @@ async fn a_change_in_an_address_is_one() {
     assert_eq!(server.lines(), ["PATCH /things/t1/s"]);
 }
 
-/// What follows something that changes is derived by the API unless it is said: what the spec gives is
-/// said, though it is live already.
+/// An attribute that follows another one is derived by the API unless it is sent: one that the spec gives is
+/// sent, though it is live already.
 #[tokio::test]
 async fn what_follows_a_change_and_is_given_is_sent() {
     let text = REST.replace(
@@ -91,7 +91,8 @@ async fn what_follows_a_change_and_is_given_is_sent() {
     assert_eq!(sent, [given, none, json!({"size": 4}), json!({"name": "new"})]);
 }
 
-/// What is wanted since a create began, and no call of it takes, is for the update after it.
+/// An attribute that is wanted only since a create began, and that no call of the create takes, is left to the
+/// update after it.
 #[tokio::test]
 async fn a_begun_create_is_finished_without_what_its_calls_do_not_take() {
     let text = REST.replace(

@@ -71,7 +71,7 @@ async fn null_in_the_place_of_a_parent_is_no_part_that_is_left_out() {
     assert_eq!(shown(&read(&provider(&silent(), &server.address)).await), r#"{"id": "t1"}"#);
 }
 
-/// Where one call shows a reference as null because it does not expand it, another one may.
+/// A call that shows a reference as null because it does not expand it does not contradict one that shows it.
 #[tokio::test]
 async fn null_in_the_place_of_a_parent_gives_way_to_what_another_read_shows() {
     let text = silent().replace(

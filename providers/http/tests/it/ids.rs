@@ -76,8 +76,8 @@ async fn what_is_made_has_the_id_that_the_api_shows() {
     assert_eq!(server.lines()[1..], ["GET /things/mine"]);
 }
 
-/// Where the answer was lost, what is there may be a stranger's: the plan saw that nobody has the id as the
-/// spec spells it.
+/// After a lost answer, an object may belong to another owner: the plan saw that no object has the id as the spec
+/// spells it.
 #[tokio::test]
 async fn a_lost_create_takes_nothing_that_is_spelled_otherwise() {
     let server = shouting().await;
@@ -88,10 +88,10 @@ async fn a_lost_create_takes_nothing_that_is_spelled_otherwise() {
     };
     assert_eq!(find("MINE").await.unwrap().len(), 1);
     let error = find("mine").await.unwrap_err();
-    insta::assert_snapshot!(texts(&error), @"InDoubt: mine is shown as MINE, and nothing tells whether this create made it or somebody else -> None");
+    insta::assert_snapshot!(texts(&error), @"InDoubt: mine is shown as MINE: it may be of this create, or of another client -> None");
 }
 
-/// What is known under another id is not another object without a word.
+/// An object that is known under another id is not silently taken for another object.
 #[tokio::test]
 async fn an_id_that_is_spelled_otherwise_is_named() {
     let server = shouting().await;

@@ -157,7 +157,7 @@ async fn links_are_read_by_their_grammar() {
     }
 }
 
-/// What stands before an API answers so, too: the lists say whether the object is there.
+/// A proxy in front of an API answers so, too: the lists tell if the object is there.
 #[tokio::test]
 async fn a_read_that_shows_nothing_does_not_say_that_an_object_is_gone() {
     for nothing in [Answer::empty(200), Answer::empty(204), Answer::json(200, json!(null))] {
@@ -198,7 +198,7 @@ async fn what_a_search_shows_is_believed_where_it_bears_the_name() {
     assert!(texts(&error).contains("its search shows no `name`"), "{error}");
 }
 
-/// What stands on a later page is no more absent than what stands on the first.
+/// An object on a later page is as present as one on the first.
 #[tokio::test]
 async fn a_search_goes_through_all_its_pages() {
     let text = REST.replace(
@@ -234,7 +234,7 @@ async fn answers_of_another_shape_are_explained() {
     }
 }
 
-/// What may be no list is an end of nothing, unless the descriptor says how an empty one looks.
+/// An answer that may be no list ends nothing, unless the descriptor says how an empty one looks.
 #[tokio::test]
 async fn an_empty_list_may_be_left_out_where_the_descriptor_says() {
     let may = REST.replace("items = \"data\"", "items = \"data\", may_be_left_out = true");

@@ -12,7 +12,7 @@ fn text(merges: bool) -> String {
     text.replace("size = \"${size}\",", "labels = \"${labels}\",")
 }
 
-/// What a step sends of `labels`, where they are merged.
+/// Returns the `labels` that a step sends, where they are merged.
 async fn sent(step: Step, merges: bool) -> Json {
     let server = Server::start(|_, _| Answer::json(200, json!({"id": "t1"}))).await;
     step.perform(&provider(&text(merges), &server.address)).await.unwrap();
@@ -24,7 +24,7 @@ fn step(live: &Json, wanted: &Json) -> Step {
     Step { changed: vec!["labels"], ..step }.live(json!({"name": "n", "labels": live}))
 }
 
-/// What is not sent stays, so what goes is said to go.
+/// A key that is not sent stays, so a removed key is sent as null.
 #[tokio::test]
 async fn a_key_that_goes_is_sent_as_null() {
     for (live, wanted, merged) in [

@@ -234,7 +234,7 @@ async fn a_key_may_be_made_of_several_attributes() {
     delete.perform(&provider).await.unwrap();
 }
 
-/// What a state knows by the key of before is not gone.
+/// An object that the state has by an earlier key is not gone.
 #[tokio::test]
 async fn an_id_of_another_key_says_nothing_of_its_object() {
     let server = two_queues().await;
@@ -281,7 +281,7 @@ async fn a_lost_create_is_found_by_a_key_of_several_attributes() {
     assert_eq!(error.kind, Kind::InDoubt, "{error}");
 }
 
-/// What an object is read by, it has, whether that is its key or something else.
+/// An object has the attributes that it is read by, be they its key or others.
 #[tokio::test]
 async fn a_read_need_not_repeat_the_key() {
     let text = REST

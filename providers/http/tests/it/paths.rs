@@ -1,4 +1,4 @@
-//! What stands in the path of a call names the object as it is.
+//! The attributes in the path of a call name the object as it is.
 
 use serde_json::{Value as Json, json};
 
@@ -33,7 +33,7 @@ fn old() -> Json {
 
 const RENAME: &str = r#"{ call = "rest: PATCH /things/${name}", sends = "changed" }"#;
 
-/// What has the new name already is a stranger's.
+/// An object that has the new name already belongs to another owner.
 #[tokio::test]
 async fn a_rename_goes_to_the_old_name() {
     let new = json!({"name": "new", "size": 4});
@@ -89,7 +89,7 @@ async fn a_delete_goes_to_the_live_name() {
     assert_eq!(server.lines(), ["DELETE /things/old"]);
 }
 
-/// What bears a one-time name is activated under that.
+/// An object with a one-time name is activated under that name.
 #[tokio::test]
 async fn what_is_half_made_has_the_name_that_it_was_made_with() {
     let text = named(RENAME).replace(

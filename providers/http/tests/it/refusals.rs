@@ -90,7 +90,7 @@ async fn a_delete_of_what_is_there_is_not_done() {
     assert_eq!(error.unwrap_err().kind, Kind::InDoubt, "nobody can see it");
 }
 
-/// What is there already is done for a delete; for a create it is somebody else's.
+/// An object that is there already ends a delete; for a create it belongs to another owner.
 #[tokio::test]
 async fn a_create_is_not_done_because_something_is_there() {
     let text = REST
@@ -132,7 +132,7 @@ async fn a_success_that_says_no_is_a_refusal() {
     step.perform(&provider(&text, &server.address)).await.unwrap();
 }
 
-/// What only says that it was heard does not say what became of the object.
+/// An answer that only acknowledges a call does not tell the state of the object.
 #[tokio::test]
 async fn an_update_that_shows_nothing_of_the_object_is_read_back() {
     let server = Server::start(|_, request| match request.method.as_str() {
@@ -145,7 +145,7 @@ async fn an_update_that_shows_nothing_of_the_object_is_read_back() {
     assert_eq!(object.attributes["size"], engine::value::Value::Integer(5));
 }
 
-/// Where the same call is to be made elsewhere, nothing happened here.
+/// A redirect of the same call to another place proves that nothing happened here.
 #[tokio::test]
 async fn a_redirect_says_where_it_leads() {
     let said = async |status: u16, to: &'static str| {

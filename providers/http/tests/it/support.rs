@@ -57,7 +57,7 @@ impl Request {
     }
 }
 
-/// What the server does with a request.
+/// The action of the server on a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     Whole {
@@ -268,7 +268,7 @@ pub(crate) struct Step {
     pub(crate) live: Json,
     pub(crate) changed: Vec<&'static str>,
     pub(crate) secrets: Secrets,
-    /// What of the live object is known by a fingerprint.
+    /// The attributes of the live object that are known by a fingerprint.
     pub(crate) sealed: Paths,
 }
 

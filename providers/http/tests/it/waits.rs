@@ -118,7 +118,7 @@ async fn what_is_gone_is_not_waited_for() {
     assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
-/// What the answer alone tells is written down before anything is waited for.
+/// An answer that is the only evidence is written down before anything is waited for.
 #[tokio::test]
 async fn what_no_look_up_finds_is_made_before_it_is_waited_for() {
     let until = "create = [ { call = \"rest: POST /things\", sends = \"all\", until = \"self.size > 2\" } ]";

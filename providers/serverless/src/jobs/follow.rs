@@ -10,7 +10,7 @@ use super::{Endpoint, Job, Wait};
 const LOOK_MAX: Duration = Duration::from_secs(8);
 /// The pause where the service does not hold a look back.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How many looks are held back for a second only.
+/// The number of looks that are held back for a second only.
 const QUICK_LOOKS: u32 = 8;
 
 /// A job that is followed.

@@ -1,4 +1,4 @@
-//! What may be submitted, checked before anything is sent.
+//! The limits on a job, checked before anything is sent.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -14,14 +14,14 @@ pub const RUN_BYTES_MAX: usize = 10 << 20;
 pub const RUNSYNC_BYTES_MAX: usize = 20 << 20;
 
 const WEEK_MS: u128 = 7 * 24 * 60 * 60 * 1000;
-/// How long a job may be allowed to run, in milliseconds.
+/// The execution timeout that a job may have, in milliseconds.
 const EXECUTION_TIMEOUT_MS: RangeInclusive<u128> = 5_000..=WEEK_MS;
-/// How long a job may be allowed to live, in milliseconds.
+/// The lifetime that a job may have, in milliseconds.
 const TTL_MS: RangeInclusive<u128> = 10_000..=WEEK_MS;
-/// How long the service may be asked to wait, in milliseconds.
+/// The wait that the service accepts, in milliseconds.
 const WAIT_MS: RangeInclusive<u128> = 1_000..=300_000;
 
-/// Why something is not sent.
+/// The reason that a job is not sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// It is no JSON.
@@ -33,17 +33,17 @@ pub enum Refused {
     /// It is too large.
     #[error("the job has {bytes} bytes, and the service takes {max} here")]
     TooLarge {
-        /// How many bytes it has.
+        /// Its size in bytes.
         bytes: usize,
-        /// How many are taken.
+        /// The largest size that is accepted.
         max: usize,
     },
     /// A time is out of its range.
     #[error("{what} is {ms} ms, and may be {min} to {max} ms")]
     OutOfRange {
-        /// Which time.
+        /// The time in question, in words.
         what: &'static str,
-        /// What it is.
+        /// Its value.
         ms: u128,
         /// The least.
         min: u128,
@@ -85,7 +85,7 @@ impl std::fmt::Debug for S3Config {
     }
 }
 
-/// How the job is treated.
+/// The treatment of the job.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Policy {
@@ -156,7 +156,7 @@ impl Submission {
         Ok(self)
     }
 
-    /// What of it nobody may see: how the object storage is entered. Where that is, is no secret.
+    /// Returns the credentials of the object storage. Its place is no secret.
     pub(super) fn secrets(&self) -> Vec<Value> {
         let raw = self.s3_config.as_ref().map_or("{}", |config| config.0.get());
         let texts: BTreeMap<String, String> = serde_json::from_str(raw).unwrap_or_default();
@@ -168,7 +168,7 @@ impl Submission {
             .collect()
     }
 
-    /// What is sent, if it is not too large.
+    /// Returns the body to send. Refuses one that is too large.
     pub fn body(&self, max: usize) -> Result<String, Refused> {
         // Texts, numbers and JSON that was read before can be written.
         let body = serde_json::to_string(self).expect("a submission can be written as JSON");
@@ -179,7 +179,7 @@ impl Submission {
     }
 }
 
-/// How long the service is asked to wait for a job's end.
+/// The wait for a job's end that the service is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait(u64);
 

@@ -29,7 +29,7 @@ pub use sending::Sending;
 const TYPE: &str = "endpoint";
 /// The API of the descriptor that takes them.
 const API: &str = "queue";
-/// How long one look at a job may be held back by `/stream`.
+/// The longest time that `/stream` may hold back one look at a job.
 const STREAM_HELD: Duration = Duration::from_secs(30);
 
 /// Says whether resources of a type take jobs.
@@ -51,7 +51,7 @@ pub struct Endpoint<'a> {
     id: &'a str,
     progress: Progress<'a>,
     sending: Option<&'a Sending>,
-    /// What was submitted here and nobody may see, also where a later answer repeats it.
+    /// The secrets of submitted jobs. They are masked where a later answer repeats them.
     secrets: Mutex<Vec<Value>>,
 }
 

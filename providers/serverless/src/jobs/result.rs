@@ -1,4 +1,4 @@
-//! What the job API answers. JSON of workers is kept as it came: it is nobody else's to change.
+//! The answers of the job API. JSON of workers is kept unchanged.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -84,28 +84,28 @@ pub struct Job {
     pub id: String,
     /// Its state.
     pub status: Status,
-    /// What its worker answered, or its last progress while it runs.
+    /// The result of its worker, or its last progress while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<RawValue>>,
-    /// Why it failed, in the worker's words: mostly a text.
+    /// The reason that it failed, in the worker's words: mostly a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Box<RawValue>>,
-    /// How long it waited for a worker, in milliseconds.
+    /// The time that it waited for a worker, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_time: Option<i64>,
-    /// How long it ran, in milliseconds.
+    /// The time that it ran, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_time: Option<i64>,
     /// The worker that had it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<String>,
-    /// How often it went back into the queue.
+    /// The number of times that it went back into the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<i64>,
 }
 
 impl Job {
-    /// Why it failed, as text.
+    /// Returns the reason that it failed, as text.
     pub fn error_text(&self) -> Option<String> {
         let raw = self.error.as_ref()?.get();
         Some(serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned()))
@@ -115,10 +115,10 @@ impl Job {
 /// One part of a stream.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Part {
-    /// What the worker gave out.
+    /// The output of the worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<RawValue>>,
-    /// What it measured.
+    /// The metrics of the worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Box<RawValue>>,
 }
@@ -154,16 +154,16 @@ impl<'de> Deserialize<'de> for Parts {
     }
 }
 
-/// What a purge did.
+/// The result of a purge.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Purged {
-    /// How many jobs were taken out of the queue.
+    /// The number of jobs that were taken out of the queue.
     pub removed: u64,
-    /// What the service calls the outcome.
+    /// The service's word for the outcome.
     pub status: String,
 }
 
-/// How an endpoint is: numbers of jobs and of workers, by what they do.
+/// The health of an endpoint: numbers of jobs and of workers, by what they do.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Health {
     /// Jobs, such as `inQueue`.

@@ -1,12 +1,12 @@
-//! Whether a request that changes something may be with the service: for whoever gives it up before
-//! it is answered.
+//! The state of a request that changes something: a caller that gives it up before its answer must know if it may
+//! be with the service.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use provider_port::{Error, Kind, SendPermit};
 
-/// What is known of a request while it is not answered.
+/// The knowledge of a request without an answer.
 #[derive(Debug, Default)]
 pub struct Sending {
     out: AtomicBool,

@@ -112,7 +112,7 @@ workers_standby = 1
     assert_eq!(changed.attributes["workers_max"], engine::value::Value::Integer(1));
 }
 
-/// What GraphQL shows of it is more than REST, which makes it, takes.
+/// GraphQL shows more of it than REST, which makes it, takes.
 #[tokio::test]
 async fn by_types_over_rest_and_finished_by_another_run() {
     let service = Service::start().await;

@@ -1,4 +1,4 @@
-//! What the service refuses, by what may be concluded from it.
+//! The refusals of the service, by what may be concluded from them.
 
 use engine::state::ObjectId;
 use provider_port::{Kind, Object};

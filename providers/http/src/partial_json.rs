@@ -1,9 +1,9 @@
-//! JSON in which single values cannot be read.
+//! A JSON reader that survives single values that cannot be read.
 //!
-//! Services write half an emoji where they cut a name, bytes that are no Unicode, numbers that no
-//! computer holds. Such a value belongs to one object, and that keeps nobody from reading the others:
-//! a mark stands in its place, and whoever needs it says what is wrong with it. What is read strictly
-//! costs nothing more.
+//! A service that cuts a name within an emoji writes half of it (`"\ud83d"`), which no strict reader takes.
+//! The same goes for bytes that are no Unicode and for numbers out of range. Such a value belongs to one
+//! object of a list, which may not even be Plumb's, and all other objects must be readable. So a mark takes
+//! its place, and the code that needs the value reports it. Valid JSON is read once, strictly.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
-/// What stands in the place of a value, and why that cannot be read. A server that sends such a text
+/// The marks in place of values, and the reasons that these cannot be read. A server that sends such a text
 /// itself has an object that cannot be read, and no more.
 const MARKS: [(&str, &str); 3] = [
     (NO_TEXT, "it is a text that is no Unicode"),
@@ -21,7 +21,7 @@ const MARKS: [(&str, &str); 3] = [
 const NO_TEXT: &str = "\0plumb: no text";
 const NO_NUMBER: &str = "\0plumb: no number";
 const TOO_DEEP: &str = "\0plumb: too deep";
-/// How deep a value is looked for that cannot be read. Each level looks at the text once more.
+/// The depth to which a value that cannot be read is searched for. Each level reads the text once more.
 const DEPTH_MAX: usize = 12;
 
 /// Reads a body. The error is that of the strict reader.
@@ -31,28 +31,28 @@ pub(crate) fn read(body: &[u8]) -> serde_json::Result<Json> {
         let text = unicode(body);
         // What is no JSON in form is not read in parts.
         serde_json::from_str::<&RawValue>(&text)
-            .map_or(Err(error), |raw| Ok(careful(raw.get(), DEPTH_MAX)))
+            .map_or(Err(error), |raw| Ok(in_parts(raw.get(), DEPTH_MAX)))
     })
 }
 
-/// A body without the mark that some put before a text in Unicode.
+/// Returns a body without a byte order mark.
 pub(crate) fn without_bom(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
-/// Why a value cannot be read, if there is a mark in it.
-pub(crate) fn trouble(json: &Json) -> Option<&'static str> {
+/// Returns the reason that a value cannot be read, if there is a mark in it.
+pub(crate) fn unreadable(json: &Json) -> Option<&'static str> {
     match json {
         Json::String(text) if text.starts_with('\0') => {
             MARKS.iter().find(|(mark, _)| mark == text).map(|(_, why)| *why)
         }
-        Json::Array(items) => items.iter().find_map(trouble),
-        Json::Object(entries) => entries.values().find_map(trouble),
+        Json::Array(items) => items.iter().find_map(unreadable),
+        Json::Object(entries) => entries.values().find_map(unreadable),
         _ => None,
     }
 }
 
-/// The body as a text. For what is no Unicode an escape stands that is none either.
+/// Returns the body as a text. An escape that is no Unicode takes the place of bytes that are none.
 fn unicode(body: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(body) {
         return text.into();
@@ -67,10 +67,10 @@ fn unicode(body: &[u8]) -> Cow<'_, str> {
     text.into()
 }
 
-/// What of a value can be read that cannot be as a whole.
-fn careful(text: &str, depth: usize) -> Json {
+/// Reads a value in parts, with marks for those that cannot be read.
+fn in_parts(text: &str, depth: usize) -> Json {
     let part = |raw: &RawValue| {
-        serde_json::from_str(raw.get()).unwrap_or_else(|_| careful(raw.get(), depth - 1))
+        serde_json::from_str(raw.get()).unwrap_or_else(|_| in_parts(raw.get(), depth - 1))
     };
     match text.as_bytes().first() {
         Some(b'{' | b'[') if depth == 0 => TOO_DEEP.into(),
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_read_is() {
+    fn values_that_cannot_be_read_are_marked() {
         let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
         for (value, mark, why) in [
             (r#""\ud83d""#.as_bytes(), NO_TEXT, "it is a text that is no Unicode"),
@@ -106,15 +106,18 @@ mod tests {
             let read = read(&body.concat()).unwrap();
             let marked = json!({"id": 2, "x": mark});
             assert_eq!(read, json!({"data": [{"id": 1}, marked], "next": 7}));
-            assert_eq!(trouble(&read), Some(why));
-            assert_eq!(trouble(&read["data"][0]), None);
+            assert_eq!(unreadable(&read), Some(why));
+            assert_eq!(unreadable(&read["data"][0]), None);
         }
         let read = read(format!(r#"[{{"id": 1, "x": {deep}}}]"#).as_bytes()).unwrap();
-        assert_eq!((&read[0]["id"], trouble(&read)), (&json!(1), Some("it is nested too deeply")));
+        assert_eq!(
+            (&read[0]["id"], unreadable(&read)),
+            (&json!(1), Some("it is nested too deeply"))
+        );
     }
 
     #[test]
-    fn what_is_no_json_is_refused() {
+    fn a_body_that_is_no_json_is_refused() {
         for body in ["", "{", "[1, 2", "[1] 2", "yes", r#"{"a": "\x"}"#, "[01]"] {
             assert!(read(body.as_bytes()).is_err(), "{body}");
         }
@@ -126,7 +129,7 @@ mod tests {
     fn a_flood_of_brackets_is_no_work() {
         let begun = std::time::Instant::now();
         let body = format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20));
-        assert_eq!(trouble(&read(body.as_bytes()).unwrap()), Some("it is nested too deeply"));
+        assert_eq!(unreadable(&read(body.as_bytes()).unwrap()), Some("it is nested too deeply"));
         // Minutes on any machine, if it looked at them again and again.
         assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{:?}", begun.elapsed());
     }
