@@ -9,11 +9,11 @@ use provider_serverless::jobs::Sending;
 
 use crate::jobs::{Bounds, Early};
 
-/// How long the answer to a request that is on its way is waited for after the command should have
-/// ended: a job whose id nobody knows helps nobody.
+/// The longest wait for the answer to a request that is on its way after the command should have ended. A job whose
+/// id is not known is of no use.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// What came of a request.
+/// The result of a request.
 pub(crate) enum Sent<T> {
     /// An answer, in time or in [`GRACE`]; or an error that says what it means.
     Answered(Result<T, Error>),

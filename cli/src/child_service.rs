@@ -23,14 +23,14 @@ use state::disk::{self, Disk as _, RealDisk};
 use crate::environment;
 use crate::error::{CommandError, chain};
 
-/// How long finding or starting may take.
+/// The longest time to find or start a service.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(25);
 /// More than these bytes are neither addresses nor a port.
 const ADDRESSES_MAX: u64 = 64 * 1024;
 const PORT_MAX: u64 = 16;
-/// How much of the log an error shows, in bytes and in lines.
+/// The part of the log that an error shows, in bytes and in lines.
 const TAIL_BYTES: u64 = 4_096;
 const TAIL_LINES: usize = 5;
 
@@ -43,7 +43,7 @@ pub(crate) struct ChildService {
     lease: tokio::task::JoinHandle<()>,
 }
 
-/// What stands in `serve.json`.
+/// The content of `serve.json`.
 #[derive(Deserialize)]
 struct Addresses {
     rest_url: String,
@@ -67,7 +67,7 @@ impl ChildService {
         Some(value.clone())
     }
 
-    /// Which service it is, for people.
+    /// Describes the service for people.
     pub(crate) fn describe(&self) -> String {
         let how = if self.started { "started" } else { "found running" };
         let Addresses { rest_url, pid, .. } = &self.addresses;
@@ -209,8 +209,8 @@ fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
         .map_err(cannot)
 }
 
-/// What the service needs of the environment. It outlives the command, and others find it: whatever
-/// else this user has set, secrets among it, is none of its business.
+/// Returns the variables that the service inherits. It outlives the command, and other commands use it: no other
+/// variable of this user, and no secret, is passed on.
 fn inherited() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
     let names = service::INHERITED.iter().chain(&[environment::SERVICE_KEY]);
     names.filter_map(|name| Some((*name, std::env::var_os(name)?)))

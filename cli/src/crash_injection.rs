@@ -26,7 +26,7 @@ pub(crate) fn around(store: Arc<dyn Store>) -> Arc<dyn Store> {
     Arc::new(Dying { store, death })
 }
 
-/// How many writes of records, and of snapshots and marks, this process has come to.
+/// The numbers of writes of records, and of snapshots and marks, in this process.
 static RECORDS: AtomicU64 = AtomicU64::new(0);
 static MOVES: AtomicU64 = AtomicU64::new(0);
 

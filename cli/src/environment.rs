@@ -58,7 +58,7 @@ const PREFIX: &str = "PLUMB_";
 /// The beginning of the names of variables that give values to the variables of a spec.
 const OF_SPEC: &str = "PLUMB_VAR_";
 
-/// What opens the state: nobody else's business.
+/// The variables that open the state. No other part of the program reads them.
 pub(crate) const OPENS_STATE: [&str; 3] = [VARIABLE, STATE_URL, "PGPASSWORD"];
 
 /// Returns a warning for each variable of the environment whose name begins with `PLUMB_` and that
@@ -140,7 +140,7 @@ fn unreadable() -> MutexGuard<'static, BTreeSet<String>> {
     UNREADABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What seals state and plan files: derived once in the life of the process.
+/// Returns the cipher of state and plan files: derived once in the life of the process.
 pub(crate) fn cipher() -> Result<Cipher, CommandError> {
     static CIPHER: OnceLock<Cipher> = OnceLock::new();
     if let Some(cipher) = CIPHER.get() {

@@ -1,5 +1,4 @@
-//! Why a command failed, with the exit status that says so. What only one command meets is turned into
-//! it in that command's file.
+//! The error of a command, with the exit status for it. Errors of a single command are made in that command's file.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,7 +10,7 @@ use state::StoreError;
 
 use crate::system::System;
 
-/// How a command ended, as scripts see it.
+/// The end of a command, as scripts see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// Done, or nothing to do.
@@ -75,14 +74,14 @@ impl Status {
     }
 }
 
-/// Why a command failed.
+/// The error of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommandError {
-    /// How the command ends by it.
+    /// The exit status of the command.
     pub(crate) status: Status,
-    /// What happened, in lower case and without a full stop.
+    /// The message, in lower case and without a full stop.
     pub(crate) message: String,
-    /// What to do.
+    /// The advice.
     pub(crate) help: Option<String>,
     /// The resources that it is about, where it is about many.
     pub(crate) about: Vec<Address>,

@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::spec_text::{self, SpecText};
 use crate::store_location::{self, MustBe};
 
-/// Where Plumb keeps what belongs to it, beside the spec.
+/// The folder beside the spec for Plumb's own files.
 pub(crate) const STATE_FOLDER: &str = ".plumb";
 
 /// The folder that a command works on.
@@ -21,9 +21,9 @@ pub(crate) const STATE_FOLDER: &str = ".plumb";
 pub(crate) struct Folder {
     /// As the user would say it.
     path: PathBuf,
-    /// What its state is sealed with.
+    /// The cipher of its state.
     cipher: Cipher,
-    /// What `[state]` says, once it is known.
+    /// The content of `[state]`, once it is known.
     settings: Arc<OnceLock<StateSettings>>,
     /// The spec, where it was read for that and nobody has asked for it yet.
     text: Arc<Mutex<Option<SpecText>>>,
@@ -48,7 +48,7 @@ impl Folder {
         }
     }
 
-    /// Where it is, as the user would say it.
+    /// Returns its path, as the user wrote it.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -58,12 +58,12 @@ impl Folder {
         spec_text::inside(&self.path, name)
     }
 
-    /// Where Plumb keeps what belongs to it.
+    /// Returns the folder for Plumb's own files.
     pub(crate) fn plumb(&self) -> PathBuf {
         self.join(STATE_FOLDER)
     }
 
-    /// Where the service that the commands start has its data. It is no link: one that a repository
+    /// Returns the data folder of the service that commands start. It is no link: one that a repository
     /// brought would make any folder of this machine the service's. Whoever wants its data elsewhere
     /// makes the whole of Plumb's folder a link, or runs a service with `--data`.
     pub(crate) fn service_data(&self) -> Result<PathBuf, CommandError> {
@@ -111,7 +111,7 @@ impl Folder {
         store_location::open(settings, &plumb, self.cipher.clone())
     }
 
-    /// Where its spec says that the state is. Without a spec it is in files.
+    /// Returns the settings of the state in the spec. Without a spec it is in files.
     pub(crate) fn settings(&self) -> Result<&StateSettings, CommandError> {
         if let Some(known) = self.settings.get() {
             return Ok(known);

@@ -25,7 +25,7 @@ use crate::signals::stop_or_end;
 use crate::stored_state;
 use crate::variables;
 
-/// How long a job may wait in the queue before somebody asks why.
+/// The longest time in the queue before the reason is looked up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The job API of one endpoint, and what keeps it callable.
@@ -77,7 +77,7 @@ impl Connected {
         Ok(api(&self.configured)?.endpoint(&self.id, progress))
     }
 
-    /// What becomes of a job that nobody waits for any more.
+    /// Returns the future of a job that no command waits for any more.
     pub(crate) fn afterwards(&self, job: &str) -> String {
         let name = &self.name;
         if self.configured.is_on_demand() {
@@ -190,15 +190,15 @@ fn not_there(address: &Address, snapshot: &Snapshot) -> CommandError {
     }
 }
 
-/// What may end a command before it is done.
+/// The bounds of a command.
 pub(crate) struct Bounds {
-    /// When its time is up, if it is bounded.
+    /// The time limit, if there is one.
     pub(crate) until: Option<Instant>,
     /// Fires when somebody asks to stop.
     pub(crate) stop: CancellationToken,
 }
 
-/// Why a command ended before it was done.
+/// The reason that a command ended early.
 #[derive(Clone, Copy)]
 pub(crate) enum Early {
     /// The time was up.
@@ -228,7 +228,7 @@ impl Bounds {
         }
     }
 
-    /// What comes of `work`, or what to say when a bound is reached first.
+    /// Returns the result of `work`, or the message of the bound that is reached first.
     pub(crate) async fn within<T>(
         &self,
         work: impl Future<Output = Result<T, CommandError>>,
@@ -241,7 +241,7 @@ impl Bounds {
     }
 }
 
-/// How waiting for a job ended.
+/// The end of waiting for a job.
 pub(crate) enum Ended {
     /// The job has ended.
     Job(Job),
@@ -288,7 +288,7 @@ async fn look(
     Ok(())
 }
 
-/// What is told while a job runs: only what changes.
+/// Prints the status of a job while it runs: only its changes.
 pub(crate) struct Telling<'a> {
     output: &'a Output,
     /// Before each line; the check that a job belongs to, for example.
@@ -365,7 +365,7 @@ impl<'a> Telling<'a> {
     }
 }
 
-/// How long a job waited and ran, as far as that is known.
+/// Returns the times that a job waited and ran, as far as they are known.
 fn times(job: &Job) -> String {
     let time = |ms: Option<i64>| {
         ms.and_then(|ms| u64::try_from(ms).ok()).map(|ms| seconds(Duration::from_millis(ms)))

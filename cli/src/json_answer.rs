@@ -1,4 +1,4 @@
-//! What a command answers as JSON where it cannot do what it is for.
+//! The JSON answer of a command that cannot do its work.
 //!
 //! A program that asked for JSON reads stdout, so these commands print an object on every exit: the
 //! one of their format, with why there is nothing in it as diagnostics. What was not looked at is
@@ -23,11 +23,11 @@ pub(crate) enum Answer {
     Plan,
     /// The events of a run, which begin with its plan.
     Events,
-    /// What changed outside.
+    /// The changes outside Plumb.
     Drift,
-    /// How the checks went.
+    /// The results of the checks.
     Checks,
-    /// Whether a spec is valid.
+    /// The validity of a spec.
     Validity,
 }
 

@@ -86,7 +86,7 @@ fn run(cli: &Cli) -> Status {
     if output.lost() { status.or(Status::Failed) } else { status }
 }
 
-/// What a message about wrong usage says first: which argument, and what is wrong with it.
+/// Returns the first sentence of a message about wrong usage: the argument, and the mistake.
 fn first_sentence(text: &str) -> String {
     let lines = text.lines().map(str::trim).take_while(|line| !line.is_empty());
     let text = lines.collect::<Vec<_>>().join(" ");

@@ -1,7 +1,7 @@
-//! Where everything that people and scripts see is written: data to stdout, talk to stderr.
+//! The output of the program: data to stdout, talk to stderr.
 //!
-//! The only file of the workspace that prints; how a stream is written is [`write_all`]'s to know. A reader of stdout that goes away (`| head`) ends
-//! the output and nothing else: an apply goes on, and no write panics.
+//! The only file of the workspace that prints. [`write_all`] writes to streams that do not block. A reader of
+//! stdout that goes away (`| head`) ends the output and nothing else: an apply goes on, and no write panics.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -21,10 +21,10 @@ use crate::error::CommandError;
 use crate::json_answer::Answer;
 use crate::write_all;
 
-/// How many resources are named that an error is about.
+/// The number of resources of an error that are named.
 const ABOUT_MAX: usize = 20;
 
-/// Where a command writes.
+/// The streams that a command writes to.
 #[derive(Debug)]
 pub(crate) struct Output {
     stdout: Colour,
@@ -70,12 +70,12 @@ impl Output {
         }
     }
 
-    /// Whether text for stdout is coloured.
+    /// Returns the colour switch for stdout.
     pub(crate) fn colour(&self) -> Colour {
         self.stdout
     }
 
-    /// Whether text for stderr is coloured.
+    /// Returns the colour switch for stderr.
     pub(crate) fn talk_colour(&self) -> Colour {
         self.stderr
     }
@@ -177,7 +177,7 @@ impl Output {
         }
     }
 
-    /// Where the service on this machine logs to: stderr, unless the user wants quiet.
+    /// Returns the log of the service on this machine: stderr, unless the user wants quiet.
     pub(crate) fn log(&self) -> Log {
         Log { quiet: self.quiet }
     }
@@ -224,8 +224,8 @@ fn about(addresses: &[Address]) -> String {
     text
 }
 
-/// What the argument parser says about a mistake. It repeats what was typed, which may come from
-/// anywhere, so all lines are taken for foreign ones.
+/// Returns the parser's message about a mistake. It repeats the arguments, which may come from anywhere, so all of
+/// its lines are escaped.
 fn mistake(text: &str, colour: Colour) -> String {
     let (text, mut safe) = match text.strip_prefix("error:") {
         Some(rest) => (rest, paint("error", Label::Danger, colour) + ":"),

@@ -47,9 +47,9 @@ pub(crate) struct Described {
 
 struct Instance {
     descriptor: Descriptor,
-    /// Where the spec declares it.
+    /// The place in the spec that declares it.
     header: Option<Span>,
-    /// What the spec says, by key.
+    /// The settings in the spec, by key.
     settings: BTreeMap<String, String>,
     /// True if the spec says more, which could not be computed: its schemas are known then, and
     /// where it is called is not.
@@ -63,7 +63,7 @@ struct Instance {
 /// Providers that can be called, and what keeps them callable.
 pub(crate) struct Configured {
     pub(crate) providers: Providers,
-    /// What stands in the way of calls.
+    /// The missing addresses and keys.
     pub(crate) missing: Diagnostics,
     /// The client of the job API, where the serverless provider is used.
     pub(crate) jobs: Option<Jobs>,
@@ -88,8 +88,8 @@ pub(crate) fn known_schemas() -> Result<BTreeMap<Name, Arc<ProviderSchema>>, Com
 }
 
 impl Described {
-    /// What the spec declares and uses, and what the state names. Descriptors of the spec are read
-    /// from its folder; what is wrong with them is a diagnostic.
+    /// Describes the providers that the spec declares and uses, and those that the state names. Descriptors of the
+    /// spec are read from its folder; a mistake in one is a diagnostic.
     pub(crate) fn of(
         folder: &Folder,
         document: &Document,
@@ -482,7 +482,7 @@ impl Instance {
         HttpProvider::configure(self.descriptor.clone(), &settings)
     }
 
-    /// How it is called, as the spec and the environment say.
+    /// Returns the settings of the provider in the spec and the environment.
     fn called<'a>(&self, environment: Environment<'a>) -> Settings<'a> {
         let settings = self.settings.iter();
         let all = Settings::new(environment).beside_spec(!self.serverless);

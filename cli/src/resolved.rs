@@ -57,7 +57,7 @@ impl Resolved {
         Ok(configured)
     }
 
-    /// What is to be planned of it; with `refresh`, what is live is looked at.
+    /// Returns the request for a plan; with `refresh`, live objects are read.
     pub(crate) fn request<'a>(
         &'a self,
         configured: &'a Configured,

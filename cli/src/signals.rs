@@ -57,7 +57,7 @@ fn is_hangup_ignored() -> bool {
     is_ignored(&status, SignalKind::hangup().as_raw_value()).unwrap_or(true)
 }
 
-/// Whether a signal is ignored, by what the system says of a process.
+/// Returns true if a signal is ignored, according to the status of a process.
 fn is_ignored(status: &str, number: i32) -> Option<bool> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     let mask = u64::from_str_radix(mask.trim(), 16).ok()?;

@@ -1,5 +1,5 @@
-//! How a command that plans and applies is stopped: before it began anything, while it runs, and
-//! when it is asked twice.
+//! The way to stop a command that plans and applies: before it began anything, while it runs, and at the second
+//! request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::signals;
 
-/// How long a command that began nothing has to end by itself, and to let go of its lock. Who is
-/// busy, or writes where nobody reads, does not notice that it should.
+/// The time that a command that began nothing has to end by itself, and to release its lock. A busy command, or
+/// one that writes to a full stream, does not notice the request.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long the last words may take. What they are written to may be full.
+/// The longest time for the last message. Its stream may be full.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
-/// Whether a command was asked to stop, and whether it began something.
+/// The state of a request to stop.
 ///
 /// Before anything was begun there is nothing to bring to an end, so the process ends soon, whatever
 /// it is at. From [`Stopping::begin`] on it ends when what is under way has ended; asked again, at
@@ -69,7 +69,7 @@ impl Stopping {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is done each time that the process is asked to stop.
+    /// Handles a request to stop the process.
     fn asked(&self) {
         let begun = self.begun();
         if self.token.is_cancelled() {

@@ -1,4 +1,4 @@
-//! Where a folder's state is: what `[state]` of its spec says, opened.
+//! The place of a folder's state: the store that `[state]` of its spec names, opened.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::environment;
 use crate::error::CommandError;
 use crate::spec_text::SpecText;
 
-/// What the text of a spec says about its state.
+/// Returns the settings of the state in the text of a spec.
 pub(crate) fn settings(text: &SpecText) -> Result<StateSettings, CommandError> {
     // A block that was found may be only one of two, or lack the line that could not be read.
     if text.document.torn {

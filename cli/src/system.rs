@@ -1,4 +1,4 @@
-//! What a run needs of the operating system: the time, randomness, and who this process is.
+//! The operating system, as a run needs it: the time, randomness, and the identity of this process.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -23,7 +23,7 @@ impl System {
         bytes
     }
 
-    /// Who this process is, when it takes a lock for `command`.
+    /// Returns the identity of this process, when it takes a lock for `command`.
     pub(crate) fn holder(command: &str) -> Holder {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

@@ -5,7 +5,7 @@ use std::thread;
 
 use engine::work::{InTurn, Workers};
 
-/// How many processors work on one thing.
+/// The number of processors that work on one task.
 const MAX: usize = 4;
 
 /// Does parts of work on several processors at once.

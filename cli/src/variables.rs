@@ -24,8 +24,8 @@ const FILE_MAX: u64 = 1024 * 1024;
 /// Looks up a variable of the environment.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What is given for variables. The environment is asked for `declared` ones only: what else it
-/// holds may be meant for another spec. `base` is where the paths of files are seen from.
+/// Returns the values for variables. The environment is asked for `declared` ones only: its other variables may
+/// be meant for another spec. `base` is where the paths of files are seen from.
 pub(crate) fn given<'a>(
     declared: impl Iterator<Item = &'a Name>,
     args: &SpecArgs,

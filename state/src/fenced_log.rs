@@ -74,7 +74,7 @@ pub(crate) enum Replaced {
     Nothing,
     /// This snapshot.
     Snapshot(SnapshotRef),
-    /// Whatever is there, and the mark with it: a person restores a state.
+    /// Any content, and the mark with it: a person restores a state.
     Anything,
 }
 

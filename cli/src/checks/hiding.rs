@@ -1,5 +1,5 @@
-//! What a check shows without what is secret: a page, a worker or an API may repeat a secret that a check has
-//! never sent there.
+//! Masks the secrets in the output of checks: a page, a worker or an API may repeat a secret that a check has never
+//! sent there.
 
 use apply::checks::Live;
 use provider_http::Masker;

@@ -41,7 +41,7 @@ fn may_have_secret(url: &reqwest::Url, allowed: &AllowedHosts) -> bool {
     url.host_str().is_some_and(|host| is_loopback(host) || allowed.allows_at(url.scheme(), host))
 }
 
-/// What to say of a request that is not sent. The host may itself be made of the secret, so it is
+/// Returns the message of a request that is not sent. The host may itself be made of the secret, so it is
 /// not named.
 fn kept_back() -> String {
     "nothing is sent: the address holds a secret, and only the spec names its host; if you trust \

@@ -22,7 +22,7 @@ struct Asked {
     endpoint: String,
     submission: Submission,
     timeout: Duration,
-    /// What of it is secret, which the answer may repeat.
+    /// The secrets of the job, which the answer may repeat.
     secrets: Vec<Value>,
 }
 
@@ -82,7 +82,7 @@ impl World<'_> {
     }
 }
 
-/// What `job` stands for in the assertion. Every attribute is there; what is not known is null.
+/// Returns the value of `job` in the assertion. Every attribute is there; one that is not known is null.
 fn value(job: &Job) -> Value {
     let json = |raw: &Option<Box<RawValue>>| {
         let parsed = raw.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
@@ -130,12 +130,12 @@ fn said(error: &provider_port::Error) -> String {
     }
 }
 
-/// What to say where the service did not take the job in time, and does not get it.
+/// Returns the message for a job that the service did not take in time, and does not get.
 fn not_taken(timeout: Duration) -> String {
     format!("the service did not take the job within {}", jobs::seconds(timeout))
 }
 
-/// What to say where nobody knows whether the service took the job.
+/// Returns the message for a job that the service may have taken.
 fn in_doubt(timeout: Duration) -> String {
     let time = jobs::seconds(timeout);
     format!("the service did not say within {time} that it took the job; it may have done so")
@@ -151,13 +151,13 @@ struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// What to say where it did not end in time.
+    /// Returns the message for a job that did not end in time.
     async fn late(&self, job: &Job, timeout: Duration) -> String {
         let (status, time, left) = (&job.status, jobs::seconds(timeout), self.left().await);
         format!("{self} did not end within {time}: it was {status}, and {left}")
     }
 
-    /// What to say where nobody can see how it is.
+    /// Returns the message for a job whose status cannot be read.
     async fn out_of_sight(&self, error: &provider_port::Error) -> String {
         let (left, why) = (self.left().await, said(error));
         format!("{self} could not be looked at, and {left}; {why}")

@@ -31,12 +31,12 @@ use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::providers::Configured;
 
-/// How long the job or the request of a check may take, unless it says otherwise.
+/// The longest time of the job or the request of a check, unless it says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(90);
-/// How many checks run at a time.
+/// The number of checks that run at a time.
 const AT_ONCE: usize = 4;
 
-/// What checks need of the world.
+/// The parts of a command that checks need.
 pub(crate) struct World<'a> {
     pub(crate) config: &'a Config,
     pub(crate) sources: &'a Sources,
@@ -46,7 +46,7 @@ pub(crate) struct World<'a> {
     pub(crate) turns: Turns,
 }
 
-/// Whose turn it is at each endpoint.
+/// The turns of checks at each endpoint.
 #[derive(Default)]
 pub(crate) struct Turns(Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>);
 
@@ -61,29 +61,29 @@ impl Turns {
     }
 }
 
-/// How a check went.
+/// The result of a check.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Outcome {
     /// Its name.
     pub(crate) name: String,
     /// True if it holds.
     pub(crate) passed: bool,
-    /// Why it does not: its message, or what stood in the way.
+    /// The reason that it failed: its message, or the obstacle.
     pub(crate) message: Option<String>,
-    /// What its job or request came to.
+    /// The result of its job or request.
     pub(crate) detail: Option<String>,
-    /// Where it stands.
+    /// Its place in the spec.
     #[serde(flatten)]
     pub(crate) place: Place,
 }
 
-/// Why a check could not be carried to its end.
+/// The reason that a check could not be carried out.
 struct Obstacle {
     message: String,
     span: Option<Span>,
 }
 
-/// What was fetched for a check: what a word stands for, and in words.
+/// A value that was fetched for a check, and its description.
 struct Fetched {
     datum: Datum,
     detail: Option<String>,
@@ -224,7 +224,7 @@ impl World<'_> {
         }
     }
 
-    /// What to say when the assertion does not hold.
+    /// Returns the message of an assertion that does not hold.
     fn message(
         &self,
         check: &CheckConfig,
@@ -306,7 +306,7 @@ pub(crate) fn text(outcome: &Outcome) -> String {
     text
 }
 
-/// How many passed and failed, in words.
+/// Returns the numbers of passed and failed checks, in words.
 pub(crate) fn summary(outcomes: &[Outcome]) -> String {
     let failed = outcomes.iter().filter(|outcome| !outcome.passed).count();
     let noun = if outcomes.len() == 1 { "check" } else { "checks" };

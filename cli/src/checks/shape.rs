@@ -8,7 +8,7 @@ use engine::value::Value;
 
 use crate::args;
 
-/// What a source needs, and what it may have beside.
+/// Returns the keys that a source needs, and those that it may have beside.
 fn keys(word: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match word {
         "job" => (&["endpoint", "input"], &["timeout"]),
@@ -16,7 +16,7 @@ fn keys(word: &str) -> (&'static [&'static str], &'static [&'static str]) {
     }
 }
 
-/// What is wrong with the sources of all checks.
+/// Returns the mistakes in the sources of all checks.
 pub(crate) fn check(config: &Config) -> Diagnostics {
     let mut found = Diagnostics::new();
     for check in config.checks.values() {

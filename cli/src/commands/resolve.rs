@@ -41,7 +41,7 @@ pub(crate) fn run(
     })
 }
 
-/// What was asked for.
+/// The call to resolve.
 struct Asked<'a> {
     folder: &'a Folder,
     base: &'a Path,
@@ -73,7 +73,7 @@ fn line(call: CallId, pending: &Pending, running: bool) -> String {
     render::safe::text(&format!("{address}: {}: {why}", what(call, pending))) + "\n"
 }
 
-/// What a call does, to which object, and its number.
+/// Describes a call: its operation, its object, and its number.
 fn what(call: CallId, pending: &Pending) -> String {
     let started = &pending.started;
     let object = started.object.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
@@ -140,7 +140,7 @@ fn chosen<'a>(
     }
 }
 
-/// What the person says, as the record that decides it.
+/// Makes the record of the person's decision.
 async fn decision(
     asked: &Asked<'_>,
     snapshot: &Snapshot,

@@ -68,7 +68,7 @@ fn type_text(ty: &TypeSchema) -> String {
     text
 }
 
-/// What there is to say about an attribute, in a few words each.
+/// Returns the facts about an attribute, in a few words each.
 fn facts(attribute: &Attribute) -> Vec<String> {
     let constraint = &attribute.constraint;
     let mut facts = vec![attribute.ty.to_string(), presence(attribute).to_owned()];

@@ -22,9 +22,9 @@ pub(crate) const ECHO_WORKER: &str = "__echo-worker";
 /// The word that makes it the guard of a worker, whose command follows.
 pub(crate) const WORKER_GUARD: &str = "__worker-guard";
 
-/// How long to wait for another service of the folder that may be about to end.
+/// The longest wait for another service of the folder that may be about to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often to look whether it has ended.
+/// The pause between two looks at whether it has ended.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, CommandError> {
@@ -84,7 +84,7 @@ async fn serve(options: Options, args: &Serve, output: &Output) -> Result<Status
     Ok(Status::Done)
 }
 
-/// What to do about a service that cannot start.
+/// Returns the advice for a service that cannot start.
 fn help(error: &StartError) -> Option<&'static str> {
     const FULL: &str = "make room on it, then run the command again";
     const DAMAGED: &str = "bring service.db back from a copy, or move it away with the files -wal and \

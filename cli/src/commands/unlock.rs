@@ -63,7 +63,7 @@ fn when(ends: LockEnds) -> &'static str {
     }
 }
 
-/// What is known of a holder, and what to do; none where it can be driven out.
+/// Returns the facts about a holder, and the advice; none where it can be driven out.
 fn held(holder: &Holder, ends: LockEnds) -> Option<(String, &'static str)> {
     let Holder { run, pid, host, .. } = holder;
     let who = format!("process {pid} on {host}");

@@ -59,7 +59,7 @@ async fn resume(held: &mut dyn LockedStore) -> At {
     At { next: count(loaded), serial, version: loaded.version.clone() }
 }
 
-/// How many records there are, folded or not. They must be the first ones, without a gap.
+/// Returns the number of records, folded or not. They must be the first ones, without a gap.
 fn count(loaded: &Loaded) -> u64 {
     let folded = loaded.snapshot.as_ref().map_or(0, |snapshot| snapshot.next_call);
     let end = folded + loaded.records.len() as u64;
@@ -77,7 +77,7 @@ fn start(folder: &Path) -> Child {
         .unwrap()
 }
 
-/// How many records the child said were durable, at last.
+/// Returns the last number of durable records that the child printed.
 fn last_word(child: &mut Child) -> Option<u64> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let numbers = lines

@@ -1,4 +1,4 @@
-//! What takes more than one process, more than one version of Plumb, or a release build.
+//! Tests that need several processes, several versions of Plumb, or a release build.
 
 #[cfg(test)]
 mod fixtures;

@@ -1,4 +1,4 @@
-//! How long a large state takes. Run with
+//! The time that a large state takes. Run with
 //! `cargo test -p state --release --test main -- --ignored --nocapture speed`.
 
 use std::time::{Duration, Instant};

@@ -277,7 +277,7 @@ async fn a_holder_that_stood_still_writes_nothing() {
     assert_eq!((loaded.records, loaded.holder), (records(2..3), None));
 }
 
-/// What stands in a zombie's way outlives the clearing away.
+/// Frames that shut out a zombie outlive the clearing away.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_zombie_is_shut_out_after_a_save_too() {
     let (service, store) = faulty();
@@ -360,7 +360,7 @@ async fn one_of_many_gets_the_lock() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_missing_or_changed_is_never_a_first_run() {
-    /// What is done to the objects, and what is said.
+    /// A damage to the objects, and the expected error.
     type Case = (fn(&[String]) -> Vec<(String, Option<u8>)>, &'static str);
     let only = |names: &[String], part: &str| -> Vec<String> {
         names.iter().filter(|name| name.contains(part)).cloned().collect()
@@ -575,7 +575,7 @@ async fn a_silent_service_is_an_error_in_time() {
     assert!(begun.elapsed() < Duration::from_secs(45), "{:?}", begun.elapsed());
 }
 
-/// What a spec says becomes a part of a host's name.
+/// A part of a host's name comes from the spec.
 #[test]
 fn no_part_of_a_host_leads_elsewhere() {
     let right = [

@@ -134,7 +134,7 @@ async fn a_living_holder_is_driven_out_by_name_only() {
     assert_eq!(store.load().await.unwrap().snapshot, Some(snapshot(4)));
 }
 
-/// What it left cannot be read, which may be its own doing: who holds the lock is told all the same.
+/// The state of a run may be unreadable because of the run itself: the holder of the lock is reported all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_is_driven_out_of_what_cannot_be_read() {
     let Some((server, url, name)) = place() else { return };
@@ -168,7 +168,7 @@ async fn who_was_driven_out_does_not_come_back() {
     assert_eq!((loaded.snapshot, loaded.records), (Some(snapshot(0)), records(0..1)));
 }
 
-/// Who may write the tables and not end sessions: the run is shut out at once, and its lock ends
+/// A user may be able to write the tables and not to end sessions: the run is shut out at once, and its lock ends
 /// when it notices. Meanwhile the error says what is the matter.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_another_user_is_said() {

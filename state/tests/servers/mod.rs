@@ -99,7 +99,7 @@ fn a_server_that_was_installed_is_required() {
     assert!(!is_required("PgBouncer", ""));
 }
 
-/// What `.ci/servers` installed.
+/// Returns the path of a server that `.ci/servers` installed.
 fn installed(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let places = [
@@ -240,7 +240,7 @@ pub(crate) fn s3rver() -> Option<Server> {
 
 /// The XML API of Google Cloud Storage, before an S3 that keeps what is there and conditions.
 pub(crate) struct Gcs {
-    /// Where it is asked.
+    /// The server that holds it.
     pub(crate) server: Server,
     _behind: Server,
 }
@@ -272,7 +272,7 @@ pub(crate) fn gcp_storage_emulator() -> Option<Server> {
     Some(Server::start(script, &[("BIN", &bin)]).wait_until(Server::listens))
 }
 
-/// What GCS's own tools take for credentials, for one that asks nobody for a token.
+/// Returns credentials as GCS's own tools take them, for a server that asks for no token.
 pub(crate) fn gcs_account(secret: &str) -> String {
     format!(
         r#"{{"private_key":"{secret}","private_key_id":"{secret}","client_email":"plumb","disable_oauth":true}}"#

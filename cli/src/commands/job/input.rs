@@ -1,4 +1,4 @@
-//! What is submitted: from an argument, a file or stdin, checked before anything is called.
+//! The input of a job: from an argument, a file or stdin, checked before anything is called.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,14 +9,14 @@ use provider_serverless::jobs::{Refused, Submission};
 use crate::args::job::Input;
 use crate::error::CommandError;
 
-/// What is said of an input that no service takes.
+/// The words for an input that no service takes.
 const INPUT: TooLarge = TooLarge {
     what: "the input",
     max: RUN_BYTES_MAX,
     help: "nothing was sent; larger inputs go by way of a network volume",
 };
 
-/// What is said of a description of an object storage that is none.
+/// The words for a description of an object storage that is too large.
 const STORAGE: TooLarge = TooLarge {
     what: "the object storage",
     max: 1 << 20,

@@ -56,7 +56,7 @@ fn leading(foreign: &str) -> String {
     render::safe::line(&render::safe::text(foreign)).into_owned()
 }
 
-/// What the end of a job means for the exit status.
+/// Returns the exit status for the end of a job.
 fn status_of(status: &jobs::Status) -> Status {
     match status {
         jobs::Status::Failed | jobs::Status::Cancelled | jobs::Status::TimedOut => Status::Failed,
@@ -64,7 +64,7 @@ fn status_of(status: &jobs::Status) -> Status {
     }
 }
 
-/// Why a job that ended did not complete; none when it did.
+/// Returns the reason that a job that ended did not complete; none when it did.
 fn failure(job: &jobs::Job) -> Option<CommandError> {
     let words = match job.status {
         jobs::Status::Failed => "failed",

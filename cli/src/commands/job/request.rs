@@ -13,15 +13,15 @@ use crate::output::Output;
 pub(super) struct Request {
     /// That it is made: `the job was submitted`.
     done: &'static str,
-    /// What it is about: `the job`.
+    /// The object of the request: `the job`.
     what: &'static str,
-    /// What becomes of that while it is made: `being submitted`.
+    /// The state of the object meanwhile: `being submitted`.
     doing: &'static str,
-    /// What nobody knows while there is no answer.
+    /// The fact that is not known without an answer.
     unknown: &'static str,
-    /// How to find out.
+    /// The advice for finding it out.
     look: &'static str,
-    /// What an error about it means.
+    /// Makes an error of the command of one of the request.
     failed: fn(Error) -> CommandError,
 }
 

@@ -13,7 +13,7 @@ use crate::error::{CommandError, Status};
 use crate::jobs::{self, Bounds, Connected, Ended, Telling};
 use crate::output::Output;
 
-/// How long the service is asked to hold back the answer of `/runsync`.
+/// The time that the service is asked to hold back the answer of `/runsync`.
 const SYNC_WAIT: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(
@@ -39,13 +39,13 @@ pub(super) async fn run(
     waiting.finish(&endpoint, job, output).await
 }
 
-/// How long the answer of `/runsync` is to be held back: not longer than somebody waits for it.
+/// Returns the time to hold back the answer of `/runsync`: not longer than the command waits for it.
 fn held(bounds: &Bounds) -> Wait {
     let left = bounds.until.map(|until| until.saturating_duration_since(Instant::now()));
     Wait::nearest(left.map_or(SYNC_WAIT, |left| left.min(SYNC_WAIT)))
 }
 
-/// How a job is waited for.
+/// The parts that waiting for a job needs.
 pub(super) struct Waiting<'a> {
     pub(super) connected: &'a Connected,
     pub(super) bounds: Bounds,

@@ -35,7 +35,7 @@ pub(super) fn history(folder: &Folder, form: &Form, output: &Output) -> Result<(
     Ok(())
 }
 
-/// What `--json` shows of the past.
+/// The past as `--json` shows it.
 #[derive(Serialize)]
 struct History {
     /// The records of runs that began and ended since the last snapshot.

@@ -42,7 +42,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Where the state was: `file`, or a file with the `[state]` that was, such as the spec of before.
+/// Reads the former place of the state: `file`, or a file with the former `[state]`, such as the spec of before.
 fn settings(base: &Path, from: &str) -> Result<StateSettings, CommandError> {
     if from == "file" {
         return Ok(StateSettings::file());

@@ -110,7 +110,7 @@ impl From<PushError> for CommandError {
     }
 }
 
-/// Where what is there cannot be read, nobody knows what would be lost, or put away in clear.
+/// Refuses a state that would replace one that cannot be read: it is not known what would be lost, or stored in clear.
 fn refused(error: PushError) -> CommandError {
     let would_lose = matches!(error, PushError::WouldLose(_));
     let error = CommandError::from(error);
