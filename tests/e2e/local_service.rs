@@ -43,7 +43,7 @@ fn a_service_prints_its_key_only_on_request() {
     wait_for("the service", || printed().contains("--print-env"));
     service.kill().unwrap();
     service.wait().unwrap();
-    assert!(printed().starts_with("REST http://127.0.0.1:"), "{}", printed());
+    assert!(printed().contains("\nREST http://127.0.0.1:"), "{}", printed());
     assert!(!printed().contains("canary-key"), "{}", printed());
 }
 
