@@ -15,8 +15,11 @@ const BODY_TIMEOUT: Duration = Duration::from_mins(2);
 /// Reads a body up to a limit. One that announces more is refused without being read.
 pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
     let too_large = || {
-        let megabytes = limit >> 20;
-        Problem::new(Kind::TooLarge, format!("the request body is larger than {megabytes} MB"))
+        let size = match limit >> 20 {
+            0 => format!("{limit} bytes"),
+            megabytes => format!("{megabytes} MB"),
+        };
+        Problem::new(Kind::TooLarge, format!("the request body is larger than {size}"))
     };
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large());

@@ -48,6 +48,23 @@ pub(crate) async fn rest(State(app): State<Arc<App>>, request: Request, next: Ne
     finished(&entry, answer::disguise(&app, response))
 }
 
+/// The middleware of version 2 of the management API.
+pub(crate) async fn v2(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let entry = app.access.entry(request.method().as_str(), &whole_path(&request));
+    let call = rest_call(&request);
+    entry.call(&call);
+    let refused = if app.key.bearer(request.headers()) {
+        app.rate.take().err()
+    } else {
+        Some(Problem::unauthorized())
+    };
+    let response = match refused {
+        Some(problem) => answer::plain_problem(&problem),
+        None => through(&app, &call, &entry, request, next).await,
+    };
+    finished(&entry, crate::v2::problem::dressed(response))
+}
+
 /// Runs the rest of the way under the faults.
 pub(crate) async fn through(
     app: &App,

@@ -1,7 +1,7 @@
 //! The serverless compute service on this machine.
 //!
-//! A real service behind real sockets: the REST management API under `/v1`, GraphQL at `/graphql`,
-//! the job API under `/v2`, and workers that are processes, all over one embedded durable store.
+//! A real service behind real sockets: the REST management API under `/v1` and in its second version
+//! under `/v2`, GraphQL at `/graphql`, the job API under `/v2/<endpoint>`, and workers that are processes, all over one embedded durable store.
 //! What was answered is durable; killed at any moment, it continues where it was.
 //!
 //! It shares no code with the client side of Plumb: they meet only on the wire, so neither can
@@ -32,6 +32,7 @@ mod rest;
 mod routes;
 mod server;
 mod store;
+mod v2;
 mod workers;
 
 pub use faults::{Fault, FaultError};

@@ -10,12 +10,13 @@ use axum::routing::get;
 use crate::app::App;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer;
-use crate::{gate, graphql, jobs, rest};
+use crate::{gate, graphql, jobs, rest, v2};
 
 /// The router of the whole service.
 pub(crate) fn router(app: &Arc<App>) -> Router {
     Router::new()
         .nest("/v1", rest::router(app))
+        .nest("/v2", v2::router(app))
         .nest("/v2/{endpoint}", jobs::router(app))
         .route("/graphql", axum::routing::any(graphql::handle))
         .route("/lease", get(lease))

@@ -17,7 +17,6 @@ use axum::routing::get;
 
 use crate::app::App;
 use crate::gate;
-use crate::problem::Kind;
 pub(crate) use openapi::About;
 use operation::Operation;
 
@@ -38,9 +37,4 @@ pub(crate) fn documents(about: &About, operations: &[Operation], server: &str) -
     Router::new()
         .route("/openapi.json", serve(document, "application/json"))
         .route("/docs", serve(page, "text/html; charset=utf-8"))
-}
-
-/// The routes of the operations. A request that is not as described is refused as `refusal`.
-pub(crate) fn router(operations: Vec<Operation>, refusal: Kind) -> Router<Arc<App>> {
-    operation::router(operations, refusal)
 }

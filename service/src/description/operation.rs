@@ -36,8 +36,16 @@ pub(crate) struct Form {
     pub(super) query: Vec<Parameter>,
     pub(super) body: Option<Shape>,
     pub(super) answers: Vec<Answer>,
-    /// Refuses what does not look like it.
-    refusal: Kind,
+    manner: Manner,
+}
+
+/// How an API treats requests that are not as described.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    /// What a request with faults is.
+    pub(crate) refusal: Kind,
+    /// The most bytes of a body.
+    pub(crate) body_max: usize,
 }
 
 /// A parameter of the query string.
@@ -67,8 +75,8 @@ where
     T: 'static,
 {
     let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
-    let form =
-        Form { method, query: Vec::new(), body: None, answers: Vec::new(), refusal: Kind::Invalid };
+    let manner = Manner { refusal: Kind::Invalid, body_max: 0 };
+    let form = Form { method, query: Vec::new(), body: None, answers: Vec::new(), manner };
     let (id, summary) = name;
     Operation { path, group: "", id_name: "id", id, summary, form, route: on(filter, handler) }
 }
@@ -94,6 +102,11 @@ macro_rules! by_method {
 by_method!(get GET, post POST, put PUT, patch PATCH, delete DELETE);
 
 impl Operation {
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &'static str {
+        self.path
+    }
+
     /// A parameter of the query string that may be given.
     pub(crate) fn query(mut self, name: &'static str, shape: Shape) -> Operation {
         self.form.query.push(Parameter { name, shape });
@@ -135,11 +148,11 @@ pub(crate) fn group(
     operations.into_iter().map(grouped).collect()
 }
 
-/// The routes of operations. A request that does not look as described is refused as `refusal`.
-pub(super) fn router(operations: Vec<Operation>, refusal: Kind) -> Router<Arc<App>> {
+/// The routes of operations.
+pub(crate) fn router(operations: Vec<Operation>, manner: Manner) -> Router<Arc<App>> {
     let mut router = Router::new();
     for Operation { path, mut form, route, .. } in operations {
-        form.refusal = refusal;
+        form.manner = manner;
         let route = route.route_layer(from_fn_with_state(Arc::new(form), described));
         router = router.route(path, route);
     }
@@ -170,8 +183,13 @@ impl Form {
         Ok(shape.fields().iter().map(super::shape::Field::name).collect())
     }
 
+    /// The most bytes that a body may have.
+    pub(crate) fn body_max(&self) -> usize {
+        self.manner.body_max
+    }
+
     fn refused(&self, faults: Vec<String>) -> Problem {
-        Problem::faulty(self.refusal, faults)
+        Problem::faulty(self.manner.refusal, faults)
     }
 
     fn query_faults(&self, uri: &Uri) -> Vec<String> {

@@ -140,11 +140,6 @@ pub(crate) fn environment() -> Shape {
     shape(Kind::Map { names: Some(VARIABLE), of })
 }
 
-/// An object whose names are free.
-pub(crate) fn map(of: Shape) -> Shape {
-    shape(Kind::Map { names: None, of: Box::new(of) })
-}
-
 /// An object; fields that it does not name are ignored.
 pub(crate) fn object(fields: impl IntoIterator<Item = Field>) -> Shape {
     shape(Kind::Object { fields: fields.into_iter().collect(), closed: false, min: 0 })
@@ -257,14 +252,6 @@ impl Shape {
     pub(crate) fn and(mut self, more: impl IntoIterator<Item = Field>) -> Shape {
         if let Kind::Object { fields, .. } = &mut self.kind {
             fields.extend(more);
-        }
-        self
-    }
-
-    /// The same object with nothing required.
-    pub(crate) fn partial(mut self) -> Shape {
-        if let Kind::Object { fields, .. } = &mut self.kind {
-            fields.iter_mut().for_each(|field| field.required = false);
         }
         self
     }
@@ -598,7 +585,6 @@ mod tests {
                 "there is no field more",
             ],
         );
-        assert_eq!(volume().partial().faults(&json!({})), Vec::<String>::new());
         assert!(
             volume()
                 .null_is_absent()

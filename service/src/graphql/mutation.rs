@@ -14,7 +14,7 @@ use super::inputs::{
 use super::templates::TemplateView;
 use crate::problem::Problem;
 use crate::resources::endpoint::{self, Api, EndpointInput as Endpoints};
-use crate::resources::template::{self, Template};
+use crate::resources::template::{self, Template, Update};
 use crate::resources::volume::VolumeInput;
 use crate::resources::{registry, volume};
 use crate::store::{Tx, objects};
@@ -46,10 +46,8 @@ async fn save_template(context: &Ctx, input: SaveTemplateInput) -> FieldResult<T
     let input = input.into_resource();
     let write = move |tx: &Tx<'_>| {
         let Some(id) = id else { return template::create(tx, input, None) };
-        let (old, new) = template::update(tx, &id, input, false)?;
-        if !new.runs_like(&old) {
-            endpoint::roll_out(tx, &id)?;
-        }
+        let (old, new) = template::update(tx, &id, input, Update::Whole)?;
+        endpoint::roll_out(tx, &old, &new)?;
         Ok(new)
     };
     Ok(context.app.change(write).await?)
@@ -177,6 +175,7 @@ impl Mutation {
             name: Some(input.name),
             size: Some(i64::from(input.size)),
             data_center_id: Some(input.data_center_id),
+            tier: None,
         };
         let volume = context.app.store.write(move |tx| volume::create(tx, input)).await?;
         noted(context, "network volume", &volume.id, "made");
@@ -189,8 +188,8 @@ impl Mutation {
         input: UpdateNetworkVolumeInput,
     ) -> FieldResult<Option<VolumeView>> {
         let id = input.id;
-        let input =
-            VolumeInput { name: input.name, size: input.size.map(i64::from), data_center_id: None };
+        let size = input.size.map(i64::from);
+        let input = VolumeInput { name: input.name, size, ..VolumeInput::default() };
         let volume = context.app.store.write(move |tx| volume::update(tx, &id, input)).await?;
         noted(context, "network volume", &volume.id, "changed");
         Ok(Some(VolumeView(volume)))

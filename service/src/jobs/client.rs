@@ -216,12 +216,13 @@ pub(super) async fn health(State(app): Running, Named(endpoint): Named<String>) 
     Ok(json_response(StatusCode::OK, &shown))
 }
 
-/// `GET /requests`: the latest jobs. The documents name it and show no form.
+/// `GET /requests`: the latest jobs. The documents name it and show no form; this is what public
+/// clients read.
 pub(super) async fn requests(State(app): Running, Named(endpoint): Named<String>) -> Answer {
     let _permit = enter(&app, &endpoint, rates::REQUESTS)?;
     check_endpoint(&app, &endpoint).await?;
     let jobs = app.store.read(move |conn| queue::latest(conn, &endpoint, REQUESTS_MAX)).await?;
-    let shown: Vec<Value> = jobs.iter().map(Job::reference).collect();
+    let shown: Vec<Value> = jobs.iter().map(Job::listed).collect();
     Ok(json_response(StatusCode::OK, &json!({ "requests": shown })))
 }
 

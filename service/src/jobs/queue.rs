@@ -365,7 +365,8 @@ pub(crate) fn get(conn: &Connection, endpoint: &str, id: &str) -> Result<Job, Pr
 
 /// The jobs that were submitted last to an endpoint, the newest first, without what they said.
 pub(crate) fn latest(conn: &Connection, endpoint: &str, count: i64) -> Result<Vec<Job>, Problem> {
-    let sql = format!("select {BRIEF} from jobs where endpoint = ?1 order by seq desc limit ?2");
+    let columns = COLUMNS.replace("output, error", "null, substr(error, 1, 2000)");
+    let sql = format!("select {columns} from jobs where endpoint = ?1 order by seq desc limit ?2");
     many(conn, &sql, params![endpoint, count])
 }
 

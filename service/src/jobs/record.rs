@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::clock::iso;
+
 /// The states of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum State {
@@ -141,6 +143,17 @@ impl Job {
     /// The job reference object.
     pub(crate) fn reference(&self) -> Value {
         json!({ "id": self.id, "status": self.state.name() })
+    }
+
+    /// The job as one of a list.
+    pub(crate) fn listed(&self) -> Value {
+        json!({
+            "id": self.id,
+            "status": self.state.name(),
+            "createdAt": iso(self.submitted_at),
+            "completedAt": self.finished_at.map(iso),
+            "error": self.error,
+        })
     }
 
     /// The job result object, as JSON text.

@@ -215,8 +215,13 @@ mod tests {
 
         let (_folder, store, queue, endpoint) = unreadable(State::InQueue).await;
         let id = endpoint.clone();
-        let listed = store.read(move |conn| Ok(latest(conn, &id, 2)?.len())).await;
-        assert_eq!(listed, Ok(2));
+        let long = |tx: &Tx<'_>| {
+            Ok(tx.conn.execute("update jobs set error = printf('%.*c', 1000000, 'e')", [])?)
+        };
+        store.write(long).await.unwrap();
+        let listed = store.read(move |conn| latest(conn, &id, 2)).await.unwrap();
+        let errors: usize = listed.iter().map(|job| job.error.as_ref().unwrap().len()).sum();
+        assert_eq!((listed.len(), errors), (2, 4000));
         assert_eq!(store.write(move |tx| queue.purge(tx, &endpoint)).await, Ok(3));
     }
 }

@@ -3,9 +3,14 @@
 //! Each kind has a record (what the store holds), an input (what a client may set, everything
 //! optional) and the functions that make, change and remove it inside one write of the store.
 
+pub(crate) mod account;
+pub(crate) mod delegation;
 pub(crate) mod endpoint;
 pub(crate) mod gpu;
 pub(crate) mod registry;
+pub(crate) mod release;
+pub(crate) mod secret;
+pub(crate) mod tag;
 pub(crate) mod template;
 pub(crate) mod volume;
 

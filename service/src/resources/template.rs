@@ -40,6 +40,9 @@ pub(crate) struct Template {
     pub(crate) start_ssh: bool,
     pub(crate) start_jupyter: bool,
     pub(crate) start_script: String,
+    /// The CUDA versions that endpoints made from it take; empty for any.
+    #[serde(default)]
+    pub(crate) allowed_cuda_versions: Vec<String>,
     /// The endpoint that this template was made inside of, and with which it goes.
     pub(crate) bound_endpoint_id: Option<String>,
 }
@@ -66,6 +69,7 @@ impl Template {
             start_ssh: false,
             start_jupyter: false,
             start_script: String::new(),
+            allowed_cuda_versions: Vec::new(),
             bound_endpoint_id: None,
         }
     }
@@ -144,6 +148,28 @@ pub(crate) struct TemplateInput {
     pub(crate) start_ssh: Option<bool>,
     pub(crate) start_jupyter: Option<bool>,
     pub(crate) start_script: Option<String>,
+    pub(crate) allowed_cuda_versions: Option<Vec<String>>,
+}
+
+impl TemplateInput {
+    /// Returns false if the two ways to give a command are both used, and say different things.
+    pub(crate) fn command_agrees(&self) -> bool {
+        let Some(args) = &self.docker_args else { return true };
+        let (entrypoint, cmd) = split_args(args);
+        self.docker_entrypoint.as_ref().is_none_or(|given| *given == entrypoint)
+            && self.docker_start_cmd.as_ref().is_none_or(|given| *given == cmd)
+    }
+}
+
+/// What an update says about the fields that it leaves out, and about those that are fixed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Update {
+    /// They stay; category and kind cannot be changed.
+    Sparse,
+    /// They are reset; category and kind cannot be changed.
+    Whole,
+    /// They stay; everything can be changed.
+    Free,
 }
 
 /// Makes a template; its name must be free.
@@ -160,19 +186,20 @@ pub(crate) fn create(
     Ok(template)
 }
 
-/// Changes a template. REST keeps what is left out; GraphQL replaces the whole (`keep = false`).
+/// Changes a template; returns it as it was and as it is.
 pub(crate) fn update(
     tx: &Tx<'_>,
     id: &str,
     input: TemplateInput,
-    keep: bool,
+    update: Update,
 ) -> Result<(Template, Template), Problem> {
     let old: Template = objects::get(tx.conn, id)?;
     let different = |wanted: &Option<String>, is: &str| wanted.as_ref().is_some_and(|w| w != is);
-    if different(&input.category, &old.category) {
+    let is_free = update == Update::Free;
+    if !is_free && different(&input.category, &old.category) {
         return Err(Problem::invalid("category cannot be changed"));
     }
-    if input.is_serverless.is_some_and(|wanted| wanted != old.is_serverless) {
+    if !is_free && input.is_serverless.is_some_and(|wanted| wanted != old.is_serverless) {
         return Err(Problem::invalid("isServerless cannot be changed"));
     }
     let base = Template {
@@ -182,7 +209,7 @@ pub(crate) fn update(
         bound_endpoint_id: old.bound_endpoint_id.clone(),
         ..Template::unset()
     };
-    let mut new = if keep { old.clone() } else { base };
+    let mut new = if update == Update::Whole { base } else { old.clone() };
     apply(&mut new, input);
     check(tx, &new)?;
     objects::update(tx, &new)?;
@@ -226,6 +253,7 @@ fn apply(template: &mut Template, input: TemplateInput) {
     set(&mut template.start_ssh, input.start_ssh);
     set(&mut template.start_jupyter, input.start_jupyter);
     set(&mut template.start_script, input.start_script);
+    set(&mut template.allowed_cuda_versions, input.allowed_cuda_versions);
     if let Some(args) = input.docker_args {
         (template.docker_entrypoint, template.docker_start_cmd) = split_args(&args);
         template.docker_args = args;

@@ -10,7 +10,14 @@ use crate::store::Tx;
 use crate::store::objects::{self, Record};
 
 /// The most gigabytes that a volume can have.
-pub(crate) const SIZE_MAX: i64 = 4000;
+pub(crate) const SIZE_MAX: i64 = 4096;
+
+/// The tiers of storage.
+pub(crate) const TIERS: &[&str] = &["STANDARD", "HIGH_PERFORMANCE"];
+
+fn standard() -> String {
+    TIERS[0].to_owned()
+}
 
 /// A network volume.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -20,6 +27,9 @@ pub(crate) struct Volume {
     pub(crate) name: String,
     pub(crate) size: i64,
     pub(crate) data_center_id: String,
+    /// The tier of its storage.
+    #[serde(default = "standard")]
+    pub(crate) tier: String,
 }
 
 impl Record for Volume {
@@ -41,6 +51,7 @@ pub(crate) struct VolumeInput {
     pub(crate) name: Option<String>,
     pub(crate) size: Option<i64>,
     pub(crate) data_center_id: Option<String>,
+    pub(crate) tier: Option<String>,
 }
 
 /// Makes a volume.
@@ -50,6 +61,7 @@ pub(crate) fn create(tx: &Tx<'_>, input: VolumeInput) -> Result<Volume, Problem>
         name: input.name.ok_or_else(|| required("name"))?,
         size: input.size.ok_or_else(|| required("size"))?,
         data_center_id: input.data_center_id.ok_or_else(|| required("dataCenterId"))?,
+        tier: input.tier.unwrap_or_else(standard),
     };
     check_name(&volume.name)?;
     check_range("size", volume.size, 0, SIZE_MAX)?;

@@ -73,6 +73,8 @@ pub(crate) fn plain_problem(problem: &Problem) -> Response {
     if let Kind::TooMany(after) = problem.kind {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.as_secs()));
     }
+    // An API with problems of another form makes its own of it.
+    response.extensions_mut().insert(problem.clone());
     response
 }
 

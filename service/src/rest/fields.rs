@@ -79,6 +79,11 @@ impl Fields {
         }
     }
 
+    pub(crate) fn number(&mut self, name: &str) -> Result<Option<f64>, Problem> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        value.as_f64().map(Some).ok_or_else(|| wrong(name, "a number"))
+    }
+
     pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, Problem> {
         match self.take(name) {
             None => Ok(None),

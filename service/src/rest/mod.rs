@@ -14,8 +14,10 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 
 use crate::app::App;
+use crate::body::BODY_MAX;
+use crate::description::operation::{self, Manner};
 use crate::description::shape::{Shape, count, must, named, object, text};
-use crate::description::{self, About, operation};
+use crate::description::{self, About};
 use crate::gate;
 use crate::problem::{Kind, Problem};
 
@@ -54,11 +56,13 @@ fn operations() -> Vec<operation::Operation> {
     groups.into_iter().flatten().collect()
 }
 
+const MANNER: Manner = Manner { refusal: Kind::Invalid, body_max: BODY_MAX };
+
 /// The routes under `/v1`.
 pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     let operations = operations();
     let documents = description::documents(&ABOUT, &operations, app.base_url());
-    description::router(operations, Kind::Invalid)
+    operation::router(operations, MANNER)
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(app), gate::rest))

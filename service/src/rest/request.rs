@@ -11,7 +11,7 @@ use super::fields::Fields;
 use crate::access_log::Entry;
 use crate::app::App;
 use crate::auth;
-use crate::body::{self, BODY_MAX};
+use crate::body;
 use crate::description::operation::Form;
 use crate::gate::Staleness;
 use crate::problem::Problem;
@@ -25,8 +25,8 @@ pub(crate) struct RestRequest {
     pub(crate) stale_ms: i64,
     /// The id in the path; empty where there is none.
     pub(crate) id: String,
-    /// The second id in the path; empty where there is none.
-    pub(crate) second: String,
+    /// Every parameter of the path.
+    places: Vec<String>,
     pub(crate) headers: HeaderMap,
     uri: Uri,
     body: Bytes,
@@ -37,6 +37,11 @@ impl RestRequest {
     /// The fields of the JSON body.
     pub(crate) fn fields(&self) -> Result<Fields, Problem> {
         Fields::parse(&self.body, &self.form)
+    }
+
+    /// A parameter of the path, counted from 0; empty where there is none.
+    pub(crate) fn place(&self, number: usize) -> &str {
+        self.places.get(number).map_or("", String::as_str)
     }
 
     /// A parameter of the query string.
@@ -61,8 +66,8 @@ impl FromRequest<Arc<App>> for RestRequest {
     async fn from_request(mut request: Request, app: &Arc<App>) -> Result<RestRequest, Problem> {
         let Path(ids): Path<Vec<(String, String)>> =
             request.extract_parts().await.map_err(|_| Problem::not_found("path"))?;
-        let mut ids = ids.into_iter().map(|(_, id)| id);
-        let (id, second) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
+        let places: Vec<String> = ids.into_iter().map(|(_, id)| id).collect();
+        let id = places.first().cloned().unwrap_or_default();
         let form = request.extensions().get::<Arc<Form>>().cloned();
         let form = form.ok_or_else(Problem::internal)?;
         let entry = request.extensions().get::<Entry>().cloned().ok_or_else(Problem::internal)?;
@@ -74,7 +79,7 @@ impl FromRequest<Arc<App>> for RestRequest {
         let takes_body = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
         let (uri, headers) = (request.uri().clone(), request.headers().clone());
         let body = if takes_body {
-            body::read(request.into_body(), BODY_MAX).await?
+            body::read(request.into_body(), form.body_max()).await?
         } else {
             Bytes::new()
         };
@@ -83,7 +88,7 @@ impl FromRequest<Arc<App>> for RestRequest {
             entry,
             stale_ms,
             id,
-            second,
+            places,
             headers,
             uri,
             body,

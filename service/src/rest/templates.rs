@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::quirks::Quirk;
 use crate::resources::endpoint::{self, Endpoint};
 use crate::resources::name;
-use crate::resources::template::{self, PORT, Template, TemplateInput};
+use crate::resources::template::{self, PORT, Template, TemplateInput, Update};
 use crate::store::objects;
 
 /// The parameter without which templates that belong to endpoints are hidden.
@@ -136,10 +136,8 @@ pub(super) async fn read(request: RestRequest) -> Result<Response, Problem> {
 pub(super) async fn update(request: RestRequest) -> Result<Response, Problem> {
     let (id, input) = (request.id.clone(), input(request.fields()?)?);
     let write = move |tx: &crate::store::Tx<'_>| {
-        let (old, new) = template::update(tx, &id, input, true)?;
-        if !new.runs_like(&old) {
-            endpoint::roll_out(tx, &id)?;
-        }
+        let (old, new) = template::update(tx, &id, input, Update::Sparse)?;
+        endpoint::roll_out(tx, &old, &new)?;
         Ok(new)
     };
     let template = request.app.change(write).await?;
@@ -191,5 +189,6 @@ fn input(mut fields: Fields) -> Result<TemplateInput, Problem> {
         start_ssh: None,
         start_jupyter: None,
         start_script: None,
+        allowed_cuda_versions: None,
     })
 }

@@ -13,8 +13,11 @@ use crate::description::shape::{
 };
 use crate::problem::Problem;
 use crate::resources::name;
-use crate::resources::volume::{self, SIZE_MAX, Volume, VolumeInput};
+use crate::resources::volume::{self, Volume, VolumeInput};
 use crate::store::objects;
+
+/// The most gigabytes that this version of the API takes.
+const SIZE_MAX: i64 = 4000;
 
 pub(super) fn operations() -> Vec<Operation> {
     const ONE: &str = "/networkvolumes/{id}";
@@ -112,6 +115,7 @@ fn input(mut fields: Fields) -> Result<VolumeInput, Problem> {
         name: fields.text("name")?,
         size: fields.integer("size")?,
         data_center_id: fields.text("dataCenterId")?,
+        tier: None,
     })
 }
 

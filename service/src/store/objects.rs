@@ -62,6 +62,26 @@ pub(crate) fn named<R: Record>(conn: &Connection, name: &str) -> Result<Option<S
     Ok(conn.prepare_cached(sql)?.query_row([R::KIND, name], |row| row.get(0)).optional()?)
 }
 
+/// All objects of a kind with this name, in the order in which they were made.
+pub(crate) fn all_named<R: Record>(conn: &Connection, name: &str) -> Result<Vec<R>, Problem> {
+    let sql = "select body from objects where kind = ?1 and name = ?2 order by seq";
+    let mut statement = conn.prepare_cached(sql)?;
+    let rows = statement.query_map([R::KIND, name], |row| row.get(0))?;
+    let mut records = Vec::new();
+    for body in rows {
+        let body: String = body?;
+        records.push(serde_json::from_str(&body)?);
+    }
+    Ok(records)
+}
+
+/// Removes the state that an object had before its last change.
+pub(crate) fn forget_previous(tx: &Tx<'_>, id: &str) -> Result<(), Problem> {
+    let sql = "update objects set previous = body where id = ?1";
+    tx.conn.prepare_cached(sql)?.execute([id])?;
+    Ok(())
+}
+
 /// Adds an object with its links.
 pub(crate) fn insert<R: Record>(tx: &Tx<'_>, record: &R) -> Result<(), Problem> {
     let sql = "insert into objects(kind, id, name, body, written_at) values(?1, ?2, ?3, ?4, ?5)";

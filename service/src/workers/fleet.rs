@@ -18,6 +18,7 @@ use crate::jobs::queue;
 use crate::jobs::upkeep::Cutoff;
 use crate::problem::Problem;
 use crate::resources::endpoint::Endpoint;
+use crate::resources::secret;
 use crate::resources::template::Template;
 use crate::store::{Tx, objects};
 
@@ -110,7 +111,7 @@ impl Fleet {
 
     /// The workers of an endpoint as the management APIs show them.
     pub(crate) fn pods(&self, endpoint: &str) -> Vec<Pod> {
-        let workers = self.of(endpoint);
+        let workers = self.workers_of(endpoint);
         let shown = |worker: &Arc<Worker>| Pod {
             id: worker.id.clone(),
             desired_status: if worker.is_leaving() { "EXITED" } else { "RUNNING" },
@@ -121,7 +122,7 @@ impl Fleet {
     /// What the workers of an endpoint do.
     pub(crate) fn counts(&self, endpoint: &str) -> Counts {
         let mut counts = Counts::default();
-        for worker in self.of(endpoint) {
+        for worker in self.workers_of(endpoint) {
             let state = worker.state();
             match state.phase {
                 _ if !state.jobs.is_empty() => counts.running += 1,
@@ -230,9 +231,14 @@ impl Fleet {
             let templates = objects::list::<Template>(conn, 0)?;
             let templates: HashMap<String, Template> =
                 templates.into_iter().map(|template| (template.id.clone(), template)).collect();
+            let secrets = secret::values(conn)?;
             let queued = endpoints.into_iter().filter(|endpoint| endpoint.kind == "QB");
-            let wanted = queued.map(|endpoint| {
-                let template = templates.get(&endpoint.template_id).cloned();
+            let wanted = queued.map(|mut endpoint| {
+                let mut template = templates.get(&endpoint.template_id).cloned();
+                let environments = template.iter_mut().map(|template| &mut template.env);
+                for env in environments.chain([&mut endpoint.env]) {
+                    secret::fill(env, &secrets);
+                }
                 (endpoint.id.clone(), Arc::new(Wanted { endpoint, template }))
             });
             Ok(wanted.collect::<BTreeMap<_, _>>())
@@ -323,7 +329,7 @@ impl Fleet {
     /// Brings the number of workers of one endpoint to what is wanted.
     async fn scale(&self, app: &Arc<App>, wanted_here: Arc<Wanted>) -> Result<(), Problem> {
         let endpoint = &wanted_here.endpoint;
-        let workers = self.of(&endpoint.id);
+        let workers = self.workers_of(&endpoint.id);
         let tally = app.queue.projection.tally(&endpoint.id);
         let stays = |worker: &&Arc<Worker>| !worker.is_leaving();
         for worker in workers.iter().filter(|worker| worker.version < endpoint.version) {
@@ -374,8 +380,8 @@ impl Fleet {
         state.crashes.get(endpoint).is_some_and(|crashes| crashes.until > Instant::now())
     }
 
-    /// The workers of an endpoint, in no particular order.
-    fn of(&self, endpoint: &str) -> Vec<Arc<Worker>> {
+    /// The workers of an endpoint, in the order of their ids.
+    pub(crate) fn workers_of(&self, endpoint: &str) -> Vec<Arc<Worker>> {
         let state = self.state();
         state
             .workers

@@ -38,6 +38,8 @@ pub(crate) struct Worker {
     pub(crate) endpoint: String,
     /// The version of the endpoint that it was started for.
     pub(crate) version: i64,
+    /// When it was started, in milliseconds since 1970.
+    pub(crate) started_at: i64,
     /// What it shows when it calls.
     pub(crate) token: String,
     /// False as soon as its process is gone.
@@ -82,6 +84,7 @@ impl Worker {
             id: crate::ids::worker(),
             endpoint: endpoint.to_owned(),
             version,
+            started_at: crate::clock::now_ms(),
             token: crate::ids::secret(),
             alive: Arc::new(AtomicBool::new(true)),
             bell: Notify::new(),

@@ -15,3 +15,4 @@ mod runs;
 mod scaling;
 mod sdk;
 mod telling;
+mod v2;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::{Deserialize, Serialize};
 
-use super::template::{Template, TemplateInput};
-use super::{comma_list, gpu, non_empty, required, template};
+use super::template::{Template, TemplateInput, Update};
+use super::{comma_list, gpu, non_empty, release, required, template};
 use crate::catalog::DATA_CENTERS;
 use crate::clock::now_ms;
 use crate::ids;
@@ -80,6 +80,14 @@ impl Endpoint {
         let others = self.network_volume_ids.iter().map(String::as_str);
         volumes.extend(others.filter(|id| Some(*id) != self.network_volume_id.as_deref()));
         volumes
+    }
+
+    /// The CPU instances that its workers may run on: named ones, else one of each flavour.
+    pub(crate) fn instances(&self) -> Vec<String> {
+        if !self.instance_ids.is_empty() {
+            return self.instance_ids.clone();
+        }
+        self.cpu_flavor_ids.iter().map(|flavor| format!("{flavor}-{}", self.vcpu_count)).collect()
     }
 
     /// The data centres among its locations.
@@ -185,6 +193,7 @@ pub(crate) fn create(
     apply(&mut endpoint, input);
     check(tx, &endpoint, api, quota)?;
     objects::insert(tx, &endpoint)?;
+    release::note(tx, &endpoint.id, endpoint.version, Vec::new())?;
     Ok(endpoint)
 }
 
@@ -214,21 +223,29 @@ pub(crate) fn update(
     };
     apply(&mut new, input);
     check(tx, &new, api, quota)?;
-    new.version += i64::from(new.needs_new_workers(&old));
+    if new.needs_new_workers(&old) {
+        new.version += 1;
+        release::note(tx, id, new.version, release::differences(&old, &new, ""))?;
+    }
     objects::update(tx, &new)?;
     Ok((old, new))
 }
 
-/// Raises the version of every endpoint that uses a template, which replaces their workers.
-pub(crate) fn roll_out(tx: &Tx<'_>, template_id: &str) -> Result<Vec<String>, Problem> {
-    let users = objects::users(tx.conn, template_id)?;
-    for id in &users {
-        if let Some(mut endpoint) = objects::find::<Endpoint>(tx.conn, id)? {
+/// Raises the version of every endpoint that uses a template, which replaces their workers, if the
+/// template runs something else than before.
+pub(crate) fn roll_out(tx: &Tx<'_>, old: &Template, new: &Template) -> Result<(), Problem> {
+    if new.runs_like(old) {
+        return Ok(());
+    }
+    for id in objects::users(tx.conn, &new.id)? {
+        if let Some(mut endpoint) = objects::find::<Endpoint>(tx.conn, &id)? {
             endpoint.version += 1;
             objects::update(tx, &endpoint)?;
+            let changed = release::differences(old, new, "template.");
+            release::note(tx, &id, endpoint.version, changed)?;
         }
     }
-    Ok(users)
+    Ok(())
 }
 
 /// The version of an endpoint, if there is one: workers of an older one run what was before.
@@ -248,6 +265,7 @@ pub(crate) fn delete(tx: &Tx<'_>, id: &str, api: Api) -> Result<(), Problem> {
         ));
     }
     objects::delete::<Endpoint>(tx, id)?;
+    release::forget(tx, id)?;
     let bound = objects::find::<Template>(tx.conn, &endpoint.template_id)?
         .filter(|template| template.bound_endpoint_id.as_deref() == Some(id));
     if bound.is_some() && !objects::in_use(tx.conn, &endpoint.template_id)? {
@@ -269,10 +287,8 @@ fn save_bound(tx: &Tx<'_>, old: &Endpoint, inline: TemplateInput) -> Result<Stri
         .filter(|template| template.bound_endpoint_id.as_deref() == Some(old.id.as_str()));
     match bound {
         Some(bound) => {
-            let (before, after) = template::update(tx, &bound.id, inline, false)?;
-            if !after.runs_like(&before) {
-                roll_out(tx, &bound.id)?;
-            }
+            let (before, after) = template::update(tx, &bound.id, inline, Update::Whole)?;
+            roll_out(tx, &before, &after)?;
             Ok(bound.id)
         }
         None => Ok(template::create(tx, inline, Some(&old.id))?.id),

@@ -3,6 +3,8 @@
 //! The interface document's values joined with those that the real service has been seen to take.
 //! They are data without behaviour; the rules that use them stand with the resources.
 
+pub(crate) mod gpus;
+
 /// GPU pools with the ids of the GPU types in them.
 pub(crate) const POOLS: &[(&str, &[&str])] = &[
     (
@@ -79,6 +81,16 @@ pub(crate) const CUDA_VERSIONS: &[&str] = &[
 
 /// CPU flavours that an endpoint can have.
 pub(crate) const CPU_FLAVORS: &[&str] = &["cpu3c", "cpu3g", "cpu5c", "cpu5g"];
+
+/// The gigabytes of memory that a CPU of a flavour comes with.
+pub(crate) fn memory_per_vcpu(flavor: &str) -> i64 {
+    if flavor.ends_with('g') { 4 } else { 2 }
+}
+
+/// Every pool.
+pub(crate) fn pools() -> Vec<&'static str> {
+    POOLS.iter().map(|(pool, _)| *pool).collect()
+}
 
 /// Template categories.
 pub(crate) const CATEGORIES: &[&str] = &["NVIDIA", "AMD", "CPU"];

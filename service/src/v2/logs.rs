@@ -1,0 +1,143 @@
+//! The output of a worker as server-sent events, until the worker is gone.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::io::SeekFrom;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{Duration, UNIX_EPOCH};
+
+use axum::body::{Body, Bytes};
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::Response;
+use futures_util::stream;
+use rusqlite::Connection;
+use serde_json::json;
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
+
+use super::workers::living;
+use crate::app::App;
+use crate::clock::iso;
+use crate::ids;
+use crate::problem::Problem;
+use crate::resources::endpoint::Endpoint;
+use crate::rest::request::RestRequest;
+use crate::store::objects;
+use crate::workers::logs;
+use crate::workers::worker::Worker;
+
+/// How often to look for more.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The most bytes that one look reads.
+const BLOCK: u64 = 256 << 10;
+
+/// A log that is being followed.
+struct Log {
+    app: Arc<App>,
+    worker: Option<Arc<Worker>>,
+    path: PathBuf,
+    /// How far it has been read, in bytes and in lines.
+    bytes: u64,
+    line: u64,
+    /// Lines up to this one are not shown.
+    after: u64,
+    /// Nothing older is shown.
+    since: String,
+}
+
+/// `GET /serverless/{id}/workers/{workerId}/logs`
+pub(super) async fn follow(request: RestRequest) -> Result<Response, Problem> {
+    let id = request.id.clone();
+    request.app.store.read(move |conn: &Connection| objects::get::<Endpoint>(conn, &id)).await?;
+    let worker = request.place(1);
+    // As the name of a file, anything else could lead elsewhere.
+    let is_id = ids::is_long(&request.id) && ids::is_long(worker);
+    let path = logs::path(&request.app.options.data, &request.id, worker);
+    let worker = living(&request);
+    if !is_id || (worker.is_none() && !tokio::fs::try_exists(&path).await.unwrap_or(false)) {
+        return Err(Problem::not_found("worker"));
+    }
+    if request.parameter("source").is_some_and(|source| source == "system") {
+        // What the service does with a worker stands in its own log.
+        return Ok(events(Body::empty()));
+    }
+    let last = request.headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let seen = last.and_then(|id| id.rsplit('/').next()?.parse::<u64>().ok());
+    let tail = request.parameter("tail").and_then(|tail| tail.parse::<u64>().ok());
+    let after = match (seen, tail) {
+        (Some(seen), _) => seen,
+        (None, Some(tail)) => count_lines(&path).await.saturating_sub(tail),
+        (None, None) => 0,
+    };
+    let since = request.parameter("since").unwrap_or_default();
+    let app = Arc::clone(&request.app);
+    let log = Log { app, worker, path, bytes: 0, line: 0, after, since };
+    Ok(events(Body::from_stream(stream::unfold(log, next))))
+}
+
+fn events(body: Body) -> Response {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+async fn count_lines(path: &PathBuf) -> u64 {
+    let bytes = tokio::fs::read(path).await.unwrap_or_default();
+    bytes.split(|byte| *byte == b'\n').skip(1).count() as u64
+}
+
+/// The next events; nothing once the worker is gone and its log is at the end.
+async fn next(mut log: Log) -> Option<(Result<Bytes, Infallible>, Log)> {
+    loop {
+        let is_over = log.is_over();
+        let events = log.read().await.unwrap_or_default();
+        if !events.is_empty() {
+            return Some((Ok(events.into()), log));
+        }
+        if is_over {
+            return None;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+impl Log {
+    fn is_over(&self) -> bool {
+        let lives = self.worker.as_ref().is_some_and(|worker| worker.alive.load(SeqCst));
+        !lives || self.app.draining.is_cancelled()
+    }
+
+    /// The lines that have come since the last look, as events.
+    async fn read(&mut self) -> std::io::Result<String> {
+        let mut file = File::open(&self.path).await?;
+        // Lines bear no time of their own: that of the file is the time of the last of them.
+        let written = file.metadata().await?.modified()?;
+        let written = written.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let time = iso(i64::try_from(written).unwrap_or(i64::MAX));
+        file.seek(SeekFrom::Start(self.bytes)).await?;
+        let mut block = Vec::new();
+        file.take(BLOCK).read_to_end(&mut block).await?;
+        let whole = match block.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => end + 1,
+            // A line longer than a block is shown in parts.
+            None if block.len() as u64 == BLOCK => block.len(),
+            None => 0,
+        };
+        self.bytes += whole as u64;
+        let mut events = String::new();
+        for line in String::from_utf8_lossy(&block[..whole]).lines() {
+            self.line += 1;
+            if self.line > self.after && time >= self.since {
+                let data = json!({ "ts": time, "source": "container", "line": line });
+                // Writing into a text does not fail.
+                let _written = write!(events, "id: {time}/{:012}\ndata: {data}\n\n", self.line);
+            }
+        }
+        Ok(events)
+    }
+}

@@ -1,0 +1,130 @@
+//! Version 2 of the REST management API, under `/v2`, over the same objects as version 1: what one
+//! makes, the other shows. It shares its prefix with the job API, where the name of an endpoint
+//! stands in the place of a group; no endpoint can have the name of one.
+
+mod account;
+mod catalog;
+mod container;
+mod endpoints;
+mod logs;
+pub(crate) mod problem;
+mod registries;
+mod tags;
+mod templates;
+mod volumes;
+mod workers;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use axum::routing::any;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::description::operation::{self, Manner, Operation};
+use crate::description::{self, About};
+use crate::gate;
+use crate::problem::{Kind, Problem};
+use crate::rest::answer;
+
+/// What the API says of itself.
+const ABOUT: About = About {
+    title: "Serverless compute service, REST API, version 2",
+    version: "2.0.0",
+    summary: "Endpoints, templates, network volumes, registries, secrets, tags and the catalog.",
+    prefix: "/v2",
+    problems: &[
+        (400, "The request breaks a rule"),
+        (401, "The key is missing or wrong"),
+        (404, "There is no such object"),
+        (409, "The name is taken"),
+        (413, "The body is too large"),
+        (422, "The request is not as described"),
+        (429, "Too many requests"),
+    ],
+    problem: problem::shape,
+    problem_media: problem::MEDIA,
+};
+
+const MANNER: Manner = Manner { refusal: Kind::Unprocessable, body_max: 102_400 };
+
+/// Groups of the real service that this one does not have yet, and what it says of them.
+const ABSENT: &[(&str, &str)] = &[
+    ("pods", "This service has no pods yet. Endpoints and their workers are there."),
+    ("clusters", "This service has no clusters: all it has runs on one machine."),
+    ("sandboxes", "This service has no sandboxes."),
+    ("billing", "This service does not bill."),
+    ("cost-centers", "This service has no cost centers, as it does not bill."),
+];
+
+fn operations() -> Vec<Operation> {
+    let groups = [
+        operation::group("Serverless", "id", endpoints::operations()),
+        operation::group("Serverless", "id", workers::operations()),
+        operation::group("Templates", "id", templates::operations()),
+        operation::group("Network Volumes", "id", volumes::operations()),
+        operation::group("Registries", "id", registries::operations()),
+        operation::group("Account", "id", account::operations()),
+        operation::group("Tags", "id", tags::operations()),
+        operation::group("Catalog", "id", catalog::operations()),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+/// The routes under `/v2` that are not of the job API.
+pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
+    let operations = operations();
+    let documents = description::documents(&ABOUT, &operations, app.base_url());
+    let mut router = operation::router(operations, MANNER);
+    for &(group, why) in ABSENT {
+        let absent = move || async move { Problem::new(Kind::NotImplemented, why) };
+        router = router
+            .route(&format!("/{group}"), any(absent))
+            .route(&format!("/{group}/{{*rest}}"), any(absent));
+    }
+    router
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(Arc::clone(app), gate::v2))
+        .merge(documents)
+}
+
+async fn wrong_method() -> Problem {
+    Problem::new(Kind::MethodNotAllowed, "The requested method is not allowed for this path.")
+}
+
+/// The answer of a create.
+fn created(value: &Value) -> Response {
+    answer::json_response(axum::http::StatusCode::CREATED, value)
+}
+
+/// Adds the fields of one object to another.
+fn extend(shown: &mut Value, more: Value) {
+    if let (Some(shown), Value::Object(more)) = (shown.as_object_mut(), more) {
+        shown.extend(more);
+    }
+}
+
+/// A list under its name.
+fn listed(app: &App, name: &str, mut values: Vec<Value>) -> Response {
+    answer::present(app, &mut values);
+    answer::shown(app, json!({ name: values }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An endpoint with the name of a group could not be called.
+    #[test]
+    fn no_endpoint_has_the_name_of_a_group() {
+        let operations = operations();
+        let paths = operations.iter().map(Operation::path);
+        let groups = paths.filter_map(|path| path.split('/').nth(1));
+        let absent = ABSENT.iter().map(|(group, _)| *group);
+        for group in groups.chain(absent).chain(["openapi.json", "docs"]) {
+            assert!(!crate::ids::is_long(group), "{group}");
+        }
+    }
+}
