@@ -16,8 +16,7 @@ impl StepError {
     }
 
     /// What a create was to make is there, and differs from what was sent.
-    pub(crate) fn not_as_sent(unlike: &[Name], accepted: bool, doubt: &str) -> Self {
-        let answer = if accepted { "the API accepted it" } else { doubt };
+    pub(crate) fn not_as_sent(unlike: &[Name], answer: &str) -> Self {
         let names: Vec<String> = unlike.iter().map(|name| format!("`{name}`")).collect();
         let names = names.join(" and another ");
         Self {

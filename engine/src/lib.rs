@@ -11,6 +11,7 @@ pub mod config;
 pub mod constraint;
 pub mod diagnostics;
 pub mod digest;
+pub mod doubt;
 pub mod duration;
 pub mod event;
 pub mod expression;

@@ -88,6 +88,34 @@ impl TypeSchema {
         self.programs(phase.kind).get(phase.program)?.phases.get(phase.phase)
     }
 
+    /// Returns true if no answer shows an attribute.
+    pub fn is_hidden(&self, name: &Name) -> bool {
+        self.attributes.get(name).is_none_or(|attribute| attribute.seen_in == SeenIn::Never)
+    }
+
+    /// Returns true if a phase does something without sending attributes.
+    pub fn acts_only(&self, phase: PhaseRef) -> bool {
+        self.phase(phase).is_some_and(|phase| !phase.sends.is_anything())
+    }
+
+    /// Returns true if a phase is about an attribute, by the attributes that its change is about. A phase that
+    /// sends nothing is all that is done about what changes.
+    pub fn sends(&self, phase: PhaseRef, name: &Name, changed: &BTreeSet<Name>) -> bool {
+        match self.phase(phase) {
+            Some(model) if model.sends == Sends::Changed => changed.contains(name),
+            Some(_) if self.acts_only(phase) => changed.contains(name),
+            Some(_) => self.sets(phase, name),
+            None => false,
+        }
+    }
+
+    /// Returns true if an object has its value of an attribute once a phase is done: the phase carries it, or
+    /// no API knows it.
+    pub fn sets(&self, phase: PhaseRef, name: &Name) -> bool {
+        let is_local = || self.attributes.get(name).is_some_and(|attribute| attribute.local);
+        self.phase(phase).is_some_and(|phase| phase.carries(name) || is_local())
+    }
+
     /// The attributes whose value no two objects share: a name that is unique, and what the spec
     /// chooses for a lost create to be found by, such as an id.
     pub fn own_names(&self) -> impl Iterator<Item = &Name> {

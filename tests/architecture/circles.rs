@@ -65,7 +65,6 @@ const EXCEPTIONS: &[Exception] = &[
             "run/permit.rs",
             "run/report.rs",
             "run/secrets.rs",
-            "run/update_evidence.rs",
         ],
         reason: "a run owns its parts, whose files hold the steps of its turn",
     },

@@ -11,12 +11,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::address::Name;
+use engine::address::{Address, Name};
 use engine::digest::{Fingerprint, SealKey};
+use engine::doubt::{CallInDoubt, Shown, create_mismatch};
 use engine::journal::{Seen, Started};
-use engine::plan::facts::prior::stored_attributes;
 use engine::schema::{Identity, TypeSchema};
-use engine::sorted::Set;
 use engine::state::{ObjectId, Snapshot};
 use engine::stored::{SecretScanner, Stored, seal_attributes};
 use engine::types::Type;
@@ -24,7 +23,6 @@ use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind, Lookup, Object, Provider, SENT_AFTER_PERMIT};
 use tokio::time::Instant;
 
-use crate::doubt::create_mismatch::{Sent, may_be_another, unlike};
 use crate::refresh::sensitive;
 use crate::timing::SEND_WITHIN;
 
@@ -47,24 +45,19 @@ pub(crate) enum Found {
 }
 
 /// What a call is looked up by.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    /// The schema of its type.
-    pub(crate) schema: &'a TypeSchema,
     /// The call.
-    pub(crate) started: &'a Started,
-    /// What it was to make, where that is still known.
-    pub(crate) desired: Option<&'a Attributes>,
-    /// What of that may differ, as the spec says.
-    pub(crate) ignored: &'a Set<Name>,
+    pub(crate) call: CallInDoubt<'a>,
     /// The objects that it cannot have made: see [`taken`].
     pub(crate) taken: &'a BTreeSet<ObjectId>,
     /// True if what it does may show only later, as whoever sent it may have done so a moment ago.
     pub(crate) unsettled: bool,
-    /// True if the API accepted it and showed nothing of it, so that it is waited for.
-    pub(crate) accepted: bool,
-    /// Under which key names that are secrets are known by their fingerprints.
-    pub(crate) key: &'a SealKey,
+}
+
+/// Returns an object that a provider showed as evidence.
+pub(crate) fn shown(object: &Object) -> Shown<'_> {
+    Shown { id: &object.id, attributes: &object.attributes }
 }
 
 /// The objects that addresses stand for already, where a lost create is found by what others may
@@ -96,39 +89,34 @@ pub(crate) fn promised() -> Error {
     Error::new(Kind::InDoubt, "the API accepted it, and nothing shows that it made anything so far")
 }
 
-/// Looks up one call. What an API accepted and does not show is waited for.
-pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
+/// Why what bears a create's own name is not taken for what it made.
+pub(crate) fn claimed(owner: &Address, id: &ObjectId) -> Error {
+    let why = format!("it made {id}, and {owner} stands for that object");
+    Error::new(Kind::InDoubt, why)
+}
+
+/// Looks up one call, and again while the API accepted it and its object does not show what was sent.
+pub(crate) async fn wait_until_shown(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Found {
     let began = Instant::now();
     loop {
-        let found = settled(provider, wanted).await;
-        let is_awaited = wanted.accepted && is_to_come(wanted, &found);
-        if !is_awaited || began.elapsed() >= SHOWS_WITHIN {
+        let found = look_up(provider, wanted).await;
+        let is_to_come = match &found {
+            Found::There(object) => !create_mismatch(wanted.call, &object.attributes).is_empty(),
+            Found::Absent => true,
+            Found::Unknown(_) => false,
+        };
+        if !(wanted.call.accepted && is_to_come) || began.elapsed() >= SHOWS_WITHIN {
             return found;
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 
-/// Returns true if what is found does not show yet what a create sent.
-fn is_to_come(wanted: &Wanted<'_>, found: &Found) -> bool {
-    let Wanted { schema, started, desired, ignored, accepted, .. } = *wanted;
-    match found {
-        Found::Absent => true,
-        Found::There(object) => desired.is_some_and(|desired| {
-            let sent = Sent { desired, ignored, accepted };
-            !unlike((schema, started), sent, object).is_empty()
-        }),
-        Found::Unknown(_) => false,
-    }
-}
-
 /// Looks up one call until what is seen is believed.
-async fn settled(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
+pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Found {
     let first = once(provider, wanted).await;
     let is_known = match &first {
-        Found::There(_) => {
-            wanted.started.makes_its_object() && !may_be_another(wanted.schema, wanted.started)
-        }
+        Found::There(_) => wanted.call.started.makes_its_object() && !wanted.call.may_be_another(),
         Found::Absent => false,
         Found::Unknown(_) => true,
     };
@@ -140,9 +128,9 @@ async fn settled(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
 }
 
 /// How long what is seen must last to be believed.
-pub(crate) fn settles_in(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Duration {
+pub(crate) fn settles_in(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Duration {
     // One that was driven out may have sent it after its place was taken.
-    let leaves_in = if wanted.unsettled && may_be_another(wanted.schema, wanted.started) {
+    let leaves_in = if wanted.unsettled && wanted.call.may_be_another() {
         LEAVES_WITHIN
     } else {
         Duration::ZERO
@@ -150,9 +138,10 @@ pub(crate) fn settles_in(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> D
     provider.settle() + leaves_in
 }
 
-async fn once(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
-    match &wanted.started.object {
-        Some(id) => read(provider, &wanted.started.address.block.ty, id).await,
+async fn once(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Found {
+    let started = wanted.call.started;
+    match &started.object {
+        Some(id) => read(provider, &started.address.block.ty, id).await,
         None => find(provider, wanted).await,
     }
 }
@@ -169,8 +158,9 @@ async fn read(provider: &Arc<dyn Provider>, ty: &str, id: &ObjectId) -> Found {
     }
 }
 
-async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
-    let Wanted { schema, started, desired, .. } = wanted;
+async fn find(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Found {
+    let CallInDoubt { schema, started, key, .. } = wanted.call;
+    let desired = wanted.call.sent.map(|sent| sent.desired);
     let Some(nonce) = &started.nonce else {
         return Found::Unknown(Error::new(Kind::InDoubt, "the create has no nonce"));
     };
@@ -182,7 +172,7 @@ async fn find(provider: &Arc<dyn Provider>, wanted: &Wanted<'_>) -> Found {
     let secret = schema.identity.chosen_attribute().zip(started.secret_name.as_ref());
     let found = if let Some(name) = secret.filter(|_| desired.is_none()) {
         provider.list(ty).await.map(|mut listed| {
-            listed.retain(|object| is_named(object, name, wanted.key));
+            listed.retain(|object| is_named(object, name, key));
             listed
         })
     } else {
@@ -215,12 +205,12 @@ fn is_named(object: &Object, (at, name): (&Name, &Fingerprint), key: &SealKey) -
 }
 
 /// Which of the objects that were found a create made.
-fn the_one(objects: Vec<Object>, wanted: &Wanted<'_>) -> Found {
+fn the_one(objects: Vec<Object>, wanted: Wanted<'_>) -> Found {
     let free = objects.into_iter().filter(|object| !wanted.taken.contains(&object.id));
     let mut free: Vec<Object> = free.collect();
     free.sort_by(|a, b| a.id.cmp(&b.id));
     // What was asked for then is all that is alike of these: a stranger's may be among them.
-    if wanted.schema.identity == Identity::IdempotencyKey && free.len() > 1 {
+    if wanted.call.schema.identity == Identity::IdempotencyKey && free.len() > 1 {
         let why = "what it is looked for by shows several objects, and nothing tells which it made";
         return Found::Unknown(Error::new(Kind::InDoubt, why));
     }
@@ -229,35 +219,17 @@ fn the_one(objects: Vec<Object>, wanted: &Wanted<'_>) -> Found {
     free.into_iter().next().map_or(Found::Absent, Found::There)
 }
 
-/// What is known of the call's object although its end is not: what the state says, but for what the
-/// call was to change and no answer shows. That is sent again rather than believed.
-pub(crate) fn known_in_doubt(
-    snapshot: &Snapshot,
-    started: &Started,
-    schema: &TypeSchema,
-) -> Attributes {
-    let entry = snapshot.entries.get(&started.address);
-    let object = started.object.as_ref().and_then(|id| entry?.object(id));
-    let mut known = object
-        .filter(|_| !started.makes_its_object())
-        .and_then(|object| stored_attributes(&object.attributes, schema).ok())
-        .unwrap_or_default();
-    known.retain(|name, _| !started.unshown.contains(name));
-    known
-}
-
 /// An object as the journal keeps it: sealed, with what is known of attributes that the answer
-/// did not show. The secrets of what was `sent`, where that is still known, may stand anywhere in it,
+/// did not show. The secrets of what was sent, where that is still known, may stand anywhere in it,
 /// and so may those of the state.
 pub(crate) fn seen(
     object: &Object,
     known: &Attributes,
-    sent: Option<&Attributes>,
-    (schema, started): (&TypeSchema, &Started),
+    call: CallInDoubt<'_>,
     sealer: SecretScanner<'_>,
 ) -> Seen {
-    let sensitive = sensitive(schema, &started.sensitive);
-    let answered = match sent {
+    let sensitive = sensitive(call.schema, &call.started.sensitive);
+    let answered = match call.sent.map(|sent| sent.desired) {
         None => sealer.seal(&object.attributes, &sensitive, &[known]),
         // What was recorded before is no measure for what was to become of it.
         Some(sent) if sensitive.is_empty() => {

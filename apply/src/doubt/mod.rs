@@ -1,9 +1,7 @@
-//! Calls whose outcome is unknown: looked up by a run, by recovery, and by `plumb resolve`.
+//! Calls whose outcome is unknown: looked up by a run, by recovery, and by `plumb resolve`. What a look means
+//! says [`engine::doubt`].
 
-mod create_mismatch;
+mod claims;
 pub(crate) mod lookup;
-pub(crate) mod ownership;
 pub mod recover;
 pub mod resolve;
-
-pub(crate) use create_mismatch::{Sent, unlike};

@@ -9,20 +9,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::address::Address;
+use engine::doubt::{CallInDoubt, Resolution as Meaning, resolve, supersedes_own};
 use engine::event::Event;
 use engine::journal::{CallId, Outcome, Pending, Record, Resolution, Started};
 use engine::schema::{Identity, TypeSchema};
-use engine::sorted::Set;
 use engine::state::Snapshot;
 use engine::stored::{KnownSecrets, SecretScanner};
 use futures_util::{StreamExt, stream};
-use provider_port::{Error, Kind, Provider};
+use provider_port::{Error, Kind, Object, Provider};
 
+use crate::doubt::claims::{later_claims, leave_out_claimed};
 use crate::doubt::lookup::{
-    Found, Wanted, account_of, known_in_doubt, look_up, promised, seen, settles_in, taken,
-};
-use crate::doubt::ownership::{
-    claimed, is_given_again, is_going, leave_out_claimed, other_owner, succeeded, succeeds_its_own,
+    Found, Wanted, account_of, look_up, promised, seen, settles_in, shown, taken,
 };
 use crate::refresh::observe;
 use crate::{Host, Providers};
@@ -43,180 +42,167 @@ pub async fn recover(
     host: &dyn Host,
     emit: &(dyn Fn(Event) + Send + Sync),
 ) -> Vec<Record> {
-    let mut records = look_up_all(snapshot, providers, secrets, host, emit).await;
-    settle_claims(snapshot, providers, &mut records, host);
-    if is_questionable(snapshot, providers, &records).await {
+    let recovery = Recovery { snapshot, providers, secrets, host, emit };
+    let mut records = recovery.look_up_all().await;
+    recovery.settle_claims(&mut records);
+    if recovery.is_questionable(&records).await {
         records.retain(|record| !takes_away(record));
     }
-    records.extend(succeeded(snapshot, &records, &|started| schema_of(providers, started)));
     leave_out_claimed(snapshot, &mut records);
     records
 }
 
-/// What is known by a name that others may give, too, may be found by more than one call that was to
-/// make it. Only one of them can have made it; it is the first one's, and the others made nothing.
-/// An object that the spec wants elsewhere then goes like any other that it does not want there. What was
-/// accepted may come once that one is gone.
-fn settle_claims(
-    snapshot: &Snapshot,
-    providers: &Providers,
-    records: &mut Vec<Record>,
-    host: &dyn Host,
-) {
-    let mut claimed = BTreeSet::new();
-    records.retain_mut(|record| {
-        let Record::Resolved { call, resolution: Resolution::Found { object } } = record else {
-            return true;
-        };
-        let Some(pending) = snapshot.pending.get(call) else { return true };
-        let started = &pending.started;
-        let own = (&started.provider, &started.address.block.ty, object.id.clone());
-        if !started.makes_its_object() || claimed.insert(own) {
-            return true;
-        }
-        let resolution = Resolution::Absent { at_ms: host.now_ms() };
-        *record = Record::Resolved { call: *call, resolution };
-        let schema = schema_of(providers, started);
-        !schema.is_some_and(|schema| may_still_show(pending, &schema, host))
-    });
+/// What calls are looked up with.
+struct Recovery<'a> {
+    snapshot: &'a Snapshot,
+    providers: &'a Providers,
+    secrets: &'a KnownSecrets,
+    host: &'a dyn Host,
+    emit: &'a (dyn Fn(Event) + Send + Sync),
 }
 
-fn schema_of(providers: &Providers, started: &Started) -> Option<Arc<TypeSchema>> {
-    let provider = providers.get(&started.provider)?;
-    provider.schema().types.get(&started.address.block.ty).cloned()
+/// The end of a look for a call.
+struct Decided {
+    /// The call's object; `None` where there is none.
+    object: Option<Object>,
+    /// The address that stands for the object.
+    claimant: Option<Address>,
 }
 
-/// Returns true if so much is gone that somebody has to be asked before it leaves the state. The objects of
-/// deletes are meant to be gone, and are no reason to ask; where there is one, they stay as well.
-async fn is_questionable(snapshot: &Snapshot, providers: &Providers, records: &[Record]) -> bool {
-    let is_surprise = |record: &&Record| match record {
-        Record::Resolved { call, .. } if takes_away(record) => {
-            let pending = snapshot.pending.get(call);
-            pending.is_none_or(|pending| !pending.started.ends_its_object())
-        }
-        _ => false,
-    };
-    if !records.iter().any(|record| is_surprise(&record)) {
-        return false;
+impl<'a> Recovery<'a> {
+    async fn look_up_all(&self) -> Vec<Record> {
+        let mut records: Vec<(CallId, Vec<Record>)> = stream::iter(&self.snapshot.pending)
+            .map(|(call, pending)| async move { (*call, self.look_up(*call, pending).await) })
+            .buffer_unordered(AT_ONCE)
+            .collect()
+            .await;
+        records.sort_by_key(|(call, _)| *call);
+        records.into_iter().flat_map(|(_, records)| records).collect()
     }
-    // The question is asked, in the same way, of whoever looks next; what cannot be seen now is no
-    // proof of anything either.
-    observe(snapshot, providers, &BTreeSet::new(), &KnownSecrets::default()).await.is_err()
+
+    fn of(&self, started: &Started) -> Option<(&'a Arc<dyn Provider>, Arc<TypeSchema>)> {
+        let provider = self.providers.get(&started.provider)?;
+        Some((provider, provider.schema().types.get(&started.address.block.ty)?.clone()))
+    }
+
+    async fn look_up(&self, call: CallId, pending: &Pending) -> Vec<Record> {
+        let started = &pending.started;
+        let Some((provider, schema)) = self.of(started) else { return Vec::new() };
+        if !schema.remote {
+            // There is no API in which it could have happened: the state is all there is.
+            let reason = "the run ended before its record".to_owned();
+            let outcome = Outcome::NoEffect { reason };
+            return vec![Record::Finished { call, outcome }];
+        }
+        let in_doubt = CallInDoubt {
+            started,
+            schema: &schema,
+            sent: None,
+            accepted: self.may_still_show(pending, &schema),
+            elsewhere: is_elsewhere(started, &**provider, self.snapshot),
+            key: &self.snapshot.seal_key,
+        };
+        let taken = taken(self.snapshot, &schema, started);
+        let unsettled = self.may_still_land(started);
+        let wanted = Wanted { call: in_doubt, taken: &taken, unsettled };
+        let (address, operation) = (started.address.clone(), started.operation);
+        let wait_ms = u64::try_from(settles_in(provider, wanted).as_millis()).unwrap_or(u64::MAX);
+        (self.emit)(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });
+        // What was accepted is not waited for: the next plan looks again.
+        let decided = self.decide(in_doubt, look_up(provider, wanted).await);
+        let found = words(&decided, started.makes_its_object());
+        (self.emit)(Event::RecoveryFinished { address, found });
+        decided.map_or_else(|_| Vec::new(), |it| self.records(call, in_doubt, it.object.as_ref()))
+    }
+
+    /// Returns the object of a call, or `None` where there is none; an error where that cannot be told.
+    fn decide(&self, call: CallInDoubt<'_>, found: Found) -> Result<Decided, Error> {
+        let object = match found {
+            Found::There(object) => Some(object),
+            Found::Absent => None,
+            Found::Unknown(why) => return Err(why),
+        };
+        match resolve(call, object.as_ref().map(shown), self.snapshot) {
+            Meaning::Elsewhere => Err(elsewhere()),
+            Meaning::Promised => Err(promised()),
+            Meaning::NotMade | Meaning::Gone => Ok(Decided { object: None, claimant: None }),
+            // It may be free once all records are known.
+            Meaning::Claimed(owner) => Ok(Decided { object, claimant: Some(owner) }),
+            Meaning::Done | Meaning::Mismatch(_) | Meaning::NotDone | Meaning::Unproven => {
+                Ok(Decided { object, claimant: None })
+            }
+        }
+    }
+
+    fn records(&self, id: CallId, call: CallInDoubt<'_>, object: Option<&Object>) -> Vec<Record> {
+        let Some(object) = object else {
+            let resolution = call.started.absence(self.host.now_ms());
+            return vec![Record::Resolved { call: id, resolution }];
+        };
+        let sealer = SecretScanner::new(&self.snapshot.seal_key, self.secrets);
+        let found = seen(object, &call.known(self.snapshot), call, sealer);
+        let mut records =
+            vec![Record::Resolved { call: id, resolution: Resolution::Found { object: found } }];
+        if supersedes_own(call, shown(object), self.snapshot) {
+            let (address, object) = (call.started.address.clone(), object.id.clone());
+            records.push(Record::Vanished { address, object });
+        }
+        records
+    }
+
+    /// Settles which of several creates made an object that all of them found. A create that was accepted may
+    /// still show once that object is gone.
+    fn settle_claims(&self, records: &mut Vec<Record>) {
+        let later = later_claims(self.snapshot, records);
+        records.retain_mut(|record| {
+            let Record::Resolved { call, resolution } = record else { return true };
+            let Some(pending) = self.snapshot.pending.get(call).filter(|_| later.contains(call))
+            else {
+                return true;
+            };
+            *resolution = pending.started.absence(self.host.now_ms());
+            let schema = self.of(&pending.started).map(|(_, schema)| schema);
+            !schema.is_some_and(|schema| self.may_still_show(pending, &schema))
+        });
+    }
+
+    /// Returns true if so much is gone that somebody has to be asked before it leaves the state. The objects of
+    /// deletes are meant to be gone, and are no reason to ask; where there is one, they stay as well.
+    async fn is_questionable(&self, records: &[Record]) -> bool {
+        let is_surprise = |record: &&Record| match record {
+            Record::Resolved { call, .. } if takes_away(record) => {
+                let pending = self.snapshot.pending.get(call);
+                pending.is_none_or(|pending| !pending.started.ends_its_object())
+            }
+            _ => false,
+        };
+        if !records.iter().any(|record| is_surprise(&record)) {
+            return false;
+        }
+        // The question is asked, in the same way, of whoever looks next; what cannot be seen now is no
+        // proof of anything either.
+        let (nobody, nothing) = (BTreeSet::new(), KnownSecrets::default());
+        observe(self.snapshot, self.providers, &nobody, &nothing).await.is_err()
+    }
+
+    /// Returns true if what a call does may show only later, because the run that sent it died a moment ago, or
+    /// lives on and lost its place: what is decided by what shows now would be undone by it.
+    fn may_still_land(&self, started: &Started) -> bool {
+        let age = Duration::from_millis(self.host.now_ms().saturating_sub(started.at_ms));
+        age < CALL_LASTS_MAX
+    }
+
+    /// Returns true if a create that was accepted may show only later. What bears a one-time name heals if it
+    /// comes after another was made; of anything else there would be two.
+    fn may_still_show(&self, pending: &Pending, schema: &TypeSchema) -> bool {
+        let heals = matches!(schema.identity, Identity::OneTimeName { .. });
+        pending.accepted && !heals && self.may_still_land(&pending.started)
+    }
 }
 
-/// Returns true if a record takes an object out of the state.
+/// Returns true if a record takes an object out of the state because a look did not find it.
 fn takes_away(record: &Record) -> bool {
     matches!(record, Record::Resolved { resolution: Resolution::Gone, .. })
-}
-
-async fn look_up_all(
-    snapshot: &Snapshot,
-    providers: &Providers,
-    secrets: &KnownSecrets,
-    host: &dyn Host,
-    emit: &(dyn Fn(Event) + Send + Sync),
-) -> Vec<Record> {
-    let mut records: Vec<(CallId, Record)> = stream::iter(&snapshot.pending)
-        .map(|(call, pending)| async move {
-            let sealer = SecretScanner::new(&snapshot.seal_key, secrets);
-            let of_call = (*call, pending, sealer);
-            let record = recover_one(snapshot, of_call, providers, host, emit).await;
-            record.map(|record| (*call, record))
-        })
-        .buffer_unordered(AT_ONCE)
-        .filter_map(|record| async move { record })
-        .collect()
-        .await;
-    records.sort_by_key(|(call, _)| *call);
-    records.into_iter().map(|(_, record)| record).collect()
-}
-
-async fn recover_one(
-    snapshot: &Snapshot,
-    (call, pending, sealer): (CallId, &Pending, SecretScanner<'_>),
-    providers: &Providers,
-    host: &dyn Host,
-    emit: &(dyn Fn(Event) + Send + Sync),
-) -> Option<Record> {
-    let started = &pending.started;
-    let provider = providers.get(&started.provider)?;
-    let schema: Arc<TypeSchema> = provider.schema().types.get(&started.address.block.ty)?.clone();
-    if !schema.remote {
-        // There is no API in which it could have happened: the state is all there is.
-        let outcome = Outcome::NoEffect { reason: "the run ended before its record".to_owned() };
-        return Some(Record::Finished { call, outcome });
-    }
-    let taken = taken(snapshot, &schema, started);
-    let unsettled = may_still_land(started, host);
-    let (schema, taken, key) = (&schema, &taken, &snapshot.seal_key);
-    // Nobody waits for it here: the next plan looks again.
-    let accepted = false;
-    let (desired, ignored) = (None, &Set::new());
-    let wanted = Wanted { schema, started, desired, ignored, taken, unsettled, accepted, key };
-    let (address, operation) = (started.address.clone(), started.operation);
-    let wait_ms = u64::try_from(settles_in(provider, &wanted).as_millis()).unwrap_or(u64::MAX);
-    emit(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });
-    let found = whose(snapshot, &wanted, look_up(provider, &wanted).await);
-    let found = match found {
-        Found::Absent | Found::There(_)
-            if !is_proof_anywhere(&found, started, schema)
-                && is_elsewhere(started, &**provider, snapshot) =>
-        {
-            Found::Unknown(elsewhere())
-        }
-        Found::Absent if may_still_show(pending, schema, host) => Found::Unknown(promised()),
-        found => found,
-    };
-    emit(Event::RecoveryFinished { address, found: words(&found, started.makes_its_object()) });
-    let resolution = match found {
-        Found::Unknown(_) => return None,
-        Found::Absent if started.makes_its_object() => Resolution::Absent { at_ms: host.now_ms() },
-        Found::Absent => Resolution::Gone,
-        Found::There(object) => {
-            let known = known_in_doubt(snapshot, started, schema);
-            Resolution::Found { object: seen(&object, &known, None, (schema, started), sealer) }
-        }
-    };
-    Some(Record::Resolved { call, resolution })
-}
-
-/// What was found of a call, unless it is what another address stands for: an object that is to be
-/// deleted and has another's name is gone, and what a create made is not taken from anybody.
-fn whose(snapshot: &Snapshot, wanted: &Wanted<'_>, found: Found) -> Found {
-    let Found::There(object) = &found else { return found };
-    let Wanted { schema, started, .. } = wanted;
-    if is_given_again(snapshot, started, schema, object) {
-        return Found::Absent;
-    }
-    let owner = other_owner(snapshot, started, &object.id)
-        .filter(|owner| started.makes_its_object() && !is_going(snapshot, owner, &object.id))
-        .filter(|_| !succeeds_its_own(snapshot, (schema, started), &object.id, &object.attributes));
-    match owner {
-        Some(owner) => Found::Unknown(claimed(owner, &object.id)),
-        None => found,
-    }
-}
-
-/// Returns true if what a call does may show only later, because the run that sent it died a moment ago, or
-/// lives on and lost its place: what is decided by what shows now would be undone by it.
-fn may_still_land(started: &Started, host: &dyn Host) -> bool {
-    let age = Duration::from_millis(host.now_ms().saturating_sub(started.at_ms));
-    age < CALL_LASTS_MAX
-}
-
-/// Returns true if a create that was accepted may show only later. What bears a one-time name heals if it
-/// comes after another was made; of anything else there would be two.
-fn may_still_show(pending: &Pending, schema: &TypeSchema, host: &dyn Host) -> bool {
-    let heals = matches!(schema.identity, Identity::OneTimeName { .. });
-    pending.accepted && !heals && may_still_land(&pending.started, host)
-}
-
-/// Returns true if what was found says in any account what became of a call: what bears the name that was drawn for a
-/// create does. A name of the spec's own, or an id, others may have elsewhere, and what is not there may be.
-fn is_proof_anywhere(found: &Found, started: &Started, schema: &TypeSchema) -> bool {
-    matches!(found, Found::There(_))
-        && started.makes_its_object()
-        && matches!(schema.identity, Identity::OneTimeName { .. })
 }
 
 /// Returns true if a call went to another account than the one that is looked at. An older journal does not
@@ -230,12 +216,15 @@ fn elsewhere() -> Error {
     Error::new(Kind::InDoubt, why)
 }
 
-fn words(found: &Found, created: bool) -> String {
-    match found {
-        Found::There(object) if created => format!("it made {}", object.id),
-        Found::There(object) => format!("{} is there", object.id),
-        Found::Absent if created => "it made nothing".to_owned(),
-        Found::Absent => "the object is gone".to_owned(),
-        Found::Unknown(why) => format!("it cannot be told: {why}"),
+fn words(decided: &Result<Decided, Error>, created: bool) -> String {
+    match decided {
+        Ok(Decided { object: Some(object), claimant: Some(owner) }) => {
+            format!("it made {}, and {owner} stands for that object", object.id)
+        }
+        Ok(Decided { object: Some(object), .. }) if created => format!("it made {}", object.id),
+        Ok(Decided { object: Some(object), .. }) => format!("{} is there", object.id),
+        Ok(_) if created => "it made nothing".to_owned(),
+        Ok(_) => "the object is gone".to_owned(),
+        Err(why) => format!("it cannot be told: {why}"),
     }
 }

@@ -4,6 +4,7 @@
 //! journal.
 
 use engine::address::{Address, Name};
+use engine::doubt::{CallInDoubt, Owner, holder, other_owner};
 use engine::journal::{CallId, Pending, Record, Resolution};
 use engine::schema::TypeSchema;
 use engine::state::{ObjectId, Snapshot};
@@ -11,12 +12,11 @@ use engine::stored::{KnownSecrets, SecretScanner};
 use provider_port::Provider;
 
 use crate::Providers;
-use crate::doubt::lookup::{known_in_doubt, seen};
-use crate::doubt::ownership::{named_for, other_owner};
+use crate::doubt::lookup::{seen, shown};
 
 /// A call in doubt that a person decides.
 #[derive(Clone, Copy)]
-pub struct Doubt<'a> {
+pub struct OpenCall<'a> {
     snapshot: &'a Snapshot,
     call: CallId,
     pending: &'a Pending,
@@ -50,7 +50,7 @@ pub enum ResolveError {
     },
 }
 
-impl<'a> Doubt<'a> {
+impl<'a> OpenCall<'a> {
     /// The calls in doubt about an address. There are two where what a replace has put aside is
     /// deleted while its address's own object is worked on.
     pub fn about(snapshot: &'a Snapshot, address: &Address) -> impl Iterator<Item = Self> {
@@ -75,8 +75,7 @@ impl<'a> Doubt<'a> {
 
     /// Decides that no object is there: the call made none, or the one that it was about is gone.
     pub fn absent(&self, at_ms: u64) -> Record {
-        let none = Resolution::Absent { at_ms };
-        self.record(if self.pending.started.makes_its_object() { none } else { Resolution::Gone })
+        self.record(self.pending.started.absence(at_ms))
     }
 
     /// The object that the call was about, where it is known.
@@ -100,7 +99,7 @@ impl<'a> Doubt<'a> {
         if started.object.as_ref().is_some_and(|own| own != id) {
             return Err(ResolveError::AnotherObject(started.address.clone()));
         }
-        match other_owner(self.snapshot, started, id) {
+        match holder(self.snapshot, started, id) {
             Some(owner) => Err(ResolveError::Taken(owner.clone())),
             None => Ok(()),
         }
@@ -122,17 +121,23 @@ impl<'a> Doubt<'a> {
         }
         let schema = provider.schema();
         let schema: &TypeSchema = schema.types.get(ty).ok_or_else(|| self.nobody())?;
-        // What a call changed may bear any name; what it made bears the one that was drawn for it.
-        if started.makes_its_object()
-            && let Some(other) = named_for(snapshot, started, schema, &object)
-        {
-            return Err(ResolveError::MadeFor(other.clone()));
+        let call = CallInDoubt {
+            started,
+            schema,
+            sent: None,
+            accepted: self.pending.accepted,
+            elsewhere: false,
+            key: &snapshot.seal_key,
+        };
+        match other_owner(call, shown(&object), snapshot) {
+            Some(Owner::Holder(owner)) => return Err(ResolveError::Taken(owner.clone())),
+            Some(Owner::Maker(owner)) => return Err(ResolveError::MadeFor(owner.clone())),
+            None => {}
         }
-        let known = known_in_doubt(snapshot, started, schema);
         // No spec is resolved for this: what only its variables tell is sealed by the next refresh.
         let secrets = KnownSecrets::default();
         let sealer = SecretScanner::new(&snapshot.seal_key, &secrets);
-        let object = seen(&object, &known, None, (schema, started), sealer);
+        let object = seen(&object, &call.known(snapshot), call, sealer);
         Ok(self.record(Resolution::Found { object }))
     }
 

@@ -18,8 +18,8 @@ use engine::state::ObjectId;
 use engine::value::{Attributes, Path, Paths, Value};
 use provider_port::{Error, Kind, Provider};
 
-use super::update_evidence::is_hidden;
-use super::{InFlight, StepContext};
+use super::StepContext;
+use super::call::InFlight;
 use crate::fill::known;
 use crate::unseal::Unsealer;
 
@@ -86,20 +86,21 @@ impl StepContext<'_> {
     ) -> Set<Name> {
         let live = self.live(started, schema).unwrap_or_default();
         sealed(schema, started.phase, &live)
-            .filter(|(name, _)| is_hidden(schema, name) && !desired.contains_key(*name))
+            .filter(|(name, _)| schema.is_hidden(name) && !desired.contains_key(*name))
             .map(|(name, _)| name.clone())
             .collect()
     }
 
     /// The secrets that a phase of a delete sends, and that the API is to be asked for first.
     pub(super) fn lacks_at_parting(&self, flight: &InFlight) -> BTreeSet<Name> {
-        let InFlight { started, schema, desired, .. } = flight;
+        let InFlight { started, schema, .. } = flight;
+        let desired = &flight.sent.desired;
         if started.phase.kind != ProgramKind::Delete {
             return BTreeSet::new();
         }
         let live = self.live(started, schema).unwrap_or_default();
         sealed(schema, started.phase, &live)
-            .filter(|(name, _)| !is_hidden(schema, name) && !desired.contains_key(*name))
+            .filter(|(name, _)| !schema.is_hidden(name) && !desired.contains_key(*name))
             .map(|(name, _)| name.clone())
             .collect()
     }

@@ -4,15 +4,14 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
 
 use engine::address::{Address, Name};
+use engine::doubt::{holder, supersedes_own};
 use engine::journal::{ProgramKind, Record, Resolution, Started};
 use engine::plan::{Step, StepId};
-use engine::schema::{Identity, TypeSchema};
 use engine::state::ObjectId;
 
 use super::Run;
 use crate::ApplyError;
-use crate::doubt::lookup::Found;
-use crate::doubt::ownership::{claimed, is_given_again, other_owner, succeeds_its_own};
+use crate::doubt::lookup::shown;
 
 /// Objects by their ids, as far as a run has to know them.
 #[derive(Default)]
@@ -22,6 +21,15 @@ pub(super) struct ObjectIds {
     /// The objects that are gone because what their own address made has their ids: nothing is to be done
     /// to them any more.
     superseded: BTreeSet<(Address, ObjectId)>,
+}
+
+impl ObjectIds {
+    /// Adds what a lost create made to the ids of all objects, like what an answered one did.
+    pub(super) fn add(&mut self, started: &Started, id: &ObjectId) {
+        if let Some(ids) = self.all.as_mut().filter(|_| started.makes_its_object()) {
+            ids.insert(key_of(started, id));
+        }
+    }
 }
 
 impl Run<'_> {
@@ -36,15 +44,15 @@ impl Run<'_> {
         if ids.insert(key_of(started, id)) {
             return None;
         }
-        other_owner(snapshot, started, id).cloned()
+        holder(snapshot, started, id).cloned()
     }
 
-    /// Ends an older claim on an object that another create has made, if its own object was being
+    /// Ends an older claim on an object that the create of a step has made, if its own object was being
     /// deleted: that is gone then, for no id is two objects' at once. Says whether it did.
     pub(super) fn make_room(
         &mut self,
+        id: StepId,
         owner: &Address,
-        (schema, started): (&TypeSchema, &Started),
         made: &provider_port::Object,
     ) -> Result<bool, ApplyError> {
         let object = &made.id;
@@ -65,7 +73,10 @@ impl Run<'_> {
             return Ok(true);
         }
         let snapshot = self.session.snapshot();
-        if !succeeds_its_own(snapshot, (schema, started), object, &made.attributes) {
+        let is_superseded = self.calls.in_flight.get(&id).is_some_and(|flight| {
+            supersedes_own(flight.in_doubt(&snapshot.seal_key), shown(made), snapshot)
+        });
+        if !is_superseded {
             return Ok(false);
         }
         let gone = (owner.clone(), object.clone());
@@ -99,34 +110,6 @@ impl Run<'_> {
         self.calls.unwritten.insert(step);
         self.finish_step(step, None, Instant::now());
         Ok(true)
-    }
-
-    /// What was found, unless it is another address's: what was to be deleted is gone where its id is
-    /// another object's by now, and what others may bear, too, is not what a create made.
-    pub(super) fn unless_taken(&mut self, id: StepId, found: Found) -> Result<Found, ApplyError> {
-        let Found::There(object) = &found else { return Ok(found) };
-        let Some(flight) = self.calls.in_flight.get(&id) else { return Ok(found) };
-        let (started, snapshot) = (&flight.started, self.session.snapshot());
-        if is_given_again(snapshot, started, &flight.schema, object) {
-            return Ok(Found::Absent);
-        }
-        if !started.makes_its_object() {
-            return Ok(found);
-        }
-        // What a lost create made is one of all objects, like what an answered one did.
-        if let Some(ids) = &mut self.ids.all {
-            ids.insert(key_of(started, &object.id));
-        }
-        let Some(owner) = other_owner(snapshot, started, &object.id).cloned() else {
-            return Ok(found);
-        };
-        if !matches!(flight.schema.identity, Identity::OneTimeName { .. }) {
-            return Ok(Found::Absent);
-        }
-        let why = claimed(&owner, &object.id);
-        let (schema, started) = (flight.schema.clone(), started.clone());
-        let is_free = self.make_room(&owner, (&schema, &started), object)?;
-        Ok(if is_free { found } else { Found::Unknown(why) })
     }
 }
 

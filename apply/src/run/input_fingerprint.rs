@@ -12,7 +12,6 @@ use engine::value::{Attributes, Segment};
 
 use super::StepContext;
 use super::prepare;
-use super::update_evidence::sends;
 use crate::fill::FillScope;
 use crate::refresh::sensitive;
 
@@ -34,7 +33,7 @@ impl StepContext<'_> {
         let key = &self.snapshot.seal_key;
         let places = sensitive(schema, &change.sensitive);
         let changed = prepare::changed(change);
-        let sent = change.secrets.iter().filter(|(name, _)| sends(schema, phase, &changed, name));
+        let sent = change.secrets.iter().filter(|(name, _)| schema.sends(phase, name, &changed));
         let fingerprints = sent.filter_map(|(name, expr)| {
             let inputs = SecretInputs::new(expr, &scope)?;
             let inside = places.inside(&Segment::Key(name.clone()));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::address::{Address, Name};
+use engine::doubt::Sent;
 use engine::event::Event;
 use engine::journal::{CallId, PhaseRef, ProgramKind, Record, Started};
 use engine::plan::facts::prior::stored_attributes;
@@ -16,14 +17,14 @@ use engine::stored::seal_attributes;
 use engine::value::{Attributes, Value};
 use provider_port::{Notice, Provider, Secrets};
 
+use super::call::{InFlight, SentAttributes};
 use super::heartbeat::Heartbeat;
 use super::prepare;
 use super::send::Sending;
-use super::update_evidence::unshown;
-use super::{Answer, InFlight, Run, StepContext};
+use super::{Answer, Run, StepContext};
 use crate::ApplyError;
 use crate::clock::Moment;
-use crate::doubt::lookup::{Wanted, account_of, look_up, taken};
+use crate::doubt::lookup::{Wanted, account_of, taken, wait_until_shown};
 use crate::fill::FillScope;
 use crate::refresh::sensitive;
 use crate::step_error::StepError;
@@ -112,28 +113,18 @@ impl Run<'_> {
                 return Ok(false);
             }
         };
-        let started = self.context().started(step, phase, change, &schema, &desired);
-        let call = started.call;
+        let sent = SentAttributes {
+            desired: Arc::new(desired),
+            changed: Arc::new(prepare::changed(change)),
+            ignored: change.ignored.clone(),
+        };
+        let started = self.context().started(step, phase, change, &schema, sent.borrow());
         self.session.record(Record::Started(Box::new(started.clone())))?;
         let (address, operation) = (step.address.clone(), step.operation);
         self.reporter.events.push(Event::StepStarted { step: id.to_string(), address, operation });
-        self.calls.add(
-            id,
-            InFlight {
-                call,
-                started,
-                desired: Arc::new(desired),
-                schema,
-                provider,
-                tries,
-                since: Instant::now(),
-                doubted: tries > 0,
-                doubt: None,
-                accepted: false,
-                unfulfilled: None,
-                refused: None,
-            },
-        );
+        let since = Instant::now();
+        let doubt = None;
+        self.calls.add(id, InFlight { started, sent, schema, provider, tries, since, doubt });
         Ok(true)
     }
 
@@ -147,9 +138,8 @@ impl Run<'_> {
         let sending = Sending {
             provider: flight.provider.clone(),
             started: flight.started.clone(),
-            desired: flight.desired.clone(),
+            sent: flight.sent.clone(),
             live: self.context().live_to_send((step, change), &flight.started, &flight.schema),
-            changed: prepare::changed(change),
             lacks: self.context().lacks_at_parting(flight),
             unchanged: self.context().unchanged(flight, change),
             secrets: Secrets {
@@ -165,27 +155,20 @@ impl Run<'_> {
 
     pub(super) fn look_up(&mut self, id: StepId) {
         let Some(flight) = self.calls.in_flight.get(&id) else { return };
-        let (provider, schema) = (flight.provider.clone(), flight.schema.clone());
-        let (started, desired) = (flight.started.clone(), flight.desired.clone());
-        let taken = taken(self.session.snapshot(), &schema, &started);
+        let flight = flight.clone();
+        let taken = taken(self.session.snapshot(), &flight.schema, &flight.started);
         let key = self.session.snapshot().seal_key.clone();
-        let accepted = flight.accepted;
-        let ignored = self.input.plan.changes[self.scheduler.step(id).change].ignored.clone();
-        if accepted && schema.identity != Identity::Ask {
-            let (step, address) = (id.to_string(), started.address.clone());
+        if flight.is_accepted() && flight.schema.identity != Identity::Ask {
+            let (step, address) = (id.to_string(), flight.started.address.clone());
             let condition = "what the API accepted shows".to_owned();
             self.reporter.events.push(Event::StepWaiting { step, address, condition });
         }
         let heartbeat = Heartbeat::new(&self.input.emit, self.scheduler.step(id), true);
         self.calls.tasks.spawn(async move {
-            let desired = Some(&*desired);
             // The same change is sent again if this shows that nothing happened: nothing is undone.
             let unsettled = false;
-            let (schema, started, ignored) = (&schema, &started, &ignored);
-            let (taken, key) = (&taken, &key);
-            let wanted =
-                Wanted { schema, started, desired, ignored, taken, unsettled, accepted, key };
-            let found = heartbeat.during(look_up(&provider, &wanted)).await;
+            let wanted = Wanted { call: flight.in_doubt(&key), taken: &taken, unsettled };
+            let found = heartbeat.during(wait_until_shown(&flight.provider, wanted)).await;
             (id, Answer::LookedUp(found))
         });
     }
@@ -219,8 +202,9 @@ impl StepContext<'_> {
         phase: PhaseRef,
         change: &Change,
         schema: &TypeSchema,
-        desired: &Attributes,
+        sent: Sent<'_>,
     ) -> Started {
+        let desired = sent.desired;
         let object = if phase.makes() { None } else { self.object_of(step) };
         let name = self.name_given(phase, change, schema, desired);
         let mut started = Started {
@@ -260,8 +244,7 @@ impl StepContext<'_> {
             // What is made is found with all that its create sent.
             let known = self.live(&started, schema).unwrap_or_default();
             let key = &self.snapshot.seal_key;
-            let changed = prepare::changed(change);
-            started.unshown = unshown(schema, &started, &changed, desired, &known, key);
+            started.unshown = sent.unshown(schema, phase, &known, key);
         }
         started
     }

@@ -5,6 +5,7 @@
 //! the turn are made durable in one write before the calls begin. Nothing is decided here that the
 //! plan left open, but one thing: what became of a call in doubt, which is looked up.
 
+mod call;
 mod delete_inputs;
 mod heartbeat;
 mod id_reuse;
@@ -21,23 +22,22 @@ mod scheduler;
 mod secrets;
 mod send;
 mod step_result;
-mod update_evidence;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use engine::address::{Address, Name};
 use engine::event::{Event, Summary};
-use engine::journal::{CallId, Record, Started};
+use engine::journal::Record;
 use engine::plan::{Plan, Step, StepId, file};
-use engine::schema::{Operation, TypeSchema};
+use engine::schema::Operation;
 use engine::state::Snapshot;
 use engine::value::{Attributes, Datum, Value};
-use provider_port::{Error, Provider, Reply};
+use provider_port::{Error, Reply};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::call::InFlight;
 use self::id_reuse::ObjectIds;
 use self::permit::PermitIssuer;
 use self::report::Reporter;
@@ -46,7 +46,6 @@ use self::secrets::ClearValues;
 use crate::clock::Moment;
 use crate::doubt::lookup::Found;
 use crate::session::Session;
-use crate::step_error::StepError;
 use crate::timing::SEND_WITHIN;
 use crate::{ApplyError, Host, Providers};
 
@@ -145,27 +144,6 @@ impl Answer {
     fn called(sent: Arc<Attributes>, result: Result<Reply, Error>) -> Self {
         Self::Called { sent, result: Box::new(result) }
     }
-}
-
-/// A call that is under way.
-struct InFlight {
-    call: CallId,
-    started: Started,
-    desired: Arc<Attributes>,
-    schema: Arc<TypeSchema>,
-    provider: Arc<dyn Provider>,
-    tries: usize,
-    since: Instant,
-    /// True if an earlier try of the step, or this one, was in doubt.
-    doubted: bool,
-    /// Why it was in doubt.
-    doubt: Option<Error>,
-    /// True if the API accepted it, and showed nothing of it.
-    accepted: bool,
-    /// What did not come true after the call had done its work.
-    unfulfilled: Option<StepError>,
-    /// The refusal of a call after a doubt: the answer to it, should nothing have happened.
-    refused: Option<StepError>,
 }
 
 /// Calls under way, and what is to become of their steps.

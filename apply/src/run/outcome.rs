@@ -3,28 +3,23 @@
 //! Records keep of an error what happened; what the server said is for those who look on, and is
 //! not kept: it may repeat what was sent.
 
-use std::collections::BTreeSet;
-
 use engine::address::Name;
+use engine::doubt::{Resolution, resolve};
 use engine::event::Event;
-use engine::journal::{Outcome, ProgramKind, Record, Resolution, Seen, Wait};
+use engine::journal::{Outcome, ProgramKind, Record, Resolution as Resolved, Seen, Wait};
+use engine::plan::StepId;
 use engine::plan::facts::prior::overlay;
-use engine::plan::{Change, StepId};
 use engine::schema::Identity;
 use engine::sorted::Set;
 use engine::stored::{SecretScanner, seal_attributes};
 use engine::value::Attributes;
 use provider_port::{Error, Kind, Reply};
 
-use super::prepare;
-use super::retry::Evidence::{NothingChanged, Unknown};
+use super::call::{Doubt, InFlight};
 use super::retry::words;
-use super::update_evidence::{Shown, gives, is_hidden, shown};
-use super::{Answer, InFlight, Run};
+use super::{Answer, Run};
 use crate::ApplyError;
-use crate::doubt::lookup::{Found, known_in_doubt, promised, seen};
-use crate::doubt::ownership::claimed;
-use crate::doubt::{Sent, unlike};
+use crate::doubt::lookup::{Found, claimed, promised, seen, shown};
 use crate::refresh::sensitive;
 use crate::run::scheduler::Status;
 use crate::step_error::StepError;
@@ -34,7 +29,7 @@ impl Run<'_> {
         match answer {
             Answer::Called { sent, result } => {
                 if let Some(flight) = self.calls.in_flight.get_mut(&id) {
-                    flight.desired = sent;
+                    flight.sent.desired = sent;
                 }
                 match *result {
                     Ok(reply) => self.replied(id, &reply),
@@ -52,33 +47,28 @@ impl Run<'_> {
     /// An answer to a create that shows no object leaves open which object it made. It was an answer,
     /// though: what was accepted does not happen again because it does not show yet.
     pub(super) fn replied(&mut self, id: StepId, reply: &Reply) -> Result<(), ApplyError> {
-        let Some(flight) = self.calls.in_flight.get_mut(&id) else { return Ok(()) };
+        let Some(flight) = self.calls.in_flight.get(&id) else { return Ok(()) };
         if !flight.started.makes_its_object() {
             return self.done(id, reply.object.as_ref());
         }
         let Some(made) = &reply.object else {
-            flight.accepted = true;
-            return self.doubt(id, &Error::new(Kind::InDoubt, "the answer shows no object"));
+            let error = Error::new(Kind::InDoubt, "the answer shows no object");
+            return self.doubt(id, Doubt::Accepted(error));
         };
-        let (schema, started) = (flight.schema.clone(), flight.started.clone());
-        if let Some(owner) = self.claimant(&started, &made.id)
-            && !self.make_room(&owner, (&schema, &started), made)?
-        {
-            return self.claimed_twice(id, &claimed(&owner, &made.id));
+        // A name that was drawn for it may tell that it is the create's all the same, where a look shows more
+        // than the answer did.
+        let has_own_name = matches!(flight.schema.identity, Identity::OneTimeName { .. });
+        let started = flight.started.clone();
+        match self.claimant(&started, &made.id) {
+            Some(owner) if !self.make_room(id, &owner, made)? => {
+                let why = claimed(&owner, &made.id);
+                if has_own_name {
+                    return self.doubt(id, Doubt::Accepted(why));
+                }
+                self.stay_in_doubt(id, &why)
+            }
+            _ => self.done(id, reply.object.as_ref()),
         }
-        self.done(id, reply.object.as_ref())
-    }
-
-    /// An answer to a create shows an object that the state has. A name that was drawn for it may tell that it
-    /// is the create's all the same, where a look shows more than the answer did.
-    fn claimed_twice(&mut self, id: StepId, why: &Error) -> Result<(), ApplyError> {
-        let Some(flight) = self.calls.in_flight.get_mut(&id) else { return Ok(()) };
-        if !matches!(flight.schema.identity, Identity::OneTimeName { .. }) {
-            return self.stay_in_doubt(id, why);
-        }
-        // It was an answer: that nothing shows is no proof that nothing was made.
-        flight.accepted = true;
-        self.doubt(id, why)
     }
 
     pub(super) fn done(
@@ -93,7 +83,7 @@ impl Run<'_> {
         });
         self.secrets.keep(&flight, object);
         let made = seen.as_ref().map(|seen| seen.id.to_string());
-        let call = flight.call;
+        let call = flight.started.call;
         self.session.record(Record::Finished { call, outcome: Outcome::Done { object: seen } })?;
         self.finish_step(id, made, flight.since);
         Ok(())
@@ -102,7 +92,7 @@ impl Run<'_> {
     /// An object of a call as the journal keeps it.
     fn seen(&self, object: &provider_port::Object, known: &Attributes, flight: &InFlight) -> Seen {
         let sealer = SecretScanner::new(&self.session.snapshot().seal_key, &self.secrets.known);
-        seen(object, known, Some(&flight.desired), (&flight.schema, &flight.started), sealer)
+        seen(object, known, flight.in_doubt(sealer.key()), sealer)
     }
 
     /// What is known, beside its answer, of an object whose call did its work: what the state has, and
@@ -114,9 +104,10 @@ impl Run<'_> {
         }
         let (schema, phase) = (&flight.schema, flight.started.phase);
         let hidden: Attributes = flight
+            .sent
             .desired
             .iter()
-            .filter(|(name, _)| is_hidden(schema, name) && gives(schema, phase, name))
+            .filter(|(name, _)| schema.is_hidden(name) && schema.sets(phase, name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         let paths = sensitive(&flight.schema, &flight.started.sensitive);
@@ -129,26 +120,29 @@ impl Run<'_> {
         let deletes = flight.started.phase.kind == ProgramKind::Delete;
         match error.kind {
             Kind::NotFound if deletes => return self.not_there(id, error),
-            Kind::InDoubt => return self.doubt(id, error),
+            Kind::InDoubt if error.is_refusal => {
+                return self.doubt(id, Doubt::Refused(error.clone()));
+            }
+            Kind::InDoubt => return self.doubt(id, Doubt::Lost(error.clone())),
             Kind::StillWaiting => {
-                flight.unfulfilled = Some(StepError::from(error));
+                let doubt = Doubt::Unfulfilled(error.clone());
                 // What is to be deleted may be gone by now.
-                return match error.object.as_ref().filter(|_| !deletes) {
-                    Some(object) => self.looked_up(id, Found::There((**object).clone())),
-                    None => self.doubt(id, error),
+                let Some(object) = error.object.as_ref().filter(|_| !deletes) else {
+                    return self.doubt(id, doubt);
                 };
+                flight.doubt = Some(doubt);
+                return self.looked_up(id, Found::There((**object).clone()));
             }
             // A refusal after a doubt may refuse the repetition of what did happen.
-            Kind::Rejected | Kind::NotFound if flight.doubted => {
-                flight.refused = Some(StepError::from(error));
-                return self.doubt(id, error);
+            Kind::Rejected | Kind::NotFound if flight.tries > 0 => {
+                return self.doubt(id, Doubt::Refused(error.clone()));
             }
             Kind::Unauthenticated => self.halted = true,
             _ => {}
         }
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let outcome = Outcome::NoEffect { reason: error.message.clone() };
-        self.session.record(Record::Finished { call: flight.call, outcome })?;
+        self.session.record(Record::Finished { call: flight.started.call, outcome })?;
         self.fail_step(id, StepError::from(error));
         Ok(())
     }
@@ -161,7 +155,7 @@ impl Run<'_> {
         }
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let outcome = Outcome::NoEffect { reason: error.message.clone() };
-        self.session.record(Record::Finished { call: flight.call, outcome })?;
+        self.session.record(Record::Finished { call: flight.started.call, outcome })?;
         self.fail_step(id, StepError {
             help: Some(
                 "look whether the address and the key are those that it was made with; it is taken \
@@ -180,67 +174,74 @@ impl Run<'_> {
         let entry = self.session.snapshot().entries.get(&started.address);
         let object = entry.and_then(|entry| entry.object(started.object.as_ref()?));
         let was_sent = object.is_some_and(|object| object.delete_sent_ms.is_some());
-        flight.doubted || was_sent || started.phase.phase > 0
+        flight.tries > 0 || was_sent || started.phase.phase > 0
     }
 
     /// The object of a delete is gone: all of its program is done.
     pub(super) fn vanished(&mut self, id: StepId) -> Result<(), ApplyError> {
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let outcome = Outcome::Done { object: None };
-        self.session.record(Record::Finished { call: flight.call, outcome })?;
+        self.session.record(Record::Finished { call: flight.started.call, outcome })?;
         self.finish_step(id, None, flight.since);
         Ok(())
     }
 
-    pub(super) fn doubt(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
+    pub(super) fn doubt(&mut self, id: StepId, doubt: Doubt) -> Result<(), ApplyError> {
         let Some(flight) = self.calls.in_flight.get_mut(&id) else { return Ok(()) };
-        flight.doubted = true;
-        flight.doubt = Some(error.clone());
-        if error.is_refusal {
-            flight.refused = Some(StepError::from(error));
-        }
-        let (call, reason, accepted) = (flight.call, error.message.clone(), flight.accepted);
+        let reason = doubt.error().message.clone();
+        flight.doubt = Some(doubt);
+        let (call, accepted) = (flight.started.call, flight.is_accepted());
         self.session.record(Record::Doubted { call, reason, accepted })?;
         self.look_up(id);
         Ok(())
     }
 
+    /// Does what a look at the object of a call in doubt asks for.
     pub(super) fn looked_up(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
-        let found = self.unless_taken(id, found)?;
-        let Some(flight) = self.calls.in_flight.get(&id) else { return Ok(()) };
-        match found {
-            Found::Unknown(why) => self.stay_in_doubt(id, &why),
-            found if flight.unfulfilled.is_some() => self.unfulfilled(id, found),
-            Found::There(object) if flight.started.makes_its_object() => {
-                let InFlight { schema, started, desired, accepted, .. } = flight;
-                let ignored = &self.change_of(id).ignored;
-                let sent = Sent { desired, ignored, accepted: *accepted };
-                let unlike = unlike((schema, started), sent, &object);
-                if unlike.is_empty() {
-                    self.did_its_work(id, &object)
-                } else {
-                    self.not_as_sent(id, &object, &unlike)
-                }
+        let object = match found {
+            Found::There(object) => Some(object),
+            Found::Absent => None,
+            Found::Unknown(why) => return self.stay_in_doubt(id, &why),
+        };
+        let Some(resolution) = self.resolve(id, object.as_ref())? else { return Ok(()) };
+        let flight = self.calls.in_flight.get(&id);
+        if flight.is_some_and(|it| matches!(it.doubt, Some(Doubt::Unfulfilled(_)))) {
+            return self.unfulfilled(id, &resolution, object.as_ref());
+        }
+        match (resolution, object) {
+            (Resolution::Done, Some(object)) => self.did_its_work(id, &object),
+            (Resolution::Mismatch(names), Some(object)) => self.not_as_sent(id, &object, &names),
+            (not_done @ (Resolution::NotDone | Resolution::Unproven), Some(object)) => {
+                self.not_done(id, &object, &not_done)
             }
-            Found::There(object) => match shown(flight, &self.changed(id), &object) {
-                Shown::Done => self.did_its_work(id, &object),
-                shown => self.not_seen(id, &object, shown),
-            },
-            Found::Absent if flight.accepted => self.stay_in_doubt(id, &promised()),
-            Found::Absent if flight.started.makes_its_object() => self.create_absent(id),
-            Found::Absent if flight.started.ends_its_object() => self.vanished(id),
-            Found::Absent => self.object_gone(id),
+            (Resolution::NotMade, _) => self.not_made(id),
+            (Resolution::Gone, _) => self.gone(id),
+            (Resolution::Claimed(owner), Some(object)) => {
+                self.stay_in_doubt(id, &claimed(&owner, &object.id))
+            }
+            _ => self.stay_in_doubt(id, &promised()),
         }
     }
 
-    /// The attributes that the change of a step sends as changed.
-    fn changed(&self, id: StepId) -> BTreeSet<Name> {
-        prepare::changed(self.change_of(id))
-    }
-
-    /// The change that a step belongs to.
-    fn change_of(&self, id: StepId) -> &Change {
-        &self.input.plan.changes[self.scheduler.step(id).change]
+    /// Returns what a look at the object of a call says. The create of an object takes it over from an address
+    /// that is letting go of it.
+    fn resolve(
+        &mut self,
+        id: StepId,
+        object: Option<&provider_port::Object>,
+    ) -> Result<Option<Resolution>, ApplyError> {
+        let Some(flight) = self.calls.in_flight.get(&id) else { return Ok(None) };
+        let snapshot = self.session.snapshot();
+        let call = flight.in_doubt(&snapshot.seal_key);
+        let resolution = resolve(call, object.map(shown), snapshot);
+        let Some(object) = object else { return Ok(Some(resolution)) };
+        self.ids.add(&flight.started, &object.id);
+        match resolution {
+            Resolution::Claimed(owner) if self.make_room(id, &owner, object)? => {
+                Ok(Some(Resolution::Done))
+            }
+            resolution => Ok(Some(resolution)),
+        }
     }
 
     /// The answer to a call was lost, and the object shows what it did. With the answer its wait
@@ -268,30 +269,40 @@ impl Run<'_> {
     fn called(&self, flight: &InFlight, object: &provider_port::Object) -> Record {
         let known = self.known_if_done(flight);
         let object = self.seen(object, &known, flight);
-        let call = flight.call;
+        let call = flight.started.call;
         if flight.started.phase.kind == ProgramKind::Delete {
-            return Record::Resolved { call, resolution: Resolution::Found { object } };
+            return Record::Resolved { call, resolution: Resolved::Found { object } };
         }
         Record::Finished { call, outcome: Outcome::Called { object } }
     }
 
     /// The call did its work, and what it waited for did not come true: the object is recorded as
     /// it is, and the step has failed. The next run waits on.
-    pub(super) fn unfulfilled(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
+    fn unfulfilled(
+        &mut self,
+        id: StepId,
+        resolution: &Resolution,
+        object: Option<&provider_port::Object>,
+    ) -> Result<(), ApplyError> {
+        if let (Resolution::Claimed(owner), Some(object)) = (resolution, object) {
+            return self.stay_in_doubt(id, &claimed(owner, &object.id));
+        }
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
-        let call = flight.call;
-        self.session.record(match found {
-            Found::There(object) => self.called(&flight, &object),
-            _ if flight.started.makes_its_object() => {
-                let resolution = Resolution::Absent { at_ms: self.input.host.now_ms() };
-                Record::Resolved { call, resolution }
-            }
-            _ => Record::Resolved { call, resolution: Resolution::Gone },
+        let is_absent = matches!(resolution, Resolution::NotMade | Resolution::Gone);
+        self.session.record(match object.filter(|_| !is_absent) {
+            Some(object) => self.called(&flight, object),
+            None => self.absence(&flight),
         })?;
-        if let Some(trouble) = flight.unfulfilled {
-            self.fail_step(id, trouble);
+        if let Some(doubt) = flight.doubt {
+            self.fail_step(id, StepError::from(doubt.error()));
         }
         Ok(())
+    }
+
+    /// The record that the object of a call is not there.
+    fn absence(&self, flight: &InFlight) -> Record {
+        let resolution = flight.started.absence(self.input.host.now_ms());
+        Record::Resolved { call: flight.started.call, resolution }
     }
 
     /// What a create was to make is there, and is not what it sent. It is the address's object, as it
@@ -304,64 +315,64 @@ impl Run<'_> {
         unlike: &[Name],
     ) -> Result<(), ApplyError> {
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
-        let known = known_in_doubt(self.session.snapshot(), &flight.started, &flight.schema);
-        let seen = self.seen(object, &known, &flight);
-        let resolution = Resolution::Found { object: seen };
-        self.session.record(Record::Resolved { call: flight.call, resolution })?;
-        let trouble =
-            StepError::not_as_sent(unlike, flight.accepted, &words(flight.doubt.as_ref()));
-        self.fail_step(id, flight.refused.unwrap_or(trouble));
+        self.session.record(self.found(&flight, object))?;
+        let trouble = match &flight.doubt {
+            Some(Doubt::Refused(error)) => StepError::from(error),
+            Some(Doubt::Accepted(_)) => StepError::not_as_sent(unlike, "the API accepted it"),
+            doubt => {
+                let lost = words(doubt.as_ref().map(Doubt::error));
+                StepError::not_as_sent(unlike, &lost)
+            }
+        };
+        self.fail_step(id, trouble);
         Ok(())
     }
 
-    /// A create left nothing: its nonce is watched, and it begins again under a new one, unless
-    /// its last answer was a refusal, which stands then.
-    pub(super) fn create_absent(&mut self, id: StepId) -> Result<(), ApplyError> {
+    /// The record of the object of a call of which nothing shows that it did its work.
+    fn found(&self, flight: &InFlight, object: &provider_port::Object) -> Record {
+        let snapshot = self.session.snapshot();
+        let known = flight.in_doubt(&snapshot.seal_key).known(snapshot);
+        let resolution = Resolved::Found { object: self.seen(object, &known, flight) };
+        Record::Resolved { call: flight.started.call, resolution }
+    }
+
+    /// A create left nothing: its nonce is watched, and it begins again under a new one.
+    fn not_made(&mut self, id: StepId) -> Result<(), ApplyError> {
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
-        let at_ms = self.input.host.now_ms();
-        let resolution = Resolution::Absent { at_ms };
-        self.session.record(Record::Resolved { call: flight.call, resolution })?;
-        match flight.refused {
-            Some(trouble) => self.fail_step(id, trouble),
-            None => self.try_again(id, flight.tries, flight.doubt.as_ref(), NothingChanged),
-        }
+        self.session.record(self.absence(&flight))?;
+        self.try_again(id, &flight, &Resolution::NotMade);
         Ok(())
     }
 
     /// The object does not show that its change happened. Where the change was of something that no
     /// answer shows, that is not known from now on, and the next plan sends it again if this run
     /// does not: the call may have happened, or happen late.
-    fn not_seen(
+    fn not_done(
         &mut self,
         id: StepId,
         object: &provider_port::Object,
-        shown: Shown,
+        resolution: &Resolution,
     ) -> Result<(), ApplyError> {
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
-        let (call, started) = (flight.call, &flight.started);
-        let (is_proof, evidence) = match shown {
-            Shown::Nothing => (started.unshown.is_empty(), NothingChanged),
-            Shown::Done | Shown::Unknown => (false, Unknown),
-        };
+        let is_proof = *resolution == Resolution::NotDone && flight.started.unshown.is_empty();
         self.session.record(if is_proof {
             let reason = "the object shows that nothing changed".to_owned();
-            Record::Finished { call, outcome: Outcome::NoEffect { reason } }
+            let outcome = Outcome::NoEffect { reason };
+            Record::Finished { call: flight.started.call, outcome }
         } else {
-            let known = known_in_doubt(self.session.snapshot(), started, &flight.schema);
-            let object = self.seen(object, &known, &flight);
-            Record::Resolved { call, resolution: Resolution::Found { object } }
+            self.found(&flight, object)
         })?;
-        match flight.refused {
-            Some(trouble) => self.fail_step(id, trouble),
-            None => self.try_again(id, flight.tries, flight.doubt.as_ref(), evidence),
-        }
+        self.try_again(id, &flight, resolution);
         Ok(())
     }
 
-    pub(super) fn object_gone(&mut self, id: StepId) -> Result<(), ApplyError> {
+    /// The object of a call is gone: what a delete wants, and what anything else fails by.
+    fn gone(&mut self, id: StepId) -> Result<(), ApplyError> {
+        if self.calls.in_flight.get(&id).is_some_and(|it| it.started.ends_its_object()) {
+            return self.vanished(id);
+        }
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
-        let resolution = Resolution::Gone;
-        self.session.record(Record::Resolved { call: flight.call, resolution })?;
+        self.session.record(self.absence(&flight))?;
         let message = "the object is gone".to_owned();
         let help = Some("plan again: it will be made anew".to_owned());
         self.fail_step(id, StepError { message, help });
@@ -370,8 +381,8 @@ impl Run<'_> {
 
     pub(super) fn stay_in_doubt(&mut self, id: StepId, why: &Error) -> Result<(), ApplyError> {
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
-        let (call, accepted) = (flight.call, flight.accepted);
-        let reason = match flight.doubt.filter(|doubt| doubt != why) {
+        let (call, accepted) = (flight.started.call, flight.is_accepted());
+        let reason = match flight.doubt.as_ref().map(Doubt::error).filter(|doubt| *doubt != why) {
             Some(doubt) => format!("{doubt}; looked it up: {why}"),
             None => why.to_string(),
         };

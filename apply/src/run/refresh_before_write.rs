@@ -14,10 +14,9 @@ use engine::schema::{Sends, TypeSchema};
 use engine::value::{Attributes, Value};
 use provider_port::{Error, Provider};
 
+use super::StepContext;
+use super::call::InFlight;
 use super::delete_inputs::read_own;
-use super::prepare;
-use super::update_evidence::is_hidden;
-use super::{InFlight, StepContext};
 use crate::clock::{Clock, Moment};
 
 /// Long enough for a look and a call at an API that takes one request in some seconds, as those do that throttle.
@@ -45,9 +44,9 @@ impl StepContext<'_> {
     /// What a call sends without changing it.
     pub(super) fn unchanged(&self, flight: &InFlight, change: &Change) -> Option<Unchanged> {
         let before = change.before.clone().filter(|_| sends_whole_object(flight))?;
-        let changed = prepare::changed(change);
+        let changed = &flight.sent.changed;
         let stays = |name: &&Name| !changed.contains(*name) && is_lasting(&flight.schema, name);
-        let names = flight.desired.keys().filter(stays).cloned().collect();
+        let names = flight.sent.desired.keys().filter(stays).cloned().collect();
         let key = self.snapshot.seal_key.clone();
         let looked_at = self.input.looked_at.clone();
         let (clock, settle) = (self.input.host.clock(), flight.provider.settle());
@@ -67,7 +66,7 @@ fn sends_whole_object(flight: &InFlight) -> bool {
 /// for an API may refuse a version that is not its own; and what no answer shows is not believed when one does.
 fn is_lasting(schema: &TypeSchema, name: &Name) -> bool {
     let is_volatile = schema.attributes.get(name).is_some_and(|attribute| attribute.volatile);
-    !is_volatile && !is_hidden(schema, name)
+    !is_volatile && !schema.is_hidden(name)
 }
 
 impl Unchanged {

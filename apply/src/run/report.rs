@@ -111,7 +111,7 @@ impl Run<'_> {
     /// called. Should that one fail, the next run looks them up.
     pub(super) async fn undo_intents(&mut self, steps: &[StepId]) {
         let calls = steps.iter().filter_map(|step| self.calls.in_flight.get(step));
-        let calls: Vec<_> = calls.map(|flight| flight.call).collect();
+        let calls: Vec<_> = calls.map(|flight| flight.started.call).collect();
         for call in calls {
             let reason = "it was not sent: the state store is too slow".to_owned();
             self.session

@@ -6,10 +6,12 @@
 use std::time::Duration;
 
 use engine::digest::Digest;
+use engine::doubt::Resolution;
 use engine::event::Event;
 use engine::plan::StepId;
 use provider_port::Error;
 
+use super::call::{Doubt, InFlight};
 use super::{Answer, Run};
 use crate::step_error::StepError;
 
@@ -19,34 +21,19 @@ const ATTEMPTS_MAX: usize = 3;
 /// The longest pause before the second attempt; before each next one it is twice as long.
 const PAUSE_FIRST: Duration = Duration::from_secs(2);
 
-/// The evidence of a look-up about a call in doubt that is made again.
-#[derive(Clone, Copy)]
-pub(super) enum Evidence {
-    /// The object shows that it did not happen.
-    NothingChanged,
-    /// No answer shows what it was to change.
-    Unknown,
-}
-
-impl Evidence {
-    fn words(self) -> &'static str {
-        match self {
-            Self::NothingChanged => "looked it up: nothing changed",
-            Self::Unknown => "looked it up: nothing shows whether it happened",
-        }
-    }
-}
-
 impl Run<'_> {
-    /// Begins a step again after a pause, or gives it up. `last` is why its call was in doubt.
-    pub(super) fn try_again(
-        &mut self,
-        id: StepId,
-        tries: usize,
-        last: Option<&Error>,
-        evidence: Evidence,
-    ) {
-        let (last_words, looked_up) = (words(last), evidence.words());
+    /// Begins the step of a call that did nothing again, after a pause, or gives it up. A refusal of the call
+    /// stands.
+    pub(super) fn try_again(&mut self, id: StepId, flight: &InFlight, looked_up: &Resolution) {
+        if let Some(Doubt::Refused(error)) = &flight.doubt {
+            return self.fail_step(id, StepError::from(error));
+        }
+        let looked_up = match looked_up {
+            Resolution::Unproven => "looked it up: nothing shows whether it happened",
+            _ => "looked it up: nothing changed",
+        };
+        let (tries, last) = (flight.tries, flight.doubt.as_ref().map(Doubt::error));
+        let last_words = words(last);
         if tries + 1 >= ATTEMPTS_MAX {
             let message = format!(
                 "gave up after {ATTEMPTS_MAX} attempts; {looked_up}; the last: {last_words}"

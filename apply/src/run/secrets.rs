@@ -15,8 +15,8 @@ use engine::stored::KnownSecrets;
 use engine::types::Type;
 use engine::value::{Attributes, Datum, Paths, Value};
 
-use super::update_evidence::is_hidden;
-use super::{InFlight, Run, StepContext};
+use super::call::InFlight;
+use super::{Run, StepContext};
 use crate::fill::{is_told_by_api, known, named};
 use crate::refresh::sensitive;
 
@@ -52,7 +52,8 @@ impl ClearValues {
     /// Keeps what an object has of secrets, in memory: what earlier answers showed of it, what was sent
     /// and what this answer shows. Many an API shows a token once, in its answer to the create.
     pub(super) fn keep(&mut self, flight: &InFlight, object: Option<&provider_port::Object>) {
-        let InFlight { started, schema, desired, .. } = flight;
+        let InFlight { started, schema, .. } = flight;
+        let desired = &flight.sent.desired;
         if started.phase.kind == ProgramKind::Delete {
             return;
         }
@@ -66,7 +67,7 @@ impl ClearValues {
         let mut clear = overlay(&before.unwrap_or_default(), desired);
         let answered = object.into_iter().flat_map(|object| &object.attributes);
         // What an API is said never to show is not believed when it does, against what was sent.
-        let is_true = |name: &Name| !(is_hidden(schema, name) && desired.contains_key(name));
+        let is_true = |name: &Name| !(schema.is_hidden(name) && desired.contains_key(name));
         clear.extend(
             answered
                 .filter(|(name, _)| is_true(name))

@@ -16,6 +16,7 @@ use engine::value::Attributes;
 use provider_port::{Call, Error, Kind, Notice, Provider, Reply, Secrets, SendPermit};
 
 use super::Answer;
+use super::call::SentAttributes;
 use super::delete_inputs::read_for;
 use super::permit::RunPermit;
 use super::refresh_before_write::Unchanged;
@@ -29,9 +30,8 @@ const LOOKS_MAX: usize = 3;
 pub(super) struct Sending<P> {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) started: Started,
-    pub(super) desired: Arc<Attributes>,
+    pub(super) sent: SentAttributes,
     pub(super) live: Option<Attributes>,
-    pub(super) changed: BTreeSet<Name>,
     /// The secrets of a delete that are to be read first.
     pub(super) lacks: BTreeSet<Name>,
     /// What it repeats of its object.
@@ -53,26 +53,26 @@ impl<P: Fn(Notice) + Send + Sync> Sending<P> {
             None => self.go_with_what_it_lacks().await,
         };
         // Where what was to be read first could not be, nothing was sent.
-        let (sent, result) = gone.unwrap_or_else(|error| (self.desired.clone(), Err(error)));
+        let (sent, result) = gone.unwrap_or_else(|error| (self.sent.desired.clone(), Err(error)));
         Answer::called(sent, result)
     }
 
     /// Sends it with the secrets that only the API knows.
     async fn go_with_what_it_lacks(&self) -> Result<Sent, Error> {
-        let sent = read_for(&self.provider, &self.started, &self.lacks, &self.desired).await?;
+        let sent = read_for(&self.provider, &self.started, &self.lacks, &self.sent.desired).await?;
         Ok(self.go_with(sent, &self.permit).await)
     }
 
     /// Sends it with what its object has by then. The plan's own look does for as long as a read may be behind.
     async fn go_as_it_is(&self, unchanged: &Unchanged) -> Result<Sent, Error> {
         let mut looks = 0;
-        let mut planned = unchanged.as_planned(&self.desired);
+        let mut planned = unchanged.as_planned(&self.sent.desired);
         loop {
             let look = if let Some(look) = planned.take() {
                 look
             } else {
                 looks += 1;
-                unchanged.look(&self.provider, &self.started, &self.desired).await?
+                unchanged.look(&self.provider, &self.started, &self.sent.desired).await?
             };
             let within = if looks < LOOKS_MAX { unchanged.fresh_for() } else { Duration::MAX };
             let permit = FreshPermit::new(&self.permit, &look.began, within);
@@ -93,7 +93,7 @@ impl<P: Fn(Notice) + Send + Sync> Sending<P> {
             nonce: self.started.nonce.as_ref(),
             desired: &sent,
             live: self.live.as_ref(),
-            changed: &self.changed,
+            changed: &self.sent.changed,
             secrets: &self.secrets,
             permit,
             progress: &self.progress,

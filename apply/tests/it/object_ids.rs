@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use apply::doubt::resolve::Doubt;
+use apply::doubt::resolve::OpenCall;
 use apply::session::Session;
 use engine::state::ObjectId;
 use engine::value::Value;
@@ -35,7 +35,7 @@ async fn an_object_is_adopted_whose_id_an_object_of_another_type_has() {
     assert_eq!(world.apply(&grown).await.unwrap().in_doubt.len(), 1);
     let mut session =
         Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap();
-    let doubt = Doubt::about(session.snapshot(), &"disk.d".parse().unwrap()).next().unwrap();
+    let doubt = OpenCall::about(session.snapshot(), &"disk.d".parse().unwrap()).next().unwrap();
     let record = doubt.adopt(&ObjectId("1".into()), &world.providers()).await.unwrap();
     session.record(record).unwrap();
     session.close().await.unwrap();

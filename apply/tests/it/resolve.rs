@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apply::Providers;
-use apply::doubt::resolve::{Doubt, ResolveError};
+use apply::doubt::resolve::{OpenCall, ResolveError};
 use apply::session::Session;
 use engine::journal::{Record, Resolution, Seen};
 use engine::state::ObjectId;
@@ -34,7 +34,7 @@ async fn adopt(
     id: &str,
 ) -> Result<(), ResolveError> {
     let mut session = open(world).await;
-    let doubt = Doubt::about(session.snapshot(), &address.parse().unwrap()).next().unwrap();
+    let doubt = OpenCall::about(session.snapshot(), &address.parse().unwrap()).next().unwrap();
     let decided = doubt.adopt(&ObjectId(id.into()), providers).await;
     let decided = decided.map(|record| session.record(record).unwrap());
     session.close().await.unwrap();
@@ -95,7 +95,7 @@ async fn created_in_doubt() -> World {
     world.apply(&disks(&["a", "b"])).await.unwrap_err();
     world.store.fail_after(None);
     let session = open(&world).await;
-    assert_eq!(Doubt::about(session.snapshot(), &"disk.b".parse().unwrap()).count(), 1);
+    assert_eq!(OpenCall::about(session.snapshot(), &"disk.b".parse().unwrap()).count(), 1);
     drop(session);
     world
 }
@@ -153,14 +153,14 @@ async fn what_another_lost_create_made_is_not_adopted() {
 async fn what_another_address_stands_for_leaves_a_create_in_doubt() {
     let world = two_created_in_doubt().await;
     let mut session = open(&world).await;
-    let doubt = Doubt::about(session.snapshot(), &"disk.b".parse().unwrap()).next().unwrap();
+    let doubt = OpenCall::about(session.snapshot(), &"disk.b".parse().unwrap()).next().unwrap();
     let object = Seen { id: ObjectId("disk-1".into()), attributes: Stored::default() };
     let call = doubt.call();
     session.record(Record::Resolved { call, resolution: Resolution::Found { object } }).unwrap();
     session.close().await.unwrap();
     world.apply(&disks(&["a", "b"])).await.unwrap();
     let mut session = open(&world).await;
-    let doubt = Doubt::about(session.snapshot(), &"disk.a".parse().unwrap()).next().unwrap();
+    let doubt = OpenCall::about(session.snapshot(), &"disk.a".parse().unwrap()).next().unwrap();
     let record = doubt.absent(1_000);
     session.record(record).unwrap();
     session.close().await.unwrap();
@@ -174,7 +174,7 @@ async fn what_is_said_to_be_absent_is_made_anew_and_its_twin_goes() {
     let world = created_in_doubt().await;
     let mut session = open(&world).await;
     let about = "disk.b".parse().unwrap();
-    let record = Doubt::about(session.snapshot(), &about).next().unwrap().absent(1_000);
+    let record = OpenCall::about(session.snapshot(), &about).next().unwrap().absent(1_000);
     session.record(record).unwrap();
     session.close().await.unwrap();
     world.apply(&disks(&["a", "b"])).await.unwrap();

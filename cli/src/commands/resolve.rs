@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apply::doubt::resolve::{Doubt, ResolveError};
+use apply::doubt::resolve::{OpenCall, ResolveError};
 use apply::session::Session;
 use engine::address::Address;
 use engine::journal::{CallId, Pending, Record};
@@ -119,8 +119,8 @@ fn chosen<'a>(
     snapshot: &'a Snapshot,
     address: &Address,
     call: Option<CallId>,
-) -> Result<Doubt<'a>, CommandError> {
-    let doubts: Vec<_> = Doubt::about(snapshot, address)
+) -> Result<OpenCall<'a>, CommandError> {
+    let doubts: Vec<_> = OpenCall::about(snapshot, address)
         .filter(|doubt| call.is_none_or(|call| call == doubt.call()))
         .collect();
     match (doubts.as_slice(), call) {
@@ -161,7 +161,7 @@ async fn decision(
 
 async fn connect(
     asked: &Asked<'_>,
-    doubt: &Doubt<'_>,
+    doubt: &OpenCall<'_>,
     output: &Output,
 ) -> Result<Configured, CommandError> {
     let named = BTreeSet::from([doubt.provider().clone()]);
@@ -173,7 +173,7 @@ async fn connect(
 /// it to nobody.
 async fn refuse_what_shows(
     asked: &Asked<'_>,
-    doubt: &Doubt<'_>,
+    doubt: &OpenCall<'_>,
     output: &Output,
 ) -> Result<(), CommandError> {
     let Some(id) = doubt.object().filter(|_| !asked.args.force) else { return Ok(()) };

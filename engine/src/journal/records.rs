@@ -231,6 +231,11 @@ impl Started {
     pub fn ends_its_object(&self) -> bool {
         self.phase.kind == ProgramKind::Delete && self.phase.is_last()
     }
+
+    /// Returns the resolution of the call once its object is believed not to be there.
+    pub fn absence(&self, at_ms: u64) -> Resolution {
+        if self.makes_its_object() { Resolution::Absent { at_ms } } else { Resolution::Gone }
+    }
 }
 
 /// How a call ended.

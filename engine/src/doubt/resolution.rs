@@ -1,0 +1,127 @@
+//! What became of a call in doubt, by its object as a look showed it.
+
+use super::call::{CallInDoubt, Sent, Shown};
+use super::ownership::{Owner, other_owner};
+use crate::address::{Address, Name};
+use crate::journal::Wait;
+use crate::plan::{agree, is_stable};
+use crate::schema::{Identity, ProgramKind, SeenIn, TypeSchema};
+use crate::state::Snapshot;
+use crate::value::{Attributes, Value};
+
+/// The meaning of the evidence about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// The call did its work.
+    Done,
+    /// The object of a create is there, and has other values of these attributes than were sent.
+    Mismatch(Vec<Name>),
+    /// The object is as it was before the call.
+    NotDone,
+    /// The object is there, and nothing shows whether the call did its work.
+    Unproven,
+    /// The create made nothing.
+    NotMade,
+    /// The object is gone.
+    Gone,
+    /// The create made an object for which this address stands.
+    Claimed(Address),
+    /// The API accepted the create, and its object does not show yet.
+    Promised,
+    /// The look was at another account than the call went to.
+    Elsewhere,
+}
+
+/// Returns what became of a call, by its object; `None` where the object is absent.
+pub fn resolve(call: CallInDoubt<'_>, shown: Option<Shown<'_>>, snapshot: &Snapshot) -> Resolution {
+    // A name that was drawn for the create is proof in any account.
+    if call.elsewhere && !(shown.is_some() && call.has_one_time_name()) {
+        return Resolution::Elsewhere;
+    }
+    let Some(shown) = shown else { return absent(call) };
+    match other_owner(call, shown, snapshot) {
+        Some(Owner::Holder(owner)) if call.has_one_time_name() => {
+            Resolution::Claimed(owner.clone())
+        }
+        Some(_) => absent(call),
+        None if call.started.makes_its_object() => {
+            let mismatch = create_mismatch(call, shown.attributes);
+            if mismatch.is_empty() { Resolution::Done } else { Resolution::Mismatch(mismatch) }
+        }
+        None => changed(call, shown.attributes),
+    }
+}
+
+fn absent(call: CallInDoubt<'_>) -> Resolution {
+    if call.accepted {
+        Resolution::Promised
+    } else if call.started.makes_its_object() {
+        Resolution::NotMade
+    } else {
+        Resolution::Gone
+    }
+}
+
+/// Returns what an object shows of a change, a drain or a delete of it. A value that no answer shows proves
+/// nothing: the change is sent again rather than believed.
+fn changed(call: CallInDoubt<'_>, shown: &Attributes) -> Resolution {
+    let CallInDoubt { started, schema, key, .. } = call;
+    // A drain and a wait may always be repeated, and a delete left an object that is there.
+    if started.phase.kind == ProgramKind::Delete || !started.phase.calls() {
+        return Resolution::NotDone;
+    }
+    let Some(Sent { desired, changed, .. }) = call.sent else { return Resolution::Unproven };
+    let is_one_of_several = started.phase.phases > 1 || changed.is_empty();
+    if schema.acts_only(started.phase) && is_one_of_several {
+        return Resolution::Unproven;
+    }
+    let is_visible =
+        |name: &&Name| schema.sends(started.phase, name, changed) && !schema.is_hidden(name);
+    let shows = |name: &Name| {
+        let live = shown.get(name).unwrap_or(&Value::Null);
+        desired.get(name).is_none_or(|wanted| agree(wanted, live, key))
+    };
+    if !started.managed.iter().filter(is_visible).all(shows) {
+        Resolution::NotDone
+    } else if started.unshown.is_empty() {
+        Resolution::Done
+    } else {
+        Resolution::Unproven
+    }
+}
+
+/// Returns the attributes of a create of which its object shows another value than was sent. Presence is no
+/// proof under a name that others may bear: a stranger may have been first. An object under a name that was
+/// drawn for the create alone was made by it, whatever the API made of the values. The wait of an accepted
+/// create says when it is done.
+pub fn create_mismatch(call: CallInDoubt<'_>, shown: &Attributes) -> Vec<Name> {
+    let CallInDoubt { started, schema, accepted, key, .. } = call;
+    let (Some(sent), Some(phase)) = (call.sent, schema.phase(started.phase)) else {
+        return Vec::new();
+    };
+    let is_waited_for = accepted && started.phase.wait == Wait::After;
+    if is_waited_for || !call.may_be_another() {
+        return Vec::new();
+    }
+    let differs = |wanted: &Value, live: &Value| !wanted.is_null() && !agree(wanted, live, key);
+    let is_mismatch = |name: &&Name| {
+        let pair = sent.desired.get(*name).zip(shown.get(*name));
+        phase.carries(name)
+            && !sent.ignored.contains(*name)
+            && is_telling(schema, name)
+            && pair.is_some_and(|(wanted, live)| differs(wanted, live))
+    };
+    started.managed.iter().filter(is_mismatch).cloned().collect()
+}
+
+/// Returns true if an attribute tells one create from another. The attribute that the object was found by does
+/// not, nor does one that only reads show where a list finds the object: a unique name is found in lists.
+fn is_telling(schema: &TypeSchema, name: &Name) -> bool {
+    let by_lists = matches!(schema.identity, Identity::UniqueName { .. });
+    let is_shown = schema.attributes.get(name).is_some_and(|attribute| match attribute.seen_in {
+        SeenIn::List => true,
+        SeenIn::Read => !by_lists,
+        SeenIn::Never => false,
+    });
+    is_shown && is_stable(schema, name) && schema.identity.chosen_attribute() != Some(name)
+}
