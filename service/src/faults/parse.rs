@@ -51,16 +51,21 @@ const FIELDS: &[&str] = &[
     "deleteNetworkVolume",
     "deleteRegistryAuth",
     "deleteTemplate",
+    "gpuTypes",
     "myself",
+    "pod",
     "podTemplate",
     "saveEndpoint",
     "saveRegistryAuth",
     "saveTemplate",
+    "secretCreate",
+    "secretDelete",
     "updateEndpointTemplate",
     "updateEndpointWorkersMax",
     "updateEndpointWorkersMin",
     "updateNetworkVolume",
     "updateRegistryAuth",
+    "updateUserSettings",
 ];
 
 /// What has been read so far; options meet once, in `finish`.

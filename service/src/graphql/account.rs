@@ -2,12 +2,16 @@
 
 use juniper::{FieldResult, GraphQLObject, graphql_object};
 
-use super::endpoints::{EndpointView, PodView};
+use super::endpoints::EndpointView;
+use super::pods::PodView;
 use super::templates::TemplateView;
 use super::{Ctx, int};
+use crate::clock::iso;
 use crate::problem::Problem;
+use crate::resources::account;
 use crate::resources::endpoint::Endpoint;
 use crate::resources::registry::RegistryAuth;
+use crate::resources::secret::Secret;
 use crate::resources::template::Template;
 use crate::resources::volume::Volume;
 use crate::rest::answer;
@@ -62,6 +66,33 @@ impl RegistryView {
     fn name(&self) -> &str {
         &self.0.name
     }
+
+    /// What it holds is shown to nobody.
+    fn registry_auth() -> Option<String> {
+        None
+    }
+}
+
+/// A secret, without its value.
+pub(super) struct SecretView(pub(super) Secret);
+
+#[graphql_object(context = Ctx, name = "Secret")]
+impl SecretView {
+    fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn description(&self) -> &str {
+        &self.0.description
+    }
+
+    fn created_at(&self) -> String {
+        iso(self.0.created_at)
+    }
 }
 
 #[graphql_object(context = Ctx, name = "User")]
@@ -72,6 +103,36 @@ impl Account {
 
     fn email() -> &'static str {
         "plumb@localhost"
+    }
+
+    /// The public keys for SSH, one on each line.
+    async fn pub_key(context: &Ctx) -> FieldResult<String> {
+        Ok(context.app.store.read(account::ssh_keys).await?.join("\n"))
+    }
+
+    async fn secrets(context: &Ctx) -> FieldResult<Vec<SecretView>> {
+        Ok(list::<Secret>(context).await?.into_iter().map(SecretView).collect())
+    }
+
+    /// Nobody is billed.
+    fn client_balance() -> Option<f64> {
+        None
+    }
+
+    fn current_spend_per_hr() -> Option<f64> {
+        None
+    }
+
+    fn spend_limit() -> Option<f64> {
+        None
+    }
+
+    fn min_balance() -> Option<f64> {
+        None
+    }
+
+    fn under_balance() -> Option<bool> {
+        None
     }
 
     async fn endpoints(context: &Ctx) -> FieldResult<Vec<EndpointView>> {

@@ -3,6 +3,7 @@
 use juniper::{FieldResult, GraphQLObject, graphql_object};
 
 use super::account::VolumeView;
+use super::pods::PodView;
 use super::templates::{Pair, TemplateView, pairs, text};
 use super::{Ctx, int};
 use crate::clock::iso;
@@ -10,14 +11,6 @@ use crate::resources::endpoint::{Endpoint, FlashBoot};
 use crate::resources::template::Template;
 use crate::resources::volume::Volume;
 use crate::store::objects;
-
-/// A worker.
-#[derive(GraphQLObject)]
-#[graphql(name = "Pod", context = Ctx)]
-pub(super) struct PodView {
-    id: String,
-    desired_status: String,
-}
 
 /// A mounted volume.
 #[derive(GraphQLObject)]
@@ -50,6 +43,16 @@ impl EndpointView {
 
     fn user_id(context: &Ctx) -> &str {
         context.app.user_id()
+    }
+
+    /// Workers have keys of their own, which are nobody else's business.
+    fn ai_key() -> Option<String> {
+        None
+    }
+
+    #[graphql(name = "activeBuildid")]
+    fn active_build_id() -> Option<String> {
+        None
     }
 
     fn template_id(&self) -> &str {

@@ -217,3 +217,17 @@ pub(super) struct UpdateNetworkVolumeInput {
 pub(super) struct DeleteNetworkVolumeInput {
     pub(super) id: String,
 }
+
+/// The settings of the account that can be changed.
+#[derive(GraphQLInputObject)]
+pub(super) struct UserSettingsInput {
+    pub(super) pub_key: Option<String>,
+}
+
+/// A new secret.
+#[derive(GraphQLInputObject)]
+pub(super) struct SecretCreateInput {
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) description: Option<String>,
+}

@@ -3,13 +3,15 @@
 //! Requests are parsed and validated against a schema: variables, aliases, fragments and
 //! directives work, and mistakes are reported in GraphQL's form. A document that cannot be parsed
 //! or validated is answered 400; an operation that fails is answered 200 with `errors` and null in
-//! the place of the field.
+//! the place of the field. A field of the real service that means nothing here is null.
 
 mod account;
+mod catalog;
 mod document;
 mod endpoints;
 mod inputs;
 mod mutation;
+mod pods;
 mod query;
 mod templates;
 

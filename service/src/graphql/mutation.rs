@@ -4,19 +4,21 @@
 use juniper::{FieldResult, graphql_object};
 
 use super::Ctx;
-use super::account::{RegistryView, VolumeView};
+use super::account::{Account, RegistryView, SecretView, VolumeView};
 use super::endpoints::EndpointView;
 use super::inputs::{
     CreateNetworkVolumeInput, DeleteNetworkVolumeInput, EndpointInput, SaveRegistryAuthInput,
-    SaveTemplateInput, UpdateEndpointTemplateInput, UpdateEndpointWorkersMaxInput,
-    UpdateEndpointWorkersMinInput, UpdateNetworkVolumeInput, UpdateRegistryAuthInput,
+    SaveTemplateInput, SecretCreateInput, UpdateEndpointTemplateInput,
+    UpdateEndpointWorkersMaxInput, UpdateEndpointWorkersMinInput, UpdateNetworkVolumeInput,
+    UpdateRegistryAuthInput, UserSettingsInput,
 };
 use super::templates::TemplateView;
 use crate::problem::Problem;
 use crate::resources::endpoint::{self, Api, EndpointInput as Endpoints};
+use crate::resources::secret::{self, Secret};
 use crate::resources::template::{self, Template, Update};
 use crate::resources::volume::VolumeInput;
-use crate::resources::{registry, volume};
+use crate::resources::{account, registry, volume};
 use crate::store::{Tx, objects};
 
 /// The root of mutations.
@@ -130,6 +132,39 @@ impl Mutation {
         };
         let id = context.app.store.write(write).await?;
         noted(context, "template", &id, "removed");
+        Ok(None)
+    }
+
+    /// Changes the settings of the account.
+    async fn update_user_settings(
+        context: &Ctx,
+        input: UserSettingsInput,
+    ) -> FieldResult<Option<Account>> {
+        if let Some(text) = input.pub_key {
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            let keys = lines.map(str::to_owned).collect();
+            context.app.store.write(move |tx| account::set_ssh_keys(tx, keys)).await?;
+        }
+        Ok(Some(Account))
+    }
+
+    /// Makes a secret.
+    async fn secret_create(
+        context: &Ctx,
+        input: SecretCreateInput,
+    ) -> FieldResult<Option<SecretView>> {
+        let SecretCreateInput { name, value, description } = input;
+        let write = move |tx: &Tx<'_>| secret::create(tx, name, value, description);
+        let secret = context.app.change(write).await?;
+        noted(context, "secret", &secret.id, "made");
+        Ok(Some(SecretView(secret)))
+    }
+
+    /// Deletes a secret.
+    async fn secret_delete(context: &Ctx, id: juniper::ID) -> FieldResult<Option<bool>> {
+        let (id, removed) = (id.to_string(), id.to_string());
+        context.app.change(move |tx| objects::delete::<Secret>(tx, &id)).await?;
+        noted(context, "secret", &removed, "removed");
         Ok(None)
     }
 

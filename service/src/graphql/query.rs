@@ -4,7 +4,10 @@ use juniper::{FieldResult, graphql_object};
 
 use super::Ctx;
 use super::account::Account;
+use super::catalog::{GpuTypeFilter, GpuView};
+use super::pods::{PodFilter, PodView};
 use super::templates::TemplateView;
+use crate::catalog::gpus::{self, Gpu};
 use crate::resources::template::Template;
 use crate::store::objects;
 
@@ -16,6 +19,22 @@ impl Query {
     /// The account that the key belongs to.
     fn myself() -> Account {
         Account
+    }
+
+    /// A pod by its id. This service has none.
+    fn pod(input: Option<PodFilter>) -> Option<PodView> {
+        drop(input);
+        None
+    }
+
+    /// The GPU types, or the one with this id.
+    fn gpu_types(input: Option<GpuTypeFilter>) -> Vec<GpuView> {
+        let (id, ids) = input.map_or((None, None), |input| (input.id, input.ids));
+        let wanted = |gpu: &&Gpu| {
+            id.as_ref().is_none_or(|id| id == gpu.id)
+                && ids.as_ref().is_none_or(|ids| ids.iter().any(|id| id == gpu.id))
+        };
+        gpus::all().iter().filter(wanted).map(GpuView).collect()
     }
 
     /// A template by its id.

@@ -16,6 +16,13 @@ pub(super) struct Pair {
     value: String,
 }
 
+/// The name of a port.
+#[derive(GraphQLObject)]
+pub(super) struct PortConfig {
+    port: Option<String>,
+    name: Option<String>,
+}
+
 /// An environment as pairs.
 pub(super) fn pairs(env: &BTreeMap<String, String>) -> Vec<Pair> {
     env.iter().map(|(key, value)| Pair { key: key.clone(), value: value.clone() }).collect()
@@ -97,6 +104,26 @@ impl TemplateView {
 
     fn start_jupyter(&self) -> bool {
         self.0.start_jupyter
+    }
+
+    fn ports_config() -> Option<Vec<PortConfig>> {
+        None
+    }
+
+    fn advanced_start() -> Option<bool> {
+        None
+    }
+
+    fn config() -> Option<String> {
+        None
+    }
+
+    fn earned() -> Option<f64> {
+        None
+    }
+
+    fn runtime_in_min() -> Option<i32> {
+        None
     }
 
     fn start_script(&self) -> &str {

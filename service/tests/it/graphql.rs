@@ -1,5 +1,6 @@
 //! GraphQL.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
@@ -222,4 +223,52 @@ async fn variables_are_an_object_or_nothing() {
     for given in [json!(null), json!({})] {
         assert!(service.data(query, given).await["myself"]["id"].is_string());
     }
+}
+
+/// What clients of the real service select although nothing here has it is null, not an error.
+#[tokio::test]
+async fn what_only_the_real_service_has_is_null() {
+    let service = Harness::start().await;
+    let id = service.endpoint(json!({ "workersMax": 0 })).await;
+    let query = "{ myself { clientBalance currentSpendPerHr spendLimit minBalance underBalance pubKey \
+        pods { id containerDiskInGb env runtime { ports { ip isIpPublic privatePort publicPort type } } \
+        machine { gpuDisplayName } } containerRegistryCreds { id registryAuth } \
+        podTemplates { portsConfig { port name } advancedStart config earned runtimeInMin } \
+        endpoints { id aiKey activeBuildid } } \
+        pod(input: { podId: \"none\" }) { id costPerHr podType machineId machine { podHostId } } }";
+    let shown = service.data(query, Value::Null).await;
+    assert_eq!((&shown["pod"], &shown["myself"]["clientBalance"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        shown["myself"]["endpoints"],
+        json!([{ "id": id, "aiKey": null, "activeBuildid": null }])
+    );
+    let query = "query($id: String) { gpuTypes(input: { id: $id }) { id displayName maxGpuCount cudaCores \
+        oneMonthPrice secureSpotPrice lowestPrice(input: { gpuCount: 2 }) { minimumBidPrice \
+        uninterruptablePrice stockStatus } } }";
+    let shown = service.data(query, json!({ "id": "NVIDIA L4" })).await;
+    assert_eq!(shown["gpuTypes"][0]["lowestPrice"]["uninterruptablePrice"], 0.68);
+    assert_eq!(service.data(query, Value::Null).await["gpuTypes"].as_array().unwrap().len(), 49);
+    let (status, _) = service.graphql("{ myself { nonsense } }", Value::Null).await;
+    assert_eq!(status, 400, "what nobody has is an error");
+}
+
+#[tokio::test]
+async fn keys_and_secrets_are_those_of_the_other_interfaces() {
+    let service = Harness::start().await;
+    let update = "mutation { updateUserSettings(input: { pubKey: \"ssh-rsa A me\\nssh-rsa B me\" }) { pubKey } }";
+    service.data(update, Value::Null).await;
+    let queue = &service.addresses.queue;
+    let (_, keys) = service.send(Method::GET, &format!("{queue}/account/ssh-keys"), None).await;
+    assert_eq!(keys["keys"], json!(["ssh-rsa A me", "ssh-rsa B me"]));
+    let create = "mutation { secretCreate(input: { name: \"a\", value: \"s3cr3t\" }) { id name } }";
+    let made = service.data(create, Value::Null).await["secretCreate"]["id"].take();
+    assert!(service.fails(create, Value::Null).await.contains("exists already"));
+    let (_, shown) = service.send(Method::GET, &format!("{queue}/account/secrets"), None).await;
+    assert_eq!(shown["secrets"][0]["id"], made);
+    let delete = "mutation($id: ID!) { secretDelete(id: $id) }";
+    assert_eq!(service.data(delete, json!({ "id": made })).await, json!({ "secretDelete": null }));
+    assert_eq!(
+        service.data("{ myself { secrets { name } } }", Value::Null).await["myself"]["secrets"],
+        json!([])
+    );
 }

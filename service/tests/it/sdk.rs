@@ -68,6 +68,18 @@ async fn the_real_clients_and_workers_run_unmodified() {
     let mut python = Command::new(folder.join("venv/bin/python"));
     python.arg(format!("{SDK}/client.py")).args([&plain, &generator, KEY]);
     run(python.env("RUNPOD_ENDPOINT_BASE_URL", &service.addresses.queue)).await;
+    // The management calls take an account that has nothing yet.
+    let empty = Harness::start().await;
+    let base = empty.addresses.rest.strip_suffix("/v1").unwrap();
+    let mut python = Command::new(folder.join("venv/bin/python"));
+    python.arg(format!("{SDK}/management.py")).arg(KEY);
+    run(python.env("RUNPOD_API_BASE_URL", base)).await;
+    let home = tempfile::tempdir().unwrap();
+    for arguments in [&["config", KEY][..], &["pod", "list"], &["ssh", "list-keys"]] {
+        let mut command = Command::new(folder.join("venv/bin/runpod"));
+        command.args(arguments).env("HOME", home.path());
+        run(command.env("RUNPOD_API_BASE_URL", base)).await;
+    }
     let mut node = Command::new("node");
     node.arg(format!("{SDK}/client.cjs")).args([&plain, &generator, KEY, &service.addresses.queue]);
     run(node.env("NODE_PATH", folder.join("node_modules"))).await;
