@@ -98,15 +98,8 @@ fn listener(ready: &mpsc::Sender<Option<std::io::Error>>, mut asked: impl FnMut(
     }
 }
 
-/// A token that fires when the process is asked to stop.
-pub(crate) fn stop_on_signal() -> Result<CancellationToken, CommandError> {
-    let stop = CancellationToken::new();
-    let fired = stop.clone();
-    listen(move || fired.cancel())?;
-    Ok(stop)
-}
-
-/// The same; asked twice, the process ends at once, whatever it is at.
+/// A token that fires when the process is asked to stop. Asked twice, it ends at once, whatever it is
+/// at.
 pub(crate) fn stop_or_end() -> Result<CancellationToken, CommandError> {
     let stop = CancellationToken::new();
     let fired = stop.clone();

@@ -1,7 +1,7 @@
 //! What every request handler sees of the running service.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -34,6 +34,8 @@ pub(crate) struct App {
     pub(crate) rate: Rate,
     pub(crate) access: Arc<AccessLog>,
     pub(crate) leases: Arc<Leases>,
+    /// Fires when the service is told to stop: no job is begun any more.
+    pub(crate) closing: CancellationToken,
     /// Fires when the service begins to drain: long polls answer early.
     pub(crate) draining: CancellationToken,
     pub(crate) log: LogLine,
@@ -46,8 +48,6 @@ pub(crate) struct App {
     pub(crate) rates: Rates,
     /// The address of the job API, as workers call it.
     pub(crate) queue_url: String,
-    /// True if the hint about the stream format was given.
-    pub(crate) hinted: AtomicBool,
     /// Counts lists, for the quirk that leaves one object out of every other list.
     pub(crate) lists: AtomicU64,
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::http::header::EXPECT;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -18,8 +19,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
+use crate::body::Lingering;
 use crate::gate::Cut;
 use crate::idle::{Connection, Connections};
+use crate::patient::Patient;
 
 /// How long a client may take to send the head of a request, idle time between two included. It
 /// is longer than clients keep idle connections (90 seconds is usual): the one that closes first
@@ -34,6 +37,10 @@ const LAST_MOMENT: Duration = Duration::from_millis(200);
 
 /// The connections that there may be before idle ones are ended, where the system sets no limit.
 const CONNECTIONS_MAX: u64 = 100_000;
+
+/// The most bytes that are held for a connection beside what its answer holds itself. Heads of requests
+/// must fit.
+const BUFFER_MAX: usize = 128 << 10;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the connection is cut on request")]
@@ -77,7 +84,9 @@ async fn connection(app: Arc<App>, own: Arc<Connection>, stream: TcpStream, rout
     let router = TowerToHyperService::new(router);
     let users = Arc::clone(&own);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let (used, answer) = (users.used(), router.call(request.map(Body::new)));
+        let is_held_back = request.headers().contains_key(EXPECT);
+        let request = request.map(|body| Body::new(Lingering::new(body, is_held_back)));
+        let (used, answer) = (users.used(), router.call(request));
         async move {
             let Ok(response) = answer.await;
             if response.extensions().get::<Cut>().is_some() {
@@ -87,8 +96,9 @@ async fn connection(app: Arc<App>, own: Arc<Connection>, stream: TcpStream, rout
         }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER_MAX);
+    let stream = TokioIo::new(Patient::new(stream, app.options.timing.stall));
+    let mut serving = std::pin::pin!(builder.serve_connection(stream, service));
     let patience = tokio::select! {
         _ = serving.as_mut() => return,
         () = app.draining.cancelled() => app.options.timing.drain,

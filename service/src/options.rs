@@ -61,7 +61,7 @@ impl Options {
             until_idle: false,
             quirks: Vec::new(),
             faults: Vec::new(),
-            stream_format: StreamFormat::Array,
+            stream_format: StreamFormat::Auto,
             verbose: false,
             log: Arc::new(|_| {}),
             rate: None,
@@ -92,8 +92,10 @@ impl fmt::Debug for Options {
 /// service expect an object with the job's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StreamFormat {
-    /// `[{"output": …}, …]`
+    /// The object for the real service's clients, as their user agent says; the array for all others.
     #[default]
+    Auto,
+    /// `[{"output": …}, …]`
     Array,
     /// `{"status": "IN_PROGRESS", "stream": [{"output": …}, …]}`
     Object,
@@ -104,9 +106,10 @@ impl FromStr for StreamFormat {
 
     fn from_str(text: &str) -> Result<StreamFormat, String> {
         match text {
+            "auto" => Ok(StreamFormat::Auto),
             "array" => Ok(StreamFormat::Array),
             "object" => Ok(StreamFormat::Object),
-            _ => Err(format!("`{text}` is not a stream format; there are array and object")),
+            _ => Err(format!("`{text}` is not a stream format; there are auto, array and object")),
         }
     }
 }
@@ -116,8 +119,12 @@ impl FromStr for StreamFormat {
 pub struct Timing {
     /// With `until_idle`: how long the first lease may take to arrive.
     pub first_lease: Duration,
+    /// How long running jobs may take to finish once the service is told to stop.
+    pub finish: Duration,
     /// How long running requests may take to finish once the service drains.
     pub drain: Duration,
+    /// How long a client may take nothing of what is sent to it.
+    pub stall: Duration,
     /// How often workers are asked to ping.
     pub ping_interval: Duration,
     /// After how long a silence a worker counts as lost.
@@ -148,7 +155,9 @@ impl Default for Timing {
     fn default() -> Timing {
         Timing {
             first_lease: Duration::from_secs(15),
+            finish: Duration::from_secs(10),
             drain: Duration::from_secs(3),
+            stall: Duration::from_secs(30),
             ping_interval: Duration::from_secs(4),
             silence: Duration::from_secs(20),
             worker_start: Duration::from_mins(10),

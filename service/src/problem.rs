@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     MethodNotAllowed,
     /// The body is larger than the management API takes.
     TooLarge,
+    /// The body did not arrive in time.
+    TimedOut,
     /// Too many requests; try again after the given time.
     TooMany(Duration),
     /// The service could not do it, and it is not the client's doing.
@@ -99,6 +101,7 @@ impl Problem {
             Kind::Invalid => 400,
             Kind::Unauthorized => 401,
             Kind::NotFound => 404,
+            Kind::TimedOut => 408,
             Kind::Conflict => 409,
             Kind::Unprocessable => 422,
             Kind::MethodNotAllowed => 405,

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -199,11 +199,29 @@ impl Server {
 /// Turns the two reasons to end into one: the draining token.
 async fn watch(app: Arc<App>, stop: CancellationToken) {
     tokio::select! {
-        () = stop.cancelled() => app.draining.cancel(),
+        () = stop.cancelled() => {}
         () = tokio::time::sleep(app.options.timing.first_lease) => app.leases.first_lease_due(),
     }
     stop.cancelled().await;
+    finish_jobs(&app).await;
     app.draining.cancel();
+}
+
+/// Begins no more jobs, and waits a while for those that run.
+async fn finish_jobs(app: &App) {
+    app.closing.cancel();
+    let limit = app.options.timing.finish;
+    let running = app.queue.projection.running();
+    if running == 0 || limit.is_zero() {
+        return;
+    }
+    app.say(&format!("stopping; {running} running jobs have {} s to finish", limit.as_secs()));
+    let finished = async {
+        while app.queue.projection.running() > 0 {
+            tokio::time::sleep(app.options.timing.tick).await;
+        }
+    };
+    drop(tokio::time::timeout(limit, finished).await);
 }
 
 /// Counts the jobs, and puts those back into the queue whose workers went with the last service.
@@ -235,13 +253,13 @@ fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
         rate: Rate::new(options.rate),
         access: Arc::new(AccessLog::open(&options.data, options.access_log, verbose)?),
         leases: Arc::new(Leases::new(options.until_idle, draining.clone())),
+        closing: CancellationToken::new(),
         draining,
         log: Arc::clone(&options.log),
         queue,
         fleet: Fleet::default(),
         rates: Rates::default(),
         queue_url,
-        hinted: AtomicBool::new(false),
         lists: AtomicU64::new(0),
         options,
     }))

@@ -258,14 +258,15 @@ fn what_no_service_takes_is_refused_without_sending() {
     let service = Service::start(data.path(), &[]);
     let project = applied(&service);
     let before = service.mutations();
-    project.write("large.json", format!("\"{}\"", "x".repeat((10 << 20) + 10)));
-    project.write("edge.json", format!("\"{}\"", "x".repeat((10 << 20) - 5)));
+    project.write("large.json", format!("{{\"x\":\"{}\"}}", "x".repeat((10 << 20) + 10)));
+    project.write("edge.json", format!("{{\"x\":\"{}\"}}", "x".repeat((10 << 20) - 11)));
     let run = |more: &[&str]| project.run(&[&["job", "run", "endpoint.single"], more].concat());
     for (arguments, said) in [
         (&["--input-file", "large.json"][..], "larger than 10 MB"),
         (&["--input-file", "edge.json"], "the service takes 10485760 here"),
         (&["{"], "the input is not JSON"),
-        (&["null"], "the input is null"),
+        (&["null"], "the input must be a JSON object"),
+        (&["[1]"], "the input must be a JSON object"),
         (&[], "the job has no input"),
         (&["{}", "--ttl", "9s"], "the time to live is 9000 ms"),
         (&["{}", "--execution-timeout", "8000h"], "the execution timeout is"),

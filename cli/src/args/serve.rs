@@ -20,9 +20,13 @@ pub(crate) struct Serve {
     /// Print the addresses and the key as environment variables
     #[arg(long)]
     pub(crate) print_env: bool,
-    /// The form of the answers of /stream
-    #[arg(long, value_name = "FORM", default_value = "array", value_parser = ["array", "object"])]
+    /// The form of the answers of /stream; auto: the object for the clients of the real service, the array
+    /// of its documents for all others
+    #[arg(long, value_name = "FORM", default_value = "auto", value_parser = ["auto", "array", "object"])]
     pub(crate) stream_format: String,
+    /// The documented rates of the job API
+    #[arg(long, value_name = "SWITCH", default_value = "on", value_parser = ["on", "off"])]
+    pub(crate) rates: String,
     /// Departures of the real service from its documents to show, separated by commas: see
     /// docs/service.md
     #[arg(long, value_name = "NAMES", default_value = "", hide_default_value = true)]
@@ -36,6 +40,9 @@ pub(crate) struct Serve {
     /// The limit on the sum of the endpoints' `workers_max`
     #[arg(long, value_name = "N")]
     pub(crate) worker_quota: Option<u32>,
+    /// How long running jobs may finish when it is told to stop, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) drain: u64,
     /// Keep no access log
     #[arg(long)]
     pub(crate) no_access_log: bool,

@@ -15,7 +15,7 @@ use crate::error::{CommandError, Status, chain};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::runtime;
-use crate::signals::stop_on_signal;
+use crate::signals::stop_or_end;
 
 /// The word that makes this program the built-in worker.
 pub(crate) const ECHO_WORKER: &str = "__echo-worker";
@@ -49,6 +49,8 @@ fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, Comman
     options.rate = args.rate;
     options.worker_quota = args.worker_quota;
     options.access_log = !args.no_access_log;
+    options.timing.finish = Duration::from_secs(args.drain);
+    options.job_rates = args.rates == "on";
     options.stream_format = args.stream_format.parse().map_err(CommandError::new)?;
     options.quirks =
         Quirk::parse_list(&args.quirks).map_err(|error| CommandError::new(chain(&error)))?;
@@ -65,7 +67,7 @@ fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, Comman
 
 async fn serve(options: Options, args: &Serve, output: &Output) -> Result<Status, CommandError> {
     let fail = |error: &dyn std::error::Error| CommandError::new(chain(error));
-    let stop = stop_on_signal()?;
+    let stop = stop_or_end()?;
     let data = options.data.clone();
     let server = start_when_free(options, args.listen.is_none()).await.map_err(|error| {
         let help = help(&error);

@@ -7,7 +7,7 @@ use super::pods::PodView;
 use super::templates::{Pair, TemplateView, pairs, text};
 use super::{Ctx, int};
 use crate::clock::iso;
-use crate::resources::endpoint::{Endpoint, FlashBoot};
+use crate::resources::endpoint::{Endpoint, FlashBoot, TIMEOUT_DEFAULT_MS};
 use crate::resources::template::Template;
 use crate::resources::volume::Volume;
 use crate::store::objects;
@@ -111,12 +111,12 @@ impl EndpointView {
         &self.0.scaler_type
     }
 
-    fn scaler_value(&self) -> i32 {
-        int(self.0.scaler_value)
+    fn scaler_value(&self) -> f64 {
+        self.0.scaler_value
     }
 
-    fn execution_timeout_ms(&self) -> Option<i32> {
-        self.0.execution_timeout_ms.map(int)
+    fn execution_timeout_ms(&self) -> i32 {
+        int(self.0.execution_timeout_ms.unwrap_or(TIMEOUT_DEFAULT_MS))
     }
 
     fn flash_boot_type(&self) -> FlashBoot {

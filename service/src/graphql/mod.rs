@@ -29,6 +29,7 @@ use crate::app::App;
 use crate::body;
 use crate::gate::{self, guarded};
 use crate::problem::{Kind, Problem};
+use crate::resources::number;
 use crate::rest::answer;
 use mutation::Mutation;
 use query::Query;
@@ -93,6 +94,9 @@ async fn answered(app: &Arc<App>, entry: &Entry, asked: GraphQLRequest) -> Respo
         let result = asked.execute(&SCHEMA, &ctx).await;
         let valid = result.is_ok();
         let mut body = serde_json::to_value(&result).unwrap_or(Value::Null);
+        if let Some(data) = body.get_mut("data") {
+            whole_numbers(data);
+        }
         if !valid {
             add_code(&mut body);
         }
@@ -100,6 +104,19 @@ async fn answered(app: &Arc<App>, entry: &Entry, asked: GraphQLRequest) -> Respo
         answer::json_response(status, &body)
     })
     .await
+}
+
+/// Writes whole numbers without a fraction, as other servers of GraphQL do: a client that reads them
+/// into an integer could not read 4.0.
+fn whole_numbers(data: &mut Value) {
+    match data {
+        Value::Number(found) if found.is_f64() => {
+            *data = number(found.as_f64().unwrap_or_default());
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
 }
 
 /// Errors of the document carry a code as those of resolvers do.

@@ -91,7 +91,7 @@ async fn wait_for_jobs(
     loop {
         let mut rung = std::pin::pin!(worker.bell.notified());
         rung.as_mut().enable();
-        if !worker.may_take() {
+        if !worker.may_take() || app.closing.is_cancelled() {
             // An answer at once would make a worker that does not leave yet ask without end.
             sleep(LEAVING_PAUSE).await;
             return Ok(Vec::new());
@@ -106,6 +106,7 @@ async fn wait_for_jobs(
             () = queue.queued.notified() => {}
             () = rung => {}
             () = sleep_until(deadline) => return Ok(Vec::new()),
+            () = app.closing.cancelled() => return Ok(Vec::new()),
             () = app.draining.cancelled() => return Ok(Vec::new()),
         }
     }

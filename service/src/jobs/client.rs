@@ -1,18 +1,18 @@
 //! The operations of the job API for those who submit jobs.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::header::USER_AGENT;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::caller::Caller;
 use super::named::Named;
+use super::output;
 use super::queue::{self, Drained, Queue};
 use super::rates::{self, Limit, Permit};
 use super::record::Job;
@@ -20,15 +20,19 @@ use super::submission::{self, RUN_MAX, RUNSYNC_MAX, Submission};
 use crate::access_log::Entry;
 use crate::app::App;
 use crate::auth;
-use crate::body;
+use crate::body::{self, Received};
 use crate::options::StreamFormat;
 use crate::problem::{Kind, Problem};
 use crate::resources::endpoint::Endpoint;
 use crate::rest::answer::{json_response, json_text};
+use crate::room::Share;
 use crate::store::objects;
 
 /// The most bytes of chunks that one answer of `/stream` holds.
-const STREAM_ANSWER_MAX: usize = 16 << 20;
+const STREAM_ANSWER_MAX: usize = 256 << 10;
+
+/// How long an answer waits for the memory that it takes.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most jobs that `/requests` names.
 const REQUESTS_MAX: i64 = 100;
@@ -46,9 +50,12 @@ pub(super) async fn run(
     Named(endpoint): Named<String>,
     request: Request,
 ) -> Answer {
-    let _permit = enter(&app, &endpoint, rates::RUN)?;
     let entry = request.extensions().get::<Entry>().cloned();
-    let job = submit(&app, &endpoint, request, RUN_MAX, None).await?;
+    let body = body(request, RUN_MAX).await?;
+    // Not before: a body that is slow to come would keep others out.
+    let _permit = enter(&app, &endpoint, rates::RUN)?;
+    let submission = Submission::parse(&body)?;
+    let job = keep(&app, &endpoint, submission, None, None).await?;
     note(entry.as_ref(), &job.id);
     Ok(json_response(StatusCode::OK, &job.reference()))
 }
@@ -59,34 +66,43 @@ pub(super) async fn runsync(
     Named(endpoint): Named<String>,
     request: Request,
 ) -> Answer {
-    let _permit = enter(&app, &endpoint, rates::RUNSYNC)?;
     let entry = request.extensions().get::<Entry>().cloned();
     let wait_ms = submission::wait(auth::query(request.uri(), "wait").as_deref())?;
     let explicit = auth::query(request.uri(), "wait").is_some();
     let kept = millis(app.options.timing.retention_sync);
     let retention = if explicit { wait_ms.min(SYNC_RETENTION_MAX_MS).max(kept) } else { kept };
+    let body = body(request, RUNSYNC_MAX).await?;
+    let _permit = enter(&app, &endpoint, rates::RUNSYNC)?;
+    let submission = Submission::parse(&body)?;
+    drop(body);
     let deadline = Instant::now() + duration(wait_ms);
-    let job = submit(&app, &endpoint, request, RUNSYNC_MAX, Some(retention)).await?;
+    let caller = Caller::new(&app, &endpoint);
+    let job = keep(&app, &endpoint, submission, Some(retention), Some(&caller)).await?;
     note(entry.as_ref(), &job.id);
     let job = settled(&app, &endpoint, &job.id, deadline).await?;
-    let shown = if job.state.is_final() { job.result() } else { job.reference().to_string() };
-    Ok(json_text(shown))
+    caller.was_answered();
+    if job.state.is_final() {
+        return output::answer(&app, &job).await;
+    }
+    Ok(json_response(StatusCode::OK, &job.reference()))
 }
 
 /// `GET /status/{id}`
 pub(super) async fn status(
     State(app): Running,
     Named((endpoint, id)): Named<(String, String)>,
+    method: Method,
     uri: Uri,
 ) -> Answer {
     let _permit = enter(&app, &endpoint, rates::STATUS)?;
-    if let Some(ttl) = auth::query(&uri, "ttl") {
-        let ttl_ms = submission::in_range(&ttl, "ttl", &submission::TTL)?;
+    let ttl = auth::query(&uri, "ttl");
+    let ttl_ms = ttl.map(|ttl| submission::in_range(&ttl, "ttl", &submission::TTL)).transpose()?;
+    if let Some(ttl_ms) = ttl_ms.filter(|_| method == Method::GET) {
         let (endpoint, id) = (endpoint.clone(), id.clone());
         app.store.write(move |tx| Queue::set_ttl(tx, &endpoint, &id, ttl_ms)).await?;
     }
     let job = read(&app, &endpoint, &id).await?;
-    Ok(json_text(job.result()))
+    output::answer(&app, &job).await
 }
 
 /// `GET /status-sync/{id}`: the status once the job has ended, or after `wait`.
@@ -98,22 +114,27 @@ pub(super) async fn status_sync(
     let _permit = enter(&app, &endpoint, rates::STATUS)?;
     let wait_ms = submission::wait(auth::query(&uri, "wait").as_deref())?;
     let job = settled(&app, &endpoint, &id, Instant::now() + duration(wait_ms)).await?;
-    Ok(json_text(job.result()))
+    output::answer(&app, &job).await
 }
 
 /// `GET /stream/{id}`: what has come since the last call; held back for a while when it is nothing.
 pub(super) async fn stream(
     State(app): Running,
     Named((endpoint, id)): Named<(String, String)>,
+    method: Method,
     uri: Uri,
     headers: HeaderMap,
 ) -> Answer {
     let _permit = enter(&app, &endpoint, rates::STREAM)?;
+    if method == Method::HEAD {
+        // What it would be answered is taken out of the stream, and nobody would get it.
+        read(&app, &endpoint, &id).await?;
+        return Ok(json_text(String::new()));
+    }
     let hold = match auth::query(&uri, "wait") {
         Some(wait) => duration(submission::wait(Some(&wait))?),
         None => app.options.timing.stream_hold,
     };
-    hint(&app, &headers);
     let deadline = Instant::now() + hold;
     let subscription = app.queue.projection.subscribe(&id);
     loop {
@@ -131,13 +152,17 @@ pub(super) async fn stream(
             }
             continue;
         }
-        let shown = match app.options.stream_format {
-            StreamFormat::Array => format!("[{}]", chunks.join(",")),
-            StreamFormat::Object => {
-                format!("{{\"status\":\"{}\",\"stream\":[{}]}}", state.name(), chunks.join(","))
-            }
+        let mut share = Share::default();
+        let bytes = chunks.iter().map(String::len).sum();
+        // What was taken cannot be put back: it is answered even where there is no room in time.
+        drop(share.grow_to(bytes, Instant::now() + ROOM_TIMEOUT).await);
+        let chunks = chunks.join(",");
+        let shown = if wants_object(app.options.stream_format, &headers) {
+            format!("{{\"status\":\"{}\",\"stream\":[{chunks}]}}", state.name())
+        } else {
+            format!("[{chunks}]")
         };
-        return Ok(json_text(shown));
+        return Ok(output::held(shown, share));
     }
 }
 
@@ -226,26 +251,15 @@ pub(super) async fn requests(State(app): Running, Named(endpoint): Named<String>
     Ok(json_response(StatusCode::OK, &json!({ "requests": shown })))
 }
 
-async fn submit(
-    app: &Arc<App>,
-    endpoint: &str,
-    request: Request,
-    limit: usize,
-    sync_retention_ms: Option<i64>,
-) -> Result<Job, Problem> {
-    let body = body(request, limit).await?;
-    let submission = Submission::parse(&body)?;
-    keep(app, endpoint, submission, sync_retention_ms).await
-}
-
-/// Puts a job into the queue whose result is fetched at once.
+/// Puts a job into the queue whose caller waits for its answer.
 pub(super) async fn accept(
     app: &Arc<App>,
     endpoint: &str,
     submission: Submission,
+    caller: &Caller,
 ) -> Result<Job, Problem> {
     let retention_ms = millis(app.options.timing.retention_sync);
-    keep(app, endpoint, submission, Some(retention_ms)).await
+    keep(app, endpoint, submission, Some(retention_ms), Some(caller)).await
 }
 
 async fn keep(
@@ -253,17 +267,24 @@ async fn keep(
     endpoint: &str,
     submission: Submission,
     sync_retention_ms: Option<i64>,
+    caller: Option<&Caller>,
 ) -> Result<Job, Problem> {
     let (queue, endpoint) = (app.queue.clone(), endpoint.to_owned());
     let retention_ms = millis(app.options.timing.retention);
+    let submitted = caller.map(Caller::submitted);
     let write = move |tx: &crate::store::Tx<'_>| {
-        queue.submit(tx, &endpoint, &submission, sync_retention_ms, retention_ms)
+        let job = queue.submit(tx, &endpoint, &submission, sync_retention_ms, retention_ms)?;
+        if let Some(submitted) = submitted {
+            let id = job.id.clone();
+            tx.after(move || submitted(id));
+        }
+        Ok(job)
     };
     app.store.write(write).await
 }
 
 /// The body, within its limit. The document answers 400 where the management API answers 413.
-pub(super) async fn body(request: Request, limit: usize) -> Result<Bytes, Problem> {
+pub(super) async fn body(request: Request, limit: usize) -> Result<Received, Problem> {
     body::read(request.into_body(), limit).await.map_err(|problem| match problem.kind {
         Kind::TooLarge => Problem::invalid(problem.message),
         _ => problem,
@@ -311,13 +332,15 @@ pub(super) fn enter(app: &App, endpoint: &str, limit: Limit) -> Result<Option<Pe
     app.rates.enter(endpoint, limit, running).map(Some)
 }
 
-/// Says once that clients of the real service need the other form of `/stream`.
-fn hint(app: &App, headers: &HeaderMap) {
-    let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or("");
-    let is_sdk = agent.to_ascii_lowercase().contains("runpod");
-    let array = app.options.stream_format == StreamFormat::Array;
-    if is_sdk && array && !app.hinted.swap(true, Relaxed) {
-        app.say("an SDK reads a stream: it needs the option --stream-format object");
+/// Returns true if a client gets the chunks of a stream in an object with the state of the job.
+fn wants_object(format: StreamFormat, headers: &HeaderMap) -> bool {
+    match format {
+        StreamFormat::Array => false,
+        StreamFormat::Object => true,
+        StreamFormat::Auto => {
+            let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok());
+            agent.is_some_and(|agent| agent.to_ascii_lowercase().contains("runpod"))
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! [`channel`] those who do them; [`sweep`] ends what has lived too long, and [`webhooks`] tells
 //! those who wanted to be told.
 
+mod caller;
 mod channel;
 mod client;
 mod gate;
@@ -12,6 +13,7 @@ mod gate;
 mod model;
 mod named;
 mod openai;
+mod output;
 pub(crate) mod projection;
 pub(crate) mod queue;
 pub(crate) mod rates;
@@ -24,6 +26,7 @@ pub(crate) mod webhooks;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::header::{ALLOW, HeaderMap, HeaderValue};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
@@ -43,19 +46,24 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/purge-queue", post(client::purge))
         .route("/health", get(client::health))
         .route("/requests", get(client::requests))
-        .route("/openai/{*route}", get(openai::pass).post(openai::pass))
+        .route("/openai/{*route}", get(openai::pass).post(openai::pass).head(no_head))
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(app), gate::clients));
     let workers = Router::new()
-        .route("/job-take/{worker}", get(channel::take))
-        .route("/job-take-batch/{worker}", get(channel::take))
-        .route("/job-stop/{worker}", get(channel::stop))
+        .route("/job-take/{worker}", get(channel::take).head(no_head))
+        .route("/job-take-batch/{worker}", get(channel::take).head(no_head))
+        .route("/job-stop/{worker}", get(channel::stop).head(no_head))
         .route("/job-done/{worker}/{job}", post(channel::done))
         .route("/job-stream/{worker}/{job}", post(channel::stream))
         .route("/ping/{worker}", get(channel::ping))
         .layer(from_fn_with_state(Arc::clone(app), gate::workers));
     workers.merge(clients)
+}
+
+/// Refuses HEAD where GET has an effect: what would be answered is gone then, and nobody gets it.
+async fn no_head() -> (HeaderMap, Problem) {
+    (HeaderMap::from_iter([(ALLOW, HeaderValue::from_static("GET, POST"))]), wrong_method().await)
 }
 
 async fn nowhere() -> Problem {

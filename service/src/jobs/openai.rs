@@ -20,22 +20,28 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::caller::Caller;
 use super::client::{self, Running};
 use super::named::Named;
+use super::output;
 use super::queue::{Drained, Queue, Run};
 use super::rates;
 use super::record::{Job, State as JobState};
 use super::submission::{RUNSYNC_MAX, Submission};
 use crate::app::App;
 use crate::problem::{Kind, Problem};
-use crate::rest::answer::{json_response, json_text};
+use crate::rest::answer::json_response;
+use crate::room::Share;
 
 /// How long an answer is waited for at most; then the job goes on without its caller.
 const WAIT: Duration = Duration::from_secs(330);
 /// The most bytes of chunks that are taken out of the store at a time.
-const DRAIN_MAX: usize = 4 << 20;
+const DRAIN_MAX: usize = 256 << 10;
 /// The most bytes of an answer that is not streamed, as of any other result.
 const WHOLE_MAX: usize = 20 << 20;
+
+/// How long an answer waits for the memory that it takes.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What ends a stream of events whose beginning is of no use any more.
 const CUT_OFF: &str = "the run whose answer this is was cut off; the job began anew, so ask again";
@@ -76,6 +82,8 @@ struct Reading {
     streamed: bool,
     /// What was read and not yet passed on.
     ready: VecDeque<Bytes>,
+    /// Cancels the job if nobody waits any more.
+    caller: Caller,
 }
 
 /// `POST /openai/{route}`, and `GET` for what needs no body, such as `/openai/v1/models`.
@@ -84,9 +92,9 @@ pub(super) async fn pass(
     Named((endpoint, route)): Named<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let permit = client::enter(&app, &endpoint, rates::OPENAI)?;
     let has_body = request.method() == Method::POST;
     let body = client::body(request, RUNSYNC_MAX).await?;
+    let permit = client::enter(&app, &endpoint, rates::OPENAI)?;
     let input = if has_body { call(&body)? } else { RawValue::NULL.to_owned() };
     let streams = serde_json::from_str::<Asked>(input.get()).is_ok_and(|asked| asked.stream);
     let submitted = json!({ "openai_route": format!("/{route}") });
@@ -95,7 +103,8 @@ pub(super) async fn pass(
     let rest = submitted.trim_end_matches('}');
     let submitted = format!("{{\"input\":{rest},\"openai_input\":{}}}}}", input.get());
     let submission = Submission::parse(submitted.as_bytes())?;
-    let job = client::accept(&app, &endpoint, submission).await?;
+    let caller = Caller::new(&app, &endpoint);
+    let job = client::accept(&app, &endpoint, submission, &caller).await?;
     let reading = Reading {
         app: Arc::clone(&app),
         endpoint,
@@ -105,6 +114,7 @@ pub(super) async fn pass(
         run: None,
         streamed: false,
         ready: VecDeque::new(),
+        caller,
     };
     if streams {
         return Ok(events(reading, permit));
@@ -145,6 +155,7 @@ impl Reading {
                 return Ok(News { state, anew, outputs, bytes });
             }
             if Instant::now() >= self.until || self.app.draining.is_cancelled() {
+                self.caller.was_answered();
                 let message = "the worker has not answered in time; the job goes on";
                 return Err(Problem::new(Kind::Unavailable, message));
             }
@@ -158,7 +169,7 @@ impl Reading {
 
     /// The whole answer, once the job has ended.
     async fn whole(mut self) -> Result<Response, Problem> {
-        let mut whole = Whole::default();
+        let (mut whole, mut share) = (Whole::default(), Share::default());
         loop {
             let news = self.next().await?;
             let over = news.outputs.is_empty();
@@ -166,6 +177,7 @@ impl Reading {
             if let Err(message) = whole.take(news) {
                 return Ok(worker_error(&message));
             }
+            share.grow_to(whole.bytes, Instant::now() + ROOM_TIMEOUT).await?;
             if state.is_final() && over {
                 break;
             }
@@ -174,7 +186,9 @@ impl Reading {
         if let Some(message) = failure(&job) {
             return Ok(worker_error(&message));
         }
-        Ok(json_text(answer(whole.parts, job.output)))
+        let answer = answer(whole.parts, self.output(job).await?);
+        share.grow_to(answer.len(), Instant::now() + ROOM_TIMEOUT).await?;
+        Ok(output::held(answer, share))
     }
 
     /// The next piece of the event stream.
@@ -189,6 +203,7 @@ impl Reading {
             match self.next().await {
                 // What was sent cannot be taken back.
                 Ok(News { anew: true, .. }) if self.streamed => {
+                    self.caller.was_answered();
                     self.ended = true;
                     self.ready.push_back(Bytes::from(error_event(CUT_OFF)));
                 }
@@ -201,6 +216,7 @@ impl Reading {
                     }
                 }
                 Err(problem) => {
+                    self.caller.was_answered();
                     self.ended = true;
                     self.ready.push_back(Bytes::from(error_event(&problem.message)));
                 }
@@ -215,13 +231,27 @@ impl Reading {
             Ok(job) => job,
             Err(problem) => return vec![error_event(&problem.message)],
         };
-        match (failure(&job), job.output) {
-            (Some(message), _) => vec![error_event(&message)],
-            (None, Some(output)) if !self.streamed => {
+        if let Some(message) = failure(&job) {
+            return vec![error_event(&message)];
+        }
+        if self.streamed {
+            return Vec::new();
+        }
+        match self.output(job).await {
+            Ok(Some(output)) => {
                 serde_json::from_str(&output).map(|output| pieces(&output)).unwrap_or_default()
             }
-            (None, _) => Vec::new(),
+            Ok(None) => Vec::new(),
+            Err(problem) => vec![error_event(&problem.message)],
         }
+    }
+
+    /// The output of the job, whatever its size.
+    async fn output(&self, job: Job) -> Result<Option<String>, Problem> {
+        if job.large_output.is_none() {
+            return Ok(job.output);
+        }
+        self.app.store.read(move |conn| output::whole(conn, &job.id)).await
     }
 }
 

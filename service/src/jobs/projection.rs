@@ -41,6 +41,8 @@ pub(crate) struct Move {
 pub(crate) struct Projection {
     endpoints: Mutex<HashMap<String, Arc<EndpointQueue>>>,
     waiters: Mutex<HashMap<String, Weak<Notify>>>,
+    /// The jobs whose results are being sent, and to how many.
+    held: Mutex<HashMap<String, usize>>,
     /// Woken when the number of workers may have to change.
     pub(crate) scale: Notify,
     /// Woken when a webhook may be due.
@@ -115,6 +117,12 @@ impl Projection {
         queued.map(|(endpoint, _)| endpoint.clone()).collect()
     }
 
+    /// The number of jobs in progress.
+    pub(crate) fn running(&self) -> i64 {
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoints.values().map(|queue| queue.tally().in_progress).sum()
+    }
+
     /// Forgets an endpoint that is no more.
     pub(crate) fn forget(&self, endpoint: &str) {
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).remove(endpoint);
@@ -142,6 +150,18 @@ impl Projection {
         if let Some(waiter) = waiters.get(job).and_then(Weak::upgrade) {
             waiter.notify_waiters();
         }
+    }
+
+    /// Keeps a job in the store while its result is sent, whatever its retention is.
+    pub(crate) fn hold(self: &Arc<Self>, job: &str) -> Held {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        *held.entry(job.to_owned()).or_default() += 1;
+        Held { job: job.to_owned(), projection: Arc::clone(self) }
+    }
+
+    /// Returns true if the result of a job is being sent.
+    pub(crate) fn is_held(&self, job: &str) -> bool {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).contains_key(job)
     }
 
     /// Subscription of one job. Prepare the wait before looking at the job, then nothing is missed.
@@ -179,6 +199,24 @@ impl Tally {
             Some(State::Cancelled) | None => {}
         }
         self.retried += i64::from(change.retried);
+    }
+}
+
+/// Keeps a job in the store until it is dropped.
+pub(crate) struct Held {
+    job: String,
+    projection: Arc<Projection>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut held = self.projection.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = held.get_mut(&self.job) {
+            *count -= 1;
+            if *count == 0 {
+                held.remove(&self.job);
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
+use super::output;
 use super::projection::{Move, Projection};
 use super::record::{BRIEF, COLUMN_COUNT, COLUMNS, Job, Request, State};
 use super::submission::Submission;
@@ -235,6 +236,21 @@ impl Queue {
         self.close(tx, &before, State::Cancelled, None)
     }
 
+    /// Cancels a job that still waits in the queue; returns false for any other.
+    pub(crate) fn cancel_queued(
+        &self,
+        tx: &Tx<'_>,
+        endpoint: &str,
+        id: &str,
+    ) -> Result<bool, Problem> {
+        let before = get(tx.conn, endpoint, id)?;
+        if before.state != State::InQueue {
+            return Ok(false);
+        }
+        self.close(tx, &before, State::Cancelled, None)?;
+        Ok(true)
+    }
+
     /// Puts a job that failed or timed out back into the queue, at its end.
     pub(crate) fn retry(&self, tx: &Tx<'_>, endpoint: &str, id: &str) -> Result<Job, Problem> {
         let before = get(tx.conn, endpoint, id)?;
@@ -312,7 +328,8 @@ impl Queue {
             let request = "select request from jobs where id = ?1";
             let request: String =
                 tx.conn.prepare_cached(request)?.query_row([&job.id], |row| row.get(0))?;
-            let body = job.notice(&request);
+            let output = output::whole(tx.conn, &job.id)?;
+            let body = job.notice(&request, output.as_deref());
             let given = params![job.endpoint, job.id, url, body, now_ms()];
             tx.conn.prepare_cached(sql)?.execute(given)?;
             let projection = Arc::clone(&self.projection);
@@ -365,8 +382,10 @@ pub(crate) fn get(conn: &Connection, endpoint: &str, id: &str) -> Result<Job, Pr
 
 /// The jobs that were submitted last to an endpoint, the newest first, without what they said.
 pub(crate) fn latest(conn: &Connection, endpoint: &str, count: i64) -> Result<Vec<Job>, Problem> {
-    let columns = COLUMNS.replace("output, error", "null, substr(error, 1, 2000)");
-    let sql = format!("select {columns} from jobs where endpoint = ?1 order by seq desc limit ?2");
+    let columns = BRIEF.trim_end_matches("null");
+    let sql = format!(
+        "select {columns} substr(error, 1, 2000) from jobs where endpoint = ?1 order by seq desc limit ?2"
+    );
     many(conn, &sql, params![endpoint, count])
 }
 

@@ -1,6 +1,6 @@
-//! The rates of the job API: requests per ten seconds and at once, per endpoint and operation.
+//! The rates of the job API: requests within any ten seconds and at once, per endpoint and operation.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -31,22 +31,38 @@ pub(crate) const REQUESTS: Limit = Limit { name: "requests", requests: 10, concu
 /// dynamic rule of the document lifts the limit.
 const WORKERS_PER_BASE: u64 = 10;
 
+/// The step in which the window moves on. Requests of a step leave it together, the latest of them at
+/// its proper time.
+const STEP: Duration = Duration::from_millis(100);
+
 /// Windows kept before the stale ones are thrown out.
 const WINDOWS_MAX: usize = 4096;
 
+type Windows = HashMap<(String, &'static str), Window>;
+
 /// The counts of all endpoints and operations.
 #[derive(Default)]
-pub(crate) struct Rates(Arc<Mutex<HashMap<(String, &'static str), Window>>>);
+pub(crate) struct Rates(Arc<Mutex<Windows>>);
 
+/// The requests of one operation of one endpoint within any ten seconds.
+#[derive(Default)]
 struct Window {
-    since: Instant,
+    /// The steps with requests, the oldest first.
+    steps: VecDeque<Step>,
     requests: u64,
     running: u64,
 }
 
+/// The requests that came in one step.
+struct Step {
+    /// When the latest of them may have come.
+    end: Instant,
+    requests: u64,
+}
+
 /// A request that was let in; it leaves when this is dropped.
 pub(crate) struct Permit {
-    rates: Arc<Mutex<HashMap<(String, &'static str), Window>>>,
+    rates: Arc<Mutex<Windows>>,
     key: (String, &'static str),
 }
 
@@ -67,34 +83,77 @@ impl Rates {
         limit: Limit,
         running_workers: usize,
     ) -> Result<Permit, Problem> {
-        let now = Instant::now();
+        self.enter_at(Instant::now(), endpoint, limit, running_workers)
+    }
+
+    fn enter_at(
+        &self,
+        now: Instant,
+        endpoint: &str,
+        limit: Limit,
+        running_workers: usize,
+    ) -> Result<Permit, Problem> {
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if windows.len() > WINDOWS_MAX {
-            windows.retain(|_, window| window.running > 0 || now - window.since < WINDOW);
+            windows.retain(|_, window| !window.is_idle(now));
         }
         let key = (endpoint.to_owned(), limit.name);
-        let fresh = || Window { since: now, requests: 0, running: 0 };
-        let window = windows.entry(key.clone()).or_insert_with(fresh);
-        if now - window.since >= WINDOW {
-            (window.since, window.requests) = (now, 0);
-        }
+        let window = windows.entry(key.clone()).or_default();
+        window.forget_before(now);
         let workers = u64::try_from(running_workers).unwrap_or(u64::MAX);
         let lifted = |base: u64| base.max(base.saturating_mul(workers) / WORKERS_PER_BASE);
-        let name = limit.name;
-        if window.requests >= lifted(limit.requests) {
-            let rest = WINDOW.saturating_sub(now - window.since);
-            let after = Duration::from_secs(rest.as_secs() + 1);
-            let message = format!("rate limit of /{name} exceeded: {} per 10 s", limit.requests);
+        let (name, requests, concurrent) =
+            (limit.name, lifted(limit.requests), lifted(limit.concurrent));
+        if window.requests >= requests {
+            let after = Duration::from_secs(window.wait(now, requests).as_secs() + 1);
+            let message = format!("rate limit of /{name} exceeded: {requests} per 10 s");
             return Err(Problem::new(Kind::TooMany(after), message));
         }
-        if limit.concurrent > 0 && window.running >= lifted(limit.concurrent) {
+        if limit.concurrent > 0 && window.running >= concurrent {
             let after = Kind::TooMany(Duration::from_secs(1));
-            let message = format!("too many /{name} requests at once: {}", limit.concurrent);
+            let message = format!("too many /{name} requests at once: {concurrent}");
             return Err(Problem::new(after, message));
         }
-        window.requests += 1;
-        window.running += 1;
+        window.count(now);
         Ok(Permit { rates: Arc::clone(&self.0), key })
+    }
+}
+
+impl Window {
+    /// Forgets what is older than the window.
+    fn forget_before(&mut self, now: Instant) {
+        while let Some(step) = self.steps.front()
+            && now >= step.end + WINDOW
+        {
+            self.requests -= step.requests;
+            self.steps.pop_front();
+        }
+    }
+
+    /// Returns true if nothing of it counts any more.
+    fn is_idle(&self, now: Instant) -> bool {
+        self.running == 0 && self.steps.back().is_none_or(|step| now >= step.end + WINDOW)
+    }
+
+    /// The time until fewer requests than this count.
+    fn wait(&self, now: Instant, requests: u64) -> Duration {
+        let mut left = self.requests;
+        for step in &self.steps {
+            left -= step.requests;
+            if left < requests {
+                return (step.end + WINDOW).saturating_duration_since(now);
+            }
+        }
+        Duration::ZERO
+    }
+
+    fn count(&mut self, now: Instant) {
+        self.requests += 1;
+        self.running += 1;
+        match self.steps.back_mut() {
+            Some(step) if now < step.end => step.requests += 1,
+            _ => self.steps.push_back(Step { end: now + STEP, requests: 1 }),
+        }
     }
 }
 
@@ -115,6 +174,40 @@ mod tests {
         );
         assert!(rates.enter("b", PURGE, 0).is_ok() && rates.enter("a", CANCEL, 0).is_ok());
         assert!(rates.enter("a", PURGE, 20).is_ok(), "twenty workers lift the limit to four");
+    }
+
+    /// Whatever the times of the calls: no ten seconds hold more than the limit, and who is refused was
+    /// over it within the last step more than that.
+    #[test]
+    fn no_ten_seconds_hold_more_than_the_limit() {
+        let (rates, start) = (Rates::default(), Instant::now());
+        let (mut now, mut let_in, mut seed) = (start, Vec::<Instant>::new(), 7u64);
+        for _ in 0..3000 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            now += Duration::from_millis((seed >> 33) % 190);
+            let within =
+                |time: Duration| let_in.iter().rev().take_while(|then| now - **then < time).count();
+            match rates.enter_at(now, "a", CANCEL, 0) {
+                Ok(_) => {
+                    assert!(within(WINDOW) < 100);
+                    let_in.push(now);
+                }
+                Err(refused) => {
+                    assert!(within(WINDOW + STEP) >= 100);
+                    let Kind::TooMany(after) = refused.kind else { panic!("{refused:?}") };
+                    assert!(rates.enter_at(now + after, "b", CANCEL, 0).is_ok());
+                    assert!(after <= Duration::from_secs(11), "{after:?}");
+                }
+            }
+        }
+        assert!(let_in.len() > 2000, "{}", let_in.len());
+    }
+
+    #[test]
+    fn who_is_refused_is_told_the_limit_that_holds() {
+        let rates = Rates::default();
+        let refused = || (0..5).find_map(|_| rates.enter("a", PURGE, 20).err()).unwrap();
+        assert_eq!(refused().message, "rate limit of /purge-queue exceeded: 4 per 10 s");
     }
 
     #[test]

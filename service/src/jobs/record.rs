@@ -73,28 +73,32 @@ pub(crate) struct Job {
     pub(crate) losses: i64,
     /// The time of the runs before this one, in milliseconds.
     pub(crate) spent_ms: i64,
-    /// JSON text, as the worker wrote it.
+    /// JSON text, as the worker wrote it, unless it is large.
     pub(crate) output: Option<String>,
+    /// The bytes of an output that is large.
+    pub(crate) large_output: Option<usize>,
     pub(crate) error: Option<String>,
 }
 
 /// The columns that [`Job::from_row`] reads, in its order.
 pub(crate) const COLUMNS: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
-     started_at, finished_at, worker, retries, losses, spent_ms, output, error";
+     started_at, finished_at, worker, retries, losses, spent_ms, \
+     case when octet_length(output) <= 65536 then output end, \
+     case when octet_length(output) > 65536 then octet_length(output) end, error";
 
 /// The same without what a worker answered: that may have 20 MB, which whoever removes, counts or
 /// queues thousands of jobs has no use for.
 pub(crate) const BRIEF: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
-     started_at, finished_at, worker, retries, losses, spent_ms, null, null";
+     started_at, finished_at, worker, retries, losses, spent_ms, null, null, null";
 
 /// The number of those columns: the next one has this index.
-pub(crate) const COLUMN_COUNT: usize = 14;
+pub(crate) const COLUMN_COUNT: usize = 15;
 
-/// The job result object. JSON of others is passed on as it came: its numbers and the order of
-/// its keys are not ours to change.
+/// The job result object up to the output. JSON of others is passed on as it came: its numbers and
+/// the order of its keys are not ours to change.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct JobResult<'a> {
+struct BeforeOutput<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     delay_time: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,8 +108,12 @@ struct JobResult<'a> {
     id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<&'a RawValue>,
+}
+
+/// The job result object after the output.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AfterOutput<'a> {
     #[serde(skip_serializing_if = "is_zero")]
     retries: i64,
     status: &'static str,
@@ -136,7 +144,10 @@ impl Job {
             losses: row.get(10)?,
             spent_ms: row.get(11)?,
             output: row.get(12)?,
-            error: row.get(13)?,
+            large_output: row
+                .get::<_, Option<i64>>(13)?
+                .and_then(|bytes| usize::try_from(bytes).ok()),
+            error: row.get(14)?,
         })
     }
 
@@ -156,37 +167,63 @@ impl Job {
         })
     }
 
-    /// The job result object, as JSON text.
+    /// The job result object, as JSON text, without an output that is large.
     pub(crate) fn result(&self) -> String {
-        self.result_with(None, None)
+        self.result_with(self.output.as_deref(), None, None)
     }
 
     /// What a webhook is told, as JSON text: the result with what was submitted.
-    pub(crate) fn notice(&self, request: &str) -> String {
+    pub(crate) fn notice(&self, request: &str, output: Option<&str>) -> String {
         let request = Request::read(request);
         let input = request.0.get("input").map(AsRef::as_ref);
-        self.result_with(input, self.webhook.as_deref())
+        self.result_with(output, input, self.webhook.as_deref())
     }
 
-    fn result_with(&self, input: Option<&RawValue>, webhook: Option<&str>) -> String {
-        let output = self.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    /// The text of the job result object before its output and after it.
+    pub(crate) fn around_output(&self) -> (String, String) {
+        let (before, after) = self.around(None, None);
+        (format!("{before},\"output\":"), format!(",{after}"))
+    }
+
+    fn result_with(
+        &self,
+        output: Option<&str>,
+        input: Option<&RawValue>,
+        webhook: Option<&str>,
+    ) -> String {
+        let (before, after) = self.around(input, webhook);
+        match output {
+            Some(output) => format!("{before},\"output\":{output},{after}"),
+            None => format!("{before},{after}"),
+        }
+    }
+
+    fn around(&self, input: Option<&RawValue>, webhook: Option<&str>) -> (String, String) {
         let started_at = self.started_at;
-        let result = JobResult {
+        let before = BeforeOutput {
             delay_time: started_at.map(|at| at - self.submitted_at - self.spent_ms),
             error: self.error.as_deref(),
             execution_time: started_at
                 .and_then(|at| self.finished_at.map(|end| self.spent_ms + end - at)),
             id: &self.id,
             input,
-            output,
+        };
+        let after = AfterOutput {
             retries: self.retries,
             status: self.state.name(),
             webhook,
             worker_id: self.worker.as_deref(),
         };
-        serde_json::to_string(&result).expect("texts and numbers can be written as JSON")
+        let mut before = serde_json::to_string(&before).expect(WRITABLE);
+        before.pop();
+        let mut after = serde_json::to_string(&after).expect(WRITABLE);
+        after.remove(0);
+        (before, after)
     }
 }
+
+/// Why the service's own objects become JSON.
+const WRITABLE: &str = "texts and numbers can be written as JSON";
 
 /// A submitted JSON object, its values as they came.
 #[derive(Serialize, Deserialize, Default)]
@@ -231,6 +268,7 @@ mod tests {
             retries: 0,
             losses: 0,
             spent_ms: 0,
+            large_output: None,
             output: Some(r#"{"z":1e400,"a":[]}"#.to_owned()),
             error: None,
         };
@@ -238,6 +276,8 @@ mod tests {
             job.result(),
             r#"{"delayTime":5,"executionTime":3,"id":"job","output":{"z":1e400,"a":[]},"status":"COMPLETED"}"#
         );
-        assert!(job.notice(request).contains(r#""input":{"z":1,"a":12345678901234567890123"#));
+        assert!(
+            job.notice(request, None).contains(r#""input":{"z":1,"a":12345678901234567890123"#)
+        );
     }
 }

@@ -49,6 +49,9 @@ impl Submission {
         if fields.get("input").is_none_or(|input| input.get() == "null") {
             return Err(Problem::invalid("input is required"));
         }
+        if fields.get("input").is_some_and(|input| !input.get().starts_with('{')) {
+            return Err(Problem::invalid("input must be an object"));
+        }
         let policy = &parsed(&fields, "policy")?;
         if !policy.is_null() && !policy.is_object() {
             return Err(Problem::invalid("policy must be an object"));
@@ -147,6 +150,9 @@ mod tests {
         check("[]", "JSON object");
         check("{}", "input is required");
         check(r#"{"input": null}"#, "input is required");
+        for input in ["[1]", "5", "\"s\"", "true"] {
+            check(&format!("{{\"input\": {input}}}"), "input must be an object");
+        }
         check(r#"{"input": {}, "policy": 1}"#, "policy must be");
         check(r#"{"input": {}, "policy": {"ttl": 9999}}"#, "10000 to 604800000");
         check(r#"{"input": {}, "policy": {"ttl": "1"}}"#, "whole number");

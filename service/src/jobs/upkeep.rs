@@ -83,7 +83,8 @@ impl Queue {
              union all select {BRIEF} from jobs where keep_until <= ?1 and expires_at > ?1 \
              limit {SWEEP}"
         );
-        let over = many(tx.conn, &sql, [now])?;
+        let mut over = many(tx.conn, &sql, [now])?;
+        over.retain(|job| !self.projection.is_held(&job.id));
         self.remove(tx, &over)?;
         running.extend(over.into_iter().filter(|job| job.state == State::InProgress));
         Ok(running)

@@ -9,10 +9,12 @@ use std::time::Duration;
 use reqwest::{Client, StatusCode};
 use rusqlite::{Connection, params};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::clock::now_ms;
 use crate::problem::Problem;
+use crate::room::Share;
 use crate::store::Tx;
 
 /// How often a webhook is tried altogether.
@@ -28,7 +30,8 @@ struct Due {
     seq: i64,
     job: String,
     url: String,
-    body: String,
+    /// How long what is told is.
+    bytes: usize,
     tries: i64,
 }
 
@@ -70,7 +73,7 @@ fn client(timeout: Duration) -> reqwest::Result<Client> {
 async fn due(app: &App, busy: &[i64]) -> Result<Vec<Due>, Problem> {
     let busy = busy.to_vec();
     let read = move |conn: &Connection| {
-        let sql = "select seq, job, url, body, tries from webhooks where due_at <= ?1 \
+        let sql = "select seq, job, url, octet_length(body), tries from webhooks where due_at <= ?1 \
                    order by due_at limit ?2";
         let mut statement = conn.prepare_cached(sql)?;
         let rows = statement.query_map(params![now_ms(), AT_ONCE], |row| {
@@ -78,7 +81,7 @@ async fn due(app: &App, busy: &[i64]) -> Result<Vec<Due>, Problem> {
                 seq: row.get(0)?,
                 job: row.get(1)?,
                 url: row.get(2)?,
-                body: row.get(3)?,
+                bytes: usize::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
                 tries: row.get(4)?,
             })
         })?;
@@ -90,8 +93,19 @@ async fn due(app: &App, busy: &[i64]) -> Result<Vec<Due>, Problem> {
 
 /// Tries once, and notes what came of it. Returns the number of the webhook.
 async fn deliver(app: Arc<App>, client: Client, due: Due) -> i64 {
+    let (mut share, seq) = (Share::default(), due.seq);
+    let until = Instant::now() + app.options.timing.webhook_timeout;
+    let room = share.grow_to(due.bytes, until).await;
+    let read = move |conn: &Connection| {
+        let sql = "select body from webhooks where seq = ?1";
+        Ok(conn.prepare_cached(sql)?.query_row([seq], |row| row.get::<_, String>(0))?)
+    };
+    let (Ok(()), Ok(body)) = (room, app.store.read(read).await) else {
+        // It was not tried, and stays due.
+        return seq;
+    };
     let request =
-        client.post(&due.url).header("content-type", "application/json").body(due.body).send();
+        client.post(&due.url).header("content-type", "application/json").body(body).send();
     // Of all statuses 200 alone says that it was received.
     let accepted = request.await.is_ok_and(|answer| answer.status() == StatusCode::OK);
     let tries = due.tries + 1;

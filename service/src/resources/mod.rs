@@ -16,8 +16,13 @@ pub(crate) mod volume;
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::description::shape::{NOT_BLANK, Shape, text};
 use crate::problem::Problem;
+
+/// Whole numbers below this are exact.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// The longest name that the service takes.
 const NAME_MAX: usize = 191;
@@ -56,12 +61,19 @@ fn check_range(field: &str, value: i64, min: i64, max: i64) -> Result<(), Proble
     if (min..=max).contains(&value) {
         return Ok(());
     }
-    let range = if max == i64::from(i32::MAX) {
+    let range = if max == i64::from(i32::MAX) && value < min {
         format!("at least {min}")
     } else {
         format!("between {min} and {max}")
     };
     Err(Problem::invalid(format!("{field} must be {range}, not {value}")))
+}
+
+/// A number as JSON writes it: 4 and not 4.0, which clients with whole numbers could not read.
+pub(crate) fn number(value: f64) -> Value {
+    #[expect(clippy::cast_possible_truncation, reason = "it is a whole number that fits")]
+    let whole = (value.fract() == 0.0 && value.abs() < WHOLE_MAX).then_some(value as i64);
+    whole.map_or_else(|| value.into(), Value::from)
 }
 
 /// Checks names and values that workers are to find in their environment.

@@ -18,9 +18,12 @@ use crate::description::shape::{
 };
 use crate::problem::Problem;
 use crate::quirks::Quirk;
-use crate::resources::endpoint::{self, Api, Endpoint, EndpointInput, FlashBoot, TIMEOUT_MAX_MS};
-use crate::resources::name;
+use crate::resources::endpoint::{
+    self, Api, Endpoint, EndpointInput, FlashBoot, SCALER_VALUE_MIN, TIMEOUT_DEFAULT_MS,
+    TIMEOUT_MAX_MS,
+};
 use crate::resources::template::Template;
+use crate::resources::{self, name};
 use crate::store::objects;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -76,7 +79,7 @@ fn settings() -> Vec<Field> {
         may("workersMax", count()),
         may("idleTimeout", integer().between(1, 3600).note("Seconds")),
         may("scalerType", one_of(catalog::SCALER_TYPES)),
-        may("scalerValue", count().at_least(1)),
+        may("scalerValue", number().from(SCALER_VALUE_MIN)),
         may("executionTimeoutMs", integer().between(0, TIMEOUT_MAX_MS)),
         may("flashboot", flag()),
         may("dataCenterIds", list_of(one_of(&catalog::locations()))),
@@ -105,7 +108,7 @@ fn endpoint_shape() -> Shape {
         must("idleTimeout", count()),
         must("scalerType", one_of(catalog::SCALER_TYPES)),
         must("scalerValue", number()),
-        must("executionTimeoutMs", count().or_null()),
+        must("executionTimeoutMs", count()),
         must("flashboot", flag()),
         must("dataCenterIds", texts()),
         must("networkVolumeId", text().or_null()),
@@ -202,7 +205,7 @@ fn input(mut fields: Fields) -> Result<EndpointInput, Problem> {
         workers_max: fields.integer("workersMax")?,
         idle_timeout: fields.integer("idleTimeout")?,
         scaler_type: fields.text("scalerType")?,
-        scaler_value: fields.integer("scalerValue")?,
+        scaler_value: fields.number("scalerValue")?,
         execution_timeout_ms: fields.integer("executionTimeoutMs")?,
         flash_boot: flashboot.map(on_off),
         locations: fields.texts("dataCenterIds")?.map(|ids| ids.join(",")),
@@ -252,8 +255,8 @@ fn shape(app: &App, endpoint: &Endpoint) -> Value {
         "workersStandby": endpoint.workers_standby,
         "idleTimeout": endpoint.idle_timeout,
         "scalerType": endpoint.scaler_type,
-        "scalerValue": endpoint.scaler_value,
-        "executionTimeoutMs": endpoint.execution_timeout_ms,
+        "scalerValue": resources::number(endpoint.scaler_value),
+        "executionTimeoutMs": endpoint.execution_timeout_ms.unwrap_or(TIMEOUT_DEFAULT_MS),
         "flashboot": endpoint.flash_boot != FlashBoot::Off,
         "dataCenterIds": endpoint.data_centers(),
         "networkVolumeId": endpoint.network_volume_id,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::RequestExt as _;
-use axum::body::Bytes;
 use axum::extract::{FromRequest, Path, Request};
 use axum::http::{HeaderMap, Method, Uri};
 
@@ -11,7 +10,7 @@ use super::fields::Fields;
 use crate::access_log::Entry;
 use crate::app::App;
 use crate::auth;
-use crate::body;
+use crate::body::{self, Received};
 use crate::description::operation::Form;
 use crate::gate::Staleness;
 use crate::problem::Problem;
@@ -29,7 +28,7 @@ pub(crate) struct RestRequest {
     places: Vec<String>,
     pub(crate) headers: HeaderMap,
     uri: Uri,
-    body: Bytes,
+    body: Received,
     form: Arc<Form>,
 }
 
@@ -81,7 +80,7 @@ impl FromRequest<Arc<App>> for RestRequest {
         let body = if takes_body {
             body::read(request.into_body(), form.body_max()).await?
         } else {
-            Bytes::new()
+            Received::default()
         };
         Ok(RestRequest {
             app: Arc::clone(app),

@@ -15,10 +15,12 @@ use crate::description::shape::{
 };
 use crate::ids;
 use crate::problem::{Kind, Problem};
-use crate::resources::endpoint::{self, Api, Endpoint, EndpointInput, FlashBoot, TIMEOUT_MAX_MS};
+use crate::resources::endpoint::{
+    self, Api, Endpoint, EndpointInput, FlashBoot, TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS,
+};
 use crate::resources::template::{Template, TemplateInput};
 use crate::resources::volume::Volume;
-use crate::resources::{gpu, name};
+use crate::resources::{self, gpu, name};
 use crate::rest::answer;
 use crate::rest::fields::Fields;
 use crate::rest::request::RestRequest;
@@ -26,9 +28,6 @@ use crate::store::{Tx, objects};
 
 const TYPES: &[&str] = &["QUEUE", "LOAD_BALANCER"];
 const FLASHBOOT: &[&str] = &["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"];
-
-/// The execution timeout of an endpoint that has none.
-const TIMEOUT_DEFAULT_MS: i64 = 600_000;
 
 /// The execution timeout of an endpoint that is made without one.
 const TIMEOUT_MS: i64 = 300_000;
@@ -282,10 +281,8 @@ impl Asked {
         }
         if let Some(mut scaling) = fields.object("scaling") {
             input.scaler_type = scaling.text("type")?;
-            let value = scaling.number("queueDelay")?.or(scaling.number("requestCount")?);
-            #[expect(clippy::cast_possible_truncation, reason = "a cast to i64 saturates")]
-            let value = value.map(|value| value.ceil() as i64);
-            input.scaler_value = value;
+            let delay = scaling.number("queueDelay")?;
+            input.scaler_value = delay.or(scaling.number("requestCount")?);
         }
         if let Some(gpu) = fields.object("gpu") {
             read_gpu(gpu, &mut input)?;
@@ -493,7 +490,7 @@ fn workers(endpoint: &Endpoint, is_queue: bool) -> Value {
 
 fn scaling_of(endpoint: &Endpoint) -> Value {
     let value = if endpoint.scaler_type == "REQUEST_COUNT" { "requestCount" } else { "queueDelay" };
-    json!({ "type": endpoint.scaler_type, value: endpoint.scaler_value })
+    json!({ "type": endpoint.scaler_type, value: resources::number(endpoint.scaler_value) })
 }
 
 /// Pools, and those of their types that the endpoint does not take.

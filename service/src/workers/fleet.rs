@@ -17,13 +17,10 @@ use crate::auth::same;
 use crate::jobs::queue;
 use crate::jobs::upkeep::Cutoff;
 use crate::problem::Problem;
-use crate::resources::endpoint::Endpoint;
+use crate::resources::endpoint::{Endpoint, TIMEOUT_DEFAULT_MS};
 use crate::resources::secret;
 use crate::resources::template::Template;
 use crate::store::{Tx, objects};
-
-/// The execution timeout of endpoints that set none.
-const TIMEOUT_DEFAULT_MS: i64 = 600_000;
 
 /// Reading the endpoints takes at most one part in so many of the time.
 const RELOAD_SHARE: u32 = 10;
@@ -351,7 +348,7 @@ impl Fleet {
         let load = Load { tally, waits: &waits, busy: count(busy), live: count(live.len()) };
         let wanted_count = wanted(endpoint, load);
         let lacking = wanted_count - count(live.len());
-        if lacking > 0 && !self.is_paused(&endpoint.id) {
+        if lacking > 0 && !self.is_paused(&endpoint.id) && !app.closing.is_cancelled() {
             (0..lacking).for_each(|_| self.start(app, &wanted_here));
         } else if lacking < 0 {
             retire_surplus(endpoint, &live, wanted_count);

@@ -53,6 +53,7 @@ impl Harness {
         options.worker_guard = vec![alone.into(), "guard".into()];
         options.echo_worker = vec![alone.into(), "echo".into()];
         options.timing.crash_pause = Duration::from_millis(100);
+        options.timing.finish = Duration::ZERO;
         options.timing.ping_interval = Duration::from_secs(1);
         if std::env::var_os("SERVICE_TEST_LOG").is_some() {
             options.verbose = true;

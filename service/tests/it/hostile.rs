@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -71,7 +72,7 @@ async fn deep_and_wide_documents_are_refused_early() {
     // An input is the worker's business: it may be as deep as it likes.
     let endpoint = service.endpoint(json!({ "workersMax": 0 })).await;
     let url = format!("{}/{endpoint}/run", service.addresses.queue);
-    let body = format!("{{\"input\": {nested}}}");
+    let body = format!("{{\"input\": {{\"x\": {nested}}}}}");
     let sent = service.client.post(&url).bearer_auth(KEY).body(body).send().await.unwrap();
     assert_eq!(sent.status(), 200);
     let bomb = (0..40).map(|number| {
@@ -224,4 +225,116 @@ async fn a_path_that_is_no_text_is_refused_as_all_else_is() {
         let body: serde_json::Value = answer.json().await.expect("JSON");
         assert!(body.to_string().contains("path not found"), "{path}: {body}");
     }
+}
+
+/// Half a body is waited for ten seconds, and keeps nobody out meanwhile.
+#[tokio::test]
+async fn half_sent_bodies_end_and_keep_nobody_out() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({ "workersMax": 0 })).await;
+    let asked = Instant::now();
+    let mut halves = Vec::new();
+    for number in 0..250 {
+        let operation = ["run", "runsync", "openai/v1/completions"][number % 3];
+        let mut stream = TcpStream::connect(host(&service)).await.unwrap();
+        let head = format!(
+            "POST /v2/{endpoint}/{operation} HTTP/1.1\r\nHost: x\r\nAuthorization: {KEY}\r\n\
+             Content-Length: 1000\r\n\r\n{{\"input\":"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        halves.push(stream);
+    }
+    service.run(&endpoint, json!({})).await;
+    for mut stream in halves {
+        let mut answer = [0; 12];
+        let read = timeout(Duration::from_secs(15), stream.read_exact(&mut answer)).await;
+        read.expect("the service waits for more").unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 408");
+    }
+    assert!(asked.elapsed() > Duration::from_secs(9), "{:?}", asked.elapsed());
+}
+
+/// A client that writes all of its body before it reads gets its answer, too.
+#[tokio::test]
+async fn what_is_too_large_is_answered_before_the_connection_ends() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({ "workersMax": 0 })).await;
+    let body = vec![b' '; 30 << 20];
+    for (path, key, status) in
+        [("run", KEY, "400"), ("runsync", KEY, "400"), ("run", "wrong", "401"), ("x", KEY, "404")]
+    {
+        let mut stream = TcpStream::connect(host(&service)).await.unwrap();
+        let head = format!(
+            "POST /v2/{endpoint}/{path} HTTP/1.1\r\nHost: x\r\nAuthorization: {key}\r\n\
+             Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&body).await.expect("all of it is taken");
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&answer), format!("HTTP/1.1 {status}"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn who_takes_nothing_of_an_answer_is_cut() {
+    let service = Harness::with(|options| {
+        options.timing.stall = Duration::from_millis(1500);
+        options.timing.retention = Duration::from_secs(1);
+    })
+    .await;
+    let endpoint = service.endpoint(json!({})).await;
+    let job = service.run(&endpoint, json!({ "output_bytes": 19 << 20 })).await;
+    service.until(&endpoint, &job, "COMPLETED").await;
+    let asked = format!(
+        "GET /v2/{endpoint}/status/{job} HTTP/1.1\r\nHost: x\r\nAuthorization: {KEY}\r\n\r\n"
+    );
+    let mut deaf = TcpStream::connect(host(&service)).await.unwrap();
+    deaf.write_all(asked.as_bytes()).await.unwrap();
+    // A slow one gets all of it, though the time of the result is up meanwhile.
+    let mut slow = TcpStream::connect(host(&service)).await.unwrap();
+    slow.write_all(asked.as_bytes()).await.unwrap();
+    let (mut piece, mut text) = (vec![0; 1 << 20], Vec::new());
+    while text.len() < 19 << 20 {
+        let read = slow.read(&mut piece).await.unwrap();
+        assert!(read > 0, "cut off after {} bytes", text.len());
+        text.extend_from_slice(&piece[..read]);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("\"output\":\"xxx") && text.contains("HTTP/1.1 200"));
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let mut rest = Vec::new();
+    let left = timeout(Duration::from_secs(5), deaf.read_to_end(&mut rest)).await;
+    assert!(left.is_ok() && rest.len() < 19 << 20, "{}", rest.len());
+    service.healthy(&endpoint, |health| health["jobs"]["completed"] == 1).await;
+}
+
+/// What nobody waits for any more need not be done, if it was not begun.
+#[tokio::test]
+async fn the_queued_job_of_a_client_that_hangs_up_is_cancelled() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({ "workersMax": 0 })).await;
+    for (operation, body) in [
+        ("runsync", "{\"input\":{}}"),
+        ("openai/v1/completions", "{\"prompt\":\"x\"}"),
+        ("openai/v1/completions", "{\"prompt\":\"x\",\"stream\":true}"),
+    ] {
+        let mut stream = TcpStream::connect(host(&service)).await.unwrap();
+        let head = format!(
+            "POST /v2/{endpoint}/{operation} HTTP/1.1\r\nHost: x\r\nAuthorization: {KEY}\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        service.healthy(&endpoint, |health| health["jobs"]["inQueue"] == 1).await;
+        drop(stream);
+        service.healthy(&endpoint, |health| health["jobs"]["inQueue"] == 0).await;
+    }
+    let kept = service.run(&endpoint, json!({})).await;
+    let path = format!("{endpoint}/requests");
+    let listed = service.queue(Method::GET, &path, None).await.1["requests"].take();
+    let states: Vec<_> = listed.as_array().unwrap().iter().map(|job| &job["status"]).collect();
+    assert_eq!(states, ["IN_QUEUE", "CANCELLED", "CANCELLED", "CANCELLED"], "{kept}");
 }

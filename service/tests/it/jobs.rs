@@ -42,10 +42,10 @@ async fn a_job_runs_and_is_counted() {
 async fn any_json_is_echoed_untouched() {
     let service = Harness::start().await;
     let endpoint = service.endpoint(json!({})).await;
-    let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    let deep = format!("{{\"x\":{}{}}}", "[".repeat(5000), "]".repeat(5000));
     let inputs = [
         r#"{"x":1e400}"#,
-        r#""\ud800""#,
+        r#"{"half":"\ud800"}"#,
         r#"{"\ud800":1}"#,
         r#"{"n":123456789012345678901234567890,"f":1.50}"#,
         r#"{"progress":[1e400],"stream":[123456789012345678901234567890]}"#,
@@ -195,6 +195,52 @@ async fn streams_come_in_both_forms_and_split_what_is_large() {
     assert_eq!(last, json!({ "status": "COMPLETED", "stream": [] }));
 }
 
+#[tokio::test]
+async fn each_client_gets_the_stream_in_the_form_that_it_reads() {
+    let of = async |service: &Harness, endpoint: &str, agent: &str| {
+        let job = service.run(endpoint, json!({ "stream": 1 })).await;
+        service.until(endpoint, &job, "COMPLETED").await;
+        let url = format!("{}/{endpoint}/stream/{job}", service.addresses.queue);
+        let asked = service.client.get(url).bearer_auth(KEY).header("user-agent", agent);
+        asked.send().await.unwrap().json::<Value>().await.unwrap()
+    };
+    let array = json!([{ "output": { "chunk": 0 } }]);
+    let object = json!({ "status": "COMPLETED", "stream": array });
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({})).await;
+    assert_eq!(of(&service, &endpoint, "curl/8.5.0").await, array);
+    let python = "RunPod-Python-SDK/1.12.0 (Linux 6.8; x86_64) Language/Python 3.12.3";
+    for agent in [python, "RunPod-JS-SDK/1.1.2 (Unknown Environment)", "runpod-sdk/0.8.0"] {
+        assert_eq!(of(&service, &endpoint, agent).await, object, "{agent}");
+    }
+    let service = Harness::with(|options| options.stream_format = StreamFormat::Array).await;
+    let endpoint = service.endpoint(json!({})).await;
+    assert_eq!(of(&service, &endpoint, python).await, array);
+}
+
+#[tokio::test]
+async fn head_takes_nothing_away() {
+    let service = Harness::start().await;
+    let endpoint = service.endpoint(json!({})).await;
+    let job = service.run(&endpoint, json!({ "stream": 2 })).await;
+    service.until(&endpoint, &job, "COMPLETED").await;
+    let head = async |path: String| {
+        let url = format!("{}/{endpoint}/{path}", service.addresses.queue);
+        service.client.head(url).bearer_auth(KEY).send().await.unwrap()
+    };
+    assert_eq!(head(format!("stream/{job}")).await.status(), 200);
+    assert_eq!(head("stream/nothing".to_owned()).await.status(), 404);
+    assert_eq!(head(format!("status/{job}?ttl=10000")).await.status(), 200);
+    for path in ["openai/v1/models", "job-take/w", "job-stop/w"] {
+        let refused = head(path.to_owned()).await;
+        assert_eq!(refused.status(), 405, "{path}");
+        assert_eq!(refused.headers()["allow"], "GET, POST");
+    }
+    let chunks = get(&service, &format!("{endpoint}/stream/{job}")).await.1;
+    assert_eq!(chunks.as_array().unwrap().len(), 2);
+    assert_eq!(service.health(&endpoint).await["jobs"]["completed"], 1);
+}
+
 /// It goes behind those that wait, is tried twice more, and fails with the reason.
 #[tokio::test]
 async fn a_job_that_kills_its_workers_fails_and_starves_nobody() {
@@ -314,6 +360,8 @@ async fn bad_requests_get_documented_errors_and_hurt_nobody() {
         json!({}),
         json!([]),
         json!({ "input": null }),
+        json!({ "input": [1] }),
+        json!({ "input": "text" }),
         json!({ "input": {}, "policy": { "ttl": 1 } }),
         json!({ "input": {}, "policy": { "executionTimeout": 604_800_001 } }),
         json!({ "input": {}, "webhook": "nowhere" }),

@@ -58,6 +58,14 @@ impl Alone {
         panic!("the service does not start");
     }
 
+    /// The memory that it takes, in MB.
+    fn memory(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.process.0.id());
+        let status = std::fs::read_to_string(path).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
+    }
+
     fn kill(self) {
         drop(self.process);
     }
@@ -236,4 +244,39 @@ async fn whoever_says_nothing_keeps_nobody_out() {
     let job = service.post(format!("{}/{second}/runsync", service.queue), &job).await;
     assert_eq!(job.unwrap()["status"], "COMPLETED");
     drop(crowd);
+}
+
+/// Two hundred who ask for a large result and do not read it.
+#[tokio::test]
+async fn answers_that_nobody_reads_take_little_memory() {
+    let folder = TempDir::new().unwrap();
+    let service = Alone::start(folder.path()).await;
+    let endpoint = service.endpoint(1).await;
+    let large = json!({ "input": { "output_bytes": 19 << 20 } });
+    let job = service.post(format!("{}/{endpoint}/run", service.queue), &large).await.unwrap();
+    let id = job["id"].as_str().unwrap();
+    let url = format!("{}/{endpoint}/status/{id}", service.queue);
+    while service.get(url.clone()).await["status"] != "COMPLETED" {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let host = service.rest.strip_prefix("http://").unwrap().trim_end_matches("/v1").to_owned();
+    let before = service.memory();
+    let mut deaf = Vec::new();
+    for _ in 0..200 {
+        let mut stream = tokio::net::TcpStream::connect(&host).await.unwrap();
+        let asked = format!(
+            "GET /v2/{endpoint}/status/{id} HTTP/1.1\r\nHost: x\r\nAuthorization: {KEY}\r\n\r\n"
+        );
+        stream.write_all(asked.as_bytes()).await.unwrap();
+        deaf.push(stream);
+    }
+    let mut most = 0;
+    for _ in 0..30 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        most = most.max(service.memory());
+    }
+    assert!(most < before + 100, "{before} MB before, {most} MB then");
+    eprintln!("{before} MB before, at most {most} MB with 200 who do not read");
+    let whole = service.get(url).await;
+    assert_eq!(whole["output"].as_str().map(str::len), Some(19 << 20));
 }

@@ -144,6 +144,58 @@ async fn endpoints_over_rest_hold_what_they_use() {
 }
 
 #[tokio::test]
+async fn the_value_of_the_scaler_is_a_number() {
+    let service = Harness::start().await;
+    let id = service.endpoint(json!({ "scalerValue": 0.5, "workersMax": 0 })).await;
+    let path = format!("/endpoints/{id}");
+    let shown = service.get(&path).await;
+    assert_eq!(
+        (&shown["scalerValue"], &shown["executionTimeoutMs"]),
+        (&json!(0.5), &json!(600_000))
+    );
+    let query =
+        "query($id: String!) { myself { endpoint(id: $id) { scalerValue executionTimeoutMs } } }";
+    let read = async || service.data(query, json!({ "id": id })).await["myself"]["endpoint"].take();
+    let expected = json!({ "scalerValue": 0.5, "executionTimeoutMs": 600_000 });
+    assert_eq!(read().await, expected);
+    let save = format!(
+        "mutation {{ saveEndpoint(input: {{id: \"{id}\", name: \"eee\", gpuIds: \"ADA_24\", \
+         scalerValue: 2.5}}) {{ scalerValue }} }}"
+    );
+    assert_eq!(service.data(&save, json!({})).await["saveEndpoint"]["scalerValue"], 2.5);
+    // Whole numbers are written as such: not every client reads 4.0 into an integer.
+    for value in [json!(4), json!(4.0)] {
+        let body = Some(json!({ "scalerValue": value }));
+        let (_, changed) = service.rest(Method::PATCH, &path, body).await;
+        assert_eq!(changed["scalerValue"].to_string(), "4");
+        assert_eq!(read().await["scalerValue"].to_string(), "4");
+    }
+    for value in [json!(0), json!(-1.5), json!("1")] {
+        let body = Some(json!({ "scalerValue": value }));
+        let message = service.refused(Method::PATCH, &path, body, 400).await;
+        assert!(message.starts_with("scalerValue must be "), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_refused_is_named_as_the_client_named_it() {
+    let service = Harness::start().await;
+    let id = service.endpoint(json!({ "workersMax": 0 })).await;
+    let path = format!("/endpoints/{id}");
+    for (body, expected) in [
+        (
+            json!({ "workersMax": 1_000_000_000_000i64 }),
+            "workersMax must be between 0 and 2147483647, not 1000000000000",
+        ),
+        (json!({ "workersMax": -1 }), "workersMax must be between 0 and 2147483647, not -1"),
+        (json!({ "dataCenterIds": ["MARS-1"] }), "dataCenterIds[0] must be one of "),
+    ] {
+        let message = service.refused(Method::PATCH, &path, Some(body), 400).await;
+        assert!(message.starts_with(expected), "{message}");
+    }
+}
+
+#[tokio::test]
 async fn registry_credentials_are_write_only() {
     let service = Harness::start().await;
     let body = json!({ "name": "hub", "username": "me", "password": "s3cret-pass" });

@@ -126,6 +126,31 @@ async fn a_stopping_service_ends_leases_and_grants_no_more() {
 }
 
 #[tokio::test]
+async fn running_jobs_finish_before_the_service_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let patient = |options: &mut Options| options.timing.finish = Duration::from_secs(10);
+    let service = Harness::over(folder.path(), patient).await;
+    let endpoint = service.endpoint(json!({})).await;
+    let running = service.run(&endpoint, json!({ "sleep_ms": 1500 })).await;
+    let queued = service.run(&endpoint, json!({})).await;
+    service.until(&endpoint, &running, "IN_PROGRESS").await;
+    let asked = std::time::Instant::now();
+    service.stop().await;
+    assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
+    let hasty = |options: &mut Options| options.timing.finish = Duration::from_millis(300);
+    let service = Harness::over(folder.path(), hasty).await;
+    let shown = service.until(&endpoint, &running, "COMPLETED").await;
+    assert_eq!(shown.get("retries"), None, "{shown}");
+    service.until(&endpoint, &queued, "COMPLETED").await;
+    let long = service.run(&endpoint, json!({ "sleep_ms": 60_000 })).await;
+    service.until(&endpoint, &long, "IN_PROGRESS").await;
+    service.stop().await;
+    let service = Harness::over(folder.path(), |_| {}).await;
+    let shown = service.until(&endpoint, &long, "IN_PROGRESS").await;
+    assert_eq!(shown["retries"], 1, "it went back, and runs again: {shown}");
+}
+
+#[tokio::test]
 async fn keys_that_fit_no_header_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for key in ["", "a b", "a\nb"] {

@@ -75,7 +75,9 @@ fn refused(reason: &Refused, sync: bool) -> CommandError {
         Refused::TooLarge { .. } => error.help(
             "nothing was sent; larger inputs go by way of a network volume or an object store",
         ),
-        Refused::NotJson(_) => error.help("nothing was sent; a text needs its quotes: '\"text\"'"),
+        Refused::NotJson(_) => {
+            error.help("nothing was sent; an input is an object, such as {\"prompt\": \"hello\"}")
+        }
         _ => error.help("nothing was sent"),
     }
 }

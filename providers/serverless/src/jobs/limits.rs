@@ -27,9 +27,9 @@ pub enum Refused {
     /// It is no JSON.
     #[error("the input is not JSON: {0}")]
     NotJson(String),
-    /// It is `null`, which the service takes for nothing.
-    #[error("the input is null, and a job needs an input")]
-    Null,
+    /// It is no object.
+    #[error("the input must be a JSON object, such as {{\"prompt\": \"hello\"}}")]
+    NotObject,
     /// It is too large.
     #[error("the job has {bytes} bytes, and the service takes {max} here")]
     TooLarge {
@@ -108,8 +108,8 @@ impl Submission {
     pub fn new(input: &str) -> Result<Self, Refused> {
         let input: Box<RawValue> =
             serde_json::from_str(input).map_err(|error| Refused::NotJson(error.to_string()))?;
-        if input.get() == "null" {
-            return Err(Refused::Null);
+        if !input.get().starts_with('{') {
+            return Err(Refused::NotObject);
         }
         Ok(Self { input, webhook: None, policy: Policy::default(), s3_config: None })
     }
@@ -243,7 +243,7 @@ mod tests {
     fn what_opens_the_object_storage_is_secret() {
         let storage = r#"{"accessId": "id", "accessSecret": "s3cret", "bucketName": "b",
             "endpointUrl": "http://x"}"#;
-        let submission = Submission::new("1").unwrap();
+        let submission = Submission::new("{}").unwrap();
         assert!(submission.secrets().is_empty());
         let secrets = submission.s3_config(storage).unwrap().secrets();
         assert_eq!(secrets, [Value::string("id"), Value::string("s3cret")]);
@@ -253,13 +253,15 @@ mod tests {
     fn inputs_that_no_service_takes() {
         assert!(matches!(Submission::new("{"), Err(Refused::NotJson(_))));
         assert!(matches!(Submission::new(""), Err(Refused::NotJson(_))));
-        assert_eq!(Submission::new(" null ").unwrap_err(), Refused::Null);
+        for input in [" null ", "[1]", "5", "\"text\""] {
+            assert_eq!(Submission::new(input).unwrap_err(), Refused::NotObject);
+        }
     }
 
     #[test]
     fn sizes_are_those_of_the_whole_body() {
-        let submission = Submission::new("\"xx\"").unwrap();
-        let bytes = r#"{"input":"xx"}"#.len();
+        let submission = Submission::new("{\"x\":1}").unwrap();
+        let bytes = r#"{"input":{"x":1}}"#.len();
         assert!(submission.body(bytes).is_ok());
         assert_eq!(
             submission.body(bytes - 1).unwrap_err(),
@@ -269,7 +271,7 @@ mod tests {
 
     #[test]
     fn ranges_have_ends() {
-        let submission = Submission::new("1").unwrap();
+        let submission = Submission::new("{}").unwrap();
         let ttl = |ms| submission.clone().ttl(Duration::from_millis(ms));
         assert!(ttl(10_000).is_ok() && ttl(604_800_000).is_ok());
         assert_eq!(
@@ -289,11 +291,14 @@ mod tests {
     #[test]
     fn object_storage_is_handed_through_and_not_shown() {
         let storage = r#"{"accessId": "a", "accessSecret": "canary", "bucketName":"b"}"#;
-        let submission = Submission::new("1").unwrap().s3_config(storage).unwrap();
-        assert_eq!(submission.body(200).unwrap(), format!(r#"{{"input":1,"s3Config":{storage}}}"#));
+        let submission = Submission::new("{}").unwrap().s3_config(storage).unwrap();
+        assert_eq!(
+            submission.body(200).unwrap(),
+            format!(r#"{{"input":{{}},"s3Config":{storage}}}"#)
+        );
         assert!(!format!("{submission:?}").contains("canary"));
         for wrong in ["", "{}", "[]", r#"{"accessSecret": 1, "x": "canary"}"#, "canary"] {
-            let refused = Submission::new("1").unwrap().s3_config(wrong).unwrap_err();
+            let refused = Submission::new("{}").unwrap().s3_config(wrong).unwrap_err();
             assert_eq!(refused, Refused::S3Config);
             assert!(!refused.to_string().contains("canary"));
         }
@@ -301,7 +306,7 @@ mod tests {
 
     #[test]
     fn webhooks_are_addresses() {
-        let webhook = |url: &str| Submission::new("1").unwrap().webhook(url).is_ok();
+        let webhook = |url: &str| Submission::new("{}").unwrap().webhook(url).is_ok();
         assert!(webhook("http://127.0.0.1:1/x") && webhook("https://h"));
         assert!(!webhook("ftp://h") && !webhook("http://") && !webhook("http:///x"));
         assert!(!webhook("http://a b") && !webhook("h"));

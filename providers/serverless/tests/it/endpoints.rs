@@ -25,7 +25,7 @@ async fn by_pools_over_graphql() {
 allowed_cuda_versions = {}
 compliance = []
 compute_type = "GPU"
-execution_timeout_ms = null
+execution_timeout_ms = 600000
 flash_boot_type = "OFF"
 flash_environment_id = null
 gpu_count = 1
@@ -73,7 +73,7 @@ async fn by_types_over_rest() {
 allowed_cuda_versions = {}
 compliance = []
 compute_type = "GPU"
-execution_timeout_ms = null
+execution_timeout_ms = 600000
 flash_boot_type = "FLASHBOOT"
 flash_environment_id = null
 gpu_count = 1

@@ -52,7 +52,7 @@ pub(crate) async fn run(service: &Service) -> Result<(), String> {
                 let mut wanted = attributes(&json!({
                     "name": "chat", "gpu_ids": "ADA_24,-NVIDIA GeForce RTX 4090", "workers_min": 0,
                     "workers_max": 2, "idle_timeout": 7, "scaler_type": "REQUEST_COUNT",
-                    "scaler_value": 3, "flash_boot_type": "FLASHBOOT", "locations": "EU-RO-1",
+                    "scaler_value": 2.5, "flash_boot_type": "FLASHBOOT", "locations": "EU-RO-1",
                     "allowed_cuda_versions": ["12.4", "12.3"], "execution_timeout_ms": 60000,
                 }));
                 let reference = |ty: &str| engine::value::Value::string(made[ty].id.0.clone());

@@ -5,10 +5,10 @@ mod rules;
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension as _};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::template::{Template, TemplateInput, Update};
-use super::{comma_list, gpu, non_empty, release, required, template};
+use super::{comma_list, gpu, non_empty, number, release, required, template};
 use crate::catalog::DATA_CENTERS;
 use crate::clock::now_ms;
 use crate::ids;
@@ -19,6 +19,12 @@ use rules::check;
 
 /// The longest execution timeout: seven days.
 pub(crate) const TIMEOUT_MAX_MS: i64 = 604_800_000;
+
+/// The execution timeout of the jobs of endpoints that set none, in milliseconds.
+pub(crate) const TIMEOUT_DEFAULT_MS: i64 = 600_000;
+
+/// The least value of a scaler.
+pub(crate) const SCALER_VALUE_MIN: f64 = 0.001;
 
 /// How fast workers start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, juniper::GraphQLEnum)]
@@ -55,7 +61,8 @@ pub(crate) struct Endpoint {
     pub(crate) workers_pfb_target: i64,
     pub(crate) idle_timeout: i64,
     pub(crate) scaler_type: String,
-    pub(crate) scaler_value: i64,
+    #[serde(serialize_with = "as_number")]
+    pub(crate) scaler_value: f64,
     pub(crate) execution_timeout_ms: Option<i64>,
     pub(crate) flash_boot: FlashBoot,
     pub(crate) locations: Option<String>,
@@ -71,6 +78,11 @@ pub(crate) struct Endpoint {
     /// Raised with every change that replaces workers.
     pub(crate) version: i64,
     pub(crate) created_at: i64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn as_number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    number(*value).serialize(serializer)
 }
 
 impl Endpoint {
@@ -149,7 +161,7 @@ pub(crate) struct EndpointInput {
     pub(crate) workers_pfb_target: Option<i64>,
     pub(crate) idle_timeout: Option<i64>,
     pub(crate) scaler_type: Option<String>,
-    pub(crate) scaler_value: Option<i64>,
+    pub(crate) scaler_value: Option<f64>,
     pub(crate) execution_timeout_ms: Option<i64>,
     pub(crate) flash_boot: Option<FlashBoot>,
     pub(crate) locations: Option<String>,
@@ -315,7 +327,7 @@ fn unset(api: Api) -> Endpoint {
         workers_pfb_target: 0,
         idle_timeout: if api == Api::Rest { 5 } else { 10 },
         scaler_type: "QUEUE_DELAY".to_owned(),
-        scaler_value: 4,
+        scaler_value: 4.0,
         execution_timeout_ms: None,
         flash_boot: FlashBoot::Off,
         locations: None,

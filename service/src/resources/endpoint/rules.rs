@@ -2,8 +2,8 @@
 
 use super::super::template::Template;
 use super::super::volume::Volume;
-use super::super::{check_env, check_name, check_one_of, check_range, comma_list, gpu};
-use super::{Api, Endpoint, TIMEOUT_MAX_MS};
+use super::super::{check_env, check_name, check_one_of, check_range, comma_list, gpu, number};
+use super::{Api, Endpoint, SCALER_VALUE_MIN, TIMEOUT_MAX_MS};
 use crate::catalog::{
     CPU_FLAVORS, CUDA_VERSIONS, ENDPOINT_TYPES, REGIONS, SCALER_TYPES, locations,
 };
@@ -65,12 +65,18 @@ fn check_values(endpoint: &Endpoint, api: Api) -> Result<(), Problem> {
     check_env(&endpoint.env)?;
     check_range("idleTimeout", endpoint.idle_timeout, 1, 3600)?;
     check_one_of("scalerType", &endpoint.scaler_type, SCALER_TYPES)?;
-    check_range("scalerValue", endpoint.scaler_value, 1, any)?;
+    if endpoint.scaler_value < SCALER_VALUE_MIN {
+        let shown = number(endpoint.scaler_value);
+        return Err(Problem::invalid(format!(
+            "scalerValue must be at least {SCALER_VALUE_MIN}, not {shown}"
+        )));
+    }
     let timeout_ms = endpoint.execution_timeout_ms.unwrap_or(0);
     check_range("executionTimeoutMs", timeout_ms, 0, TIMEOUT_MAX_MS)?;
     for location in comma_list(endpoint.locations.as_deref().unwrap_or("")) {
         if !REGIONS.contains(&location.as_str()) {
-            check_one_of("locations", &location, &locations())?;
+            let field = if api == Api::Rest { "dataCenterIds" } else { "locations" };
+            check_one_of(field, &location, &locations())?;
         }
     }
     let versions = &endpoint.allowed_cuda_versions;
