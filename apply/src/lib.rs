@@ -16,6 +16,7 @@ pub mod import;
 pub mod migrate;
 pub mod planning;
 pub mod push;
+mod read;
 pub mod refresh;
 pub mod run;
 mod secret_destinations;

@@ -11,6 +11,7 @@ use engine::plan::{Lack, Missing, Plan, Why};
 use engine::value::{Attributes, Value};
 
 use crate::Providers;
+use crate::read::read_object;
 
 /// What reading an object showed; none where it could not be read.
 type Shown<'p> = BTreeMap<&'p Address, Option<Attributes>>;
@@ -46,6 +47,6 @@ fn may_be_had(missing: &Missing, shown: &Shown<'_>) -> bool {
 async fn read(address: &Address, plan: &Plan, providers: &Providers) -> Option<Attributes> {
     let change = plan.change(address)?;
     let id = change.object.as_ref()?;
-    let object = providers.get(&change.provider)?.read(&address.block.ty, id).await.ok()?;
-    (object.id == *id).then_some(object.attributes)
+    let provider = providers.get(&change.provider)?;
+    Some(read_object(&**provider, &address.block.ty, id).await.ok()?.attributes)
 }

@@ -1,13 +1,24 @@
 //! What a plan has as a fingerprint and the state still has in clear: it has become a secret since the state was
 //! written. Who sends it along, or gives it back, needs it as it is.
 
-use engine::address::Name;
+use engine::address::{Address, Name};
 use engine::digest::SealKey;
 use engine::plan::facts::prior::stored_attributes;
 use engine::plan::{Change, agree};
 use engine::schema::TypeSchema;
 use engine::state::{ObjectId, Snapshot};
 use engine::value::{Attributes, Value};
+
+/// Returns the attributes of an object of an address as the state has them.
+pub(crate) fn stored_object(
+    snapshot: &Snapshot,
+    address: &Address,
+    id: &ObjectId,
+    schema: &TypeSchema,
+) -> Option<Attributes> {
+    let object = snapshot.entries.get(address)?.object(id)?;
+    stored_attributes(&object.attributes, schema).ok()
+}
 
 /// An object as the state has it, to open what a plan has sealed of it.
 pub(crate) struct Unsealer {
@@ -18,11 +29,8 @@ pub(crate) struct Unsealer {
 impl Unsealer {
     /// With what the state has of the object that a change is of.
     pub(crate) fn of(change: &Change, snapshot: &Snapshot, schema: &TypeSchema) -> Self {
-        let entry = snapshot.entries.get(&change.address);
-        let of = |id: &ObjectId| entry?.object(id);
-        let object = change.object.as_ref().and_then(of);
-        let stored = object.and_then(|it| stored_attributes(&it.attributes, schema).ok());
-        Self::with(stored.unwrap_or_default(), snapshot)
+        let of = |id: &ObjectId| stored_object(snapshot, &change.address, id, schema);
+        Self::with(change.object.as_ref().and_then(of).unwrap_or_default(), snapshot)
     }
 
     /// With these attributes of an object of the state.

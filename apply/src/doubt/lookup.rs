@@ -23,6 +23,7 @@ use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind, Lookup, Object, Provider, SENT_AFTER_PERMIT};
 use tokio::time::Instant;
 
+use crate::read::read_object;
 use crate::refresh::sensitive;
 use crate::timing::SEND_WITHIN;
 
@@ -147,11 +148,7 @@ async fn once(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Found {
 }
 
 async fn read(provider: &Arc<dyn Provider>, ty: &str, id: &ObjectId) -> Found {
-    match provider.read(ty, id).await {
-        Ok(object) if object.id != *id => {
-            let shows = format!("reading {id} shows {}", object.id);
-            Found::Unknown(Error::new(Kind::InDoubt, shows))
-        }
+    match read_object(&**provider, ty, id).await {
         Ok(object) => Found::There(object),
         Err(error) if error.kind == Kind::NotFound => Found::Absent,
         Err(error) => Found::Unknown(error),
@@ -170,9 +167,9 @@ async fn find(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Found {
     }
     let ty = &started.address.block.ty;
     let secret = schema.identity.chosen_attribute().zip(started.secret_name.as_ref());
-    let found = if let Some(name) = secret.filter(|_| desired.is_none()) {
+    let found = if let Some((attribute, name)) = secret.filter(|_| desired.is_none()) {
         provider.list(ty).await.map(|mut listed| {
-            listed.retain(|object| is_named(object, name, key));
+            listed.retain(|object| is_named(object, attribute, name, key));
             listed
         })
     } else {
@@ -199,8 +196,8 @@ fn name_as(name: &Name, ty: Option<&Type>) -> Value {
 }
 
 /// Returns true if an object bears a name that is known by its fingerprint.
-fn is_named(object: &Object, (at, name): (&Name, &Fingerprint), key: &SealKey) -> bool {
-    let own = object.attributes.get(at).filter(|own| !own.is_null());
+fn is_named(object: &Object, attribute: &Name, name: &Fingerprint, key: &SealKey) -> bool {
+    let own = object.attributes.get(attribute).filter(|own| !own.is_null());
     own.is_some_and(|own| Fingerprint::of(own, key) == *name)
 }
 

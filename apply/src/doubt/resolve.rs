@@ -13,6 +13,7 @@ use provider_port::Provider;
 
 use crate::Providers;
 use crate::doubt::lookup::{seen, shown};
+use crate::read::read_object;
 
 /// A call in doubt that a person decides.
 #[derive(Clone, Copy)]
@@ -40,14 +41,6 @@ pub enum ResolveError {
     /// It cannot be read.
     #[error("cannot read the object: {0}")]
     Unread(provider_port::Error),
-    /// Something else was read.
-    #[error("reading {asked} shows {shown}")]
-    Mixed {
-        /// What was asked for.
-        asked: ObjectId,
-        /// What the answer shows.
-        shown: ObjectId,
-    },
 }
 
 impl<'a> OpenCall<'a> {
@@ -115,10 +108,7 @@ impl<'a> OpenCall<'a> {
         let (snapshot, started) = (self.snapshot, &self.pending.started);
         let provider = self.provider_in(providers)?;
         let ty = &started.address.block.ty;
-        let object = provider.read(ty, id).await.map_err(ResolveError::Unread)?;
-        if object.id != *id {
-            return Err(ResolveError::Mixed { asked: id.clone(), shown: object.id });
-        }
+        let object = read_object(provider, ty, id).await.map_err(ResolveError::Unread)?;
         let schema = provider.schema();
         let schema: &TypeSchema = schema.types.get(ty).ok_or_else(|| self.nobody())?;
         let call = CallInDoubt {

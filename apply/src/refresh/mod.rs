@@ -21,6 +21,7 @@ use engine::value::{Attributes, Path, Paths, Value};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use provider_port::{Error, Kind, Provider};
 
+use crate::read::read_object;
 use crate::{ApplyError, Providers};
 
 /// How many lists and reads run at once; providers bound their own calls further.
@@ -287,12 +288,7 @@ async fn read_all(
 
 async fn read_one(known: &Known<'_>, look: &Look<'_>) -> Result<Observed, Error> {
     let provider: &Arc<dyn Provider> = &look.providers[&known.key.0];
-    match provider.read(&known.key.1, &known.object.id).await {
-        // An answer about another object says neither that this one is there nor that not.
-        Ok(live) if live.id != known.object.id => {
-            let message = format!("reading {} shows {}", known.object.id, live.id);
-            Err(Error::new(Kind::InDoubt, message))
-        }
+    match read_object(&**provider, &known.key.1, &known.object.id).await {
         Ok(live) => Ok(Observed::Live(seal(known, &live, look.sealer))),
         Err(error) if error.kind == Kind::NotFound => Ok(Observed::Gone),
         Err(error) => Err(error),
@@ -308,10 +304,7 @@ fn seal(known: &Known<'_>, live: &provider_port::Object, sealer: SecretScanner<'
     let recorded: Vec<&Attributes> = recorded.iter().collect();
     let mut attributes = sealer.seal(&live.attributes, &sensitive, &recorded);
     // What an API is said never to show is not believed when it does.
-    attributes.retain(|name, _| {
-        let attribute = known.schema.attributes.get(name);
-        attribute.is_some_and(|attribute| attribute.seen_in != SeenIn::Never)
-    });
+    attributes.retain(|name, _| !known.schema.is_hidden(name));
     attributes
 }
 

@@ -36,6 +36,8 @@ pub(super) struct SentAttributes {
     pub(super) changed: Arc<BTreeSet<Name>>,
     /// Those that may differ, by the spec's `ignore_changes`.
     pub(super) ignored: Set<Name>,
+    /// Those that are to be read from the object before the call: secrets of a delete.
+    pub(super) readable: BTreeSet<Name>,
 }
 
 /// An answer, or the loss of one, that leaves open what a call did.

@@ -21,7 +21,19 @@ use provider_port::{Error, Kind, Provider};
 use super::StepContext;
 use super::call::InFlight;
 use crate::fill::known;
-use crate::unseal::Unsealer;
+use crate::read::read_object;
+use crate::unseal::{Unsealer, stored_object};
+
+/// The secrets that a phase of a delete sends, and of which the state has fingerprints only.
+#[derive(Default)]
+pub(super) struct DeleteSecrets {
+    /// Those that the plan's own expressions say, in clear.
+    pub(super) said: Attributes,
+    /// Those that reading the object shows.
+    pub(super) readable: BTreeSet<Name>,
+    /// Those that nothing tells.
+    pub(super) unknown: Set<Name>,
+}
 
 impl StepContext<'_> {
     /// The sensitive places of what a call sends and shows. A delete is of the object that is there,
@@ -42,23 +54,44 @@ impl StepContext<'_> {
         paths
     }
 
-    /// What a phase of a delete sends of the object's secrets, in clear, as far as the plan says it.
-    pub(super) fn secrets_at_parting(
+    /// Returns the secrets that a phase of a delete sends, by who tells them. Other phases send none of these.
+    pub(super) fn delete_secrets(
         &self,
         step: &Step,
         phase: PhaseRef,
         change: &Change,
         schema: &TypeSchema,
-    ) -> Attributes {
-        let Some(live) = self.attributes_of(step, schema) else { return Attributes::new() };
-        let key = &self.snapshot.seal_key;
-        let said = sealed(schema, phase, &live).filter_map(|(name, is)| {
-            let value = known(change.secrets.get(name)?, &self.scope()).ok()?.value;
-            let value = value.convert(&schema.attributes.get(name)?.ty).ok()?;
-            // The plan may say it of another object: of the one that comes after this one.
-            agree(&value, is, key).then(|| (name.clone(), value))
-        });
-        said.collect()
+    ) -> DeleteSecrets {
+        let mut secrets = DeleteSecrets::default();
+        let id = self.object_of(step).filter(|_| phase.kind == ProgramKind::Delete);
+        let live = id.and_then(|id| stored_object(self.snapshot, &step.address, &id, schema));
+        for (name, fingerprint) in live.iter().flatten().filter(|(_, it)| it.holds_sealed()) {
+            if !schema.phase(phase).is_some_and(|phase| phase.carries(name)) {
+                continue;
+            }
+            if let Some(value) = self.said_of(name, fingerprint, change, schema) {
+                secrets.said.insert(name.clone(), value);
+            } else if schema.is_hidden(name) {
+                secrets.unknown.insert(name.clone());
+            } else {
+                secrets.readable.insert(name.clone());
+            }
+        }
+        secrets
+    }
+
+    /// Returns what the plan says of a secret with this fingerprint. It may say it of another object: of the one
+    /// that comes after this one.
+    fn said_of(
+        &self,
+        name: &Name,
+        fingerprint: &Value,
+        change: &Change,
+        schema: &TypeSchema,
+    ) -> Option<Value> {
+        let value = known(change.secrets.get(name)?, &self.scope()).ok()?.value;
+        let value = value.convert(&schema.attributes.get(name)?.ty).ok()?;
+        agree(&value, fingerprint, &self.snapshot.seal_key).then_some(value)
     }
 
     /// Returns true if no step of this run has called the object of the change before.
@@ -71,49 +104,16 @@ impl StepContext<'_> {
         step.object.is_some() && step.object == change.object && !step.needs.iter().any(is_before)
     }
 
-    fn attributes_of(&self, step: &Step, schema: &TypeSchema) -> Option<Attributes> {
-        let id = self.object_of(step)?;
-        let object = self.snapshot.entries.get(&step.address)?.object(&id)?;
-        engine::plan::facts::prior::stored_attributes(&object.attributes, schema).ok()
-    }
-
-    /// The secrets that a phase of a delete would send, and that nothing tells.
-    pub(super) fn left_out(
-        &self,
-        started: &Started,
-        schema: &TypeSchema,
-        desired: &Attributes,
-    ) -> Set<Name> {
-        let live = self.live(started, schema).unwrap_or_default();
-        sealed(schema, started.phase, &live)
-            .filter(|(name, _)| schema.is_hidden(name) && !desired.contains_key(*name))
-            .map(|(name, _)| name.clone())
-            .collect()
-    }
-
-    /// The secrets that a phase of a delete sends, and that the API is to be asked for first.
-    pub(super) fn lacks_at_parting(&self, flight: &InFlight) -> BTreeSet<Name> {
-        let InFlight { started, schema, .. } = flight;
-        let desired = &flight.sent.desired;
-        if started.phase.kind != ProgramKind::Delete {
-            return BTreeSet::new();
-        }
-        let live = self.live(started, schema).unwrap_or_default();
-        sealed(schema, started.phase, &live)
-            .filter(|(name, _)| !schema.is_hidden(name) && !desired.contains_key(*name))
-            .map(|(name, _)| name.clone())
-            .collect()
-    }
-
     /// The call's object as it is live: as the plan has seen it, and from the first answer of this run
     /// on as the state knows it. A delete sends what it has no word for: a fingerprint would stop it.
     pub(super) fn live_to_send(
         &self,
-        (step, change): (&Step, &Change),
-        started: &Started,
-        schema: &TypeSchema,
+        step: &Step,
+        change: &Change,
+        flight: &InFlight,
     ) -> Option<Attributes> {
-        let mut live = self.live(started, schema)?;
+        let started = &flight.started;
+        let mut live = self.live(started, &flight.schema)?;
         if let Some(seen) = change.before.as_ref().filter(|_| self.is_first_call(step, change)) {
             let known = Unsealer::with(live.clone(), self.snapshot);
             live = overlay(&live, &known.object(seen));
@@ -125,30 +125,18 @@ impl StepContext<'_> {
     }
 }
 
-/// The attributes that a phase sends of an object and that are known by fingerprints.
-fn sealed<'a>(
-    schema: &'a TypeSchema,
-    phase: PhaseRef,
-    live: &'a Attributes,
-) -> impl Iterator<Item = (&'a Name, &'a Value)> {
-    let phase = schema.phase(phase);
-    live.iter().filter(move |(name, value)| {
-        value.holds_sealed() && phase.is_some_and(|phase| phase.carries(name))
-    })
-}
-
 /// What a call sends, with what it lacks read from the API right before it.
 pub(super) async fn read_for(
     provider: &Arc<dyn Provider>,
     started: &Started,
-    lacks: &BTreeSet<Name>,
+    names: &BTreeSet<Name>,
     desired: &Arc<Attributes>,
 ) -> Result<Arc<Attributes>, Error> {
-    if started.object.is_none() || lacks.is_empty() {
+    if names.is_empty() {
         return Ok(desired.clone());
     }
     let object = read_own(provider, started).await?;
-    let shown = object.into_iter().filter(|(name, _)| lacks.contains(name));
+    let shown = object.into_iter().filter(|(name, _)| names.contains(name));
     let mut desired = Attributes::clone(desired);
     desired.extend(shown);
     Ok(Arc::new(desired))
@@ -160,11 +148,8 @@ pub(super) async fn read_own(
     started: &Started,
 ) -> Result<Attributes, Error> {
     let Some(id) = &started.object else { return Ok(Attributes::new()) };
-    let object = provider.read(&started.address.block.ty, id).await.map_err(unread)?;
-    if object.id != *id {
-        return Err(unread(Error::new(Kind::InDoubt, format!("reading {id} shows {}", object.id))));
-    }
-    Ok(object.attributes)
+    let object = read_object(&**provider, &started.address.block.ty, id).await;
+    object.map(|object| object.attributes).map_err(unread)
 }
 
 /// Nothing was sent yet, whatever went wrong.

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::address::{Address, Name};
-use engine::doubt::Sent;
 use engine::event::Event;
 use engine::journal::{CallId, PhaseRef, ProgramKind, Record, Started};
-use engine::plan::facts::prior::stored_attributes;
 use engine::plan::{Change, Step, StepId};
 use engine::schema::{Identity, TypeSchema};
 use engine::sorted::Set;
@@ -28,6 +26,7 @@ use crate::doubt::lookup::{Wanted, account_of, taken, wait_until_shown};
 use crate::fill::FillScope;
 use crate::refresh::sensitive;
 use crate::step_error::StepError;
+use crate::unseal::stored_object;
 
 impl Run<'_> {
     /// Prepares every step that may begin, and records their intents.
@@ -100,25 +99,13 @@ impl Run<'_> {
             self.fail_step(id, trouble);
             return Ok(false);
         }
-        let desired = match phase.kind {
-            ProgramKind::Delete => {
-                Ok(self.context().secrets_at_parting(step, phase, change, &schema))
-            }
-            _ => prepare::desired(change, (&schema, phase), &self.context().scope()),
-        };
-        let desired = match desired {
-            Ok(desired) => desired,
+        let (started, sent) = match self.context().call(step, phase, change, &schema) {
+            Ok(call) => call,
             Err(trouble) => {
                 self.fail_step(id, trouble);
                 return Ok(false);
             }
         };
-        let sent = SentAttributes {
-            desired: Arc::new(desired),
-            changed: Arc::new(prepare::changed(change)),
-            ignored: change.ignored.clone(),
-        };
-        let started = self.context().started(step, phase, change, &schema, sent.borrow());
         self.session.record(Record::Started(Box::new(started.clone())))?;
         let (address, operation) = (step.address.clone(), step.operation);
         self.reporter.events.push(Event::StepStarted { step: id.to_string(), address, operation });
@@ -139,8 +126,7 @@ impl Run<'_> {
             provider: flight.provider.clone(),
             started: flight.started.clone(),
             sent: flight.sent.clone(),
-            live: self.context().live_to_send((step, change), &flight.started, &flight.schema),
-            lacks: self.context().lacks_at_parting(flight),
+            live: self.context().live_to_send(step, change, flight),
             unchanged: self.context().unchanged(flight, change),
             secrets: Secrets {
                 places: sensitive(&flight.schema, &flight.started.sensitive),
@@ -196,18 +182,47 @@ impl StepContext<'_> {
         }
     }
 
-    pub(super) fn started(
+    /// Returns the intent of a call, and what it sends.
+    fn call(
         &self,
         step: &Step,
         phase: PhaseRef,
         change: &Change,
         schema: &TypeSchema,
-        sent: Sent<'_>,
+    ) -> Result<(Started, SentAttributes), StepError> {
+        let secrets = self.delete_secrets(step, phase, change, schema);
+        let desired = match phase.kind {
+            ProgramKind::Delete => secrets.said,
+            _ => prepare::desired(change, schema, phase, &self.scope())?,
+        };
+        let sent = SentAttributes {
+            desired: Arc::new(desired),
+            changed: Arc::new(prepare::changed(change)),
+            ignored: change.ignored.clone(),
+            readable: secrets.readable,
+        };
+        let mut started = self.started(step, phase, change, schema, &sent.desired);
+        if phase.kind == ProgramKind::Delete {
+            started.unshown = secrets.unknown;
+        } else if !phase.makes() {
+            // What is made is found with all that its create sent.
+            let known = self.live(&started, schema).unwrap_or_default();
+            started.unshown = sent.borrow().unshown(schema, phase, &known, &self.snapshot.seal_key);
+        }
+        Ok((started, sent))
+    }
+
+    fn started(
+        &self,
+        step: &Step,
+        phase: PhaseRef,
+        change: &Change,
+        schema: &TypeSchema,
+        desired: &Attributes,
     ) -> Started {
-        let desired = sent.desired;
         let object = if phase.makes() { None } else { self.object_of(step) };
         let name = self.name_given(phase, change, schema, desired);
-        let mut started = Started {
+        Started {
             call: CallId(self.snapshot.next_call),
             step: step.id.to_string(),
             address: step.address.clone(),
@@ -237,16 +252,7 @@ impl StepContext<'_> {
                 .get(&change.provider)
                 .and_then(|provider| account_of(&**provider, self.snapshot)),
             at_ms: self.input.host.now_ms(),
-        };
-        if phase.kind == ProgramKind::Delete {
-            started.unshown = self.left_out(&started, schema, desired);
-        } else if !phase.makes() {
-            // What is made is found with all that its create sent.
-            let known = self.live(&started, schema).unwrap_or_default();
-            let key = &self.snapshot.seal_key;
-            started.unshown = sent.unshown(schema, phase, &known, key);
         }
-        started
     }
 
     /// The name or id that a create gives, where the type's identity is one that the spec chooses; sealed
@@ -281,9 +287,7 @@ impl StepContext<'_> {
 
     /// The call's object as the state knows it.
     pub(super) fn live(&self, started: &Started, schema: &TypeSchema) -> Option<Attributes> {
-        let entry = self.snapshot.entries.get(&started.address)?;
-        let object = entry.object(started.object.as_ref()?)?;
-        stored_attributes(&object.attributes, schema).ok()
+        stored_object(self.snapshot, &started.address, started.object.as_ref()?, schema)
     }
 }
 

@@ -18,124 +18,184 @@ use crate::refresh::sensitive;
 use crate::step_error::StepError;
 use crate::unseal::Unsealer;
 
-/// The object that a change wants, in clear and fully known. What the API itself fills in is not
+/// Returns the object that a change wants, in clear and fully known. What the API itself fills in is not
 /// in it, nor what cannot be computed and is not sent by the phase, such as a secret that was shown
 /// once and does not change.
 pub(crate) fn desired(
     change: &Change,
-    (schema, phase): (&TypeSchema, PhaseRef),
+    schema: &TypeSchema,
+    phase: PhaseRef,
     scope: &FillScope<'_>,
 ) -> Result<Attributes, StepError> {
-    let (mut desired, mut left_out) = (Attributes::new(), Attributes::new());
-    let Some(after) = &change.after else { return Ok(desired) };
     let sensitive = sensitive(schema, &change.sensitive);
     let unsealer = Unsealer::of(change, scope.snapshot, schema);
-    for (name, value) in after.iter() {
-        let Some(attribute) = schema.attributes.get(name) else { continue };
-        let filled = match change.secrets.get(name) {
-            Some(expr) => known(expr, scope).map(|datum| datum.value),
-            None if filled_by_api(value, change, name) => continue,
-            None => fill(&unsealer.attribute(name, value), scope),
-        };
-        let filled = match filled {
-            Ok(filled) => filled,
-            Err(_) if !sends((schema, phase), change, name) => {
-                left_out.insert(name.clone(), value.clone());
-                continue;
+    Preparation { change, schema, phase, scope, sensitive, unsealer }.desired()
+}
+
+/// A change whose object is prepared for a phase.
+struct Preparation<'a> {
+    change: &'a Change,
+    schema: &'a TypeSchema,
+    phase: PhaseRef,
+    scope: &'a FillScope<'a>,
+    sensitive: Paths,
+    unsealer: Unsealer,
+}
+
+/// An attribute of the object, as the plan has it.
+#[derive(Clone, Copy)]
+struct Planned<'a> {
+    name: &'a Name,
+    attribute: &'a Attribute,
+    value: &'a Value,
+}
+
+impl Preparation<'_> {
+    fn desired(&self) -> Result<Attributes, StepError> {
+        let (mut desired, mut left_out) = (Attributes::new(), Attributes::new());
+        let Some(after) = &self.change.after else { return Ok(desired) };
+        for (name, value) in after.iter() {
+            let Some(attribute) = self.schema.attributes.get(name) else { continue };
+            let filled = match self.change.secrets.get(name) {
+                Some(expr) => known(expr, self.scope).map(|datum| datum.value),
+                None if filled_by_api(value, self.change, name) => continue,
+                None => fill(&self.unsealer.attribute(name, value), self.scope),
+            };
+            match filled {
+                Ok(filled) => {
+                    let value = self.checked(Planned { name, attribute, value }, filled)?;
+                    desired.insert(name.clone(), value);
+                }
+                Err(_) if !self.sends(name) => {
+                    left_out.insert(name.clone(), value.clone());
+                }
+                Err(why) => return Err(StepError::new(format!("`{name}` is not known: {why}"))),
             }
-            Err(why) => return Err(StepError::new(format!("`{name}` is not known: {why}"))),
-        };
+        }
+        self.check_rules(&desired, &left_out)?;
+        check_id(self.change, self.schema, &desired, self.scope.snapshot)?;
+        Ok(desired)
+    }
+
+    /// Returns the value of an attribute as the plan would have taken it, had it been known.
+    fn checked(&self, planned: Planned<'_>, filled: Value) -> Result<Value, StepError> {
+        let Planned { name, attribute, value } = planned;
         let filled = filled.convert(&attribute.ty).map_err(|misfit| {
-            let misfit = misfit.shown(sensitive.touches(&Path::attribute(name.clone())));
+            let misfit = misfit.shown(self.sensitive.touches(&Path::attribute(name.clone())));
             StepError::new(format!("`{name}` has the wrong type: {misfit}"))
         })?;
-        let is_found_out = attribute.presence != Presence::Computed && !value.is_known();
-        let filled = if is_found_out {
-            let before = unsealer.before(change, name);
-            let given = given((name, attribute), (change, value, before), filled)?;
-            check_constraint((name, attribute), (change, &sensitive), &given)?;
-            given
-        } else {
-            attribute.as_shown(filled)
-        };
-        desired.insert(name.clone(), filled);
-    }
-    check_rules(change, (schema, &unsealer), (&desired, &left_out))?;
-    check_id(change, schema, &desired, scope.snapshot)?;
-    Ok(desired)
-}
-
-/// What a spec gives with a value that nobody knew while planning, as the plan would have taken it: a null
-/// gives nothing, so there is the default, or what must be given is missing, or what there was stays.
-fn given(
-    (name, attribute): (&Name, &Attribute),
-    (change, planned, before): (&Change, &Value, Option<Value>),
-    found: Value,
-) -> Result<Value, StepError> {
-    let is_required = attribute.presence == Presence::Required;
-    let is_null = found.is_null();
-    let shown = attribute.as_shown(found);
-    match &attribute.default {
-        Some(default) if is_null || is_required && shown.is_null() => Ok(default.clone()),
-        None if is_required && shown.is_null() => Err(missing(name, change, planned)),
-        None if is_null && matches!(change.action, Action::Update | Action::Import) => {
-            kept(name, (change, before), planned)
+        if attribute.presence == Presence::Computed || value.is_known() {
+            return Ok(attribute.as_shown(filled));
         }
-        _ => Ok(shown),
+        let given = self.given(planned, filled)?;
+        self.check_constraint(planned, &given)?;
+        Ok(given)
     }
-}
 
-/// What an object has of an attribute that an update leaves as it is. A secret that it has nobody could send
-/// again, and null would take it away.
-fn kept(
-    name: &Name,
-    (change, live): (&Change, Option<Value>),
-    planned: &Value,
-) -> Result<Value, StepError> {
-    match live {
-        Some(live) if live.holds_sealed() => Err(StepError {
-            message: format!(
-                "{} comes to null, and the secret that the object has in `{name}` is not known",
-                source(name, change, planned)
+    /// Returns what a spec gives with a value that nobody knew while planning. A null gives nothing, so there is
+    /// the default, or what must be given is missing, or what there was stays.
+    fn given(&self, planned: Planned<'_>, found: Value) -> Result<Value, StepError> {
+        let attribute = planned.attribute;
+        let is_required = attribute.presence == Presence::Required;
+        let is_null = found.is_null();
+        let shown = attribute.as_shown(found);
+        match &attribute.default {
+            Some(default) if is_null || is_required && shown.is_null() => Ok(default.clone()),
+            None if is_required && shown.is_null() => Err(self.missing(planned)),
+            None if is_null && matches!(self.change.action, Action::Update | Action::Import) => {
+                self.kept(planned)
+            }
+            _ => Ok(shown),
+        }
+    }
+
+    /// Returns what an object has of an attribute that an update leaves as it is. A secret that it has nobody
+    /// could send again, and null would take it away.
+    fn kept(&self, planned: Planned<'_>) -> Result<Value, StepError> {
+        let name = planned.name;
+        match self.unsealer.before(self.change, name) {
+            Some(live) if live.holds_sealed() => Err(StepError {
+                message: format!(
+                    "{} comes to null, and the secret that the object has in `{name}` is not known",
+                    self.source(planned)
+                ),
+                help: Some(format!(
+                    "give `{name}` a value, or leave it alone: lifecycle = {{ ignore_changes = [\"{name}\"] }}"
+                )),
+            }),
+            Some(live) if live.is_known() => Ok(live),
+            _ => Ok(Value::Null),
+        }
+    }
+
+    /// Returns what an attribute is computed from, for people.
+    fn source(&self, planned: Planned<'_>) -> String {
+        match (self.change.secrets.get(planned.name), planned.value) {
+            (Some(expr), _) => format!("`{}`", without_literals(expr)),
+            (None, Value::Unknown(unknown)) => format!("`{}`", unknown.residual),
+            _ => "what it is computed from".to_owned(),
+        }
+    }
+
+    fn missing(&self, planned: Planned<'_>) -> StepError {
+        let (name, source) = (planned.name, self.source(planned));
+        StepError {
+            message: format!("`{name}` is required, and {source} comes to null"),
+            help: Some(
+                "apply again once it has a value; where an API gives it a moment later, a \
+                 descriptor waits for it with `until`"
+                    .to_owned(),
             ),
-            help: Some(format!(
-                "give `{name}` a value, or leave it alone: lifecycle = {{ ignore_changes = [\"{name}\"] }}"
-            )),
-        }),
-        Some(live) if live.is_known() => Ok(live),
-        _ => Ok(Value::Null),
+        }
     }
-}
 
-/// What an attribute is computed from, for people.
-fn source(name: &Name, change: &Change, planned: &Value) -> String {
-    match (change.secrets.get(name), planned) {
-        (Some(expr), _) => format!("`{}`", without_literals(expr)),
-        (None, Value::Unknown(unknown)) => format!("`{}`", unknown.residual),
-        _ => "what it is computed from".to_owned(),
+    /// Returns true if the phase needs an attribute. What makes an object needs all of it, for the phases after it.
+    fn sends(&self, name: &Name) -> bool {
+        let phase = self.phase;
+        let Some(model) = self.schema.phase(phase).filter(|_| !phase.makes()) else { return true };
+        phase.calls()
+            && match &model.sends {
+                Sends::All => model.carries(name),
+                Sends::Changed => changed(self.change).contains(name),
+                Sends::These(names) => names.contains(name),
+                Sends::Nothing => false,
+            }
     }
-}
 
-fn missing(name: &Name, change: &Change, planned: &Value) -> StepError {
-    let source = source(name, change, planned);
-    StepError {
-        message: format!("`{name}` is required, and {source} comes to null"),
-        help: Some(
-            "apply again once it has a value; where an API gives it a moment later, a descriptor \
-             waits for it with `until`"
-                .to_owned(),
-        ),
+    fn check_constraint(&self, planned: Planned<'_>, value: &Value) -> Result<(), StepError> {
+        let Planned { name, attribute, .. } = planned;
+        let unit = attribute.unit.as_deref();
+        let violations = constraint::violations(name, unit, &attribute.constraint, value);
+        // As the plan does with what it knows.
+        let is_tolerated = self.change.allow_unknown.contains(name);
+        let mut wrong = violations.into_iter().filter(|it| !(it.outside_list && is_tolerated));
+        match wrong.next() {
+            // The message of a violation names the value, and its help what is near to it.
+            Some(violation) if self.sensitive.touches(&Path::attribute(name.clone())) => {
+                Err(StepError::new(violation.without_value(&format!("the value of `{name}`"))))
+            }
+            Some(violation) => Err(StepError { message: violation.message, help: violation.help }),
+            None => Ok(()),
+        }
     }
-}
 
-/// Returns true if a phase needs an attribute. What makes an object needs all of it, for the phases after it.
-fn sends((schema, phase): (&TypeSchema, PhaseRef), change: &Change, name: &Name) -> bool {
-    let Some(model) = schema.phase(phase).filter(|_| !phase.makes()) else { return true };
-    match &model.sends {
-        Sends::All => phase.calls() && model.carries(name),
-        Sends::Changed => phase.calls() && changed(change).contains(name),
-        Sends::These(names) => phase.calls() && names.contains(name),
-        Sends::Nothing => false,
+    fn check_rules(&self, desired: &Attributes, left_out: &Attributes) -> Result<(), StepError> {
+        if self.change.deferred_rules == 0 {
+            return Ok(());
+        }
+        let sensitive = self.sensitive.clone();
+        let old = match &self.change.before {
+            Some(before) => {
+                let value = Value::map(self.unsealer.object(before));
+                Datum { value, sensitive: sensitive.clone() }
+            }
+            None => Datum::plain(Value::Null),
+        };
+        let new = Datum { value: Value::map(overlay(left_out, desired)), sensitive };
+        match broken_before_call(&self.schema.rules, self.change.action, &old, &new) {
+            Some((message, help)) => Err(StepError { message, help }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -211,48 +271,6 @@ fn refers_to(expr: &Expr, address: &Address) -> bool {
         }
     });
     found
-}
-
-fn check_constraint(
-    (name, attribute): (&Name, &Attribute),
-    (change, sensitive): (&Change, &Paths),
-    value: &Value,
-) -> Result<(), StepError> {
-    let unit = attribute.unit.as_deref();
-    let violations = constraint::violations(name, unit, &attribute.constraint, value);
-    // As the plan does with what it knows.
-    let is_tolerated = change.allow_unknown.contains(name);
-    let mut wrong = violations.into_iter().filter(|it| !(it.outside_list && is_tolerated));
-    match wrong.next() {
-        // The message of a violation names the value, and its help what is near to it.
-        Some(violation) if sensitive.touches(&Path::attribute(name.clone())) => {
-            Err(StepError::new(violation.without_value(&format!("the value of `{name}`"))))
-        }
-        Some(violation) => Err(StepError { message: violation.message, help: violation.help }),
-        None => Ok(()),
-    }
-}
-
-fn check_rules(
-    change: &Change,
-    (schema, unsealer): (&TypeSchema, &Unsealer),
-    (desired, left_out): (&Attributes, &Attributes),
-) -> Result<(), StepError> {
-    if change.deferred_rules == 0 {
-        return Ok(());
-    }
-    let sensitive = sensitive(schema, &change.sensitive);
-    let old = match &change.before {
-        Some(before) => {
-            Datum { value: Value::map(unsealer.object(before)), sensitive: sensitive.clone() }
-        }
-        None => Datum::plain(Value::Null),
-    };
-    let new = Datum { value: Value::map(overlay(left_out, desired)), sensitive };
-    match broken_before_call(&schema.rules, change.action, &old, &new) {
-        Some((message, help)) => Err(StepError { message, help }),
-        None => Ok(()),
-    }
 }
 
 /// The attributes that a change sends as changed.

@@ -10,7 +10,7 @@ use engine::expression::Expr;
 use engine::journal::ProgramKind;
 use engine::plan::Change;
 use engine::plan::facts::prior::{derive, overlay, stored_attributes};
-use engine::schema::{SeenIn, TypeSchema};
+use engine::schema::TypeSchema;
 use engine::stored::KnownSecrets;
 use engine::types::Type;
 use engine::value::{Attributes, Datum, Paths, Value};
@@ -18,6 +18,7 @@ use engine::value::{Attributes, Datum, Paths, Value};
 use super::call::InFlight;
 use super::{Run, StepContext};
 use crate::fill::{is_told_by_api, known, named};
+use crate::read::read_object;
 use crate::refresh::sensitive;
 
 /// An object that has to be known in clear, and the attributes that are named, of whatever.
@@ -184,10 +185,7 @@ impl StepContext<'_> {
     ) -> Attributes {
         let Some((stored, schema)) = self.stored(address) else { return Attributes::new() };
         let said = self.said(address, &stored, &schema);
-        let is_shown = |name: &Name| {
-            let attribute = schema.attributes.get(name);
-            attribute.is_some_and(|attribute| attribute.seen_in != SeenIn::Never)
-        };
+        let is_shown = |name: &Name| !schema.is_hidden(name);
         let mut lacking = self.lacking(address, names, &overlay(has, &said));
         lacking.retain(is_shown);
         if lacking.is_empty() {
@@ -229,10 +227,7 @@ impl StepContext<'_> {
             // In this order, and not in a random one: nothing that is slow holds up a stop.
             biased;
             () = self.input.stop.cancelled() => None,
-            object = provider.read(&address.block.ty, id) => {
-                let object = object.ok()?;
-                (object.id == *id).then_some(object.attributes)
-            }
+            object = read_object(&**provider, &address.block.ty, id) => Some(object.ok()?.attributes),
         }
     }
 }

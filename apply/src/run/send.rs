@@ -4,13 +4,11 @@
 //! held back and sent again for minutes: once what was seen is too old, no leave is given, the object is looked at
 //! anew, and the call begins once more, of which nothing was sent.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use engine::address::Name;
 use engine::journal::Started;
 use engine::value::Attributes;
 use provider_port::{Call, Error, Kind, Notice, Provider, Reply, Secrets, SendPermit};
@@ -32,8 +30,6 @@ pub(super) struct Sending<P> {
     pub(super) started: Started,
     pub(super) sent: SentAttributes,
     pub(super) live: Option<Attributes>,
-    /// The secrets of a delete that are to be read first.
-    pub(super) lacks: BTreeSet<Name>,
     /// What it repeats of its object.
     pub(super) unchanged: Option<Unchanged>,
     pub(super) secrets: Secrets,
@@ -59,7 +55,8 @@ impl<P: Fn(Notice) + Send + Sync> Sending<P> {
 
     /// Sends it with the secrets that only the API knows.
     async fn go_with_what_it_lacks(&self) -> Result<Sent, Error> {
-        let sent = read_for(&self.provider, &self.started, &self.lacks, &self.sent.desired).await?;
+        let SentAttributes { desired, readable, .. } = &self.sent;
+        let sent = read_for(&self.provider, &self.started, readable, desired).await?;
         Ok(self.go_with(sent, &self.permit).await)
     }
 

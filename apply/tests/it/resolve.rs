@@ -67,7 +67,7 @@ async fn what_an_answer_shows_of_another_object_is_not_adopted() {
     let mixed = Busy { shows, ..Busy::new(&world, Duration::ZERO) };
     let mixed = world.providers_with(Arc::new(mixed));
     let error = adopt(&world, &mixed, "login.l", "login-1").await.unwrap_err();
-    assert_eq!(error.to_string(), "reading login-1 shows login-2");
+    assert_eq!(error.to_string(), "cannot read the object: reading login-1 shows login-2");
     world.apply(&renamed).await.unwrap();
     assert_eq!(world.plan_text(&renamed).await, "");
 }
