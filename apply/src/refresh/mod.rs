@@ -93,7 +93,7 @@ pub async fn observe_chosen(
     let read = read_all(&to_read, &look).await?;
     observations.objects.extend(read);
     vanished::look_again(&known, &look, &mut observations).await?;
-    find_unowned(snapshot, providers, (&lists, sealer), &mut observations);
+    find_unowned(snapshot, providers, &lists, sealer, &mut observations);
     let (chosen, others): (Vec<_>, Vec<_>) =
         known.iter().partition(|known| is_chosen(known.address));
     let question = ask_about_vanished(&observations, &chosen, snapshot);
@@ -349,7 +349,8 @@ fn is_deleted_by_us(known: &Known<'_>, snapshot: &Snapshot) -> bool {
 fn find_unowned(
     snapshot: &Snapshot,
     providers: &Providers,
-    (lists, sealer): (&BTreeMap<Key, Listed>, SecretScanner<'_>),
+    lists: &BTreeMap<Key, Listed>,
+    sealer: SecretScanner<'_>,
     observations: &mut Observations,
 ) {
     // A type that needs no API is not listed, and a large state may have no other.

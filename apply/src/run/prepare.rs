@@ -63,7 +63,7 @@ impl Preparation<'_> {
             };
             match filled {
                 Ok(filled) => {
-                    let value = self.checked(Planned { name, attribute, value }, filled)?;
+                    let value = self.checked(Planned { name, attribute, value }, &filled)?;
                     desired.insert(name.clone(), value);
                 }
                 Err(_) if !self.sends(name) => {
@@ -78,7 +78,7 @@ impl Preparation<'_> {
     }
 
     /// Returns the value of an attribute as the plan would have taken it, had it been known.
-    fn checked(&self, planned: Planned<'_>, filled: Value) -> Result<Value, StepError> {
+    fn checked(&self, planned: Planned<'_>, filled: &Value) -> Result<Value, StepError> {
         let Planned { name, attribute, value } = planned;
         let filled = filled.convert(&attribute.ty).map_err(|misfit| {
             let misfit = misfit.shown(self.sensitive.touches(&Path::attribute(name.clone())));

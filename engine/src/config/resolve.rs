@@ -75,7 +75,7 @@ pub fn resolve_with(
     let mut configs = Vec::with_capacity(resources.len());
     let resources = document.resources.into_iter().zip(resources);
     configs.extend(resources.filter_map(|((block, raw), (managed, checked))| {
-        Some((block.clone(), checked.into_config((block, raw), managed?, &plain)))
+        Some((block.clone(), checked.into_config(block, raw, managed?, &plain)))
     }));
     config.resources = configs.into_iter().collect();
     (config, diagnostics)

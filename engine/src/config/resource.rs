@@ -30,7 +30,8 @@ impl Checked {
     /// nothing of it.
     pub(super) fn into_config(
         self,
-        (block, raw): (Block, RawBlock),
+        block: Block,
+        raw: RawBlock,
         (provider, schema): Managed,
         plain: &Arc<Lifecycle>,
     ) -> ResourceConfig {

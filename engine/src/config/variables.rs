@@ -160,7 +160,7 @@ impl Reader<'_> {
             Err(misfit) => {
                 let at = self.place(key, sensitive);
                 let reason = format!("`{key}` of `{}`: {}", self.name, misfit.shown(sensitive));
-                self.diagnostics.push(say::misfit(&reason, (ty, value), at));
+                self.diagnostics.push(say::misfit(&reason, ty, value, at));
                 None
             }
         }
@@ -181,7 +181,7 @@ impl Reader<'_> {
                 let spelled = ty.spelled_out().filter(|_| !self.block.items.contains_key("type"));
                 let diagnostic = match spelled {
                     Some(spelled) => say::default_tells_no_type(self.name, &spelled, at),
-                    None => say::bad_given(self.name, (ty, sensitive), &reason, at),
+                    None => say::bad_given(self.name, ty, sensitive, &reason, at),
                 };
                 self.diagnostics.push(diagnostic);
                 None

@@ -63,7 +63,7 @@ impl<'a> SecretScanner<'a> {
         let seal = |(name, value): (&Name, &Value)| {
             let was: Vec<&Value> = recorded.iter().filter_map(|it| it.get(name)).collect();
             let clear = seen.get(name).unwrap_or(value);
-            (name.clone(), self.attribute((value, clear), &was, &marks))
+            (name.clone(), self.attribute(value, clear, &was, &marks))
         };
         sealed.iter().map(seal).collect()
     }
@@ -81,7 +81,8 @@ impl<'a> SecretScanner<'a> {
 
     fn attribute(
         &self,
-        (value, clear): (&Value, &Value),
+        value: &Value,
+        clear: &Value,
         was: &[&Value],
         marks: &BTreeSet<&Fingerprint>,
     ) -> Value {
@@ -121,10 +122,10 @@ impl<'a> SecretScanner<'a> {
             }
             Value::List(items) => {
                 let clear = clear.as_items().unwrap_or(items);
-                self.items((items, clear), is_secret).map(Value::list)
+                self.items(items, clear, is_secret).map(Value::list)
             }
             Value::Set(items) => {
-                self.items((items, items), is_secret).map(|_| seal_part(clear, self.key))
+                self.items(items, items, is_secret).map(|_| seal_part(clear, self.key))
             }
             Value::Map(entries) if entries.keys().any(|name| is_secret(name, Stands::AsName)) => {
                 Some(seal_part(clear, self.key))
@@ -133,7 +134,7 @@ impl<'a> SecretScanner<'a> {
                 let items: Vec<Value> = entries.values().cloned().collect();
                 let clear = clear.as_map().unwrap_or(entries);
                 let clear: Vec<Value> = clear.values().cloned().collect();
-                let items = self.items((&items, &clear), is_secret)?;
+                let items = self.items(&items, &clear, is_secret)?;
                 Some(Value::map(entries.keys().cloned().zip(items).collect()))
             }
             _ => None,
@@ -142,7 +143,8 @@ impl<'a> SecretScanner<'a> {
 
     fn items(
         &self,
-        (items, clear): (&[Value], &[Value]),
+        items: &[Value],
+        clear: &[Value],
         is_secret: &dyn Fn(&str, Stands) -> bool,
     ) -> Option<Vec<Value>> {
         let mut sealed = None;

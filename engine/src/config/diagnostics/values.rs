@@ -66,7 +66,7 @@ pub fn not_constant(what: &str, at: Span) -> Diagnostic {
 }
 
 /// A value of a variable's block that does not fit the variable's type.
-pub fn misfit(reason: &str, (want, value): (&Type, &Value), at: Span) -> Diagnostic {
+pub fn misfit(reason: &str, want: &Type, value: &Value, at: Span) -> Diagnostic {
     let diagnostic = Diagnostic::error("wrong type").at(at).label(reason);
     helped(diagnostic, help_for_value(want, value))
 }
@@ -81,7 +81,7 @@ pub fn default_tells_no_type(name: &str, spelled: &Type, at: Span) -> Diagnostic
 
 /// A value given for a variable that does not fit its type. For a sensitive one no argument of a
 /// command is proposed, as in [`missing_variable`].
-pub fn bad_given(name: &str, (ty, sensitive): (&Type, bool), reason: &str, at: Span) -> Diagnostic {
+pub fn bad_given(name: &str, ty: &Type, sensitive: bool, reason: &str, at: Span) -> Diagnostic {
     let environment = crate::config::variables::environment_name(name);
     let help = match ty {
         Type::String if sensitive => {

@@ -28,7 +28,7 @@ impl Evaluator<'_> {
             let ty = (function.result)(&[]);
             return Ok(Part::unknown(ty, Expr { kind, range }, secret));
         }
-        let part = self.called(function, (&parts, &places), range);
+        let part = self.called(function, &parts, &places, range);
         let Some(source) = spread else { return part };
         let part = part.map_err(|stop| not_taken(function, stop, range))?;
         Ok(chosen(part.value, source))
@@ -37,7 +37,8 @@ impl Evaluator<'_> {
     fn called(
         &mut self,
         function: &Function,
-        (parts, places): (&[Part], &[Range]),
+        parts: &[Part],
+        places: &[Range],
         range: Range,
     ) -> Eval {
         function.check_count(parts.len(), range).map_err(|error| Stop { error, fatal: false })?;
