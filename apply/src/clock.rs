@@ -1,4 +1,4 @@
-//! How long ago something was, also when the machine slept meanwhile.
+//! Measures how long ago something was, also when the machine slept meanwhile.
 //!
 //! The clock that only goes forward stands still while a machine is suspended, and that of the day is
 //! set by people and servers. A run may have lost its place whenever one of them says so: the longer
@@ -41,7 +41,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// How long ago it was, at least.
+    /// Returns how long ago it was, at least.
     pub(crate) fn elapsed(&self) -> Duration {
         let by_day = (self.clock.0)().checked_sub(self.at_ms);
         self.instant.elapsed().max(by_day.map_or(Duration::MAX, Duration::from_millis))

@@ -18,7 +18,7 @@ use engine::value::{Attributes, Datum, Path, Paths, Value};
 use crate::Providers;
 use crate::refresh::sensitive;
 
-/// What residuals may refer to.
+/// The objects and variables that residuals may refer to.
 pub(crate) struct FillScope<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) providers: &'a Providers,
@@ -82,7 +82,7 @@ impl Asking<'_> {
 }
 
 impl FillScope<'_> {
-    /// What is known of an object, secrets in clear as far as this run knows them.
+    /// Returns the known attributes of an object, secrets in clear as far as this run knows them.
     fn attributes(
         &self,
         address: &Address,

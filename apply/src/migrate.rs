@@ -22,7 +22,7 @@ use state::{Holder, LockedStore, Store, StoreError};
 
 use crate::session::fold_if_any;
 
-/// How a move ended.
+/// The end of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Migrated {
     /// So many addresses were moved.
@@ -31,7 +31,7 @@ pub enum Migrated {
     Before,
 }
 
-/// Why a state was not moved. It is where it was, and stays the one that counts.
+/// A reason not to move a state. It is where it was, and stays the one that counts.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
     /// A store failed, is locked, or holds what it should not.
@@ -46,7 +46,7 @@ pub enum MigrateError {
     /// The new store has another version of the state.
     #[error("there is another version of this state in {place}: serial {serial}")]
     AnotherVersion {
-        /// Where.
+        /// The place.
         place: String,
         /// Which.
         serial: u64,
@@ -54,7 +54,7 @@ pub enum MigrateError {
     /// The new store has another state.
     #[error("there is another state in {place}: lineage {lineage}")]
     AnotherState {
-        /// Where.
+        /// The place.
         place: String,
         /// Which.
         lineage: String,

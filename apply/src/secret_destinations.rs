@@ -8,7 +8,7 @@ use provider_port::Error;
 use crate::Providers;
 use crate::refresh::sensitive;
 
-/// What the steps of a plan would have to send, and may not: one for each change.
+/// Returns the errors about secrets that the steps of a plan would send and may not: one for each change.
 pub(crate) fn refused_destinations(plan: &Plan, providers: &Providers) -> Diagnostics {
     let mut found = Diagnostics::new();
     let mut last = None;

@@ -1,8 +1,8 @@
-//! Why a step failed.
+//! The failure of a step.
 
 use engine::address::Name;
 
-/// Why a step failed, and what to do: it could not begin, the API refused it, or what it waited for did
+/// The reason why a step failed, and what to do: it could not begin, the API refused it, or what it waited for did
 /// not come true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StepError {
@@ -15,7 +15,7 @@ impl StepError {
         Self { message, help: None }
     }
 
-    /// What a create was to make is there, and differs from what was sent.
+    /// The object of a create is there, and differs from what was sent.
     pub(crate) fn not_as_sent(unlike: &[Name], answer: &str) -> Self {
         let names: Vec<String> = unlike.iter().map(|name| format!("`{name}`")).collect();
         let names = names.join(" and another ");

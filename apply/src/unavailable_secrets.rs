@@ -1,4 +1,4 @@
-//! What a plan would have to send and nobody has: said by the plan, before anything is called.
+//! Secrets that a plan would have to send and nobody has: said by the plan, before anything is called.
 //!
 //! The engine goes by what a refresh saw, which is mostly lists. Some APIs show a secret to who reads the
 //! object alone, so the few objects in question are read here. What reading cannot tell is left to the run.
@@ -13,7 +13,7 @@ use engine::value::{Attributes, Value};
 use crate::Providers;
 use crate::read::read_object;
 
-/// What reading an object showed; none where it could not be read.
+/// The attributes that reading an object showed; `None` where it could not be read.
 type Shown<'p> = BTreeMap<&'p Address, Option<Attributes>>;
 
 /// One error for each attribute that cannot be sent.

@@ -1,5 +1,5 @@
-//! What a plan has as a fingerprint and the state still has in clear: it has become a secret since the state was
-//! written. Who sends it along, or gives it back, needs it as it is.
+//! Values that a plan has as fingerprints and the state still has in clear: they became secrets since the state was
+//! written. Whoever sends them along, or gives them back, needs them as they are.
 
 use engine::address::{Address, Name};
 use engine::digest::SealKey;
@@ -38,7 +38,7 @@ impl Unsealer {
         Self { stored, key: snapshot.seal_key.clone() }
     }
 
-    /// What a plan has of an attribute, in clear where the state has the same.
+    /// Returns a plan's value of an attribute, in clear where the state has the same.
     pub(crate) fn attribute(&self, name: &Name, planned: &Value) -> Value {
         let stored = self.stored.get(name).filter(|_| planned.holds_sealed());
         let same = stored.filter(|stored| agree(stored, planned, &self.key));

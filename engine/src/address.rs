@@ -16,7 +16,7 @@ pub type Name = Arc<str>;
 pub const RESERVED_TYPES: [&str; 10] =
     ["var", "local", "each", "data", "module", "self", "old", "new", "job", "provider"];
 
-/// Says whether `text` matches `[a-z][a-z0-9_-]*`, the form of every name in a spec.
+/// Returns true if `text` matches `[a-z][a-z0-9_-]*`, the form of every name in a spec.
 pub fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_lowercase())
@@ -72,7 +72,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Why a text is no address.
+/// The reason why a text is no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not an address: {reason}; write TYPE.NAME or TYPE.NAME[\"KEY\"], as `plumb state list` prints them"

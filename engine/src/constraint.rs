@@ -7,19 +7,19 @@ use crate::diagnostics::nearest;
 use crate::schema::{Constraint, OneOf};
 use crate::value::{Path, Value};
 
-/// How many allowed texts a message lists.
+/// The number of allowed texts that a message lists.
 const LISTED_MAX: usize = 12;
 
 /// A value that breaks a constraint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// Where in the attribute's value.
+    /// The place in the attribute's value.
     pub path: Path,
-    /// What is wrong, such as "size is 5000 and may be at most 4000 GB".
+    /// The message, such as "size is 5000 and may be at most 4000 GB".
     pub message: String,
-    /// What is allowed, such as "may be at most 4000 GB"; none of a list, whose nearest text tells of the value.
+    /// The bound, such as "may be at most 4000 GB"; none of a list, whose nearest text tells of the value.
     pub bound: Option<String>,
-    /// What to do.
+    /// The advice.
     pub help: Option<String>,
     /// True if it is a text outside its list, which `lifecycle.allow_unknown` turns into a warning.
     pub outside_list: bool,
@@ -38,7 +38,7 @@ impl Violation {
     }
 }
 
-/// What of a value breaks the constraint. Unknown, sealed and null parts break nothing.
+/// Returns the parts of a value that break the constraint. Unknown, sealed and null parts break nothing.
 ///
 /// The messages show what breaks it: of a sensitive value a caller says only what is allowed.
 pub fn violations(

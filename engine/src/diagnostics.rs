@@ -101,7 +101,7 @@ impl Source {
     }
 }
 
-/// How bad it is.
+/// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Nothing will be done until it is mended.
@@ -126,21 +126,21 @@ impl Severity {
 /// Something to tell the user about their text or world.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What happened: short, lower case, no full stop.
+    /// The summary: short, lower case, no full stop.
     pub summary: String,
-    /// Why, in sentences.
+    /// The reason, in sentences.
     pub detail: Option<String>,
     /// The words to underline.
     pub span: Option<Span>,
-    /// What to write under the underlined words.
+    /// The text under the underlined words.
     pub label: Option<String>,
     /// Other places that matter, each with a word on why.
     pub related: Vec<(Span, String)>,
     /// The resource that it is about.
     pub address: Option<Address>,
-    /// What to do.
+    /// The advice.
     pub help: Option<String>,
 }
 
@@ -236,17 +236,17 @@ impl Diagnostics {
         self.0.extend(other.0);
     }
 
-    /// Says whether one is an error.
+    /// Returns true if one is an error.
     pub fn has_errors(&self) -> bool {
         self.0.iter().any(|d| d.severity == Severity::Error)
     }
 
-    /// Says whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// Returns the number of them.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -285,7 +285,7 @@ impl FromIterator<Diagnostic> for Diagnostics {
     }
 }
 
-/// How many letters a mistyped word may be away from what was meant.
+/// The number of letters that a mistyped word may be away from what was meant.
 const NEAR_MAX: usize = 4;
 
 /// The candidate that a mistyped word most likely meant, if one is near.

@@ -17,50 +17,50 @@ pub enum Event {
     RunStarted {
         /// The run's random name.
         run: String,
-        /// How many steps it has.
+        /// The number of its steps.
         steps: usize,
     },
     /// A call of an earlier run is being looked up.
     RecoveryStarted {
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// What the call was to do.
+        /// The operation of the call.
         operation: Operation,
         /// For how long at most, in milliseconds, before an absence is believed.
         wait_ms: u64,
     },
-    /// What became of it.
+    /// The look-up ended.
     RecoveryFinished {
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// What was found, in words.
+        /// The result, in words.
         found: String,
     },
     /// A step begins.
     StepStarted {
         /// The step.
         step: String,
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// What it does.
+        /// Its operation.
         operation: Operation,
     },
     /// A step waits for something to come true.
     StepWaiting {
         /// The step.
         step: String,
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// What it waits for.
+        /// The condition that it waits for.
         condition: String,
     },
     /// A step still runs, told every ten seconds of a long call.
     StepRunning {
         /// The step.
         step: String,
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// What it does.
+        /// Its operation.
         operation: Operation,
         /// True if its call is in doubt and being looked up.
         is_lookup: bool,
@@ -71,15 +71,15 @@ pub enum Event {
     StepRetried {
         /// The step.
         step: String,
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// Why.
+        /// The reason.
         reason: String,
         /// After how many milliseconds.
         after_ms: u64,
         /// The number of the attempt that follows.
         attempt: u32,
-        /// How many attempts there are at most, where their number bounds them.
+        /// The most attempts, where their number bounds them.
         #[serde(skip_serializing_if = "Option::is_none")]
         attempts: Option<u32>,
     },
@@ -87,60 +87,60 @@ pub enum Event {
     StepFinished {
         /// The step.
         step: String,
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// What it did.
+        /// Its operation.
         operation: Operation,
         /// The object's id, if there is one now.
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<String>,
-        /// How long it took, in milliseconds.
+        /// Its time, in milliseconds.
         ms: u64,
     },
     /// A step failed: nothing happened at the API, or what it waited for there did not come true.
     StepFailed {
         /// The step.
         step: String,
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// What it was to do.
+        /// Its operation.
         operation: Operation,
-        /// Why.
+        /// The reason.
         message: String,
-        /// What to do, if there is something to say.
+        /// The advice, if there is any.
         #[serde(skip_serializing_if = "Option::is_none")]
         help: Option<String>,
     },
-    /// Nobody knows whether the step happened.
+    /// It is not known whether the step happened.
     StepDoubted {
         /// The step.
         step: String,
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// What it was to do.
+        /// Its operation.
         operation: Operation,
-        /// Why it is not known.
+        /// The reason why it is not known.
         reason: String,
     },
     /// A step was not begun.
     StepSkipped {
         /// The step.
         step: String,
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A stop was asked for: no new step begins.
     Stopping {
-        /// How many calls are still running.
+        /// The number of calls that are still running.
         running: usize,
     },
     /// The run ended.
     RunFinished(Summary),
 }
 
-/// How a run ended, in counts.
+/// The end of a run, in counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Resources created.

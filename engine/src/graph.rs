@@ -20,7 +20,7 @@ use crate::expression::visit::roots;
 use crate::work::{self, InTurn, Workers};
 use links::Links;
 
-/// How many blocks one worker looks at before it asks for more.
+/// The number of blocks that one worker looks at before it asks for more.
 const PART: usize = 512;
 
 /// The resource blocks of a config and what they depend on.
@@ -34,7 +34,7 @@ pub struct Graph {
     nodes: FxHashMap<Block, usize>,
     /// The nodes of all blocks, each after what it depends on.
     order: Vec<usize>,
-    /// How many of them, in that order, depend on none of one another, time after time.
+    /// The numbers of them, in that order, that depend on none of one another.
     waves: Vec<usize>,
 }
 
@@ -204,14 +204,14 @@ impl Graph {
     }
 }
 
-/// Which nodes something needs.
+/// Finds the nodes that something needs.
 struct Needs<'a> {
     blocks: &'a FxHashMap<Block, usize>,
     locals: &'a FxHashMap<Name, usize>,
 }
 
 impl Needs<'_> {
-    /// What a resource needs, and where it says so.
+    /// Finds the nodes that a resource needs, and the places where it says so.
     fn of_resource(&self, resource: &ResourceConfig, found: &mut dyn FnMut(usize, Span)) {
         for value in expressions(resource) {
             self.of_value(value, found);
@@ -223,7 +223,7 @@ impl Needs<'_> {
         }
     }
 
-    /// What an expression needs, and where it says so.
+    /// Finds the nodes that an expression needs, and the places where it says so.
     fn of_value(&self, value: &SpecExpr, found: &mut dyn FnMut(usize, Span)) {
         roots(&value.expr, &mut |root, range| {
             let to = match root {
@@ -241,7 +241,7 @@ impl Needs<'_> {
 /// The nodes that can be next.
 #[derive(Default)]
 struct Ready {
-    /// How many nodes are blocks; those behind them are locals.
+    /// The number of nodes that are blocks; those behind them are locals.
     blocks: usize,
     open: BinaryHeap<Reverse<usize>>,
     locals: Vec<usize>,

@@ -17,7 +17,7 @@ use crate::value::{Path, Paths, Value};
 
 pub use self::phase::{PhaseRef, ProgramKind, Wait};
 
-/// What one configured provider manages.
+/// The types that one configured provider manages.
 #[derive(Clone, Debug)]
 pub struct ProviderSchema {
     /// The provider's name.
@@ -34,27 +34,27 @@ pub struct ProviderSchema {
 pub struct TypeSchema {
     /// Its name, such as `value`.
     pub name: Name,
-    /// What it is, in a sentence or two, for `plumb schema` and the reference.
+    /// Its description in a sentence or two, for `plumb schema` and the reference.
     pub description: String,
     /// Its attributes.
     pub attributes: BTreeMap<Name, Attribute>,
-    /// How objects are created: the first program whose `when` holds for the planned object.
+    /// The programs that create objects: the first whose `when` holds for the planned object.
     pub create: Vec<Program>,
-    /// How objects are updated.
+    /// The programs that update objects.
     pub update: Vec<Program>,
-    /// How objects are deleted; `when` sees the live object.
+    /// The programs that delete objects; `when` sees the live object.
     pub delete: Vec<Program>,
-    /// How a create whose answer was lost is found again.
+    /// The way to find the object of a create whose answer was lost.
     pub identity: Identity,
-    /// Which half of a replace comes first unless the spec says otherwise.
+    /// The half of a replace that comes first unless the spec says otherwise.
     pub replace: ReplaceOrder,
     /// True if two objects may not bear one name ([`TypeSchema::name_attribute`]).
     pub unique_name: bool,
     /// The attribute that people know an object by, if there is one.
     pub name_attribute: Option<Name>,
-    /// What a delete loses for good, such as "its data is lost"; shown in the plan.
+    /// The loss that a delete brings, such as "its data is lost"; shown in the plan.
     pub delete_effect: Option<String>,
-    /// What must hold.
+    /// The condition that must hold.
     pub rules: Vec<Rule>,
     /// True if objects live in an API. Without one the state is all there is to know.
     pub remote: bool,
@@ -124,7 +124,7 @@ impl TypeSchema {
         name.into_iter().chain(chosen)
     }
 
-    /// Which phase of a create gives the object its value of an attribute that names it. What is
+    /// Returns the phase of a create that gives the object its value of an attribute which names it. What is
     /// made under a one-time name gets its own one later.
     pub fn naming_phase(&self, program: &Program, attribute: &Name) -> usize {
         let earliest = match &self.identity {
@@ -153,9 +153,9 @@ impl TypeSchema {
 pub struct Attribute {
     /// What it holds.
     pub ty: Type,
-    /// What it is, in a sentence.
+    /// Its description in a sentence.
     pub description: String,
-    /// Whether the spec must, may or cannot give it.
+    /// The duty of the spec to give it: it must, may or cannot.
     pub presence: Presence,
     /// True if its value is a secret.
     pub sensitive: bool,
@@ -163,18 +163,18 @@ pub struct Attribute {
     pub default: Option<Value>,
     /// True if the API fills it when nothing is sent: then it is unknown until after the create.
     pub server_default: bool,
-    /// What a change of it means.
+    /// The meaning of a change of it.
     pub on_change: OnChange,
     /// True if replacing the object for its sake loses data.
     pub data_loss: bool,
-    /// Where its live value shows.
+    /// The answers that show its live value.
     pub seen_in: SeenIn,
     /// True if no API knows it: it lives in the spec and the state, for calls to be made with, and has
     /// its value once a call was made, whatever that sends.
     pub local: bool,
     /// True if it changes by itself: never drift, and unknown after any change of the object.
     pub volatile: bool,
-    /// How it follows from the object's other attributes, by name; computed without the API.
+    /// The expression by which it follows from the object's other attributes, by name; computed without the API.
     pub derived: Option<Expr>,
     /// The attribute that the API derives this one from when it is left out: where nobody manages
     /// this one, a change of that one leaves it unknown.
@@ -184,9 +184,9 @@ pub struct Attribute {
     /// Other words for null: what an API that is given one of them shows as null, as it does with ""
     /// for an id.
     pub nulls: Vec<Value>,
-    /// What its known values must satisfy.
+    /// The constraint on its known values.
     pub constraint: Constraint,
-    /// What changing it does beside the change, such as "replaces workers"; shown in the plan.
+    /// The effect of changing it beside the change, such as "replaces workers"; shown in the plan.
     pub effect: Option<String>,
     /// The unit of its number, such as "GB".
     pub unit: Option<String>,
@@ -224,7 +224,7 @@ impl Attribute {
     }
 }
 
-/// Whether a spec gives an attribute.
+/// The duty of a spec to give an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// It must.
@@ -235,7 +235,7 @@ pub enum Presence {
     Computed,
 }
 
-/// What a changed attribute means for its object.
+/// The meaning of a changed attribute for its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnChange {
     /// The object is updated in place.
@@ -244,7 +244,7 @@ pub enum OnChange {
     Replace,
 }
 
-/// Where an attribute's live value shows.
+/// The answers that show an attribute's live value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeenIn {
     /// In lists, and wherever an object is read.
@@ -255,7 +255,7 @@ pub enum SeenIn {
     Never,
 }
 
-/// What a known value must satisfy, checked before anything is called.
+/// The conditions on a known value, checked before anything is called.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Constraint {
     /// The least number.
@@ -275,9 +275,9 @@ pub struct Constraint {
 pub struct OneOf {
     /// The allowed texts, in the order of the documentation.
     pub values: Vec<Name>,
-    /// Where one text holds several (a comma list), what separates them.
+    /// The separator where one text holds several (a comma list).
     pub separator: Option<String>,
-    /// What a part begins with that is not checked: an exclusion such as `-NVIDIA L4`.
+    /// The beginning of a part that is not checked: an exclusion such as `-NVIDIA L4`.
     pub exclusion: Option<String>,
 }
 
@@ -295,22 +295,22 @@ pub struct Program {
 pub struct Phase {
     /// The operation of the step.
     pub operation: Operation,
-    /// Which attributes it sends.
+    /// The attributes that it sends.
     pub sends: Sends,
     /// The attributes that its call has no place for, whatever it sends otherwise.
     pub without: BTreeSet<Name>,
-    /// What it waits for after its call, in words for people.
+    /// The condition that it waits for after its call, in words for people.
     pub waits_for: Option<String>,
 }
 
 impl Phase {
-    /// Says whether a change of the attribute is carried by this phase.
+    /// Returns true if a change of the attribute is carried by this phase.
     pub fn carries(&self, name: &Name) -> bool {
         self.sends.carries(name) && !self.without.contains(name)
     }
 }
 
-/// Which attributes a phase sends.
+/// The attributes that a phase sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sends {
     /// None.
@@ -324,7 +324,7 @@ pub enum Sends {
 }
 
 impl Sends {
-    /// Says whether this phase sends attributes at all.
+    /// Returns true if this phase sends attributes at all.
     pub fn is_anything(&self) -> bool {
         match self {
             Self::Nothing => false,
@@ -333,7 +333,7 @@ impl Sends {
         }
     }
 
-    /// Says whether a change of the attribute is among them.
+    /// Returns true if a change of the attribute is among them.
     pub fn carries(&self, name: &Name) -> bool {
         match self {
             Self::Nothing => false,
@@ -343,7 +343,7 @@ impl Sends {
     }
 }
 
-/// What a step does to its object.
+/// The operation of a step on its object.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -399,7 +399,7 @@ impl std::str::FromStr for Operation {
     }
 }
 
-/// How a create whose answer was lost is found again.
+/// The way to find the object of a create whose answer was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// The object is made under a one-time name and renamed by a later phase.
@@ -435,7 +435,7 @@ impl Identity {
     }
 }
 
-/// Which half of a replace comes first.
+/// The half of a replace that comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplaceOrder {
     /// Delete, then create.
@@ -449,13 +449,13 @@ pub enum ReplaceOrder {
 pub struct Rule {
     /// On which changes.
     pub on: RuleOn,
-    /// What must hold.
+    /// The condition that must hold.
     pub assert: Expr,
-    /// What to say when it does not: a template over the same names.
+    /// The message when it does not hold: a template over the same names.
     pub message: Expr,
-    /// What to do then.
+    /// The advice then.
     pub help: Option<Expr>,
-    /// Which attribute's line to show; else the first that `assert` names and the spec gives.
+    /// The attribute whose line to show; else the first that `assert` names and the spec gives.
     pub attribute: Option<Name>,
 }
 

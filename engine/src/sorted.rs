@@ -49,7 +49,7 @@ impl<K: Ord, V> Map<K, V> {
         self.find(key).ok().map(|index| &mut self.0[index].1)
     }
 
-    /// Says whether there is such a key.
+    /// Returns true if there is such a key.
     pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
@@ -121,12 +121,12 @@ impl<K, V> Map<K, V> {
         self.0.iter_mut().map(|(_, value)| value)
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Says whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -214,7 +214,7 @@ impl<T: Ord> Set<T> {
         Self(Vec::new())
     }
 
-    /// Says whether it is a member.
+    /// Returns true if it is a member.
     pub fn contains<Q: Ord + ?Sized>(&self, member: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -254,12 +254,12 @@ impl<T> Set<T> {
         self.0.iter()
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Says whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

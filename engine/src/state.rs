@@ -27,7 +27,7 @@ pub struct Snapshot {
     pub serial: u64,
     /// The key of this lineage's fingerprints.
     pub seal_key: SealKey,
-    /// What each address stands for.
+    /// The entry of each address.
     pub entries: BTreeMap<Address, Entry>,
     /// Calls that began and whose outcome is not known.
     #[serde(default, skip_serializing_if = "no_calls")]
@@ -36,7 +36,7 @@ pub struct Snapshot {
     /// ours, inert and unwanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<Watched>,
-    /// Which objects of strangers were taken over as what. An address remembers it also when the
+    /// The objects of strangers that were taken over, by address. An address remembers it also when the
     /// object is gone: the block that asked for it may stay in the spec.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub taken_over: BTreeMap<Address, Set<ObjectId>>,
@@ -75,7 +75,7 @@ impl Snapshot {
         }
     }
 
-    /// Says whether an address has taken over an object once, and nobody has let it go since.
+    /// Returns true if an address has taken over an object once, and nobody has let it go since.
     pub fn has_taken_over(&self, address: &Address, id: &ObjectId) -> bool {
         self.taken_over.get(address).is_some_and(|ids| ids.contains(id))
     }
@@ -124,7 +124,7 @@ impl Snapshot {
     }
 }
 
-/// Which object of the world an id stands for: an API may count the objects of each type, and each
+/// The object of the world that an id stands for: an API may count the objects of each type, and each
 /// account, from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Which<'a> {
@@ -143,7 +143,7 @@ impl<'a> Which<'a> {
     }
 }
 
-/// What one address stands for.
+/// The objects of one address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The provider instance that manages it.
@@ -172,7 +172,7 @@ impl Entry {
 pub struct Watched {
     /// The nonce.
     pub nonce: Nonce,
-    /// Whose lists to look at.
+    /// The provider instance whose lists to look at.
     pub provider: Name,
     /// See `provider`.
     #[serde(rename = "type")]
@@ -224,7 +224,7 @@ impl Watched {
     /// milliseconds: 30 days. Where keys live for a run each has an account of its own, so there is an end to it.
     pub const ELSEWHERE_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
-    /// Says whether what has not surfaced by now, in the account that is looked at, will not. Only a look at
+    /// Returns true if what has not surfaced by now, in the account that is looked at, will not. Only a look at
     /// the lists tells whether it has.
     pub fn is_over(&self, account: Option<&Fingerprint>, now_ms: u64) -> bool {
         let is_elsewhere = self.account.is_some() && self.account.as_ref() != account;

@@ -27,13 +27,13 @@ use crate::value::{Attributes, Datum, Path, Paths, Sealed, Segment, Value};
 /// A value at rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stored {
-    /// What JSON can say of it: with null in the places below, and lists for sets.
+    /// The JSON of it: with null in the places below, and lists for sets.
     #[serde(with = "plain")]
     pub json: Value,
-    /// What was sealed, by place, in order.
+    /// The sealed parts, by place, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sealed: Vec<SealedAt>,
-    /// What is unknown, by place, in order.
+    /// The unknown parts, by place, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<UnknownAt>,
 }
@@ -41,7 +41,7 @@ pub struct Stored {
 /// A sealed place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SealedAt {
-    /// Where.
+    /// The place.
     pub path: Path,
     /// The type's text.
     #[serde(rename = "type")]
@@ -53,7 +53,7 @@ pub struct SealedAt {
 /// An unknown place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UnknownAt {
-    /// Where.
+    /// The place.
     pub path: Path,
     /// The type's text.
     #[serde(rename = "type")]
@@ -62,7 +62,7 @@ pub struct UnknownAt {
     pub residual: String,
 }
 
-/// Why a stored value cannot be read back.
+/// The reason why a stored value cannot be read back.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("a stored value is damaged at {path}: {reason}")]
 pub struct DamagedValue {

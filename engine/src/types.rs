@@ -57,7 +57,7 @@ impl Type {
         Self::Map(Box::new(item))
     }
 
-    /// How an expression of this type becomes one of another, for people.
+    /// Returns how an expression of this type becomes one of another, for people.
     pub(crate) fn conversion_to(&self, want: &Type) -> Option<&'static str> {
         match (self, want) {
             (Self::Integer | Self::Number | Self::Boolean, Self::String) => {
@@ -92,7 +92,7 @@ impl Type {
         }
     }
 
-    /// Says whether a value of type `self` may stand where `target` is wanted, with the
+    /// Returns true if a value of type `self` may stand where `target` is wanted, with the
     /// conversions that [`crate::value::Value::convert`] does: integer to number, list to set and
     /// back, object to map. An `any` fits statically and is checked when it becomes known.
     pub fn fits(&self, target: &Type) -> bool {
@@ -187,14 +187,14 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Why a text names no type.
+/// The reason why a text names no type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a type: write string, integer, number, boolean, any, list(…), set(…), map(…) or object{{name = type, other? = type}}"
 )]
 pub struct TypeError(String);
 
-/// How deep types may be nested in a text: as deep as values may, and a little more.
+/// The depth to which types may be nested in a text: as deep as values may, and a little more.
 const DEPTH_MAX: usize = 256;
 
 impl std::str::FromStr for Type {

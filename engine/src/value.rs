@@ -50,16 +50,16 @@ pub enum Value {
 /// Values by name: the attributes of an object, or the entries of a map.
 pub type Attributes = sorted::Map<Name, Value>;
 
-/// What is known about a value that only apply will know.
+/// The type and the expression of a value that only apply will know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unknown {
     /// Its type.
     pub ty: Type,
-    /// How apply computes it; its references are to objects that the plan makes or changes.
+    /// The expression by which apply computes it; its references are to objects that the plan makes or changes.
     pub residual: Expr,
 }
 
-/// What is kept of a secret.
+/// The part of a secret that is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sealed {
     /// Its type.
@@ -124,12 +124,12 @@ impl Value {
         if let Self::List(items) | Self::Set(items) = self { Some(items) } else { None }
     }
 
-    /// Says whether it is null.
+    /// Returns true if it is null.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// Says whether nothing in it is unknown.
+    /// Returns true if nothing in it is unknown.
     pub fn is_known(&self) -> bool {
         match self {
             Self::Unknown(_) => false,
@@ -139,7 +139,7 @@ impl Value {
         }
     }
 
-    /// Says whether it is, or holds, a sealed value.
+    /// Returns true if it is, or holds, a sealed value.
     pub fn holds_sealed(&self) -> bool {
         match self {
             Self::Sealed(_) => true,
@@ -218,7 +218,7 @@ impl Value {
         }
     }
 
-    /// Says whether two known values mean the same: `1` and `1.0` do, a list and a set with the
+    /// Returns true if two known values mean the same: `1` and `1.0` do, a list and a set with the
     /// same items in the same order do not.
     pub fn same(&self, other: &Value) -> bool {
         self.order(other) == Ordering::Equal
@@ -380,13 +380,13 @@ fn convert_object(
     }
 }
 
-/// Where and why a value does not fit a type. Names no values: they may be secret. So may a key, which
+/// A value that does not fit a type: the place and the reason. Names no values: they may be secret. So may a key, which
 /// stands in the place alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Misfit {
-    /// Where in the value.
+    /// The place in the value.
     pub path: Path,
-    /// What is wrong there, such as "expected integer, found string".
+    /// The error there, such as "expected integer, found string".
     pub message: String,
 }
 

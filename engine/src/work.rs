@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-/// Who does the parts of some work.
+/// Workers that do the parts of some work.
 pub trait Workers: Sync {
     /// Calls `part` with each number below `parts`, in any order, and returns after all of them.
     fn each(&self, parts: usize, part: &(dyn Fn(usize) + Sync));

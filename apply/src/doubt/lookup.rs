@@ -27,14 +27,14 @@ use crate::read::read_object;
 use crate::refresh::sensitive;
 use crate::timing::SEND_WITHIN;
 
-/// How long after a run had its place for the last time a request of it may leave.
+/// The time after a run had its place for the last time in which a request of it may leave.
 const LEAVES_WITHIN: Duration = SEND_WITHIN.saturating_add(SENT_AFTER_PERMIT);
 
 /// For how long a run waits for what an API accepted, and after which pause it looks again.
 const SHOWS_WITHIN: Duration = Duration::from_mins(2);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What was found.
+/// The result of a look.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Found {
     /// The object is there.
@@ -45,7 +45,7 @@ pub(crate) enum Found {
     Unknown(Error),
 }
 
-/// What a call is looked up by.
+/// A call that is looked up.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     /// The call.
@@ -85,12 +85,12 @@ pub(crate) fn account_of(provider: &dyn Provider, snapshot: &Snapshot) -> Option
     provider.account().map(|account| Fingerprint::of_digest(&account, &snapshot.seal_key))
 }
 
-/// What is known of a create that was accepted and does not show.
+/// Returns the error about a create that was accepted and does not show.
 pub(crate) fn promised() -> Error {
     Error::new(Kind::InDoubt, "the API accepted it, and nothing shows that it made anything so far")
 }
 
-/// Why what bears a create's own name is not taken for what it made.
+/// Returns the error about a create whose object another address stands for.
 pub(crate) fn claimed(owner: &Address, id: &ObjectId) -> Error {
     let why = format!("it made {id}, and {owner} stands for that object");
     Error::new(Kind::InDoubt, why)
@@ -128,7 +128,7 @@ pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) ->
     once(provider, wanted).await
 }
 
-/// How long what is seen must last to be believed.
+/// Returns the time for which a sight must last to be believed.
 pub(crate) fn settles_in(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Duration {
     // One that was driven out may have sent it after its place was taken.
     let leaves_in = if wanted.unsettled && wanted.call.may_be_another() {
@@ -182,7 +182,7 @@ async fn find(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Found {
     }
 }
 
-/// What the record of a create says of what it was to make.
+/// Returns the attributes of a create's object that its record tells.
 fn named(schema: &TypeSchema, started: &Started) -> Option<Attributes> {
     let (at, name) = (schema.identity.chosen_attribute()?, started.name.as_ref()?);
     let ty = schema.attributes.get(at).map(|attribute| &attribute.ty);
@@ -201,7 +201,7 @@ fn is_named(object: &Object, attribute: &Name, name: &Fingerprint, key: &SealKey
     own.is_some_and(|own| Fingerprint::of(own, key) == *name)
 }
 
-/// Which of the objects that were found a create made.
+/// Returns the one of the objects that were found which a create made.
 fn the_one(objects: Vec<Object>, wanted: Wanted<'_>) -> Found {
     let free = objects.into_iter().filter(|object| !wanted.taken.contains(&object.id));
     let mut free: Vec<Object> = free.collect();

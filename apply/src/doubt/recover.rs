@@ -29,7 +29,7 @@ use crate::{Host, Providers};
 /// After so long nothing comes of a call of a killed run: longer than any call is tried again.
 const CALL_LASTS_MAX: Duration = Duration::from_hours(1);
 
-/// How many calls are looked up at once.
+/// The number of calls that are looked up at once.
 const AT_ONCE: usize = 64;
 
 /// Looks up every pending call of a snapshot, and returns the records that say what was found, in
@@ -52,7 +52,7 @@ pub async fn recover(
     records
 }
 
-/// What calls are looked up with.
+/// The surroundings in which calls are looked up.
 struct Recovery<'a> {
     snapshot: &'a Snapshot,
     providers: &'a Providers,

@@ -23,7 +23,7 @@ pub struct OpenCall<'a> {
     pending: &'a Pending,
 }
 
-/// Why an object is not taken for a call's own.
+/// A reason not to take an object for a call's own.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// The call was about an object that is known, and this is another.
@@ -131,7 +131,7 @@ impl<'a> OpenCall<'a> {
         Ok(self.record(Resolution::Found { object }))
     }
 
-    /// Who reads objects of the call's type.
+    /// Returns the provider that reads objects of the call's type.
     fn provider_in<'p>(&self, providers: &'p Providers) -> Result<&'p dyn Provider, ResolveError> {
         providers.get(self.provider()).map(|provider| &**provider).ok_or_else(|| self.nobody())
     }

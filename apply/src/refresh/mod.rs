@@ -24,17 +24,17 @@ use provider_port::{Error, Kind, Provider};
 use crate::read::read_object;
 use crate::{ApplyError, Providers};
 
-/// How many lists and reads run at once; providers bound their own calls further.
+/// The number of lists and reads that run at once; providers bound their own calls further.
 const AT_ONCE: usize = 16;
 
-/// How many objects that differ from the state are read one by one before that is believed; and how
+/// The number of objects that differ from the state and are read one by one before that is believed; and how
 /// many of which a secret is still to be shown.
 const CONFIRMED_MAX: usize = 16;
 
 /// A provider instance and one of its types.
 type Key = (Name, Name);
 
-/// What is live now, keyed by id.
+/// The live objects, by id.
 type Listed = BTreeMap<ObjectId, provider_port::Object>;
 
 /// Looks at everything that the state names, and lists the `wanted` types, so that a plan can warn
@@ -260,14 +260,14 @@ fn sends_all(schema: &TypeSchema) -> bool {
     phases.any(|phase| phase.sends == Sends::All)
 }
 
-/// How objects are read one by one, and which of them must be.
+/// The way in which objects are read one by one, and which of them must be.
 struct Look<'a> {
     providers: &'a Providers,
     sealer: SecretScanner<'a>,
     is_chosen: &'a (dyn Fn(&Address) -> bool + Sync),
 }
 
-/// What is seen of each object. What cannot be read is left out where nobody goes by it.
+/// Reads each object. One that cannot be read is left out where nobody goes by it.
 async fn read_all(
     known: &[&Known<'_>],
     look: &Look<'_>,
@@ -345,7 +345,7 @@ fn is_deleted_by_us(known: &Known<'_>, snapshot: &Snapshot) -> bool {
         })
 }
 
-/// What is listed and not in the state: leftovers of ours by their nonce, else strangers by name.
+/// Finds the objects that are listed and not in the state: leftovers of ours by their nonce, else strangers by name.
 fn find_unowned(
     snapshot: &Snapshot,
     providers: &Providers,

@@ -23,7 +23,7 @@ pub(super) struct InFlight {
     /// The number of earlier attempts of the step, each of which was in doubt.
     pub(super) tries: usize,
     pub(super) since: Instant,
-    /// Why it is in doubt.
+    /// The reason why it is in doubt.
     pub(super) doubt: Option<Doubt>,
 }
 

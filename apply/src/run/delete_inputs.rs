@@ -125,7 +125,7 @@ impl StepContext<'_> {
     }
 }
 
-/// What a call sends, with what it lacks read from the API right before it.
+/// Returns what a call sends, with these attributes read from the API right before it.
 pub(super) async fn read_for(
     provider: &Arc<dyn Provider>,
     started: &Started,

@@ -113,7 +113,7 @@ impl Run<'_> {
     }
 }
 
-/// Which object of the world a create made.
+/// Returns the key of an object that a create made.
 fn key_of(started: &Started, id: &ObjectId) -> (Name, Name, ObjectId) {
     (started.provider.clone(), started.address.block.ty.clone(), id.clone())
 }

@@ -1,4 +1,4 @@
-//! What the secrets that a call sends are made of, for the plans of later runs, which cannot make them.
+//! Fingerprints of the inputs of the secrets that a call sends, for the plans of later runs, which cannot make them.
 
 use std::collections::BTreeMap;
 

@@ -49,14 +49,14 @@ use crate::session::Session;
 use crate::timing::SEND_WITHIN;
 use crate::{ApplyError, Host, Providers};
 
-/// How often a record that shows that the run has its place is written before the store is given up
+/// The number of times that a record which shows that the run has its place is written before the store is given up
 /// as too slow to call anything by.
 const CONFIRMATIONS_MAX: usize = 3;
 
 /// Takes events. Called from the run's own task and from running calls.
 pub type Emit = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// What an execution needs beside the session.
+/// The inputs of an execution beside the session.
 pub struct Execution<'a> {
     /// The plan, which has passed its linter.
     pub plan: &'a Plan,
@@ -68,19 +68,19 @@ pub struct Execution<'a> {
     pub variables: &'a BTreeMap<Name, Datum>,
     /// At most this many calls at once per provider instance; none: as many as it bears.
     pub parallelism: Option<usize>,
-    /// Where events go.
+    /// The receiver of events.
     pub emit: Emit,
     /// Cancelled when no new step may begin.
     pub stop: &'a CancellationToken,
     /// The run's name.
     pub run: &'a str,
-    /// When somebody began to look at what is live, of which the plan was made, or held against which it fits.
+    /// The moment when somebody began to look at what is live, of which the plan was made, or held against which it fits.
     /// Where nobody did, the first that is said of an object to be deleted may be that there is none, and of all
     /// others the same: at another place.
     pub looked_at: Option<Moment>,
 }
 
-/// How a run went.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// In counts.
@@ -98,13 +98,13 @@ pub struct Report {
 /// A step that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Whose object.
+    /// The address of the object.
     pub address: Address,
-    /// What was to be done.
+    /// The operation that was to be done.
     pub operation: Operation,
-    /// What happened.
+    /// The description of what happened.
     pub message: String,
-    /// What to do.
+    /// The advice.
     pub help: Option<String>,
 }
 
@@ -128,9 +128,9 @@ pub async fn execute_anyway(
     (run.reporter.report, failure)
 }
 
-/// What a task beside the run brought back.
+/// The answer of a task beside the run.
 enum Answer {
-    /// What a call sent, and what came of it.
+    /// The attributes that a call sent, and its result.
     Called {
         sent: Arc<Attributes>,
         result: Box<Result<Reply, Error>>,

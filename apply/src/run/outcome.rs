@@ -95,7 +95,7 @@ impl Run<'_> {
         seen(object, known, flight.in_doubt(sealer.key()), sealer)
     }
 
-    /// What is known, beside its answer, of an object whose call did its work: what the state has, and
+    /// Returns what is known, beside its answer, of an object whose call did its work: what the state has, and
     /// what was sent of the attributes that the API never shows.
     fn known_if_done(&self, flight: &InFlight) -> Attributes {
         let known = self.context().live(&flight.started, &flight.schema).unwrap_or_default();
@@ -305,7 +305,7 @@ impl Run<'_> {
         Record::Resolved { call: flight.started.call, resolution }
     }
 
-    /// What a create was to make is there, and is not what it sent. It is the address's object, as it
+    /// Ends a create whose object is there, and is not as it was sent. It is the address's object, as it
     /// would be for the next run, which changes it; that it was made as it should be is not said. It is
     /// not sent again: an API may refuse that, and what is there may be what it made of it.
     fn not_as_sent(

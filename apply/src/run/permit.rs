@@ -48,7 +48,7 @@ impl PermitIssuer {
     }
 }
 
-/// What one call asks through.
+/// The permit of one call.
 pub(super) struct RunPermit {
     since: Mutex<Moment>,
     requests: mpsc::UnboundedSender<PermitRequest>,

@@ -231,7 +231,7 @@ fn id_of(value: &Value) -> Option<ObjectId> {
     }
 }
 
-/// Who stands for an object that is not the one which the change has made itself, or makes it now.
+/// Returns the address that stands for an object which the change has not made itself, or that makes it now.
 fn other_bearer<'s>(change: &Change, snapshot: &'s Snapshot, id: &ObjectId) -> Option<&'s Address> {
     let Change { address, provider, .. } = change;
     let is_other = |owner: &&Address| {

@@ -1,4 +1,4 @@
-//! What a call sends although it does not change: an API that takes whole objects resets what is left
+//! Attributes that a call sends although they do not change: an API that takes whole objects resets what is left
 //! out. Somebody may have changed that since the plan looked, and it is not the plan's to take back: the
 //! object is read once more right before, and what is news is sent as it is then.
 
@@ -22,26 +22,26 @@ use crate::clock::{Clock, Moment};
 /// Long enough for a look and a call at an API that takes one request in some seconds, as those do that throttle.
 const FRESH_FOR: Duration = Duration::from_secs(30);
 
-/// What a call sends of its object without changing it, as the plan saw it.
+/// The attributes that a call sends of its object without changing them, as the plan saw them.
 pub(super) struct Unchanged {
     before: Arc<Attributes>,
     names: BTreeSet<Name>,
     key: SealKey,
-    /// When the plan, or who looked once more after it, began to look; none where nobody did.
+    /// The moment when the plan, or whoever looked after it, began to look; `None` where nobody did.
     looked_at: Option<Moment>,
     clock: Clock,
     settle: Duration,
 }
 
-/// What a call sends, as a look shows it.
+/// The attributes that a call sends, as a look shows them.
 pub(super) struct Look {
     pub(super) sent: Arc<Attributes>,
-    /// When the look began.
+    /// The moment when the look began.
     pub(super) began: Moment,
 }
 
 impl StepContext<'_> {
-    /// What a call sends without changing it.
+    /// Returns the attributes that a call sends without changing them.
     pub(super) fn unchanged(&self, flight: &InFlight, change: &Change) -> Option<Unchanged> {
         let before = change.before.clone().filter(|_| sends_whole_object(flight))?;
         let changed = &flight.sent.changed;
@@ -70,20 +70,20 @@ fn is_lasting(schema: &TypeSchema, name: &Name) -> bool {
 }
 
 impl Unchanged {
-    /// What the plan would send, while that is young. A read is behind for as long as the provider settles: one that
+    /// Returns what the plan would send, while that is young. A read is behind for as long as the provider settles: one that
     /// is made sooner may show what was there before the plan.
     pub(super) fn as_planned(&self, desired: &Arc<Attributes>) -> Option<Look> {
         let began = self.looked_at.clone().filter(|began| began.elapsed() <= self.settle)?;
         Some(Look { sent: desired.clone(), began })
     }
 
-    /// How long after a look began the object is taken to be as it was seen. A look may be behind by as long as the
+    /// Returns how long after a look began the object is taken to be as it was seen. A look may be behind by as long as the
     /// provider settles.
     pub(super) fn fresh_for(&self) -> Duration {
         self.settle.max(FRESH_FOR)
     }
 
-    /// What a call sends, with what is news of its object.
+    /// Returns what a call sends, with the news of its object.
     pub(super) async fn look(
         &self,
         provider: &Arc<dyn Provider>,

@@ -1,4 +1,4 @@
-//! What a replace that deletes first would make: it ends nothing as long as the new object could not be
+//! Checks of a replace that deletes first: it ends nothing as long as the new object could not be
 //! made.
 //!
 //! The plan says it where it looked. One that did not look, or a saved one, is held to it here, where
@@ -20,7 +20,7 @@ use crate::fill::known;
 use crate::step_error::StepError;
 
 impl StepContext<'_> {
-    /// Why the old object of a replace is not to be deleted yet.
+    /// Returns why the old object of a replace is not to be deleted yet.
     pub(super) fn no_successor(
         &self,
         step: &Step,

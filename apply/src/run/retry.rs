@@ -79,7 +79,7 @@ impl Run<'_> {
     }
 }
 
-/// Why a call was in doubt, as an error tells it.
+/// Returns why a call was in doubt, as an error tells it.
 pub(crate) fn words(last: Option<&Error>) -> String {
     last.map_or_else(|| "there was no answer".to_owned(), ToString::to_string)
 }

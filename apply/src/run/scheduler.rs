@@ -1,4 +1,4 @@
-//! Which steps may run: a pure count of what each still waits for.
+//! The steps that may run: a pure count of what each still waits for.
 //!
 //! Knows nothing of calls. Steps are handed out in the order of the program, so a run is as
 //! deterministic as its answers.
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::address::Name;
 use engine::plan::{Plan, Step, StepId};
 
-/// Where a step stands.
+/// The state of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// It waits for others.
@@ -21,7 +21,7 @@ pub(crate) enum Status {
     Done,
     /// It failed: nothing happened, or what it waited for did not come true.
     Failed,
-    /// Nobody knows whether it happened.
+    /// It is not known whether it happened.
     Doubted,
     /// Something that it needs failed, so it does not run.
     Skipped,
@@ -88,7 +88,7 @@ impl<'p> Scheduler<'p> {
         self.status[id.0 as usize] = Status::Running;
     }
 
-    /// Nobody can rely on how the step ended. What waited for it goes on waiting.
+    /// Marks a step of which it is not known how it ended. What waited for it goes on waiting.
     pub(crate) fn doubt(&mut self, id: StepId) {
         self.status[id.0 as usize] = Status::Doubted;
     }

@@ -1,4 +1,4 @@
-//! What a step needs of other objects and the state does not have in clear: secrets, of which it keeps
+//! Values that a step needs of other objects and the state does not have in clear: secrets, of which it keeps
 //! fingerprints, and what no answer has shown so far. Computed again from the plan's own expressions,
 //! else read from the API. It lives for one run, in memory.
 
@@ -176,7 +176,7 @@ impl StepContext<'_> {
         Some((stored, schema))
     }
 
-    /// What can be known of an object in clear: computed from its own spec, else read from the API.
+    /// Returns the attributes of an object that can be known in clear: computed from its own spec, else read from the API.
     async fn revealed(
         &self,
         address: &Address,

@@ -20,7 +20,7 @@ use super::permit::RunPermit;
 use super::refresh_before_write::Unchanged;
 use crate::clock::Moment;
 
-/// How often an object is looked at for one call. Where looks are slow each time, the last one must do: each takes the
+/// The number of looks at an object for one call. Where looks are slow each time, the last one must do: each takes the
 /// turns of others at an API that throttles.
 const LOOKS_MAX: usize = 3;
 
@@ -30,7 +30,7 @@ pub(super) struct Sending<P> {
     pub(super) started: Started,
     pub(super) sent: SentAttributes,
     pub(super) live: Option<Attributes>,
-    /// What it repeats of its object.
+    /// The attributes of its object that it repeats.
     pub(super) unchanged: Option<Unchanged>,
     pub(super) secrets: Secrets,
     pub(super) permit: RunPermit,
@@ -38,7 +38,7 @@ pub(super) struct Sending<P> {
     pub(super) progress: P,
 }
 
-/// What was sent, and what came of it.
+/// The attributes that were sent, and the result.
 type Sent = (Arc<Attributes>, Result<Reply, Error>);
 
 impl<P: Fn(Notice) + Send + Sync> Sending<P> {

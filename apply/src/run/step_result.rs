@@ -1,4 +1,4 @@
-//! Where a step ends: done, failed, and what cannot run because of it.
+//! The end of a step: done, failed, and what cannot run because of it.
 
 use std::time::Instant;
 

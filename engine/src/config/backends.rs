@@ -1,4 +1,4 @@
-//! Which backends of the state there are and what each is told, as data. What they do is not known
+//! The backends of the state and what each is told, as data. What they do is not known
 //! here: a spec is checked in full by a build that has none of them.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ struct Backend {
     attributes: &'static [Attribute],
 }
 
-/// What a backend is told.
+/// A setting of a backend.
 struct Attribute {
     name: &'static str,
     ty: Type,

@@ -17,15 +17,15 @@ use crate::value::Value;
 
 /// Checks the expressions of one block.
 pub(super) struct Checker<'a> {
-    /// What was parsed.
+    /// The parsed document.
     pub(super) document: &'a Document,
-    /// What may be referred to.
+    /// The names that may be referred to.
     pub(super) view: View<'a>,
     /// The resource that diagnostics are about.
     pub(super) block: Option<&'a Block>,
-    /// What to underline instead of a line that holds a secret.
+    /// The place to underline instead of a line that holds a secret.
     pub(super) instead: Option<Span>,
-    /// What is wrong.
+    /// The errors.
     pub(super) diagnostics: &'a mut Diagnostics,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// Says whether a part of a value could not be read; that has been said.
+    /// Returns true if a part of a value could not be read; that has been said.
     pub(super) fn is_broken(&self, value: &SpecExpr) -> bool {
         self.document.broken.contains(&value.span)
     }

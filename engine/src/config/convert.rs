@@ -13,7 +13,7 @@ use crate::expression::visit::{move_ranges, walk};
 use crate::expression::{Expr, ExprError, Kind, Range};
 use crate::value::Value;
 
-/// How the strings of a value are read.
+/// The way in which the strings of a value are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Text {
     /// As text with `${…}` in it.
@@ -29,7 +29,7 @@ pub(super) struct File<'a> {
     pub(super) id: FileId,
     /// All of its text.
     pub(super) text: &'a str,
-    /// Where the piece begins: the parser's places count from there.
+    /// The start of the piece: the parser's places count from there.
     pub(super) start: usize,
 }
 
@@ -177,7 +177,7 @@ pub(super) fn file_argument(expr: &Expr) -> Option<&Expr> {
     }
 }
 
-/// Says whether a path is relative and never climbs. Links are the shell's business.
+/// Returns true if a path is relative and never climbs. Links are the shell's business.
 fn stays_inside(path: &str) -> bool {
     let rooted = path.starts_with(['/', '\\', '~']) || path.as_bytes().get(1) == Some(&b':');
     let climbs = path.split(['/', '\\']).any(|part| part == "..");

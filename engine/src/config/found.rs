@@ -1,4 +1,4 @@
-//! What the pieces of a spec say, put together: the same whoever read them, and in what order.
+//! The content of the pieces of a spec, put together: the same whoever read them, and in what order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::{Document, Item, RawBlock, diagnostics as say};
 use crate::address::{Block, Name};
 use crate::diagnostics::{Diagnostics, FileId, Span};
 
-/// What was found in a piece, or in several in the order of the text.
+/// The content of a piece, or of several in the order of the text.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) plumb: Vec<((), RawBlock)>,

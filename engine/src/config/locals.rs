@@ -66,7 +66,7 @@ fn is_within(ty: &Type, depth_left: usize, parts_left: &mut usize) -> bool {
     }
 }
 
-/// Which locals refer to which, with the place of the reference.
+/// Returns the references between locals, with the place of each.
 fn links(document: &Document, all: &[&Name]) -> Links<Span> {
     let numbers: BTreeMap<&Name, usize> =
         all.iter().enumerate().map(|(number, name)| (*name, number)).collect();

@@ -86,7 +86,7 @@ pub struct RawBlock {
     pub items: Table,
 }
 
-/// What the files of a spec say, syntactically.
+/// The syntax of the files of a spec.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
     /// `[plumb]`.
@@ -145,7 +145,7 @@ pub struct Variable {
     pub value: Datum,
     /// True if it is declared sensitive.
     pub sensitive: bool,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub span: Span,
 }
 
@@ -164,22 +164,22 @@ pub struct ResourceConfig {
     pub attributes: Table,
     /// One instance for each entry.
     pub for_each: Option<SpecExpr>,
-    /// What it comes after without referring to it; a key of none means all instances.
+    /// The addresses that it comes after without referring to them; a key of none means all instances.
     pub depends_on: Vec<(Address, Span)>,
-    /// How it lives.
+    /// Its lifecycle.
     pub lifecycle: Arc<Lifecycle>,
 }
 
 /// `lifecycle` of a resource.
 #[derive(Clone, Debug, Default)]
 pub struct Lifecycle {
-    /// Whether it exists at all.
+    /// True if it exists at all.
     pub enabled: Option<SpecExpr>,
-    /// Whether a plan that deletes it is refused.
+    /// True if a plan that deletes it is refused.
     pub prevent_destroy: Option<SpecExpr>,
-    /// Whether a plan that loses its data is allowed.
+    /// True if a plan that loses its data is allowed.
     pub allow_data_loss: Option<SpecExpr>,
-    /// Whether it is left alone when it leaves the spec.
+    /// True if it is left alone when it leaves the spec.
     pub retain: Option<SpecExpr>,
     /// Overrides the type's order of a replace.
     pub create_before_destroy: Option<SpecExpr>,
@@ -207,7 +207,7 @@ pub struct OutputConfig {
 pub struct ImportConfig {
     /// Its id.
     pub id: ObjectId,
-    /// Where the spec says so; none for the command.
+    /// The place where the spec says so; none for the command.
     pub span: Option<Span>,
 }
 
@@ -216,11 +216,11 @@ pub struct ImportConfig {
 pub struct CheckConfig {
     /// Its header's place.
     pub header: Span,
-    /// What is fetched for it (`job`, `http`), by word.
+    /// The sources that are fetched for it (`job`, `http`), by word.
     pub sources: Table,
-    /// What must hold.
+    /// The condition that must hold.
     pub assert: SpecExpr,
-    /// What to say when it does not.
+    /// The message when it does not hold.
     pub message: Option<SpecExpr>,
 }
 

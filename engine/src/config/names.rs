@@ -1,4 +1,4 @@
-//! What the expressions of a spec may refer to, by type, and what to say of a name that is none.
+//! The names that expressions of a spec may refer to, by type, and what to say of a name that is none.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,10 +16,10 @@ use crate::schema::TypeSchema;
 use crate::types::Type;
 use crate::value::Value;
 
-/// How many names are compared while looking for nearest ones: with very many mistakes in a large
+/// The number of names that are compared while looking for nearest ones: with very many mistakes in a large
 /// spec, suggestions for all of them would take longer than anyone waits.
 const COMPARISONS_MAX: usize = 500_000;
-/// What a search costs at least, for the names that it passes over.
+/// The least cost of a search, for the names that it passes over.
 const COMPARISONS_MIN: usize = 1000;
 
 /// The instance that manages a resource, and its schema.
@@ -27,7 +27,7 @@ pub(super) type Managed = (Name, Arc<TypeSchema>);
 
 /// A resource as others see it.
 pub(super) struct Known {
-    /// What manages it; none when that is wrong and has been said.
+    /// The instance that manages it; none when that is wrong and has been said.
     pub(super) managed: Option<Managed>,
     /// True if it has instances by key.
     pub(super) keyed: bool,
@@ -91,7 +91,7 @@ impl<'a> Names<'a> {
         found
     }
 
-    /// How many names may still be compared.
+    /// Returns the number of names that may still be compared.
     pub(super) fn comparisons_left(&self) -> usize {
         self.comparisons_left.load(Ordering::Relaxed)
     }
@@ -101,7 +101,7 @@ impl<'a> Names<'a> {
         self.comparisons_left.store(left, Ordering::Relaxed);
     }
 
-    /// What to do about a reference to a resource that is not there, from the block `own`: that one
+    /// Returns the advice about a reference to a resource that is not there, from the block `own`: that one
     /// is never the one that was meant.
     pub(super) fn resource_help(&self, block: &Block, own: Option<&Block>) -> String {
         for (word, prefix) in [("var", "variable"), ("local", "local"), ("each", "each")] {
@@ -141,7 +141,7 @@ pub(super) struct View<'a> {
 pub(super) struct Word {
     /// The word.
     pub(super) name: &'static str,
-    /// What its value is like; none where the block that could give it one does not.
+    /// The type of its value; none where the block that could give it one does not.
     pub(super) ty: Option<Type>,
 }
 

@@ -9,10 +9,10 @@ use crate::address::Name;
 use crate::diagnostics::Diagnostics;
 use crate::types::{Field, Type};
 
-/// What a check may fetch, in the order in which it is fetched.
+/// The sources that a check may fetch, in the order in which they are fetched.
 const SOURCES: [&str; 2] = ["http", "job"];
 
-/// What a check sees of what was fetched. The names of a job are those of the job API.
+/// Returns the type of a fetched source. The names of a job are those of the job API.
 fn fetched(word: &str) -> Type {
     match word {
         "job" => object([

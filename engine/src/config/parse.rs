@@ -16,10 +16,10 @@ use crate::address::{Block, Name, RESERVED_TYPES, is_name};
 use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
 use crate::work::{self, InTurn, Workers};
 
-/// What may stand at the top of a file.
+/// The tables that may stand at the top of a file.
 const TABLES: [&str; 9] =
     ["check", "import", "local", "output", "plumb", "provider", "resource", "state", "variable"];
-/// What later versions bring.
+/// The tables that later versions bring.
 const LATER: [&str; 5] = ["data", "module", "moved", "policy", "removed"];
 /// The keys of blocks that do not depend on a provider or a backend.
 const PLUMB_KEYS: [&str; 2] = ["description", "name"];
@@ -78,7 +78,7 @@ struct Piece<'a> {
     is_whole: bool,
 }
 
-/// What there is to read; files that are refused are not.
+/// Returns the pieces to read; files that are refused are left out.
 fn pieces<'a>(
     texts: &[(FileId, &'a Source)],
     in_pieces: bool,
@@ -116,7 +116,7 @@ fn pieces<'a>(
 }
 
 impl Piece<'_> {
-    /// What it says; none when a piece of a file is not enough to tell.
+    /// Reads the piece; `None` when a piece of a file is not enough to tell.
     fn read(&self) -> Option<Found> {
         let Self { file, source, end, is_whole } = *self;
         let mut reader = Reader::default();
@@ -136,7 +136,7 @@ impl Piece<'_> {
 /// A key and its value, as the TOML parser gives them.
 type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
 
-/// What has been read so far.
+/// The tables that have been read so far.
 #[derive(Default)]
 struct Reader {
     found: Found,

@@ -23,7 +23,7 @@ use crate::schema::{ProviderSchema, TypeSchema};
 use crate::value::Value;
 use crate::work::{self, InTurn, Workers};
 
-/// What `resolve` needs beside the document.
+/// The inputs of `resolve` beside the document.
 #[derive(Clone, Debug, Default)]
 pub struct ResolveInput {
     /// The values given for variables.
@@ -34,7 +34,7 @@ pub struct ResolveInput {
     pub files: Files,
 }
 
-/// What the shell read for `file("…")`, by path.
+/// The contents that the shell read for `file("…")`, by path.
 pub type Files = BTreeMap<String, Result<Arc<str>, String>>;
 
 /// A value given for a variable.
@@ -81,7 +81,7 @@ pub fn resolve_with(
     (config, diagnostics)
 }
 
-/// What becomes of the resources, in their order; what nothing manages is left out of the config.
+/// The checked resources, in their order; one that nothing manages is left out of the config.
 type Resources = Vec<(Option<Managed>, Checked)>;
 
 /// Checks everything; the config lacks what moves into it from the document.
@@ -111,7 +111,7 @@ fn check(
     (config, managed.into_iter().zip(checked).collect(), diagnostics)
 }
 
-/// How many blocks are looked at by one worker.
+/// The number of blocks that one worker looks at.
 const PART: usize = 512;
 
 /// Checks the resources.
@@ -171,7 +171,7 @@ fn manage<'a>(
     all
 }
 
-/// What a resource's `provider` says.
+/// The provider that a resource names.
 enum Chosen<'a> {
     No,
     Instance(Name, &'a Item),
@@ -192,7 +192,7 @@ fn chosen<'a>(
     }
 }
 
-/// Which instances manage a type.
+/// The instances that manage each type.
 type Types<'a> = BTreeMap<&'a Name, Vec<(&'a Name, &'a Arc<TypeSchema>)>>;
 
 fn types(providers: &BTreeMap<Name, Arc<ProviderSchema>>) -> Types<'_> {

@@ -17,7 +17,7 @@ use crate::value::Value;
 /// The keys of a resource that are not attributes.
 const RESERVED: [&str; 4] = ["depends_on", "for_each", "lifecycle", "provider"];
 
-/// What checking a block found, beside what moves from it into the config.
+/// The result of checking a block, beside what moves from it into the config.
 #[derive(Default)]
 pub(super) struct Checked {
     depends_on: Vec<(Address, Span)>,
@@ -116,7 +116,7 @@ fn attributes<'s>(
     meant
 }
 
-/// Says whether a part of a value stands in the spec as it is.
+/// Returns true if a part of a value stands in the spec as it is.
 fn holds_text(value: &SpecExpr) -> bool {
     let mut found = false;
     walk(&value.expr, &mut |part| found |= matches!(part.kind, Kind::Literal(_)));

@@ -1,4 +1,4 @@
-//! What variables, locals and files are worth, for everyone who evaluates expressions of a spec.
+//! The values of variables, locals and files, for everyone who evaluates expressions of a spec.
 //!
 //! Resources and `each` are not here: the planner adds them.
 
@@ -62,7 +62,7 @@ impl<'a> Locals<'a> {
             .unwrap_or_else(|| Err(format!("`local.{name}` refers to itself")))
     }
 
-    /// Says whether a local cannot be computed, and that may be so because of a secret.
+    /// Returns true if a local cannot be computed, and that may be so because of a secret.
     pub fn fails_over_a_secret(&self, root: &Root) -> bool {
         matches!(root, Root::Local(name) if self.over_secret.borrow().contains(name))
     }

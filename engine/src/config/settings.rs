@@ -1,4 +1,4 @@
-//! What must be known before anything can be looked up: where state lives, and how providers are
+//! Settings that must be known before anything can be looked up: where state lives, and how providers are
 //! configured.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,7 @@ pub struct Setting {
 pub struct StateSettings {
     /// The kind of backend.
     pub backend: Name,
-    /// What the backend is told, by key, with the place of the key.
+    /// The settings of the backend, by key, with the place of the key.
     pub values: BTreeMap<Name, (Value, Span)>,
     /// The place of the header, if there is one.
     pub header: Option<Span>,
@@ -92,7 +92,7 @@ pub fn provider_variables(document: &Document) -> BTreeSet<Name> {
     items.flat_map(|item| reached(document, &item.value.expr).variables).collect()
 }
 
-/// What an expression refers to, also by way of locals.
+/// The references of an expression, also by way of locals.
 #[derive(Default)]
 struct Reached {
     variables: BTreeSet<Name>,
@@ -175,7 +175,7 @@ pub fn state_settings(document: &Document) -> (StateSettings, Diagnostics) {
 }
 
 impl StateSettings {
-    /// What holds without a block: files beside the spec.
+    /// Returns the backend that holds without a block: files beside the spec.
     pub fn file() -> Self {
         Self { backend: "file".into(), values: BTreeMap::new(), header: None }
     }
@@ -196,7 +196,7 @@ impl StateSettings {
         }
     }
 
-    /// Whether the backend is told that something holds.
+    /// Returns the value of a setting that is true or false, if the backend is given it.
     pub fn is_set(&self, key: &str) -> Option<bool> {
         match self.values.get(key) {
             Some((Value::Bool(is_set), _)) => Some(*is_set),

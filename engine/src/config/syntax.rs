@@ -1,4 +1,4 @@
-//! What the TOML parser complains about, as diagnostics.
+//! Errors of the TOML parser as diagnostics.
 //!
 //! The parser names only the second place of a duplicate; the first is looked up here, in the
 //! text, because this is the rare path.
@@ -12,19 +12,19 @@ use crate::diagnostics::{Diagnostic, Diagnostics, FileId, Source, Span};
 /// A place in a text, in bytes.
 type Place = std::ops::Range<usize>;
 
-/// How many errors of one file are shown.
+/// The number of errors of one file that are shown.
 const ERRORS_MAX: usize = 50;
 
 /// The least length of a piece of a file, in bytes.
 const PIECE_MIN: usize = 64 * 1024;
 
-/// What a walk over the bytes of a file shows before the parser runs.
+/// The result of a walk over the bytes of a file before the parser runs.
 pub(super) struct Scan {
     /// The first place where brackets are nested deeper than [`NESTING_MAX`].
     pub(super) too_deep: Option<usize>,
-    /// How many values there are, about: each costs far more memory than its text.
+    /// The number of values, about: each costs far more memory than its text.
     pub(super) values: usize,
-    /// Where the file may be cut: at headers of blocks, some way apart.
+    /// The places at which the file may be cut: headers of blocks, some way apart.
     pub(super) cuts: Vec<usize>,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn scan(text: &str) -> Scan {
     scan
 }
 
-/// Says whether a line opens a block itself, not a table inside one.
+/// Returns true if a line opens a block itself, not a table inside one.
 fn is_block_header(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();
     let Some((name, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
@@ -179,7 +179,7 @@ fn is_header(text: &str, at: usize) -> bool {
     text.get(line_start(text, at)..at).is_some_and(|before| before.trim_start().starts_with('['))
 }
 
-/// Says whether no header stands between the header line at `header` and `at`.
+/// Returns true if no header stands between the header line at `header` and `at`.
 fn same_block(text: &str, header: usize, at: usize) -> bool {
     header < at
         && text.get(header..at).is_some_and(|between| {
@@ -255,7 +255,7 @@ fn duplicate_key(file: FileId, text: &str, range: Place) -> Diagnostic {
     say::declared_twice(&what, span(file, range), first.map(|range| span(file, range)))
 }
 
-/// Where the key stands in a line that gives it a value.
+/// Returns the place of the key in a line that gives it a value.
 fn key_of_line(line: &str, key: &str) -> Option<Place> {
     let word = line.trim_start();
     let rest = word.strip_prefix(key)?.trim_start();

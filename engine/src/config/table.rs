@@ -29,7 +29,7 @@ impl Table {
         Some(&self.0[self.find(key).ok()?].1)
     }
 
-    /// Says whether there is such a key.
+    /// Returns true if there is such a key.
     pub fn contains_key(&self, key: &str) -> bool {
         self.find(key).is_ok()
     }
@@ -75,12 +75,12 @@ impl Table {
         self.0.iter().map(|(_, item)| item)
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Says whether there is no key.
+    /// Returns true if there is no key.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

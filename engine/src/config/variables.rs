@@ -146,7 +146,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Where to show what is wrong with a key: never the line of a sensitive value.
+    /// Returns the place at which to show an error of a key: never the line of a sensitive value.
     fn place(&self, key: &str, sensitive: bool) -> Span {
         match self.block.items.get(key) {
             Some(item) if !sensitive => item.value.span,
@@ -200,7 +200,7 @@ impl Reader<'_> {
     }
 }
 
-/// What is given for a variable of type `ty`, as the spec sees it; else why it does not fit, without the place
+/// Returns the value given for a variable of type `ty`, as the spec sees it; else why it does not fit, without the place
 /// in it where it is sensitive.
 pub fn value_of(given: &Given, ty: &Type, sensitive: bool) -> Result<Value, String> {
     let value = match given {
@@ -211,7 +211,7 @@ pub fn value_of(given: &Given, ty: &Type, sensitive: bool) -> Result<Value, Stri
     value.convert(ty).map_err(|misfit| misfit.shown(sensitive))
 }
 
-/// Why a text is no value: what TOML takes a bare word for, going by its first letter, tells people nothing.
+/// Returns why a text is no value: what TOML takes a bare word for, going by its first letter, tells people nothing.
 fn no_value(why: String, ty: &Type, text: &str) -> String {
     match ty {
         Type::Integer => "this is no integer".to_owned(),

@@ -1,4 +1,4 @@
-//! How a value is written into a spec: as TOML that reads back as the same value.
+//! Writes a value into a spec: as TOML that reads back as the same value.
 
 use std::fmt::Write as _;
 
@@ -45,7 +45,7 @@ mod tests {
     use crate::diagnostics::Sources;
     use crate::expression::Kind;
 
-    /// What the spec's own parser reads back.
+    /// Returns the value that the spec's own parser reads back.
     fn read(written: &str) -> Value {
         let mut sources = Sources::default();
         let file = sources.add("plumb.toml".to_owned(), format!("[local]\na = {written}\n"));

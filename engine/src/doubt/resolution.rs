@@ -1,4 +1,4 @@
-//! What became of a call in doubt, by its object as a look showed it.
+//! The resolution of a call in doubt, by its object as a look showed it.
 
 use super::call::{CallInDoubt, Sent, Shown};
 use super::ownership::{Owner, other_owner};

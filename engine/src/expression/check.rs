@@ -15,7 +15,7 @@ use crate::address::Name;
 use crate::types::{Field, Type};
 use crate::value::Value;
 
-/// What an expression may refer to, by type.
+/// The types of the names that an expression may refer to.
 pub trait Types {
     /// The type of what `root` names: for a resource with `for_each`, a map of objects.
     fn root(&self, root: &Root) -> Result<Type, Unresolved>;
@@ -36,9 +36,9 @@ pub trait Types {
 /// A name that stands for nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unresolved {
-    /// What is wrong, such as "there is no variable `rgion`".
+    /// The message, such as "there is no variable `rgion`".
     pub message: String,
-    /// What to do, such as "did you mean `region`?".
+    /// The advice, such as "did you mean `region`?".
     pub help: Option<String>,
 }
 
@@ -263,7 +263,7 @@ fn member(item: &Type) -> Type {
     }
 }
 
-/// Says whether values of the two types can be equal.
+/// Returns true if values of the two types can be equal.
 fn comparable(a: &Type, b: &Type) -> bool {
     let class = |ty: &Type| match ty {
         Type::Any | Type::Null => 0,

@@ -39,7 +39,7 @@ pub(super) use self::operators::float;
 pub(super) use self::templates::{NO_TEXT_HELP, NULL_TEXT_HELP};
 use crate::expression::text::text_of;
 
-/// What an expression may refer to, by value. Look-ups may be recorded by the implementation.
+/// The values that an expression may refer to. Look-ups may be recorded by the implementation.
 pub trait Scope {
     /// The value of a root that is no resource.
     fn root(&self, root: &Root) -> Result<Datum, String>;
@@ -67,7 +67,7 @@ pub trait Scope {
         Ok(None)
     }
 
-    /// Says whether a root that cannot be computed may fail because of a secret
+    /// Returns true if a root that cannot be computed may fail because of a secret
     /// ([`evaluate_telling`]).
     fn fails_over_a_secret(&self, root: &Root) -> bool {
         let _ = root;
@@ -100,10 +100,10 @@ pub fn evaluate_telling(expr: &Expr, scope: &dyn Scope) -> Result<Datum, Failure
     Ok(Datum { value: part.value, sensitive: part.sensitive })
 }
 
-/// Why something cannot be computed that others refer to.
+/// The reason why something cannot be computed that others refer to.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What is wrong.
+    /// The error.
     pub error: ExprError,
     /// True if a secret was looked at before.
     pub over_secret: bool,
@@ -121,7 +121,7 @@ pub fn residual(expr: &Expr, scope: &dyn Scope) -> Result<Expr, ExprError> {
     Ok(residual)
 }
 
-/// What a residual has for an entry: the entry itself, where it is written out.
+/// Returns the entry of a residual: the entry itself, where it is written out.
 pub fn residual_of_entry(residual: &Expr, name: &Name) -> Expr {
     let key = Value::String(name.clone());
     let step = Below::Index(&key);
@@ -129,7 +129,7 @@ pub fn residual_of_entry(residual: &Expr, name: &Name) -> Expr {
     step.written(residual).cloned().unwrap_or_else(|| Expr::nowhere(kind()))
 }
 
-/// Why an evaluation ended early.
+/// The reason why an evaluation ended early.
 #[derive(Debug)]
 struct Stop {
     error: ExprError,
@@ -300,12 +300,12 @@ impl<'s> Evaluator<'s> {
         }
     }
 
-    /// What a value is, for messages: of a secret not even that.
+    /// Returns a word for a value, for messages: of a secret not even that.
     fn word(&self, part: &Part) -> &'static str {
         if self.secret(part) { SECRET_WORD } else { word(&part.value) }
     }
 
-    /// What stands for a value made of `parts`, when one of them asks for it.
+    /// Returns the source of a value made of `parts`, when one of them asks for it.
     fn source_if(
         &mut self,
         parts: &[Part],
@@ -366,10 +366,10 @@ fn twice(key: Range) -> Stop {
     stop(key, "this key stands twice in the map", None)
 }
 
-/// What is said of a secret that is not what it should be.
+/// The word for a secret that is not what it should be.
 const SECRET_WORD: &str = "a secret that is something else";
 
-/// What a value is, for messages: never the value itself.
+/// Returns a word for a value, for messages: never the value itself.
 pub(super) fn word(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

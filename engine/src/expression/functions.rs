@@ -26,7 +26,7 @@ use crate::value::{Datum, Value};
 pub(super) struct Function {
     pub(super) name: &'static str,
     pub(super) parameters: &'static [Parameter],
-    /// How many arguments there must be.
+    /// The number of arguments.
     pub(super) required: usize,
     /// True if the last parameter takes any number of arguments.
     pub(super) repeats: bool,

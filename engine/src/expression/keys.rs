@@ -22,7 +22,7 @@ pub(super) fn repeated(entries: &[(Expr, Expr)]) -> Option<usize> {
     })
 }
 
-/// What a key is where it is known.
+/// Returns the text of a key where it is known.
 fn text(key: &Expr) -> Option<Cow<'_, str>> {
     match &key.kind {
         Kind::Literal(Value::String(text)) => Some(Cow::Borrowed(text)),

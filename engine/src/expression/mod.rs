@@ -40,9 +40,9 @@ pub struct Range {
 /// An expression. Two are equal when they say the same, wherever they stand.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it stands in its text; empty in residuals.
+    /// Its place in its text; empty in residuals.
     pub range: Range,
 }
 
@@ -74,7 +74,7 @@ impl Expr {
     }
 }
 
-/// What an expression is.
+/// The kind of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// A known value that is not sensitive. Never unknown, never sealed.
@@ -82,7 +82,7 @@ pub enum Kind {
     /// Text with parts to fill in, joined to one string. A template that is one part alone is
     /// that part, not a template.
     Template(Vec<Expr>),
-    /// Where a reference begins.
+    /// The beginning of a reference.
     Root(Root),
     /// `base.name`.
     Attribute(Box<Expr>, Name),
@@ -138,7 +138,7 @@ impl Kind {
     }
 }
 
-/// Where a reference begins.
+/// The beginning of a reference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Root {
     /// `var.x`.
@@ -168,7 +168,7 @@ pub enum Access {
 /// `condition ? yes : no`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditional {
-    /// What decides.
+    /// The condition.
     pub condition: Expr,
     /// The value when true.
     pub yes: Expr,
@@ -181,7 +181,7 @@ pub struct Conditional {
 pub struct Call {
     /// The function.
     pub name: Name,
-    /// What it is called with.
+    /// The arguments.
     pub arguments: Vec<Expr>,
     /// True if the last argument stands for a list of further arguments (`…`).
     pub spread: bool,
@@ -194,13 +194,13 @@ pub struct For {
     pub key_variable: Option<Name>,
     /// The variable for the value.
     pub value_variable: Name,
-    /// What is walked.
+    /// The collection that is walked.
     pub collection: Expr,
     /// The key of each entry: present in the form that makes a map.
     pub key: Option<Expr>,
     /// The value of each entry.
     pub value: Expr,
-    /// Which entries to keep.
+    /// The condition of the entries to keep.
     pub condition: Option<Expr>,
     /// True if values of one key are collected in a list (`…`).
     pub grouped: bool,
@@ -234,14 +234,14 @@ pub enum BinaryOp {
     Or,
 }
 
-/// What is wrong in an expression, and where in its text. Names no values: they may be secret.
+/// An error in an expression, and its place in the text. Names no values: they may be secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ExprError {
-    /// Where.
+    /// The place.
     pub range: Range,
-    /// What, in a short sentence without a full stop.
+    /// The error, in a short sentence without a full stop.
     pub message: String,
-    /// What to do, if there is something to say.
+    /// The advice, if there is any.
     pub help: Option<String>,
 }

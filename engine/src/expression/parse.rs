@@ -11,7 +11,7 @@ mod scan;
 use super::{Expr, ExprError, Kind, Range, TEXT_MAX};
 use crate::value::Value;
 
-/// How first words are read.
+/// The way in which first words are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// In specs: `var.x`, `local.x`, `each.key`, `each.value`, and `type.name` for resources; a
@@ -89,7 +89,7 @@ fn bounded(text: &str, most: usize) -> Result<(), ExprError> {
     })
 }
 
-/// What the parser could not read. Its messages name what it expected, never what it found.
+/// Returns the error of the parser. Its messages name what it expected, never what it found.
 fn syntax(text: &str, error: &hcl_edit::parser::Error, place: Place) -> ExprError {
     let mut start = error.location().offset().min(text.len());
     while !text.is_char_boundary(start) {
@@ -120,7 +120,7 @@ fn syntax(text: &str, error: &hcl_edit::parser::Error, place: Place) -> ExprErro
     ExprError { range: range(start, end), message, help: help.map(str::to_owned) }
 }
 
-/// Where a part of a template may begin.
+/// The places at which a part of a template may begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Template,

@@ -23,7 +23,7 @@ impl fmt::Display for Expr {
     }
 }
 
-/// How tightly an expression holds together.
+/// The precedence of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tightness {
     /// `a ? b : c`, `for` bodies: takes all that follows.
@@ -147,7 +147,7 @@ impl Printer<'_, '_> {
         self.out.write_str(")")
     }
 
-    /// What an attribute is taken of. A first word that is no variable of `for` and no offered
+    /// Prints the base of an attribute. A first word that is no variable of `for` and no offered
     /// name would, with a name after it, be read as a resource.
     fn base(&mut self, base: &Expr) -> fmt::Result {
         match &base.kind {
@@ -382,7 +382,7 @@ impl Printer<'_, '_> {
     }
 }
 
-/// Says whether a name can stand after a dot and before an equals sign as it is.
+/// Returns true if a name can stand after a dot and before an equals sign as it is.
 fn is_word(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')

@@ -3,7 +3,7 @@
 use super::{BinaryOp, Range};
 use crate::types::Type;
 
-/// What `base.name` has for a type; `any` where that is not known.
+/// Returns the type of `base.name`; `any` where that is not known.
 pub(super) fn attribute_of(base: &Type, name: &str) -> Type {
     match base {
         Type::Object(fields) => fields.get(name).map_or(Type::Any, |field| field.ty.clone()),
@@ -12,7 +12,7 @@ pub(super) fn attribute_of(base: &Type, name: &str) -> Type {
     }
 }
 
-/// What an item of a collection has for a type; `any` where that is not known.
+/// Returns the type of an item of a collection; `any` where that is not known.
 pub(super) fn item_of(base: &Type) -> Type {
     match base {
         Type::List(item) | Type::Set(item) | Type::Map(item) => (**item).clone(),
@@ -41,7 +41,7 @@ pub(super) fn end_of(range: Range, length: usize) -> Range {
     Range { start: range.end.saturating_sub(length).max(range.start), end: range.end }
 }
 
-/// What values of a type are, for messages.
+/// Returns a word for values of a type, for messages.
 pub(super) fn type_word(ty: &Type) -> &'static str {
     match ty {
         Type::Any => "a value that is not known yet",

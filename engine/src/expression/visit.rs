@@ -5,7 +5,7 @@ use super::{Access, Expr, Kind, Range, Root};
 use crate::address::{Block, Name};
 use crate::value::Value;
 
-/// How deep walks recurse, which saves the list for nearly all expressions.
+/// The depth to which walks recurse, which saves the list for nearly all expressions.
 const RECURSION_MAX: usize = 64;
 
 /// Calls `visit` for the expression and each of its parts, in the order of the text.

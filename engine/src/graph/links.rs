@@ -32,7 +32,7 @@ impl<E> Links<E> {
         self.0.add_edge(NodeIndex::new(from), NodeIndex::new(to), why);
     }
 
-    /// What a node needs, or what needs it, as often as there are reasons.
+    /// Returns the nodes that a node needs, or that need it, as often as there are reasons.
     pub(crate) fn neighbours(
         &self,
         node: usize,
@@ -41,7 +41,7 @@ impl<E> Links<E> {
         self.0.neighbors_directed(NodeIndex::new(node), direction).map(NodeIndex::index)
     }
 
-    /// How many reasons each node has to need others.
+    /// Returns the number of reasons that each node has to need others.
     pub(crate) fn needs(&self) -> Vec<usize> {
         let mut needs = vec![0; self.0.node_count()];
         for edge in self.0.raw_edges() {
@@ -62,7 +62,7 @@ impl<E> Links<E> {
         kosaraju_scc(&self.0).into_iter().map(sorted).collect()
     }
 
-    /// Says whether the nodes of a group need each other, or the only one itself.
+    /// Returns true if the nodes of a group need each other, or the only one itself.
     pub(crate) fn is_cycle(&self, group: &[usize]) -> bool {
         match group {
             [node] => self.neighbours(*node, Direction::Outgoing).any(|next| next == *node),

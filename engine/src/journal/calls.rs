@@ -13,9 +13,9 @@ use crate::state::ObjectId;
 /// A call that began and whose end is not recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
-    /// How it began.
+    /// The record of its intent.
     pub started: Started,
-    /// Why its end is not known, if the run lived long enough to say.
+    /// The reason why its end is not known, if the run lived long enough to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
     /// True if the API accepted it, and showed nothing of it. Not looking as if it had happened is no
@@ -25,7 +25,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Why its end is not known, for people. `running` says whether another run holds the lock.
+    /// Returns why its end is not known, for people. `running` is true if another run holds the lock.
     pub fn why(&self, running: bool) -> &str {
         match &self.doubt {
             Some(reason) => reason,
@@ -40,12 +40,12 @@ impl Pending {
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     by_number: BTreeMap<CallId, Pending>,
-    /// How many calls there are about each object.
+    /// The number of calls about each object.
     about: FxHashMap<(Address, Option<ObjectId>), usize>,
 }
 
 impl Calls {
-    /// Says whether a call about the same object is under way.
+    /// Returns true if a call about the same object is under way.
     pub(super) fn is_busy(&self, started: &Started) -> bool {
         self.about.contains_key(&about(started))
     }
@@ -93,7 +93,7 @@ impl Calls {
     }
 }
 
-/// Whose object a call is about: what was put aside is another than the address's own.
+/// Returns the object that a call is about: one that was put aside is another than the address's own.
 fn about(started: &Started) -> (Address, Option<ObjectId>) {
     (started.address.clone(), started.object.clone())
 }

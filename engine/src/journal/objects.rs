@@ -1,4 +1,4 @@
-//! What happens to objects without a call: they are seen changed, go, are taken over, let go, or
+//! Changes of objects without a call: they are seen changed, go, are taken over, let go, or
 //! get another address.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What the end of a phase makes of its object: it is there, has come further, is ready, or is gone.
+//! The effect of the end of a phase on its object: it is there, has come further, is ready, or is gone.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use super::{IllegalRecord, illegal};
 use crate::schema::{PhaseRef, ProgramKind, Wait};
 use crate::state::{Entry, Nonce, Object, Progress, Snapshot};
 
-/// How long after it was sent a delete may still take effect, in milliseconds: an hour. What was changed
+/// The time after it was sent in which a delete may still take effect, in milliseconds: an hour. What was changed
 /// after that has outlived it.
 pub(super) const DELETE_LATE_MS: u64 = 60 * 60 * 1000;
 
-/// How much of its phase a call has done.
+/// The part of its phase that a call has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// All of it.
     Phase,
-    /// What it sends; what is waited for after that is still to come.
+    /// The call; its wait is still to come.
     Call,
 }
 
@@ -105,7 +105,7 @@ impl Snapshot {
         Some(&mut entry.object_mut(started.object.as_ref()?)?.progress)
     }
 
-    /// How far an object has come when a phase of its delete is done.
+    /// Returns the progress of an object when a phase of its delete is done.
     fn progress_of_delete(&self, started: &Started) -> Progress {
         match self.progress_of(started).cloned() {
             Some(Progress::Deleting { before, .. }) => {

@@ -46,23 +46,23 @@ pub enum Record {
         serial: u64,
         /// The plan that it executes.
         plan: Digest,
-        /// When, in milliseconds since 1970.
+        /// The time, in milliseconds since 1970.
         at_ms: u64,
     },
     /// A mutating call is about to begin. Durable before its first byte leaves.
     Started(Box<Started>),
     /// The call ended, and how is known.
     Finished {
-        /// Which call.
+        /// The number of the call.
         call: CallId,
-        /// How it ended.
+        /// Its end.
         outcome: Outcome,
     },
     /// The call ended, and nobody knows how.
     Doubted {
-        /// Which call.
+        /// The number of the call.
         call: CallId,
-        /// What was seen, without secrets.
+        /// The reason, without secrets.
         reason: String,
         /// True if the API accepted it, and showed nothing of it: it did its work, or will.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -70,16 +70,16 @@ pub enum Record {
     },
     /// A call in doubt was looked up.
     Resolved {
-        /// Which call.
+        /// The number of the call.
         call: CallId,
-        /// What was found.
+        /// The result of a look.
         resolution: Resolution,
     },
     /// An object was seen to differ from the state, and the difference was accepted.
     Seen {
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// Which object.
+        /// The id of the object.
         object: ObjectId,
         /// The progress of its operation.
         progress: Progress,
@@ -89,23 +89,23 @@ pub enum Record {
         managed: Set<Name>,
         /// The places that hold secrets.
         sensitive: Paths,
-        /// What it depends on from now on.
+        /// The addresses that it depends on from now on.
         dependencies: Set<Address>,
     },
     /// Triggers of an object's replace fired. They go on firing until it is replaced.
     Triggered {
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// Which object.
+        /// The id of the object.
         object: ObjectId,
-        /// What each of them stood for before it fired first.
+        /// The fingerprint of what each of them stood for before it fired first.
         made_with: BTreeMap<Name, Fingerprint>,
     },
     /// An object was confirmed to be gone without our doing.
     Vanished {
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// Which object.
+        /// The id of the object.
         object: ObjectId,
     },
     /// An object was taken over.
@@ -116,7 +116,7 @@ pub enum Record {
         provider: Name,
         /// The object.
         object: Object,
-        /// What it depends on.
+        /// The addresses that it depends on.
         dependencies: Set<Address>,
         /// True if it stands beside the address's object, to be deleted: a leftover of ours.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -124,9 +124,9 @@ pub enum Record {
     },
     /// An object was let go: it stays in the API, and the state forgets it.
     Forgot {
-        /// Whose object.
+        /// The address of the object.
         address: Address,
-        /// Which object.
+        /// The id of the object.
         object: ObjectId,
     },
     /// A watched nonce needs no more watching: its leftover is gone, or its time is over.
@@ -155,7 +155,7 @@ pub enum Record {
     },
     /// The run ended.
     RunClosed {
-        /// How, in a word.
+        /// Its end, in a word.
         outcome: String,
     },
 }
@@ -167,13 +167,13 @@ pub struct Started {
     pub call: CallId,
     /// The step of the plan.
     pub step: String,
-    /// Whose object.
+    /// The address of the object.
     pub address: Address,
     /// The provider instance.
     pub provider: Name,
-    /// What it does.
+    /// Its operation.
     pub operation: Operation,
-    /// Which phase it is.
+    /// Its phase.
     pub phase: PhaseRef,
     /// The object; none for a create.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,33 +201,33 @@ pub struct Started {
     /// known, nobody knows them. None in older journals.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub unshown: Set<Name>,
-    /// What the secret attributes that it sends are made of, where nobody can make them again: see
+    /// The inputs of the secret attributes that it sends, where nobody can make them again: see
     /// [`crate::plan::SecretInputs`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub input_fingerprints: BTreeMap<Name, Fingerprint>,
-    /// What the object depends on.
+    /// The addresses that the object depends on.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub dependencies: Set<Address>,
     /// The fingerprint of the account that it goes to: what is not there in another one says
     /// nothing about this call. None where the provider has no account, and in older journals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Fingerprint>,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
 impl Started {
-    /// Says whether the call ends this object of an address.
+    /// Returns true if the call ends this object of an address.
     pub fn ends(&self, address: &Address, object: &ObjectId) -> bool {
         self.ends_its_object() && self.address == *address && self.object.as_ref() == Some(object)
     }
 
-    /// Says whether the call makes the object.
+    /// Returns true if the call makes the object.
     pub fn makes_its_object(&self) -> bool {
         self.phase.makes()
     }
 
-    /// Says whether the call is the last phase of a delete.
+    /// Returns true if the call is the last phase of a delete.
     pub fn ends_its_object(&self) -> bool {
         self.phase.kind == ProgramKind::Delete && self.phase.is_last()
     }
@@ -238,7 +238,7 @@ impl Started {
     }
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Outcome {
@@ -254,7 +254,7 @@ pub enum Outcome {
     },
     /// The answer, or its absence before the first byte, proves that nothing happened.
     NoEffect {
-        /// Why, without secrets.
+        /// The reason, without secrets.
         reason: String,
     },
 }
@@ -268,7 +268,7 @@ pub struct Seen {
     pub attributes: Stored,
 }
 
-/// What was found about a call in doubt.
+/// The end of a call in doubt, as it was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Resolution {
@@ -279,7 +279,7 @@ pub enum Resolution {
     },
     /// A create left nothing. Its nonce is watched from now on.
     Absent {
-        /// When this was believed, in milliseconds since 1970.
+        /// The time when this was believed, in milliseconds since 1970.
         at_ms: u64,
     },
     /// The object of an update or a delete does not exist any more.

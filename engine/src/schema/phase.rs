@@ -64,17 +64,17 @@ impl PhaseRef {
         Self { wait: Wait::Only, ..self }
     }
 
-    /// Says whether it makes a call that changes something.
+    /// Returns true if it makes a call that changes something.
     pub fn calls(self) -> bool {
         self.wait != Wait::Only
     }
 
-    /// Says whether its call makes the object: the first phase of a create.
+    /// Returns true if its call makes the object: the first phase of a create.
     pub fn makes(self) -> bool {
         self.kind == ProgramKind::Create && self.phase == 0 && self.calls()
     }
 
-    /// Says whether this is the program's last phase.
+    /// Returns true if this is the program's last phase.
     pub fn is_last(self) -> bool {
         self.phase + 1 == self.phases
     }

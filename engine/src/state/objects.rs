@@ -47,7 +47,7 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// What makes a create ours: drawn at random, recorded first, sent as the object's first name.
+/// The mark that makes a create ours: drawn at random, recorded first, sent as the object's first name.
 ///
 /// The text is `plumb-` and 26 letters and digits (128 bits).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,12 +78,12 @@ impl Nonce {
     /// As much of a nonce as nobody else comes upon: 60 random bits, and what stands before them.
     const TELLING: usize = 18;
 
-    /// Says whether a listed name may be a nonce at all.
+    /// Returns true if a listed name may be a nonce at all.
     pub fn is_likely(name: &str) -> bool {
         name.get(.."plumb-".len()).is_some_and(|start| start.eq_ignore_ascii_case("plumb-"))
     }
 
-    /// Says whether a listed name is this nonce, which makes its object ours: also where the API
+    /// Returns true if a listed name is this nonce, which makes its object ours: also where the API
     /// changed its case, or cut it. A name that has more than that is a stranger's: people copy
     /// objects, and consoles name a copy after the original.
     pub fn is(&self, name: &str) -> bool {
@@ -91,12 +91,12 @@ impl Nonce {
         start.is_some_and(|start| start.eq_ignore_ascii_case(name))
     }
 
-    /// Says whether a name that is a secret, and known by its fingerprint, is this nonce.
+    /// Returns true if a name that is a secret, and known by its fingerprint, is this nonce.
     pub fn is_behind(&self, name: &Sealed, key: &SealKey) -> bool {
         name.fingerprint == Fingerprint::of(&Value::String(self.0.clone()), key)
     }
 
-    /// Says whether a name was made from this nonce. That is no proof of whose an object is; it
+    /// Returns true if a name was made from this nonce. That is no proof of whose an object is; it
     /// tells only of one that is known to be ours whether it still bears its first name.
     pub fn is_in(&self, name: &str) -> bool {
         self.is(name) || name.to_ascii_lowercase().contains(&*self.0)
@@ -125,14 +125,14 @@ pub struct Object {
     /// The places that hold secrets, beside those that the schema declares.
     #[serde(default, skip_serializing_if = "Paths::is_empty")]
     pub sensitive: Paths,
-    /// When a delete of it went out that nobody saw happen, in milliseconds since 1970. It may still
+    /// The time when a delete of it went out that nobody saw happen, in milliseconds since 1970. It may still
     /// happen: should the object be gone one day, that is our doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_sent_ms: Option<u64>,
-    /// What its triggers stood for, of those that have fired since and have not replaced it yet.
+    /// The fingerprints of what its triggers stood for, of those that have fired since and have not replaced it yet.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub made_with: BTreeMap<Name, Fingerprint>,
-    /// What its secret attributes were made of that nobody can make again: see [`crate::plan::SecretInputs`].
+    /// The inputs of its secret attributes that nobody can make again: see [`crate::plan::SecretInputs`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub input_fingerprints: BTreeMap<Name, Fingerprint>,
 }
@@ -178,7 +178,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// Says whether all phases are done.
+    /// Returns true if all phases are done.
     pub fn is_ready(&self) -> bool {
         *self == Self::Ready
     }

@@ -58,12 +58,12 @@ impl KnownSecrets {
         known
     }
 
-    /// Says whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.first.0.is_empty() && self.more.0.is_empty()
     }
 
-    /// Where they stand in a value that is not sealed. What has one as the name of something is secret as a
+    /// Returns where they stand in a value that is not sealed. What has one as the name of something is secret as a
     /// whole, and so is a set with one in it.
     pub fn places(&self, value: &Value) -> Paths {
         let mut places = Paths::none();
@@ -91,7 +91,7 @@ impl KnownSecrets {
         }
     }
 
-    /// Says whether a text is or holds one of them.
+    /// Returns true if a text is or holds one of them.
     pub(super) fn are_in(&self, text: &str) -> bool {
         text.len() >= ALONE_MIN && (self.first.are_in(text) || self.more.are_in(text))
     }
@@ -123,7 +123,7 @@ impl Texts {
         starts.any(|(at, _)| self.begins(&text[at..]))
     }
 
-    /// Says whether one of many is the beginning of a text, without a look at each: the last one that is not behind the
+    /// Returns true if one of many is the beginning of a text, without a look at each: the last one that is not behind the
     /// text in order is it, or begins as the text does for as long as any that is it.
     fn begins(&self, text: &str) -> bool {
         let mut rest = text;
@@ -141,7 +141,7 @@ impl Texts {
     }
 }
 
-/// Says whether a text tells something by itself, wherever it stands.
+/// Returns true if a text tells something by itself, wherever it stands.
 pub(super) fn is_telling(text: &str) -> bool {
     let is_number = || text.len() < NUMBER_MIN && text.parse::<f64>().is_ok();
     let is_word = || matches!(&*text.to_ascii_lowercase(), "true" | "false" | "null" | "none");

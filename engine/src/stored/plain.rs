@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::Name;
 use crate::value::Value;
 
-/// Says whether a value is one that JSON can say and reading back gives again: nothing sealed,
+/// Returns true if a value is one that JSON can say and reading back gives again: nothing sealed,
 /// nothing unknown, no set.
 pub(super) fn is_plain(value: &Value) -> bool {
     match value {

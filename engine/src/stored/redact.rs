@@ -41,7 +41,7 @@ impl<'a> SecretScanner<'a> {
         self.secrets
     }
 
-    /// Says whether there is nothing to look for beyond the places of an object.
+    /// Returns true if there is nothing to look for beyond the places of an object.
     fn knows_none(&self) -> bool {
         self.secrets.is_empty()
     }
@@ -185,7 +185,7 @@ pub fn seal_like(value: &Value, like: &Value, key: &SealKey) -> Value {
     }
 }
 
-/// Says whether something that was sealed inside an attribute is neither in it any more nor, by a key,
+/// Returns true if something that was sealed inside an attribute is neither in it any more nor, by a key,
 /// replaced at its place.
 fn has_lost_one(was: &Value, now: &Value) -> bool {
     let mut found = BTreeSet::new();

@@ -9,7 +9,7 @@ use crate::value::Value;
 
 /// The most words of a text that are looked at.
 const WORDS_MAX: usize = 20_000;
-/// Where a word may end that is a text of its own: the more of these part a text, the smaller its words.
+/// The places at which a word may end that is a text of its own: the more of these part a text, the smaller its words.
 const ENDS: [&str; 3] = ["", "\"'`<>()[]{},;", "\"'`<>()[]{},;=:&?/|"];
 
 /// The fingerprints of secrets.

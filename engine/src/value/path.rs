@@ -54,7 +54,7 @@ impl Path {
         path
     }
 
-    /// Says whether `other` is this place or inside it.
+    /// Returns true if `other` is this place or inside it.
     pub fn covers(&self, other: &Path) -> bool {
         other.0.starts_with(&self.0)
     }
@@ -130,17 +130,17 @@ impl Paths {
         Self(BTreeSet::from([Path::root()]))
     }
 
-    /// Says whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Says whether the place, or one around it, is among them.
+    /// Returns true if the place, or one around it, is among them.
     pub fn covers(&self, path: &Path) -> bool {
         self.0.range(..=path).next_back().is_some_and(|own| own.covers(path))
     }
 
-    /// Says whether the place, one around it or one inside it is among them.
+    /// Returns true if the place, one around it or one inside it is among them.
     pub fn touches(&self, path: &Path) -> bool {
         self.covers(path) || self.0.range(path..).next().is_some_and(|own| path.covers(own))
     }

@@ -1,4 +1,4 @@
-//! What is wrong with blocks: types, attributes, references and cycles.
+//! Errors of blocks: types, attributes, references and cycles.
 
 use super::{did_you_mean, listed, plainly, shown};
 use crate::address::{Address, AddressError, Block};
@@ -46,11 +46,11 @@ pub fn unknown_attribute<'a>(
         })
 }
 
-/// What there is in place of a word that other tools know.
+/// The advice in place of a word that other tools know.
 const COUNT: &str = "write `for_each = [\"a\", \"b\"]` for one instance by each name, or \
                      `lifecycle = { enabled = … }` for one or none";
 
-/// What to write in place of a reference that other tools know.
+/// Returns what to write in place of a reference that other tools know.
 pub fn meant_elsewhere(first: &str, second: &str) -> Option<&'static str> {
     match (first, second) {
         ("path", _) => {

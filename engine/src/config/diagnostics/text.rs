@@ -1,4 +1,4 @@
-//! What is wrong with the text of a spec: TOML, tables, keys and names.
+//! Errors of the text of a spec: TOML, tables, keys and names.
 
 use super::{did_you_mean, shown};
 use crate::diagnostics::{Diagnostic, Span};
@@ -43,7 +43,7 @@ pub fn syntax(at: Option<Span>, message: &str) -> Diagnostic {
     Diagnostic::error("invalid TOML").at(at).label(message)
 }
 
-/// What to do where a quote inside an expression ends the string around it.
+/// The advice where a quote inside an expression ends the string around it.
 pub const QUOTES_HELP: &str = "a double quote ends the string: write '${…}' with single quotes \
      around an expression that holds double quotes";
 

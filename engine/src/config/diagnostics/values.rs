@@ -1,4 +1,4 @@
-//! What is wrong with values: variables, types, ranges and lists. None of them shows one.
+//! Errors of values: variables, types, ranges and lists. None of them shows one.
 
 use super::{did_you_mean, listed, plainly, shown};
 use crate::constraint::Violation;
@@ -126,7 +126,7 @@ pub fn wrong_type(want: &Type, value: Option<&Value>, at: Span) -> Diagnostic {
     helped(diagnostic, value.and_then(|value| help_for_value(want, value)))
 }
 
-/// How a value that stands in the spec is written as one of a type.
+/// Returns how a value that stands in the spec is written as one of a type.
 fn help_for_value(want: &Type, value: &Value) -> Option<&'static str> {
     match (want, value) {
         (Type::Integer | Type::Number, Value::String(text)) if text.parse::<f64>().is_ok() => {

@@ -8,7 +8,7 @@ use crate::expression::{Access, Expr, Kind, Range, Root};
 use crate::types::{Field, Type};
 use crate::value::Value;
 
-/// How many names a message lists.
+/// The number of names that a message lists.
 const NAMES_MAX: usize = 12;
 
 impl Checker<'_> {

@@ -14,7 +14,7 @@ use crate::expression::{Access, Expr, Kind, Range, Root};
 use crate::types::Type;
 use crate::value::{Attributes, Paths, Segment, Value};
 
-/// Why no more is said.
+/// The reason why no more is said.
 const UNSAID: &str = "what there is instead is not said, because it tells of a secret";
 
 /// One step of a chain.
@@ -340,7 +340,7 @@ pub(super) fn entry_of(part: &Part, name: &Name, value: &Value, range: Range) ->
     picked(part, value, &inside, range, Below::Index(&Value::String(name.clone())))
 }
 
-/// Says whether a reference to `base` is to an object whose attributes the schema fixes.
+/// Returns true if a reference to `base` is to an object whose attributes the schema fixes.
 fn is_object(base: &Expr) -> bool {
     match &base.kind {
         Kind::Root(Root::Resource(_)) => true,

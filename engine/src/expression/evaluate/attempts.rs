@@ -17,10 +17,10 @@ use crate::expression::{Call, Expr, Kind, Range, Root};
 use crate::types::Type;
 use crate::value::{Paths, Value};
 
-/// What is met inside an attempt and not known.
+/// The unknown values that are met inside an attempt.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// How many attempts are under way, one in the other.
+    /// The number of attempts that are under way, one in the other.
     attempts: usize,
     /// The residuals that may fail, of what is being computed.
     met: Vec<Expr>,
@@ -93,7 +93,7 @@ impl Evaluator<'_> {
         (part, looked)
     }
 
-    /// What an attempt gives that looked at a secret. What stands for it is the whole attempt.
+    /// Returns the value of an attempt that looked at a secret. The whole attempt stands for it.
     fn decided(&mut self, name: &str, arguments: &[Expr], part: Part, range: Range) -> Eval {
         let kept = self.kept_call(name, arguments, range)?;
         let source = match kept {
@@ -186,7 +186,7 @@ impl Evaluator<'_> {
         Ok(Part::unknown(part.value.type_of(), residual, secret))
     }
 
-    /// Says whether a residual is computed when the value is.
+    /// Returns true if a residual is computed when the value is.
     fn keeps(&self, value: &Value, residual: &Expr) -> bool {
         match value {
             Value::Unknown(unknown) => {
@@ -209,7 +209,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Says whether it names a variable that means nothing here any more.
+    /// Returns true if it names a variable that means nothing here any more.
     fn is_of_a_walk_that_ended(&self, residual: &Expr) -> bool {
         let mut own = Vec::new();
         walk(residual, &mut |part| {
@@ -227,7 +227,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Says whether computing it may fail: an attribute that the schema has does not.
+/// Returns true if computing it may fail: an attribute that the schema has does not.
 fn may_fail(residual: &Expr) -> bool {
     let base = match &residual.kind {
         Kind::Attribute(base, _) => base,

@@ -33,7 +33,7 @@ impl Below<'_> {
         }
     }
 
-    /// What is there itself, where an expression is a list or a map that is written out.
+    /// Returns the item itself, where an expression is a list or a map that is written out.
     pub(super) fn written(self, base: &Expr) -> Option<&Expr> {
         match self {
             Self::Name(_, name) => entry(base, name),

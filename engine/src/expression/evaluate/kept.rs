@@ -75,7 +75,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Says whether something else stands for an expression at apply: for a reference, and for a file.
+/// Returns true if something else stands for an expression at apply: for a reference, and for a file.
 fn is_folded(expr: &Expr) -> bool {
     let mut base = expr;
     while let Kind::Attribute(inner, _) | Kind::Index(inner, _) = &base.kind {

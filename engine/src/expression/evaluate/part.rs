@@ -17,7 +17,7 @@ pub(super) struct Part {
     pub(super) source: Source,
 }
 
-/// What stands for a value where it cannot stand itself: for what is sensitive or sealed in it.
+/// The source of a value where the value cannot stand itself: for what is sensitive or sealed in it.
 #[derive(Clone)]
 pub(super) enum Source {
     /// Nothing needs to.
@@ -61,7 +61,7 @@ impl Part {
         Self { value: Value::unknown(ty, residual), sensitive, source: Source::None }
     }
 
-    /// What a reference names. A collection keeps its reference in any case: whether something in
+    /// Returns the value that a reference names. A collection keeps its reference in any case: whether something in
     /// it is sealed is not worth looking for before somebody asks.
     pub(super) fn referred(datum: Datum, reference: impl FnOnce() -> Expr) -> Self {
         let collection = matches!(
@@ -77,7 +77,7 @@ impl Part {
     }
 }
 
-/// Says whether all of a value is known and in clear, and counts what it looks at.
+/// Returns true if all of a value is known and in clear, and counts what it looks at.
 fn is_plain(value: &Value, seen: &mut usize) -> bool {
     *seen += 1;
     match value {
@@ -92,7 +92,7 @@ fn is_plain(value: &Value, seen: &mut usize) -> bool {
     }
 }
 
-/// Says whether a part is secret itself, and not only something in it.
+/// Returns true if a part is secret itself, and not only something in it.
 pub(super) fn is_secret(part: &Part) -> bool {
     matches!(part.value, Value::Sealed(_)) || part.sensitive.covers(&Path::root())
 }
@@ -100,7 +100,7 @@ pub(super) fn is_secret(part: &Part) -> bool {
 /// Walks over values. Each is paid for at the next step, so that looking into large values again
 /// and again does not run long.
 impl Evaluator<'_> {
-    /// Says whether something in the part is sensitive: then what is computed from all of it is,
+    /// Returns true if something in the part is sensitive: then what is computed from all of it is,
     /// and the part cannot stand in a residual itself.
     pub(super) fn secret(&self, part: &Part) -> bool {
         !part.sensitive.is_empty() || self.holds_sealed(&part.value)
@@ -126,7 +126,7 @@ impl Evaluator<'_> {
         hidden
     }
 
-    /// Says whether it is a secret which items there are: those of a set have no place of their own, so
+    /// Returns true if it is a secret which items there are: those of a set have no place of their own, so
     /// what is secret in one is in all.
     pub(super) fn hides_items(&self, part: &Part) -> bool {
         is_secret(part) || (matches!(part.value, Value::Set(_)) && self.secret(part))
@@ -136,7 +136,7 @@ impl Evaluator<'_> {
         parts.iter().any(|part| self.secret(part))
     }
 
-    /// Says whether all of a value is known and in clear.
+    /// Returns true if all of a value is known and in clear.
     pub(super) fn plain(&self, value: &Value) -> bool {
         let mut seen = 0;
         let plain = is_plain(value, &mut seen);
@@ -144,7 +144,7 @@ impl Evaluator<'_> {
         plain
     }
 
-    /// Says whether nothing in a value is unknown.
+    /// Returns true if nothing in a value is unknown.
     pub(super) fn known(&self, value: &Value) -> bool {
         self.plain(value) || value.is_known()
     }
@@ -266,7 +266,7 @@ pub(super) fn barred(range: Range) -> Stop {
     )
 }
 
-/// Says whether a secret stands in a residual as it is: only `sensitive(…)` leaves one there.
+/// Returns true if a secret stands in a residual as it is: only `sensitive(…)` leaves one there.
 pub(super) fn declares(expr: &Expr) -> bool {
     let mut found = false;
     walk(expr, &mut |part| {
@@ -275,7 +275,7 @@ pub(super) fn declares(expr: &Expr) -> bool {
     found
 }
 
-/// How many expressions an expression is made of.
+/// Returns the number of expressions that an expression is made of.
 fn size_of(expr: &Expr) -> usize {
     let mut size = 0;
     let mut base = expr;

@@ -325,7 +325,7 @@ fn exposed(value: &Value, path: &Path, found: &mut Vec<Path>) {
     }
 }
 
-/// Says whether the place is sensitive in the plan, or sealed there.
+/// Returns true if the place is sensitive in the plan, or sealed there.
 fn covered(planned: &Datum, path: &Path) -> bool {
     let mut value = &planned.value;
     if planned.sensitive.covers(path) || matches!(value, Value::Sealed(_)) {

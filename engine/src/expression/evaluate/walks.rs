@@ -13,16 +13,16 @@ use crate::expression::{Expr, For, Kind, Range, Root};
 use crate::types::Type;
 use crate::value::{Attributes, Path, Paths, Value};
 
-/// What can be walked over.
+/// The collections that can be walked over, for messages.
 const WALKED: &str = "`for` walks over lists, sets, maps and objects";
 
-/// What a walk found for one item that it keeps.
+/// The result of a walk for one item that it keeps.
 struct Kept {
     key: Option<Part>,
     value: Part,
 }
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Default)]
 struct Walked {
     kept: Vec<Kept>,
@@ -244,7 +244,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Says whether a resource that a residual refers to would be read as one of the variables.
+/// Returns true if a resource that a residual refers to would be read as one of the variables.
 pub(super) fn captured(expr: &Expr, names: &[&Name]) -> bool {
     let mut found = false;
     roots(expr, &mut |root, _| {
@@ -255,7 +255,7 @@ pub(super) fn captured(expr: &Expr, names: &[&Name]) -> bool {
     found
 }
 
-/// What is walked, with the key or index of each item.
+/// Returns the items that are walked, with the key or index of each.
 fn entries(value: &Value, part: &Part, walk: &For) -> Result<Vec<(Part, Part)>, Stop> {
     let place = walk.collection.range;
     let index = |at: usize| Part::plain(Value::Integer(i64::try_from(at).unwrap_or(i64::MAX)));
@@ -285,7 +285,7 @@ fn entries(value: &Value, part: &Part, walk: &For) -> Result<Vec<(Part, Part)>, 
     }
 }
 
-/// Why a secret cannot be walked over, whatever it is.
+/// Returns why a secret cannot be walked over, whatever it is.
 fn not_walked(walk: &For) -> impl Fn(Stop) -> Stop {
     let place = walk.collection.range;
     move |stop| {

@@ -9,7 +9,7 @@ use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 type Out = Result<Value, Fault>;
 type Parted = Result<Answer, Fault>;
 
-/// Says whether the value itself is not known; items in it may be.
+/// Returns true if the value itself is not known; items in it may be.
 fn hidden(value: &Value) -> bool {
     matches!(value, Value::Unknown(_) | Value::Sealed(_))
 }

@@ -11,7 +11,7 @@ use crate::value::Value;
 
 type Out = Result<Value, Fault>;
 
-/// What is said of a secret, whatever it is.
+/// The words about a secret, whatever it is.
 const NO_NUMBER: &str = "this is no number";
 
 /// Keys are sorted, so equal values give equal texts.

@@ -1,4 +1,4 @@
-//! What functions take.
+//! The parameters of functions.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub(in crate::expression) struct Parameter {
     pub(in crate::expression) wants: Wants,
 }
 
-/// Which arguments a parameter takes.
+/// The arguments that a parameter takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::expression) enum Wants {
     /// Any value, null too.
@@ -43,7 +43,7 @@ pub(in crate::expression) enum Wants {
 }
 
 impl Wants {
-    /// Says whether an expression of the type may stand here.
+    /// Returns true if an expression of the type may stand here.
     pub(in crate::expression) fn accepts(self, ty: &Type) -> bool {
         match (self, ty) {
             (_, Type::Any | Type::Null) | (Self::Anything, _) => true,
@@ -63,7 +63,7 @@ impl Wants {
         }
     }
 
-    /// Says whether the value may stand here. The items of lists are the functions' own to check.
+    /// Returns true if the value may stand here. The items of lists are the functions' own to check.
     pub(in crate::expression) fn holds(self, value: &Value) -> bool {
         match (self, value) {
             (Self::Anything | Self::Scalar | Self::ListOrNull | Self::MapOrNull, Value::Null) => {

@@ -18,7 +18,7 @@ use crate::expression::{
 };
 use crate::value::{Attributes, Value};
 
-/// What becomes of lists and maps of literals.
+/// The treatment of lists and maps of literals.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Literals {
     /// Expressions whose parts have places, for messages about them.
@@ -52,7 +52,7 @@ pub(super) fn expression(
 
 struct Converter<'t> {
     text: &'t str,
-    /// Where in the text the parser began to count.
+    /// The place in the text at which the parser began to count.
     offset: usize,
     dialect: Dialect,
     literals: Literals,
@@ -273,7 +273,7 @@ impl Converter<'_> {
         })
     }
 
-    /// Where a chain begins, and what is left of its operators.
+    /// Returns the beginning of a chain, and what is left of its operators.
     fn base<'t>(
         &mut self,
         first: &Expression,
@@ -355,7 +355,7 @@ fn named_root(word: &str, range: Range) -> Expr {
     Expr { kind: Kind::Root(Root::Named(word.into())), range }
 }
 
-/// What `first.second` stands for in a spec.
+/// Returns the root that `first.second` stands for in a spec.
 fn root(first: &str, second: &str, range: Range) -> Result<Root, ExprError> {
     match (first, second) {
         ("var", name) => Ok(Root::Var(name.into())),

@@ -12,7 +12,7 @@ use crate::expression::ExprError;
 /// So many of both together, which is a thousand times what one takes.
 const LEVELS_MAX: usize = 10;
 
-/// What is open at a place.
+/// The brackets and texts that are open at a place.
 enum Open<'t> {
     /// Text in which `${` and `%{` begin something.
     Text(End<'t>),
@@ -20,7 +20,7 @@ enum Open<'t> {
     Bracket { operators: usize, counts: bool },
 }
 
-/// How a text ends.
+/// The end of a text.
 #[derive(Clone, Copy)]
 enum End<'t> {
     /// Not at all: it is the whole.
@@ -75,9 +75,9 @@ fn too_much(at: usize) -> ExprError {
 
 struct Scan<'t> {
     open: Vec<Open<'t>>,
-    /// How many of the open brackets count.
+    /// The number of open brackets that count.
     levels: usize,
-    /// How many texts between markers have begun.
+    /// The number of texts between markers that have begun.
     markers: usize,
 }
 
@@ -166,7 +166,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// How many operators stand at the beginning, before what only looks like some.
+/// Returns the number of operators at the beginning, before what only looks like some.
 fn operators(rest: &[u8]) -> usize {
     let ends = |at: usize| {
         let next = &rest[at..];
@@ -179,7 +179,7 @@ fn begins_comment(rest: &[u8]) -> bool {
     rest[0] == b'#' || rest.starts_with(b"//") || rest.starts_with(b"/*")
 }
 
-/// How long a comment is.
+/// Returns the length of a comment.
 fn comment(rest: &[u8]) -> usize {
     let (start, end): (usize, &[u8]) =
         if rest.starts_with(b"/*") { (2, b"*/") } else { (1, b"\n") };
