@@ -1,6 +1,6 @@
 //! `import`: takes one object that exists over into the state, and calls nothing that changes it.
 //!
-//! Whether that may be is the planner's to say: the import is planned as an `[[import]]` block is,
+//! The planner says whether that may be: the import is planned as an `[[import]]` block is,
 //! for its address alone, and only the record that takes the object over is kept of the plan.
 
 use std::collections::BTreeMap;

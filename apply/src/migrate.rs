@@ -48,7 +48,7 @@ pub enum MigrateError {
     AnotherVersion {
         /// The place.
         place: String,
-        /// Which.
+        /// The serial of that version.
         serial: u64,
     },
     /// The new store has another state.
@@ -56,7 +56,7 @@ pub enum MigrateError {
     AnotherState {
         /// The place.
         place: String,
-        /// Which.
+        /// The lineage of that state.
         lineage: String,
     },
     /// The old store was left for a place of that name, which is not the new store.

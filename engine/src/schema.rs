@@ -151,7 +151,7 @@ impl TypeSchema {
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own in descriptors")]
 pub struct Attribute {
-    /// What it holds.
+    /// The type of its value.
     pub ty: Type,
     /// Its description in a sentence.
     pub description: String,

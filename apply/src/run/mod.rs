@@ -75,7 +75,7 @@ pub struct Execution<'a> {
     /// The run's name.
     pub run: &'a str,
     /// The moment when somebody began to look at what is live, of which the plan was made, or held against which it fits.
-    /// Where nobody did, the first that is said of an object to be deleted may be that there is none, and of all
+    /// If nobody looked, the first that is said of an object to be deleted may be that there is none, and of all
     /// others the same: at another place.
     pub looked_at: Option<Moment>,
 }

@@ -1,6 +1,6 @@
 //! One call on its way: what it lacks is read, leave is asked for, and it goes out.
 //!
-//! What it repeats of its object was seen a moment before it goes out. A look takes its time, and a call may be
+//! The parts of its object that it repeats were seen a moment before it goes out. A look takes its time, and a call may be
 //! held back and sent again for minutes: once what was seen is too old, no leave is given, the object is looked at
 //! anew, and the call begins once more, of which nothing was sent.
 

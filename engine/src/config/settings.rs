@@ -51,7 +51,7 @@ pub struct StateSettings {
 
 /// Evaluates the `[provider.NAME]` blocks, which see only variables, locals and files.
 ///
-/// What is wrong with variables is among the diagnostics, as it is among those of `resolve`;
+/// Errors of variables are among the diagnostics, as they are among those of `resolve`;
 /// sorting drops the repetition. Each setting stands for itself: only one that needs what is wrong
 /// has no value, and is [open](ProviderSettings::open).
 pub fn provider_settings(

@@ -36,7 +36,7 @@ pub(super) struct Function {
     pub(super) body: Body,
 }
 
-/// How a function computes.
+/// The body of a function.
 #[derive(Clone, Copy)]
 pub(super) enum Body {
     /// From arguments that are known throughout. The result is sensitive when a part of them is.
@@ -56,21 +56,21 @@ pub(super) enum Special {
     File,
 }
 
-/// What a function found.
+/// The answer of a function.
 pub(super) enum Answer {
     Known(Datum),
     /// It depends on what is not known.
     Unknown,
 }
 
-/// Why a function cannot compute. Names no values: they may be secret.
+/// The reason why a function cannot compute. Names no values: they may be secret.
 #[derive(Debug)]
 pub(super) struct Fault {
     /// The argument at fault, from 0; none: the call as a whole.
     pub(super) argument: Option<usize>,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// What to say instead where something secret was looked at: one text for all that a function may find, where
+    /// The message where something secret was looked at: one text for all that a function may find, where
     /// what it finds tells more than that it failed.
     pub(super) of_secret: Option<&'static str>,
 }
@@ -97,11 +97,11 @@ pub(super) fn find(name: &str) -> Option<&'static Function> {
     Some(&table::FUNCTIONS[index])
 }
 
-/// What to write in place of a pattern.
+/// The advice in place of a pattern.
 const NO_PATTERNS: &str = "there are no regular expressions: split(…) takes a text apart, startswith(…) and endswith(…) \
                            compare it";
 
-/// What to say when there is no such function.
+/// Returns the error when there is no such function.
 pub(super) fn unknown(name: &str, range: Range) -> ExprError {
     let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
     let end = range.start.saturating_add(length).min(range.end);
@@ -141,7 +141,7 @@ impl Function {
         Err(ExprError { range, message, help: Some(format!("write {}", self.usage())) })
     }
 
-    /// How it is called, such as `substr(text, offset, length)`.
+    /// Returns how it is called, such as `substr(text, offset, length)`.
     pub(super) fn usage(&self) -> String {
         let optional = |index: usize| index >= self.required && !self.repeats;
         let mark = |index: usize| if optional(index) { "?" } else { "" };

@@ -121,7 +121,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// What a lost create is said to have made may not be what an address stands for: removing one
+    /// Refuses the object of a lost create for which an address stands: removing one
     /// of the two would delete the object of the other. Only what was looked up is asked for,
     /// because the search is as long as the state.
     fn belongs_to_nobody(&self, started: &Started, seen: &Seen) -> Result<(), IllegalRecord> {

@@ -39,7 +39,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// What was remembered first stands: later firings are the same, still unanswered.
+    /// Remembers triggers that fired. The first memory stands: later firings are the same, still unanswered.
     pub(super) fn remember_triggers(
         &mut self,
         address: &Address,

@@ -115,8 +115,9 @@ impl Snapshot {
         }
     }
 
-    /// What a delete does before its end may stay done, whatever becomes known of its call: what the
-    /// object was before is remembered. One whose create was not finished goes on being that.
+    /// Marks an object as being deleted. What a delete does before its end may stay done, whatever becomes known
+    /// of its call, so the object as it was before is remembered. One whose create was not finished goes on being
+    /// that.
     pub(super) fn delete_begins(&mut self, started: &Started) {
         if started.phase.kind != ProgramKind::Delete || started.ends_its_object() {
             return;

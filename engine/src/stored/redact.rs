@@ -256,7 +256,7 @@ mod tests {
         SealKey::from_random([7; 32])
     }
 
-    /// What rests of `live`, of an object that was recorded with the text in `[…]` sealed.
+    /// Returns what rests of `live`, of an object that was recorded with the text in `[…]` sealed.
     fn rests(recorded: &serde_json::Value, live: &serde_json::Value, known: &[&str]) -> String {
         let key = key();
         let mut places = Paths::none();
@@ -343,7 +343,7 @@ mod tests {
         assert!(!text.contains(SECRET), "{text}");
     }
 
-    /// What it was replaced by may be made of it, or be the next one.
+    /// The text that replaced it may be made of it, or be the next one.
     #[test]
     fn of_an_attribute_that_lost_its_secret_nothing_new_is_shown() {
         let next = "next-secret";

@@ -6,7 +6,7 @@
 //! stays beside its result, as `[1, value.a.ports[7]][0]`, which makes the result unknown.
 //! Outside of an attempt nothing is watched: such a failure is an error then, and is seen.
 //!
-//! Whether something fails may tell of a secret. What an attempt gives after something in it looked
+//! A failure may tell of a secret. So the value of an attempt in which something looked
 //! at a secret is secret itself, whether it is what was tried first or what stands for it.
 
 use super::operators::chosen;

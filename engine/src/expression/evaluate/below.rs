@@ -1,6 +1,6 @@
 //! Steps from a value into what is in it, and what an expression of the value becomes by one.
 //!
-//! What stands for a list or a map may be as long as that: ten thousand entries, of which each instance of a
+//! The expression of a list or a map may be as long as that: ten thousand entries, of which each instance of a
 //! block takes one. So a step looks into what is written out and leaves the rest where it is.
 
 use super::Scope;

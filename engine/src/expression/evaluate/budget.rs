@@ -1,4 +1,4 @@
-//! What an evaluation may use up, and how large its result may be.
+//! Bounds of the work of an evaluation, and of the size of its result.
 
 use std::cell::Cell;
 
@@ -8,11 +8,11 @@ use crate::value::Value;
 
 /// The most steps of one evaluation: expressions computed, and items walked.
 const STEPS_MAX: usize = 1_000_000;
-/// How many values are looked at for the price of one step.
+/// The number of values that are looked at for the price of one step.
 const LOOKS_PER_STEP: usize = 16;
 /// The most bytes that one evaluation produces.
 pub(in crate::expression) const BYTES_MAX: usize = 16 * 1024 * 1024;
-/// What an item of a collection counts in bytes.
+/// The bytes that an item of a collection counts.
 const ITEM_BYTES: usize = 16;
 /// The most values in one result, items and entries counted. Shared parts count each time, since
 /// whoever walks the result meets them each time.
@@ -23,12 +23,12 @@ const RESIDUAL_SIZE_MAX: usize = 100_000;
 /// reads their JSON stops at 128.
 const VALUE_DEPTH_MAX: usize = 100;
 
-/// What is used up so far.
+/// The work and size that are used up so far.
 #[derive(Default)]
 pub(super) struct Budget {
     steps: usize,
     bytes: usize,
-    /// How many values were looked at since the last step.
+    /// The number of values that were looked at since the last step.
     looked: Cell<usize>,
 }
 
@@ -142,7 +142,7 @@ fn measure(value: &Value, depth: usize, values: &mut usize) -> Result<(), Excess
     }
 }
 
-/// How deep a residual is where it is deepest: as a tree, and in brackets as it will be printed.
+/// Returns the greatest depth of a residual: as a tree, and in brackets as it will be printed.
 /// The bounds leave room for what the parser counts otherwise (parentheses, `toset`).
 struct Nesting<'v> {
     tree: usize,

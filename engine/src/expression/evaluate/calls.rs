@@ -67,7 +67,7 @@ impl Evaluator<'_> {
         Ok(part)
     }
 
-    /// What stands for a call whose arguments are the items of a secret: how many there are tells of it,
+    /// Returns the value of a call whose arguments are the items of a secret: how many there are tells of it,
     /// also where there is none.
     fn spread_secret(
         &mut self,
@@ -223,7 +223,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What is sensitive already keeps its source; what is not is its own.
+    /// Marks a value as sensitive. One that is sensitive already keeps its source; another is its own.
     fn declared_sensitive(&mut self, argument: &Expr, range: Range) -> Eval {
         let part = self.eval(argument)?;
         let named = part.sensitive.covers(&Path::root()) || matches!(part.value, Value::Sealed(_));
@@ -281,7 +281,7 @@ fn result_type(function: &Function, parts: &[Part]) -> Type {
     (function.result)(&types)
 }
 
-/// Why a function does not take the items of a secret: how many there are, or what one of them is.
+/// Returns why a function does not take the items of a secret: how many there are, or what one of them is.
 fn not_taken(function: &Function, stop: Stop, range: Range) -> Stop {
     let message = format!("{}() cannot take what this secret list gives", function.name);
     stop.over_a_secret(range, message, Some(&format!("write {}", function.usage())))

@@ -88,7 +88,7 @@ fn is_folded(expr: &Expr) -> bool {
     }
 }
 
-/// What is filled in as it would be read back: texts are joined, and collections of literals are literals.
+/// Fills a kind in as it would be read back: texts are joined, and collections of literals are literals.
 fn as_printed(kind: Kind) -> Kind {
     match kind {
         Kind::Template(parts) => {
@@ -141,7 +141,7 @@ fn refers_to(expr: &Expr, names: &[Name]) -> bool {
     found
 }
 
-/// What means something else among the variables of the walks around it cannot stand there.
+/// Refuses an expression that means something else among the variables of the walks around it.
 fn unshadowed(expr: Expr, own: &[Name]) -> Result<Expr, Stop> {
     let names: Vec<&Name> = own.iter().collect();
     if refers_to(&expr, own) || captured(&expr, &names) {

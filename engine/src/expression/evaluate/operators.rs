@@ -199,7 +199,7 @@ fn fits(value: &Value, want: &Type) -> bool {
     }
 }
 
-/// Why two numbers give none where one is secret.
+/// Returns why two numbers give none where one is secret.
 fn no_number(stop: Stop, range: Range) -> Stop {
     let message = "a secret divisor is zero, or the result is too large for a number";
     stop.over_a_secret(range, message, Some("whole numbers have 64 bits"))

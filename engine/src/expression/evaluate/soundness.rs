@@ -1,4 +1,4 @@
-//! What an evaluation before apply promises, tried on random expressions: what it calls known stays
+//! Promises of an evaluation before apply, tried on random expressions: what it calls known stays
 //! so, its residual computes at apply what the expression would have, and no secret shows, nor does
 //! anything that is another with another secret, be it a value or what is said of what fails.
 
@@ -17,7 +17,7 @@ struct World {
     secrets: Secrets,
 }
 
-/// What the sensitive variables are.
+/// The values of the sensitive variables.
 #[derive(Clone, Copy)]
 struct Secrets {
     text: &'static str,
@@ -36,7 +36,7 @@ const OTHERS: [Secrets; 3] = [
 ];
 
 impl World {
-    /// What only an apply knows.
+    /// Returns a value that only an apply knows.
     fn slot(&self, text: &str, value: Value) -> Value {
         if self.applied {
             return value;
@@ -222,7 +222,7 @@ fn list_text(depth: u32) -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// What tells how something went, and with a depth of what such things decided.
+/// Expressions that tell how something went, and with a depth those that such things decided.
 fn outcome(depth: u32) -> BoxedStrategy<String> {
     let (t, n, b, l) = (text(2), number(2), boolean(2), list_text(2));
     let leaf = prop_oneof![
@@ -254,7 +254,7 @@ fn outcome(depth: u32) -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// What fails in many ways, of parts that do not fail: which of two steps fails is told by what is said.
+/// Expressions that fail in many ways, of parts that do not fail: which of two steps fails is told by what is said.
 fn faulty() -> BoxedStrategy<String> {
     let (t, n, b, l) = (text(0), number(0), boolean(0), list_text(0));
     let other = leaf(&[
@@ -350,7 +350,7 @@ const fn world(applied: bool, secrets: Secrets) -> World {
     World { applied, secrets }
 }
 
-/// What anybody may see of a value.
+/// Returns what anybody may see of a value.
 fn seen(value: &Value, sensitive: &Paths) -> String {
     let part = |segment: Segment, item: &Value| seen(item, &sensitive.inside(&segment));
     match value {
@@ -371,7 +371,7 @@ fn seen(value: &Value, sensitive: &Paths) -> String {
     }
 }
 
-/// What can be seen of a result, and of its residual, is the same whatever the secrets are. That an
+/// The visible part of a result, and of its residual, is the same whatever the secrets are. That an
 /// expression over a secret is an error is told.
 fn tells_nothing(text: &str, in_residual: bool) -> Result<(), TestCaseError> {
     let expr = parse::expression(text, Dialect::Spec).unwrap();
@@ -395,7 +395,7 @@ fn tells_nothing(text: &str, in_residual: bool) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What is said of what fails at one place is the same whatever the secrets are: neither how long one is nor what
+/// The message about a failure at one place is the same whatever the secrets are: neither how long one is nor what
 /// it is made of, nor where in it something is wrong. Where it fails, and whether, is told.
 fn says_nothing(text: &str) -> Result<(), TestCaseError> {
     let expr = parse::expression(text, Dialect::Spec).unwrap();
@@ -529,7 +529,7 @@ fn no_way_out() {
     }
 }
 
-/// Whether a secret condition is known is a secret, also where both arms are the same.
+/// It is a secret whether a secret condition is known, also where both arms are the same.
 #[test]
 fn equal_arms_tell_nothing_of_their_condition() {
     for text in
@@ -539,7 +539,7 @@ fn equal_arms_tell_nothing_of_their_condition() {
     }
 }
 
-/// What is said of each way in which something over a secret fails.
+/// The message of each way in which something over a secret fails.
 #[test]
 fn no_message_tells_of_a_secret() {
     for text in [
@@ -586,7 +586,7 @@ fn no_message_tells_of_a_secret() {
     }
 }
 
-/// What is wrong with what is no secret is said as ever.
+/// Errors of values that are not secret are said as ever.
 #[test]
 fn what_is_no_secret_is_said() {
     for (text, said) in [

@@ -6,10 +6,10 @@ use crate::expression::{Expr, Kind, Range};
 use crate::types::Type;
 use crate::value::{Paths, Value};
 
-/// What to do where null would stand in a text.
+/// The advice where null would stand in a text.
 pub(in crate::expression) const NULL_TEXT_HELP: &str =
     "give a text for that case: coalesce(…, \"none\")";
-/// What to do where a collection would stand in a text.
+/// The advice where a collection would stand in a text.
 pub(in crate::expression) const NO_TEXT_HELP: &str = "use jsonencode(…) or join(\", \", …)";
 
 impl Evaluator<'_> {

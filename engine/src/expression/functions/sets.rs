@@ -43,7 +43,7 @@ pub(super) fn subtract(a: &[Value]) -> Out {
     Ok(Value::set(items(&a[0]).iter().filter(|item| !holds(&less, item)).cloned().collect()))
 }
 
-/// What is taken away does not change the type.
+/// Returns the type of the first set: what is taken away does not change it.
 pub(super) fn subtract_type(types: &[Type]) -> Type {
     Type::set(types.first().map_or(Type::Any, item_of))
 }
