@@ -25,16 +25,17 @@ const FILES: [&str; 10] = [
     "service.db-wal",
     "service.log",
 ];
-const FOLDERS: [&str; 2] = ["logs", "volumes"];
+const FOLDERS: [&str; 3] = ["logs", "models", "volumes"];
 
 /// All of them as patterns of git, with what is beside them for a while.
-pub(crate) const PATTERNS: [&str; 11] = [
+pub(crate) const PATTERNS: [&str; 12] = [
     ".gitignore",
     "*.new",
     "access.log*",
     "key",
     "lock",
     "logs/",
+    "models/",
     "port",
     "serve.json",
     "service.db*",

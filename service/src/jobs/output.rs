@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::rest::answer::json_text;
 use crate::room::Share;
+use crate::store::Tx;
 
 /// How much is read at a time.
 const PIECE: usize = 128 << 10;
@@ -52,14 +53,15 @@ pub(super) async fn answer(app: &Arc<App>, job: &Job) -> Result<Response, Proble
     let Some(bytes) = job.large_output else { return Ok(json_text(job.result())) };
     let held = app.queue.projection.hold(&job.id);
     let (id, finished_at) = (job.id.clone(), job.finished_at);
-    let find = move |conn: &Connection| {
+    let find = move |tx: &Tx<'_>| {
         let sql = "select seq from jobs where id = ?1 and finished_at is ?2 \
                    and octet_length(output) = ?3";
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        let mut statement = conn.prepare_cached(sql)?;
+        let mut statement = tx.conn.prepare_cached(sql)?;
         Ok(statement.query_row(params![id, finished_at, bytes], |row| row.get(0)).optional()?)
     };
-    let seq = app.store.read(find).await?.ok_or_else(|| Problem::not_found("job"))?;
+    // After whatever is being written: a sweep that did not know of the hold may have removed it.
+    let seq = app.store.write_soon(find).await?.ok_or_else(|| Problem::not_found("job"))?;
     let (head, tail) = job.around_output();
     let length = head.len() + bytes + tail.len();
     let left = Left {

@@ -1,10 +1,12 @@
 //! The command and the environment of a worker: what the service's worker SDK expects to find.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use super::fleet::Wanted;
+use super::mounts::MOUNTS;
+use super::volumes::Places;
 use super::worker::Worker;
+use crate::app::App;
 use crate::options::Options;
 
 /// What a worker inherits from the service, and a service that a command starts from the command;
@@ -35,13 +37,14 @@ pub(crate) fn command(wanted: &Wanted, options: &Options) -> Vec<OsString> {
     if command.is_empty() { options.echo_worker.clone() } else { command }
 }
 
-/// The environment of a worker. `base` is the address of the job API.
-pub(crate) fn environment(
+/// The environment of a worker.
+pub(super) fn environment(
     wanted: &Wanted,
     worker: &Worker,
-    options: &Options,
-    base: &str,
-) -> Vec<(OsString, OsString)> {
+    app: &App,
+    places: &Places,
+    are_mounted: bool,
+) -> std::io::Result<Vec<(OsString, OsString)>> {
     let mut all: Vec<(OsString, OsString)> = Vec::new();
     let mut put = |name: &str, value: OsString| all.push((name.into(), value));
     for name in INHERITED {
@@ -49,27 +52,24 @@ pub(crate) fn environment(
             put(name, value);
         }
     }
+    for (name, value) in places.defaults(are_mounted) {
+        put(name, value);
+    }
     let endpoint = &wanted.endpoint;
     let own = wanted.template.iter().flat_map(|template| &template.env).chain(&endpoint.env);
     for (name, value) in own {
         put(name, value.into());
     }
-    for (name, value) in protocol(wanted, worker, options, base) {
+    for (name, value) in protocol(wanted, worker, &app.options, &app.queue_url) {
         put(name, value.into());
     }
-    if let Some(volume) = endpoint.volumes().first() {
-        let folder = volume_folder(&options.data, volume);
-        put("RUNPOD_VOLUME_ID", (*volume).into());
-        put("RUNPOD_VOLUME", folder.clone().into());
-        put("PLUMB_VOLUME", folder.into());
+    for (name, value) in places.variables() {
+        put(name, value);
     }
-    all
-}
-
-/// The folder that a network volume is on this machine.
-pub(crate) fn volume_folder(data: &Path, volume: &str) -> std::path::PathBuf {
-    let folder = data.join("volumes").join(volume);
-    std::path::absolute(&folder).unwrap_or(folder)
+    if are_mounted {
+        put(MOUNTS, serde_json::to_string(&places.mounts)?.into());
+    }
+    Ok(all)
 }
 
 /// The variables of the worker protocol. The token stands in the addresses too: the SDK prefers

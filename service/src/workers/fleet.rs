@@ -1,16 +1,20 @@
 //! All workers of the service: which there are, which there should be, and what is done about it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::process::ExitStatus;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 
+use super::guard::CAN_MOUNT;
 use super::logs;
 use super::process::supervise;
 use super::scale::{Load, wanted};
+use super::volumes::Places;
 use super::worker::{Phase, Worker};
 use crate::app::{App, Pod};
 use crate::auth::same;
@@ -48,6 +52,10 @@ pub(crate) struct Fleet {
     stale: AtomicBool,
     /// Not before this the endpoints are read again: the more there are, the longer it takes.
     next_reload: Mutex<Option<Instant>>,
+    /// True if workers can have mounts of their own; found out when the first of them needs some.
+    can_mount: OnceLock<bool>,
+    /// The links that stand in for mounts.
+    links: Mutex<Vec<PathBuf>>,
     /// Rung whenever a worker has gone.
     gone: Notify,
 }
@@ -116,6 +124,25 @@ impl Fleet {
         workers.iter().map(shown).collect()
     }
 
+    /// Returns true if workers can have mounts of their own. Else the first volume is linked to its path,
+    /// if nothing else is there.
+    pub(super) fn can_mount(&self, app: &App, places: &Places) -> bool {
+        let can = *self.can_mount.get_or_init(|| {
+            let can = probe(&app.options.worker_guard);
+            if !can {
+                app.say(
+                    "this machine allows no mount namespaces: workers find their network volume by a \
+                     link at /runpod-volume where one can be made, else by RUNPOD_VOLUME",
+                );
+            }
+            can
+        });
+        if !can && let Some(link) = places.link() {
+            self.links.lock().unwrap_or_else(PoisonError::into_inner).push(link);
+        }
+        can
+    }
+
     /// What the workers of an endpoint do.
     pub(crate) fn counts(&self, endpoint: &str) -> Counts {
         let mut counts = Counts::default();
@@ -181,12 +208,19 @@ impl Fleet {
             let gone = self.gone.notified();
             let workers: Vec<_> = self.state().workers.values().map(Arc::clone).collect();
             if workers.is_empty() {
+                self.remove_links();
                 return;
             }
             for worker in &workers {
                 worker.kill();
             }
             drop(tokio::time::timeout(Duration::from_millis(100), gone).await);
+        }
+    }
+
+    fn remove_links(&self) {
+        for link in self.links.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let _gone = std::fs::remove_file(link);
         }
     }
 
@@ -391,6 +425,14 @@ impl Fleet {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Asks a process like that of a worker whether it can have mounts of its own.
+fn probe(guard: &[OsString]) -> bool {
+    let Some((program, arguments)) = guard.split_first() else { return false };
+    let mut asked = std::process::Command::new(program);
+    asked.args(arguments).arg(CAN_MOUNT).env_clear().stdin(Stdio::null());
+    asked.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 /// Retires workers that are too many: above the maximum at once, else those that were idle for

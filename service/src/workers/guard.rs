@@ -17,11 +17,16 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::mounts;
+
 /// What the service writes to ask the worker to end.
 pub(crate) const TERMINATE: &[u8] = b"t";
 
 /// Marks the second of the two processes: the one that becomes the worker.
 const EXEC: &str = "--exec";
+
+/// Asks whether workers can have mounts of their own.
+pub(crate) const CAN_MOUNT: &str = "--can-mount";
 
 /// What a shell says of a command that it cannot start.
 const CANNOT_START: u8 = 127;
@@ -31,6 +36,9 @@ const CANNOT_START: u8 = 127;
 pub fn worker_guard_main(arguments: Vec<OsString>) -> ExitCode {
     if arguments.first().is_some_and(|first| first == EXEC) {
         return become_worker(arguments);
+    }
+    if arguments.first().is_some_and(|first| first == CAN_MOUNT) {
+        return if mounts::is_allowed() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     subreap();
     let Ok(child) = start(&arguments) else { return ExitCode::from(CANNOT_START) };
@@ -68,8 +76,17 @@ fn become_worker(mut arguments: Vec<OsString>) -> ExitCode {
     if !die_with_parent(&arguments[1]) {
         return ExitCode::from(CANNOT_START);
     }
+    if let Some(mounts) = std::env::var_os(mounts::MOUNTS)
+        && let Err(error) = mounts::enter(&mounts)
+    {
+        drop(writeln!(std::io::stderr(), "the volumes cannot be mounted: {error}"));
+    }
+    // A namespace of its own may have taken this back.
+    if !die_with_parent(&arguments[1]) {
+        return ExitCode::from(CANNOT_START);
+    }
     let mut program = Command::new(&command[0]);
-    let error = program.args(&command[1..]).exec();
+    let error = program.args(&command[1..]).env_remove(mounts::MOUNTS).exec();
     // The output of a worker goes into its log: that is where people look for it.
     drop(writeln!(std::io::stderr(), "cannot start {}: {error}", command[0].display()));
     ExitCode::from(CANNOT_START)

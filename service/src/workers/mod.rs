@@ -8,6 +8,8 @@ pub(crate) mod environment;
 pub(crate) mod fleet;
 pub(crate) mod guard;
 pub(crate) mod logs;
+mod mounts;
 mod process;
 mod scale;
+mod volumes;
 pub(crate) mod worker;

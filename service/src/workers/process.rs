@@ -1,6 +1,5 @@
 //! The process of a worker, from its start to its last trace.
 
-use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -10,10 +9,11 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 
-use super::environment::{command, environment, volume_folder};
+use super::environment::{command, environment};
 use super::fleet::Wanted;
 use super::guard::TERMINATE;
 use super::logs;
+use super::volumes::Places;
 use super::worker::{Order, Worker};
 use crate::app::App;
 use crate::ids;
@@ -60,7 +60,8 @@ fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> 
     let volumes = wanted.endpoint.volumes();
     refuse_paths(&[&[worker.endpoint.as_str()], &volumes[..]].concat())?;
     make_folder(&data.join("logs"))?;
-    make_volumes(data, &volumes)?;
+    let places = Places::make(wanted, data)?;
+    let are_mounted = !places.mounts.is_empty() && app.fleet.can_mount(app, &places);
     let mut line = options.worker_guard.clone();
     line.extend(command(wanted, options));
     let Some((program, arguments)) = line.split_first() else {
@@ -71,7 +72,7 @@ fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> 
     Command::new(program)
         .args(arguments)
         .env_clear()
-        .envs(environment(wanted, worker, options, &app.queue_url))
+        .envs(environment(wanted, worker, app, &places, are_mounted)?)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -87,17 +88,6 @@ fn refuse_paths(ids: &[&str]) -> std::io::Result<()> {
         Some(id) => Err(std::io::Error::other(format!("{id:?} is no id of this service"))),
         None => Ok(()),
     }
-}
-
-/// Makes the folders of the volumes that a worker gets.
-fn make_volumes(data: &Path, volumes: &[&str]) -> std::io::Result<()> {
-    if !volumes.is_empty() {
-        make_folder(&data.join("volumes"))?;
-    }
-    for volume in volumes {
-        make_folder(&volume_folder(data, volume))?;
-    }
-    Ok(())
 }
 
 /// Carries out orders until the process has ended.

@@ -281,7 +281,7 @@ async fn what_is_too_large_is_answered_before_the_connection_ends() {
 async fn who_takes_nothing_of_an_answer_is_cut() {
     let service = Harness::with(|options| {
         options.timing.stall = Duration::from_millis(1500);
-        options.timing.retention = Duration::from_secs(1);
+        options.timing.retention = Duration::from_secs(2);
     })
     .await;
     let endpoint = service.endpoint(json!({})).await;

@@ -250,6 +250,52 @@ async fn templates_say_what_runs_and_volumes_are_folders() {
     assert!(!out.exists());
 }
 
+/// Unmodified programs look for them there.
+#[tokio::test]
+async fn volumes_and_models_stand_at_the_paths_of_the_real_service() {
+    let mut probe = std::process::Command::new(env!("CARGO_BIN_EXE_service-alone"));
+    if !probe.args(["guard", "--can-mount"]).status().unwrap().success() {
+        return;
+    }
+    let service = Harness::start().await;
+    let (first, second) = (service.volume("a", 1).await, service.volume("b", 1).await);
+    let there_before = std::path::Path::new("/runpod-volume").exists();
+    let script = "cp $MODEL_DIR/hello /plumb-test/data/copy; cp /runpod-volume/hello $1/copy; \
+                  touch /runpod-volume/huggingface-cache/model; \
+                  echo $HF_HOME $MODEL_NAME > /runpod-volume/said; touch $PLUMB_MOUNTS/left; sleep 300";
+    let command = json!([script, "sh", format!("/runpod-volumes/{second}")]);
+    let template = json!({ "name": "shell", "imageName": "none", "isServerless": true,
+        "volumeMountPath": "/plumb-test/data", "env": { "MODEL_DIR": "/runpod-volume/models" },
+        "dockerEntrypoint": ["sh", "-c"], "dockerStartCmd": command });
+    let template = service.post("/templates", template).await["id"].take();
+    let query = "mutation($i: EndpointInput!) { saveEndpoint(input: $i) { id } }";
+    let input = json!({ "name": "volumes", "templateId": template, "gpuIds": "ADA_24",
+        "networkVolumeIds": [{ "networkVolumeId": first }, { "networkVolumeId": second }],
+        "modelReferences": ["https://huggingface.co/org/model"], "workersMax": 1 });
+    let volumes = service.data.join("volumes");
+    std::fs::create_dir_all(volumes.join(&first).join("models")).unwrap();
+    for path in ["hello", "models/hello"] {
+        std::fs::write(volumes.join(&first).join(path), "hello").unwrap();
+    }
+    let made = service.data(query, json!({ "i": input })).await;
+    let endpoint = made["saveEndpoint"]["id"].as_str().unwrap();
+    service.run(endpoint, json!({})).await;
+    let said = volumes.join(&first).join("said");
+    for _ in 0..400 {
+        if said.metadata().is_ok_and(|meta| meta.len() > 0) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    let read = |path: std::path::PathBuf| std::fs::read_to_string(&path).unwrap();
+    assert_eq!(read(volumes.join(&first).join("copy")), "hello");
+    assert_eq!(read(volumes.join(&second).join("copy")), "hello");
+    assert_eq!(read(said), "/runpod-volume/huggingface-cache org/model\n");
+    assert!(service.data.join("models/model").exists());
+    assert_eq!(std::path::Path::new("/runpod-volume").exists(), there_before);
+    assert!(!std::path::Path::new("/plumb-test").exists());
+}
+
 /// Its answer is on the way, and nobody is there to have it.
 #[tokio::test]
 async fn a_change_counts_though_its_client_has_left() {

@@ -118,6 +118,7 @@ impl Endpoint {
             || self.allowed_cuda_versions != old.allowed_cuda_versions
             || self.min_cuda_version != old.min_cuda_version
             || self.flash_boot != old.flash_boot
+            || self.model_references != old.model_references
             || self.env != old.env
     }
 }

@@ -1,0 +1,139 @@
+//! Where a worker finds its folders: a mount namespace of its own, in which each stands at the path that
+//! programs of the real service know.
+//!
+//! The namespace is entered by the process that becomes the worker, just before it does. Where the
+//! system allows none, the service falls back to links and variables.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The variable by which the process that becomes a worker learns what to mount. The worker does not see it.
+pub(crate) const MOUNTS: &str = "PLUMB_MOUNTS";
+
+/// A folder of this machine, and where a worker finds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mount {
+    pub(crate) source: PathBuf,
+    pub(crate) target: PathBuf,
+}
+
+/// Enters a namespace with these mounts, as the variable holds them. They are in an order in which none
+/// covers another.
+pub(super) fn enter(mounts: &OsStr) -> io::Result<()> {
+    let mounts: Vec<Mount> = serde_json::from_slice(mounts.as_encoded_bytes())?;
+    let here = std::env::current_dir();
+    system::leave_shared_mounts()?;
+    let is_missing = |mount: &Mount| {
+        let top: PathBuf = mount.target.components().take(2).collect();
+        !top.exists()
+    };
+    if mounts.iter().any(is_missing) {
+        system::change_root()?;
+    }
+    for mount in &mounts {
+        system::bind(mount)?;
+    }
+    here.and_then(std::env::set_current_dir)
+}
+
+/// Returns true if this system lets a process enter such a namespace. The process has entered one then.
+pub(super) fn is_allowed() -> bool {
+    system::leave_shared_mounts().and_then(|()| system::change_root()).is_ok()
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::fs;
+    use std::io;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+    use rustix::mount::{mount, mount_bind_recursive, mount_change, unmount};
+    use rustix::process::{getegid, geteuid, pivot_root};
+    use rustix::thread::UnshareFlags;
+
+    use super::Mount;
+
+    /// Where the new root stands until it is one.
+    const BASE: &str = "/tmp";
+    /// Where the old root stands in the new one for a moment.
+    const OLD: &str = ".plumb-old-root";
+
+    /// From here on mounts are this process's own business. Without the right to that, it becomes the
+    /// only user of a namespace in which it has it.
+    #[expect(deprecated, reason = "this process has one thread, which shares nothing")]
+    pub(super) fn leave_shared_mounts() -> io::Result<()> {
+        let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+        if rustix::thread::unshare(UnshareFlags::NEWNS).is_err() {
+            rustix::thread::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
+            fs::write("/proc/self/setgroups", "deny")?;
+            fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+            fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
+        }
+        Ok(mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?)
+    }
+
+    /// Makes a root that has all that the old one has, and to which folders can be added.
+    pub(super) fn change_root() -> io::Result<()> {
+        mount("plumb", BASE, "tmpfs", MountFlags::empty(), Some(c"mode=755"))?;
+        let old = Path::new("/").join(OLD);
+        let old_below_base = Path::new(BASE).join(OLD);
+        fs::create_dir(&old_below_base)?;
+        pivot_root(BASE, &old_below_base)?;
+        std::env::set_current_dir("/")?;
+        for entry in fs::read_dir(&old)? {
+            let entry = entry?;
+            let (from, to) = (entry.path(), Path::new("/").join(entry.file_name()));
+            let kind = entry.file_type()?;
+            if kind.is_symlink() {
+                symlink(fs::read_link(&from)?, &to)?;
+                continue;
+            }
+            if kind.is_dir() {
+                fs::create_dir(&to)?;
+            } else {
+                fs::write(&to, "")?;
+            }
+            mount_bind_recursive(&from, &to)?;
+        }
+        unmount(&old, UnmountFlags::DETACH)?;
+        fs::remove_dir(&old)
+    }
+
+    pub(super) fn bind(mount: &Mount) -> io::Result<()> {
+        fs::create_dir_all(&mount.target)?;
+        Ok(mount_bind_recursive(&mount.source, &mount.target)?)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::io;
+
+    use super::Mount;
+
+    pub(super) fn leave_shared_mounts() -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn change_root() -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn bind(_mount: &Mount) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Returns true if a folder can be mounted at a path of a template.
+pub(super) fn is_usable(path: &Path) -> bool {
+    use std::path::Component::{Normal, RootDir};
+    let mut components = path.components();
+    components.next() == Some(RootDir)
+        && path.components().count() > 1
+        && components.all(|component| matches!(component, Normal(_)))
+}

@@ -1,0 +1,111 @@
+//! The folders that a worker gets: network volumes, and the cache of models.
+
+use std::ffi::OsString;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use super::fleet::Wanted;
+use super::mounts::{Mount, is_usable};
+use crate::own_files::make_folder;
+
+/// Where programs of the real service look for the network volume.
+const VOLUME_PATH: &str = "/runpod-volume";
+/// Where all of several volumes are, each by its id.
+const VOLUMES_PATH: &str = "/runpod-volumes";
+/// The mount path of templates that say nothing, which is that of pods.
+const POD_PATH: &str = "/workspace";
+/// The cache of models in the network volume, as the real service has it.
+const CACHE: &str = "huggingface-cache";
+
+/// The folders of a worker.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// The folder of each volume on this machine.
+    volumes: Vec<(String, PathBuf)>,
+    /// The models that its endpoint refers to, and the folder of their cache.
+    models: Option<(String, PathBuf)>,
+    /// Where the worker should find them; parents come first.
+    pub(super) mounts: Vec<Mount>,
+}
+
+impl Places {
+    /// The folders of a worker, which are made where there are none.
+    pub(super) fn make(wanted: &Wanted, data: &Path) -> std::io::Result<Places> {
+        let data = std::path::absolute(data)?;
+        let mut places = Places::default();
+        let ids = wanted.endpoint.volumes();
+        if !ids.is_empty() {
+            make_folder(&data.join("volumes"))?;
+        }
+        for id in ids {
+            let folder = data.join("volumes").join(id);
+            make_folder(&folder)?;
+            places.volumes.push((id.to_owned(), folder));
+        }
+        let references = &wanted.endpoint.model_references;
+        if !references.is_empty() {
+            let folder = data.join("models");
+            make_folder(&folder)?;
+            places.models = Some((references.join(","), folder));
+        }
+        places.mounts = places.mounts(wanted);
+        Ok(places)
+    }
+
+    fn mounts(&self, wanted: &Wanted) -> Vec<Mount> {
+        let mut mounts = Vec::new();
+        let mut add = |source: &Path, target: PathBuf| {
+            mounts.push(Mount { source: source.to_owned(), target });
+        };
+        if let Some((_, first)) = self.volumes.first() {
+            add(first, VOLUME_PATH.into());
+            let path = wanted.template.as_ref().map(|template| template.volume_mount_path.as_str());
+            let path = Path::new(path.unwrap_or(VOLUME_PATH));
+            // Nobody may have asked for that of pods, and this machine may have a folder of that name.
+            let is_in_the_way = path == Path::new(POD_PATH) && path.exists();
+            if path != Path::new(VOLUME_PATH) && is_usable(path) && !is_in_the_way {
+                add(first, path.to_owned());
+            }
+        }
+        if self.volumes.len() > 1 {
+            for (id, folder) in &self.volumes {
+                add(folder, Path::new(VOLUMES_PATH).join(id));
+            }
+        }
+        if let Some((_, folder)) = &self.models {
+            add(folder, Path::new(VOLUME_PATH).join(CACHE));
+        }
+        mounts
+    }
+
+    /// What a worker learns of them before the variables of its template.
+    pub(super) fn defaults(&self, are_mounted: bool) -> Vec<(&'static str, OsString)> {
+        let Some((references, folder)) = &self.models else { return Vec::new() };
+        let cache = Path::new(VOLUME_PATH).join(CACHE);
+        let first = references.split(',').next().unwrap_or("");
+        let name = first.strip_prefix("https://huggingface.co/").unwrap_or(first);
+        vec![
+            ("HF_HOME", if are_mounted { cache.into() } else { folder.clone().into() }),
+            ("MODEL_NAME", name.into()),
+            ("RUNPOD_MODEL_REFERENCES", references.into()),
+        ]
+    }
+
+    /// What it learns of them whatever its template says.
+    pub(super) fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let Some((id, folder)) = self.volumes.first() else { return Vec::new() };
+        let all = std::env::join_paths(self.volumes.iter().map(|(_, folder)| folder));
+        vec![
+            ("RUNPOD_VOLUME_ID", id.into()),
+            ("RUNPOD_VOLUME", folder.into()),
+            ("PLUMB_VOLUME", folder.into()),
+            ("PLUMB_VOLUMES", all.unwrap_or_default()),
+        ]
+    }
+
+    /// Links the first volume to its path where nothing else is there. Returns the link that was made.
+    pub(super) fn link(&self) -> Option<PathBuf> {
+        let mount = self.mounts.iter().find(|mount| mount.target == Path::new(VOLUME_PATH))?;
+        symlink(&mount.source, &mount.target).ok().map(|()| mount.target.clone())
+    }
+}
