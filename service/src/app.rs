@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access_log::AccessLog;
 use crate::auth::Key;
+use crate::billing::meter::Meter;
 use crate::faults::Faults;
 use crate::gate::Rate;
 use crate::ids;
@@ -44,6 +45,8 @@ pub(crate) struct App {
     pub(crate) queue: Queue,
     /// The workers.
     pub(crate) fleet: Fleet,
+    /// What the workers and volumes cost.
+    pub(crate) meter: Meter,
     /// How many requests the job API takes.
     pub(crate) rates: Rates,
     /// The address of the job API, as workers call it.

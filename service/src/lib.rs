@@ -11,6 +11,7 @@
 mod access_log;
 mod app;
 mod auth;
+mod billing;
 mod body;
 mod catalog;
 mod clock;

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access_log::AccessLog;
 use crate::app::App;
 use crate::auth::Key;
+use crate::billing::meter::{self, Meter};
 use crate::faults::Faults;
 use crate::gate::Rate;
 use crate::jobs::projection::Projection;
@@ -173,6 +174,7 @@ impl Server {
         let watch = tokio::spawn(watch(Arc::clone(&app), stop));
         let sweep = tokio::spawn(sweep::run(Arc::clone(&app)));
         let webhooks = tokio::spawn(webhooks::run(Arc::clone(&app)));
+        let meter = tokio::spawn(meter::run(Arc::clone(&app)));
         let end_workers = async {
             app.draining.cancelled().await;
             // No worker is started any more once the sweep has ended.
@@ -183,6 +185,9 @@ impl Server {
         watch.abort();
         // What it reads would keep the store open.
         drop(webhooks.await);
+        drop(meter.await);
+        // The store logs what it does not take; there is no later.
+        drop(app.meter.settle(&app).await);
         app.store.close();
         app.say("stopped");
         let removed = std::fs::remove_file(&serve_json);
@@ -258,6 +263,7 @@ fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
         log: Arc::clone(&options.log),
         queue,
         fleet: Fleet::default(),
+        meter: Meter::new(),
         rates: Rates::default(),
         queue_url,
         lists: AtomicU64::new(0),

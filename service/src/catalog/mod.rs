@@ -82,6 +82,9 @@ pub(crate) const CUDA_VERSIONS: &[&str] = &[
 /// CPU flavours that an endpoint can have.
 pub(crate) const CPU_FLAVORS: &[&str] = &["cpu3c", "cpu3g", "cpu5c", "cpu5g"];
 
+/// Dollars an hour of one CPU.
+pub(crate) const VCPU_PRICE: f64 = 0.03;
+
 /// The gigabytes of memory that a CPU of a flavour comes with.
 pub(crate) fn memory_per_vcpu(flavor: &str) -> i64 {
     if flavor.ends_with('g') { 4 } else { 2 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{check_name, check_one_of, check_range, required};
 use crate::catalog::DATA_CENTERS;
+use crate::clock::now_ms;
 use crate::ids;
 use crate::problem::Problem;
 use crate::store::Tx;
@@ -30,6 +31,8 @@ pub(crate) struct Volume {
     /// The tier of its storage.
     #[serde(default = "standard")]
     pub(crate) tier: String,
+    #[serde(default)]
+    pub(crate) created_at: i64,
 }
 
 impl Record for Volume {
@@ -62,6 +65,7 @@ pub(crate) fn create(tx: &Tx<'_>, input: VolumeInput) -> Result<Volume, Problem>
         size: input.size.ok_or_else(|| required("size"))?,
         data_center_id: input.data_center_id.ok_or_else(|| required("dataCenterId"))?,
         tier: input.tier.unwrap_or_else(standard),
+        created_at: now_ms(),
     };
     check_name(&volume.name)?;
     check_range("size", volume.size, 0, SIZE_MAX)?;

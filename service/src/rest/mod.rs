@@ -1,6 +1,7 @@
 //! The REST management API, version 1: paths, bodies, answers. The rules stand with the resources.
 
 pub(crate) mod answer;
+mod billing;
 mod endpoints;
 pub(crate) mod fields;
 mod registries;
@@ -25,7 +26,7 @@ use crate::problem::{Kind, Problem};
 const ABOUT: About = About {
     title: "Serverless compute service, REST API",
     version: "0.1.0",
-    summary: "Network volumes, templates, endpoints and container registry credentials.",
+    summary: "Network volumes, templates, endpoints, container registry credentials and costs.",
     prefix: "/v1",
     problems: &[
         (400, "The request is wrong, or breaks a rule"),
@@ -52,6 +53,7 @@ fn operations() -> Vec<operation::Operation> {
             "containerRegistryAuthId",
             registries::operations(),
         ),
+        operation::group("billing", "id", billing::operations()),
     ];
     groups.into_iter().flatten().collect()
 }

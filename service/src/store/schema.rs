@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// Raised with every change of the tables; each step from an older version is a statement below.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// Version 1: the objects of the management APIs.
 const OBJECTS: &str = "
@@ -103,6 +103,18 @@ alter table jobs add column losses integer not null default 0;
 alter table jobs add column spent_ms integer not null default 0;
 ";
 
+/// Version 4: what workers and volumes have used in each hour.
+const USAGE: &str = "
+create table usage (
+    hour    integer not null,
+    what    text not null,
+    object  text not null,
+    ms      integer not null,
+    nanos   integer not null,
+    primary key (hour, what, object)
+) strict, without rowid;
+";
+
 /// Sets the connection up for durable group commits and brings the tables to this version.
 pub(super) fn prepare(conn: &Connection) -> Result<(), StoreError> {
     conn.busy_timeout(Duration::from_secs(5))?;
@@ -114,7 +126,7 @@ pub(super) fn prepare(conn: &Connection) -> Result<(), StoreError> {
     conn.pragma_update(None, "journal_mode", "WAL")?;
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.pragma_update(None, "foreign_keys", "ON")?;
-    let steps = [(1, OBJECTS), (2, JOBS), (3, RUNS)];
+    let steps = [(1, OBJECTS), (2, JOBS), (3, RUNS), (4, USAGE)];
     for (version, tables) in steps.into_iter().filter(|(version, _)| *version > found) {
         conn.execute_batch(&format!("begin; {tables} pragma user_version = {version}; commit;"))?;
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::templates;
 use crate::catalog::gpus::{self, Gpu};
-use crate::catalog::{CPU_FLAVORS, CUDA_VERSIONS, DATA_CENTERS, memory_per_vcpu};
+use crate::catalog::{CPU_FLAVORS, CUDA_VERSIONS, DATA_CENTERS, VCPU_PRICE, memory_per_vcpu};
 use crate::description::operation::{self as op, Operation};
 use crate::description::shape::{
     Field, Shape, count, flag, integer, list as list_of, may, must, named, number, object, one_of,
@@ -37,8 +37,6 @@ const REGIONS: &[&str] = &[
 ];
 /// The most CPUs that a worker can have.
 const VCPUS_MAX: i64 = 32;
-/// Dollars an hour of one CPU.
-const VCPU_PRICE: f64 = 0.03;
 /// The most GPUs that one machine has.
 const GPUS_MAX: i64 = 8;
 

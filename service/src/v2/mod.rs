@@ -3,6 +3,7 @@
 //! stands in the place of a group; no endpoint can have the name of one.
 
 mod account;
+mod billing;
 mod catalog;
 mod container;
 mod endpoints;
@@ -33,7 +34,7 @@ use crate::rest::answer;
 const ABOUT: About = About {
     title: "Serverless compute service, REST API, version 2",
     version: "2.0.0",
-    summary: "Endpoints, templates, network volumes, registries, secrets, tags and the catalog.",
+    summary: "Endpoints, templates, network volumes, registries, secrets, tags, the catalog and costs.",
     prefix: "/v2",
     problems: &[
         (400, "The request breaks a rule"),
@@ -55,8 +56,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("pods", "This service has no pods yet. Endpoints and their workers are there."),
     ("clusters", "This service has no clusters: all it has runs on one machine."),
     ("sandboxes", "This service has no sandboxes."),
-    ("billing", "This service does not bill."),
-    ("cost-centers", "This service has no cost centers, as it does not bill."),
+    ("cost-centers", "This service has no cost centers: it has one account."),
 ];
 
 fn operations() -> Vec<Operation> {
@@ -69,6 +69,7 @@ fn operations() -> Vec<Operation> {
         operation::group("Account", "id", account::operations()),
         operation::group("Tags", "id", tags::operations()),
         operation::group("Catalog", "id", catalog::operations()),
+        operation::group("Billing", "id", billing::operations()),
     ];
     groups.into_iter().flatten().collect()
 }

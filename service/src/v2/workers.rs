@@ -40,6 +40,13 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .gives(200, releases_shape()),
         op::get(
+            "/serverless/{id}/builds",
+            "listEndpointBuilds",
+            "List the builds of an endpoint: this service builds nothing",
+            list_builds,
+        )
+        .gives(200, object([must("builds", list_of(any()))])),
+        op::get(
             "/serverless/{id}/workers/{workerId}/logs",
             "getWorkerLogs",
             "Follow the output of a worker",
@@ -155,6 +162,12 @@ fn shown(worker: &Worker, endpoint: &Endpoint, image: Option<&str>) -> Option<Va
         "dataCenterId": endpoint.data_centers().first(),
         "startedAt": iso(worker.started_at),
     }))
+}
+
+async fn list_builds(request: RestRequest) -> Result<Response, Problem> {
+    let id = request.id.clone();
+    request.app.store.read(move |conn: &Connection| objects::get::<Endpoint>(conn, &id)).await?;
+    Ok(answer::shown(&request.app, json!({ "builds": [] })))
 }
 
 async fn list_releases(request: RestRequest) -> Result<Response, Problem> {

@@ -18,6 +18,7 @@ use super::volumes::Places;
 use super::worker::{Phase, Worker};
 use crate::app::{App, Pod};
 use crate::auth::same;
+use crate::billing;
 use crate::jobs::queue;
 use crate::jobs::upkeep::Cutoff;
 use crate::problem::Problem;
@@ -226,6 +227,7 @@ impl Fleet {
 
     /// A worker's process has ended.
     pub(crate) fn gone(&self, app: &App, worker: &Worker, ended: Option<ExitStatus>) {
+        app.meter.count_worker(worker);
         let (asked, had_jobs, leaving) = {
             let state = worker.state();
             let leaving = matches!(state.phase, Phase::Retiring | Phase::Ending);
@@ -392,7 +394,11 @@ impl Fleet {
 
     fn start(&self, app: &Arc<App>, wanted: &Arc<Wanted>) {
         let (orders, inbox) = mpsc::unbounded_channel();
-        let worker = Arc::new(Worker::new(&wanted.endpoint.id, wanted.endpoint.version, orders));
+        let worker = {
+            let endpoint = &wanted.endpoint;
+            let fare = billing::worker_fare(endpoint);
+            Arc::new(Worker::new(&endpoint.id, endpoint.version, fare, orders))
+        };
         app.say(&format!("worker {} starts for endpoint {}", worker.id, worker.endpoint));
         let mut state = self.state();
         state.workers.insert(worker.id.clone(), Arc::clone(&worker));
@@ -409,6 +415,11 @@ impl Fleet {
     fn is_paused(&self, endpoint: &str) -> bool {
         let state = self.state();
         state.crashes.get(endpoint).is_some_and(|crashes| crashes.until > Instant::now())
+    }
+
+    /// Every worker.
+    pub(crate) fn all(&self) -> Vec<Arc<Worker>> {
+        self.state().workers.values().map(Arc::clone).collect()
     }
 
     /// The workers of an endpoint, in the order of their ids.

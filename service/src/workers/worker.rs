@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
+
+use crate::billing::Fare;
 
 use crate::jobs::upkeep::Cutoff;
 
@@ -40,6 +42,10 @@ pub(crate) struct Worker {
     pub(crate) version: i64,
     /// When it was started, in milliseconds since 1970.
     pub(crate) started_at: i64,
+    /// What it costs.
+    pub(crate) fare: Fare,
+    /// Up to when its time has been counted.
+    pub(crate) counted_until: AtomicI64,
     /// What it shows when it calls.
     pub(crate) token: String,
     /// False as soon as its process is gone.
@@ -77,14 +83,17 @@ impl Worker {
     pub(crate) fn new(
         endpoint: &str,
         version: i64,
+        fare: Fare,
         orders: mpsc::UnboundedSender<Order>,
     ) -> Worker {
-        let now = Instant::now();
+        let (now, started_at) = (Instant::now(), crate::clock::now_ms());
         Worker {
             id: crate::ids::worker(),
             endpoint: endpoint.to_owned(),
             version,
-            started_at: crate::clock::now_ms(),
+            started_at,
+            fare,
+            counted_until: AtomicI64::new(started_at),
             token: crate::ids::secret(),
             alive: Arc::new(AtomicBool::new(true)),
             bell: Notify::new(),
@@ -258,12 +267,15 @@ fn described(status: ExitStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::billing::What;
+
+    const FREE: Fare = Fare { what: What::WorkerCpu, nanos_per_hour: 0 };
 
     /// It is looked at ten times a second until its process is gone, and told of once.
     #[test]
     fn a_worker_is_ended_once() {
         let (orders, mut inbox) = mpsc::unbounded_channel();
-        let worker = Worker::new("e", 0, orders);
+        let worker = Worker::new("e", 0, FREE, orders);
         assert!(worker.lose());
         assert!(!worker.lose() && !worker.kill());
         assert_eq!(inbox.try_recv(), Ok(Order::Kill));
@@ -273,7 +285,7 @@ mod tests {
     /// What it holds of an ended run keeps the next one away, and the order to stop goes with it.
     #[test]
     fn an_order_to_stop_is_about_one_run() {
-        let worker = Worker::new("e", 0, mpsc::unbounded_channel().0);
+        let worker = Worker::new("e", 0, FREE, mpsc::unbounded_channel().0);
         worker.got(["a", "b"].into_iter());
         worker.stop_job("a");
         worker.names(&["a", "b"]);

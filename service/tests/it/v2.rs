@@ -128,7 +128,7 @@ async fn problems_have_the_form_of_version_2() {
     v2.refused(Method::PUT, "/network-volumes", json!({}), 405).await;
     let long = json!({ "name": "x".repeat(102_400), "size": 10, "dataCenter": "EU-RO-1" });
     v2.refused(Method::POST, "/network-volumes", long, 413).await;
-    for path in ["/pods", "/pods/x/action", "/clusters", "/sandboxes/x", "/billing/pods"] {
+    for path in ["/pods", "/pods/x/action", "/clusters", "/sandboxes/x", "/cost-centers"] {
         let why = v2.refused(Method::GET, path, Value::Null, 501).await;
         assert!(why.starts_with("This service"), "{why}");
     }
@@ -370,4 +370,62 @@ async fn tags_keys_registries_and_the_catalog() {
     let centers = v2.get("/catalog/datacenters?regions=OCEANIA,ASIA").await;
     assert_eq!(centers["dataCenters"].as_array().unwrap().len(), 2, "{centers}");
     assert_eq!(v2.get("/catalog/templates").await, json!({ "templates": [] }));
+}
+
+#[tokio::test]
+async fn the_time_of_workers_and_volumes_has_a_price() {
+    let v2 = V2::start().await;
+    let gpu = json!({ "pools": ["ADA_24"], "count": 2 });
+    let workers = json!({ "min": 1, "max": 1, "idleTimeout": 60 });
+    let endpoint =
+        id(&v2.make("/serverless", queue(json!({ "gpu": gpu, "workers": workers }))).await);
+    let volume = v2.0.volume("v", 1000).await;
+    v2.0.healthy(&endpoint, |health| health["workers"]["idle"] == 1).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let report = v2.get("/billing/serverless?bucketSize=hour&lastN=2").await;
+    let record = &report["records"][0];
+    assert_eq!((&record["serverlessId"], &record["cpuAmount"]), (&json!(endpoint), &json!(0.0)));
+    let old = v2.0.get(&format!("/billing/endpoints?endpointId={endpoint}")).await;
+    let seconds = old[0]["timeBilledMs"].as_f64().unwrap() / 1000.0;
+    // Two GPUs at 1.10 dollars an hour each.
+    let amount = old[0]["amount"].as_f64().unwrap();
+    assert!(seconds >= 0.5 && (amount - seconds * 2.2 / 3600.0).abs() < 1e-6, "{old}");
+
+    // A worker that is gone is counted to its end, and no further.
+    v2.patch(&format!("/serverless/{endpoint}"), json!({ "workers": { "min": 0, "max": 0 } }))
+        .await;
+    for _ in 0..200 {
+        if v2.0.pods(&endpoint).await.is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    let amount =
+        async || v2.get("/billing/serverless").await["metadata"]["totals"]["totalAmount"].clone();
+    let ended = amount().await;
+    assert!(ended.as_f64() > old[0]["amount"].as_f64());
+    assert_eq!(amount().await, ended);
+
+    let all = v2.get("/billing?bucketSize=year").await;
+    let sum: f64 = all["records"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|record| record["totalAmount"].as_f64().unwrap())
+        .sum();
+    let totals = &all["metadata"]["totals"];
+    assert!((sum - totals["totalAmount"].as_f64().unwrap()).abs() < 1e-9, "{all}");
+    assert!(totals["storageStandardAmount"].as_f64().unwrap() > 0.0, "{all}");
+    let volumes = v2.get(&format!("/billing/network-volumes?networkVolumeId={volume}")).await;
+    assert_eq!(volumes["metadata"]["uniqueNetworkVolumeCount"], 1);
+    assert_eq!(v2.get("/billing/pods").await["records"], json!([]));
+    v2.refused(Method::GET, "/billing?lastN=1&startTime=2026-01-01", Value::Null, 400).await;
+    v2.refused(Method::GET, "/billing?bucketSize=minute", Value::Null, 422).await;
+
+    // The ledger outlives the service.
+    let folder = v2.0.stop().await.unwrap();
+    let again = V2(Harness::over(folder.path(), |_| {}).await);
+    let later = again.get("/billing/serverless").await["metadata"]["totals"]["totalAmount"].clone();
+    assert_eq!(later, ended);
+    again.0.stop().await;
 }

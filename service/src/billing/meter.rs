@@ -1,0 +1,138 @@
+//! The meter: it counts the time of workers and volumes, and writes it into the ledger.
+
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::bucket::HOUR_MS;
+use super::ledger::{self, Entry};
+use super::{Fare, volume_fare};
+use crate::app::App;
+use crate::clock::now_ms;
+use crate::problem::Problem;
+use crate::resources::volume::Volume;
+use crate::store::objects;
+use crate::workers::worker::Worker;
+
+/// How often the ledger is written.
+const PAUSE: Duration = Duration::from_mins(1);
+
+/// What was counted and is not written yet.
+pub(crate) struct Meter {
+    counted: Mutex<Vec<Entry>>,
+    /// Up to when volumes have been counted.
+    volumes_until: AtomicI64,
+    /// One writes at a time: who reads the ledger afterwards finds everything.
+    writing: tokio::sync::Mutex<()>,
+}
+
+impl Meter {
+    pub(crate) fn new() -> Meter {
+        Meter {
+            counted: Mutex::default(),
+            volumes_until: AtomicI64::new(now_ms()),
+            writing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Counts the time of a worker since it was counted last.
+    pub(crate) fn count_worker(&self, worker: &Worker) {
+        let now = now_ms();
+        let since = worker.counted_until.swap(now, SeqCst);
+        self.count(worker.fare, &worker.endpoint, since, now);
+    }
+
+    fn count(&self, fare: Fare, object: &str, since: i64, until: i64) {
+        let entry = |(hour, ms)| Entry {
+            what: fare.what,
+            object: object.to_owned(),
+            hour,
+            ms,
+            nanos: cost(fare.nanos_per_hour, ms),
+        };
+        self.counted().extend(hours(since, until).into_iter().map(entry));
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts everything up to now and writes it.
+    pub(crate) async fn settle(&self, app: &App) -> Result<(), Problem> {
+        let _only = self.writing.lock().await;
+        app.fleet.all().iter().for_each(|worker| self.count_worker(worker));
+        let volumes = app.store.read(|conn| objects::list::<Volume>(conn, 0)).await?;
+        let now = now_ms();
+        let last = self.volumes_until.swap(now, SeqCst);
+        for volume in volumes {
+            let fare = volume_fare(&volume.tier, volume.size);
+            self.count(fare, &volume.id, last.max(volume.created_at), now);
+        }
+        let entries = std::mem::take(&mut *self.counted());
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let written = entries.clone();
+        let done = app.store.write(move |tx| ledger::add(tx, &written)).await;
+        if done.is_err() {
+            // They are written with the next ones.
+            self.counted().extend(entries);
+        }
+        done
+    }
+}
+
+/// Writes the ledger from time to time, and once more when the service has drained.
+pub(crate) async fn run(app: Arc<App>) {
+    loop {
+        tokio::select! {
+            () = app.draining.cancelled() => return,
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+        // The store logs why it takes nothing; what was counted is kept.
+        let _later = app.meter.settle(&app).await;
+    }
+}
+
+/// What so much time costs.
+fn cost(nanos_per_hour: i64, ms: i64) -> i64 {
+    let exact = i128::from(nanos_per_hour) * i128::from(ms) / i128::from(HOUR_MS);
+    i64::try_from(exact).unwrap_or(i64::MAX)
+}
+
+/// The parts of a span by the hours that it lies in.
+fn hours(since: i64, until: i64) -> Vec<(i64, i64)> {
+    let (mut parts, mut at) = (Vec::new(), since);
+    while at < until {
+        let hour = at.div_euclid(HOUR_MS) * HOUR_MS;
+        let end = until.min(hour + HOUR_MS);
+        parts.push((hour, end - at));
+        at = end;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn time_costs_what_the_price_says() {
+        assert_eq!(cost(1_100_000_000, HOUR_MS), 1_100_000_000);
+        assert_eq!(cost(1_100_000_000, HOUR_MS / 2), 550_000_000);
+        assert_eq!(hours(HOUR_MS - 10, HOUR_MS + 20), [(0, 10), (HOUR_MS, 20)]);
+        assert_eq!(hours(20, 10), []);
+    }
+
+    proptest! {
+        /// Nothing is lost between hours, however a time is cut.
+        #[test]
+        fn parts_add_up(since in 0..100 * HOUR_MS, length in 0..50 * HOUR_MS) {
+            let parts = hours(since, since + length);
+            prop_assert_eq!(parts.iter().map(|(_, ms)| ms).sum::<i64>(), length);
+            prop_assert!(parts.iter().all(|(hour, ms)| hour % HOUR_MS == 0 && *ms <= HOUR_MS));
+        }
+    }
+}

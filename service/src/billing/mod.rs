@@ -1,0 +1,88 @@
+//! What the workers and volumes of this service would cost: a ledger of their time at the prices of
+//! the catalog. Nobody is billed; plans can be held against it.
+//!
+//! Time counts while the service runs. What a service that is killed has not written is less than
+//! a minute.
+
+pub(crate) mod bucket;
+pub(crate) mod ledger;
+pub(crate) mod meter;
+pub(crate) mod window;
+
+use crate::catalog::{self, gpus};
+use crate::resources::endpoint::Endpoint;
+
+/// Dollars are counted in parts of a thousand millionth.
+pub(crate) const NANOS: i64 = 1_000_000_000;
+
+/// An amount in dollars, for people.
+#[expect(clippy::cast_precision_loss, reason = "the amounts of one machine fit a float exactly")]
+pub(crate) fn dollars(nanos: i64) -> f64 {
+    nanos as f64 / NANOS as f64
+}
+
+/// An amount that the catalog gives in dollars.
+#[expect(clippy::cast_possible_truncation, reason = "prices are small")]
+fn nanos(dollars: f64) -> i64 {
+    (dollars * 1e9).round() as i64
+}
+
+/// What something costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fare {
+    pub(crate) what: What,
+    pub(crate) nanos_per_hour: i64,
+}
+
+/// What is paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum What {
+    WorkerGpu,
+    WorkerCpu,
+    VolumeStandard,
+    VolumeFast,
+}
+
+impl What {
+    const ALL: [What; 4] =
+        [What::WorkerGpu, What::WorkerCpu, What::VolumeStandard, What::VolumeFast];
+
+    /// Its name in the store.
+    fn name(self) -> &'static str {
+        match self {
+            What::WorkerGpu => "worker-gpu",
+            What::WorkerCpu => "worker-cpu",
+            What::VolumeStandard => "volume-standard",
+            What::VolumeFast => "volume-fast",
+        }
+    }
+
+    fn named(name: &str) -> Option<What> {
+        What::ALL.into_iter().find(|what| what.name() == name)
+    }
+}
+
+/// What a worker of an endpoint costs.
+pub(crate) fn worker_fare(endpoint: &Endpoint) -> Fare {
+    if endpoint.compute_type == "CPU" {
+        let instances = endpoint.instances();
+        let cpus = instances.first().and_then(|instance| instance.split('-').nth(1)?.parse().ok());
+        let cpus = cpus.unwrap_or(endpoint.vcpu_count);
+        let nanos_per_hour = nanos(catalog::VCPU_PRICE).saturating_mul(cpus);
+        return Fare { what: What::WorkerCpu, nanos_per_hour };
+    }
+    let gpu = endpoint.gpu_type_ids.first().and_then(|id| gpus::find(id));
+    let price = gpu.map_or(0.0, |gpu| gpu.serverless_price().unwrap_or(gpu.secure_price()));
+    let nanos_per_hour = nanos(price).saturating_mul(endpoint.gpu_count);
+    Fare { what: What::WorkerGpu, nanos_per_hour }
+}
+
+/// What a volume of so many gigabytes costs.
+fn volume_fare(tier: &str, gigabytes: i64) -> Fare {
+    // Dollars for a gigabyte and a month of 730 hours.
+    let (what, price) = match tier {
+        "HIGH_PERFORMANCE" => (What::VolumeFast, 0.14),
+        _ => (What::VolumeStandard, 0.07),
+    };
+    Fare { what, nanos_per_hour: nanos(price).saturating_mul(gigabytes) / 730 }
+}

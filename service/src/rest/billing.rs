@@ -1,0 +1,91 @@
+//! `/billing`: what the ledger says, in buckets.
+
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::answer;
+use super::request::RestRequest;
+use crate::billing::ledger::{self, Entry};
+use crate::billing::window::{Question, Window};
+use crate::billing::{What, bucket, dollars};
+use crate::clock::{iso, now_ms};
+use crate::description::operation::{self as op, Operation};
+use crate::description::shape::{
+    Shape, integer, list as list_of, may, must, named, number, object, one_of, text,
+};
+use crate::problem::Problem;
+
+/// What a report is about: the field that names an object, and what is counted.
+struct Report {
+    field: &'static str,
+    what: &'static [What],
+}
+
+const ENDPOINTS: Report = Report { field: "endpointId", what: &[What::WorkerGpu, What::WorkerCpu] };
+const VOLUMES: Report =
+    Report { field: "networkVolumeId", what: &[What::VolumeStandard, What::VolumeFast] };
+/// This service has no pods.
+const PODS: Report = Report { field: "podId", what: &[] };
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        described("/billing/endpoints", "EndpointBilling", "What endpoints cost", &ENDPOINTS),
+        described("/billing/networkvolumes", "NetworkVolumeBilling", "What volumes cost", &VOLUMES),
+        described("/billing/pods", "PodBilling", "What pods cost: there are none", &PODS),
+    ]
+}
+
+fn described(
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    report: &'static Report,
+) -> Operation {
+    op::get(path, id, summary, move |request: RestRequest| list(request, report))
+        .query("startTime", text().note("Default: 30 days before endTime"))
+        .query("endTime", text().note("Default: now"))
+        .query("bucketSize", one_of(bucket::NAMES).note("Default: day"))
+        .query(report.field, text())
+        .gives(200, list_of(record_shape()))
+}
+
+fn record_shape() -> Shape {
+    let record = object([
+        must("amount", number().note("Dollars")),
+        must("time", text().note("The beginning of the bucket")),
+        must("timeBilledMs", integer()),
+        may("endpointId", text()),
+        may("networkVolumeId", text()),
+        may("podId", text()),
+    ]);
+    named("BillingRecord", record)
+}
+
+async fn list(request: RestRequest, report: &'static Report) -> Result<Response, Problem> {
+    let question = Question {
+        start: request.parameter("startTime"),
+        end: request.parameter("endTime"),
+        bucket: request.parameter("bucketSize"),
+        last: None,
+    };
+    let window = Window::of(&question, now_ms())?;
+    let wanted = request.parameter(report.field);
+    request.app.meter.settle(&request.app).await?;
+    let read = move |conn: &rusqlite::Connection| ledger::between(conn, window.from, window.to);
+    let mut entries = request.app.store.read(read).await?;
+    entries.retain(|entry| {
+        let is_wanted = wanted.as_ref().is_none_or(|wanted| *wanted == entry.object);
+        is_wanted && report.what.contains(&entry.what)
+    });
+    let buckets = window.buckets(entries, true);
+    let records = buckets.iter().map(|((start, object), entries)| {
+        let sum = |part: fn(&Entry) -> i64| entries.iter().map(part).sum::<i64>();
+        json!({
+            "amount": dollars(sum(|entry| entry.nanos)),
+            "time": iso(*start),
+            "timeBilledMs": sum(|entry| entry.ms),
+            report.field: object,
+        })
+    });
+    Ok(answer::shown(&request.app, Value::Array(records.collect())))
+}

@@ -1,0 +1,225 @@
+//! `/v2/billing`: what the ledger says, in buckets.
+
+use std::collections::BTreeSet;
+
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use crate::billing::bucket;
+use crate::billing::ledger::{self, Entry};
+use crate::billing::window::{Question, Window};
+use crate::billing::{What, dollars};
+use crate::clock::{iso, now_ms};
+use crate::description::operation::{self as op, Operation};
+use crate::description::shape::{
+    Shape, count, list as list_of, may, must, number, object, one_of, text,
+};
+use crate::problem::Problem;
+use crate::rest::answer;
+use crate::rest::request::RestRequest;
+
+/// A column of amounts, and what it is made of.
+type Column = (&'static str, Option<What>);
+
+/// One of the reports.
+struct Report {
+    /// What its columns are made of; what this service does not have is always 0.
+    columns: &'static [Column],
+    /// The field and the parameter that name an object, and what counts the objects.
+    object: Option<(&'static str, &'static str)>,
+}
+
+const ALL: Report = Report {
+    columns: &[
+        ("podGpuAmount", None),
+        ("podCpuAmount", None),
+        ("podDiskAmount", None),
+        ("serverlessGpuAmount", Some(What::WorkerGpu)),
+        ("serverlessCpuAmount", Some(What::WorkerCpu)),
+        ("serverlessDiskAmount", None),
+        ("serverlessFeeAmount", None),
+        ("storageStandardAmount", Some(What::VolumeStandard)),
+        ("storageHighPerformanceAmount", Some(What::VolumeFast)),
+        ("endpointAmount", None),
+        ("clusterGpuAmount", None),
+        ("clusterDiskAmount", None),
+        ("clusterNetworkingAmount", None),
+    ],
+    object: None,
+};
+
+const SERVERLESS: Report = Report {
+    columns: &[
+        ("gpuAmount", Some(What::WorkerGpu)),
+        ("cpuAmount", Some(What::WorkerCpu)),
+        ("diskAmount", None),
+        ("feeAmount", None),
+    ],
+    object: Some(("serverlessId", "uniqueServerlessCount")),
+};
+
+const VOLUMES: Report = Report {
+    columns: &[
+        ("standardAmount", Some(What::VolumeStandard)),
+        ("highPerformanceAmount", Some(What::VolumeFast)),
+    ],
+    object: Some(("networkVolumeId", "uniqueNetworkVolumeCount")),
+};
+
+const PODS: Report = Report {
+    columns: &[("gpuAmount", None), ("cpuAmount", None), ("diskAmount", None)],
+    object: Some(("podId", "uniquePodCount")),
+};
+
+const CLUSTERS: Report = Report {
+    columns: &[("gpuAmount", None), ("diskAmount", None), ("networkingAmount", None)],
+    object: Some(("clusterId", "uniqueClusterCount")),
+};
+
+/// Endpoints of the vendor, which this service does not have.
+const PUBLIC_ENDPOINTS: Report = Report { columns: &[], object: None };
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        described("/billing", "listBilling", "What everything costs", &ALL),
+        described(
+            "/billing/serverless",
+            "listServerlessBilling",
+            "What the workers of endpoints cost",
+            &SERVERLESS,
+        ),
+        described(
+            "/billing/network-volumes",
+            "listNetworkVolumeBilling",
+            "What network volumes cost",
+            &VOLUMES,
+        ),
+        described("/billing/pods", "listPodBilling", "What pods cost: there are none", &PODS),
+        described(
+            "/billing/clusters",
+            "listClusterBilling",
+            "What clusters cost: there are none",
+            &CLUSTERS,
+        ),
+        described(
+            "/billing/endpoints",
+            "listEndpointBilling",
+            "What public endpoints cost: there are none",
+            &PUBLIC_ENDPOINTS,
+        ),
+    ]
+}
+
+fn described(
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    report: &'static Report,
+) -> Operation {
+    let answer = move |request: RestRequest| list(request, report);
+    let operation = op::get(path, id, summary, answer)
+        .query("startTime", text().note("Default: 30 days before endTime"))
+        .query("endTime", text().note("Default: now"))
+        .query("bucketSize", one_of(bucket::NAMES).note("Default: day"))
+        .query("lastN", count().at_least(1).note("The newest buckets, in the place of times"));
+    let operation = match report.object {
+        Some((field, _)) => operation.query(field, text()),
+        None => operation,
+    };
+    operation.gives(200, report.shape())
+}
+
+impl Report {
+    fn shape(&self) -> Shape {
+        let amounts = self.columns.iter().map(|(name, _)| must(name, number()));
+        let amounts: Vec<_> = amounts.chain([must("totalAmount", number())]).collect();
+        let range = || [must("startTime", text()), must("endTime", text())];
+        let query = object(range()).and([must("bucketSize", one_of(bucket::NAMES))]);
+        let (record, query, metadata) = (object(range()), query, object([]));
+        let (record, query, metadata) = match self.object {
+            Some((field, unique)) => (
+                record.and([must(field, text())]),
+                query.and([may(field, text())]),
+                metadata.and([must(unique, count())]),
+            ),
+            None => (record, query, metadata),
+        };
+        let metadata = metadata.and([
+            must("query", query),
+            must("recordCount", count()),
+            must("totals", object(amounts.clone())),
+        ]);
+        object([must("records", list_of(record.and(amounts))), must("metadata", metadata)])
+    }
+
+    /// The amounts of entries: each column, and their sum.
+    fn amounts(&self, entries: &[Entry]) -> Value {
+        let (mut amounts, mut total) = (json!({}), 0);
+        for (name, what) in self.columns {
+            let of = entries.iter().filter(|entry| Some(entry.what) == *what);
+            let sum: i64 = of.map(|entry| entry.nanos).sum();
+            total += sum;
+            amounts[*name] = json!(dollars(sum));
+        }
+        amounts["totalAmount"] = json!(dollars(total));
+        amounts
+    }
+
+    fn has(&self, entry: &Entry) -> bool {
+        self.columns.iter().any(|(_, what)| *what == Some(entry.what))
+    }
+}
+
+async fn list(request: RestRequest, report: &'static Report) -> Result<Response, Problem> {
+    let question = Question {
+        start: request.parameter("startTime"),
+        end: request.parameter("endTime"),
+        bucket: request.parameter("bucketSize"),
+        last: request.parameter("lastN").and_then(|last| last.parse().ok()),
+    };
+    let window = Window::of(&question, now_ms())?;
+    let wanted = report.object.and_then(|(field, _)| request.parameter(field));
+    request.app.meter.settle(&request.app).await?;
+    let read = move |conn: &rusqlite::Connection| ledger::between(conn, window.from, window.to);
+    let mut entries = request.app.store.read(read).await?;
+    entries.retain(|entry| {
+        report.has(entry) && wanted.as_ref().is_none_or(|wanted| *wanted == entry.object)
+    });
+    Ok(answer::shown(&request.app, shown(report, window, &question, wanted, entries)))
+}
+
+fn shown(
+    report: &Report,
+    window: Window,
+    question: &Question,
+    wanted: Option<String>,
+    entries: Vec<Entry>,
+) -> Value {
+    let totals = report.amounts(&entries);
+    let buckets = window.buckets(entries, report.object.is_some());
+    let objects: BTreeSet<&str> = buckets.keys().map(|(_, object)| object.as_str()).collect();
+    let mut query = json!({
+        "startTime": iso(window.from),
+        "endTime": iso(window.to),
+        "bucketSize": question.bucket.as_deref().unwrap_or("day"),
+    });
+    let mut metadata = json!({ "recordCount": buckets.len(), "totals": totals });
+    if let Some((field, unique)) = report.object {
+        metadata[unique] = json!(objects.len());
+        if let Some(wanted) = wanted {
+            query[field] = json!(wanted);
+        }
+    }
+    metadata["query"] = query;
+    let record = |((start, object), entries): (&(i64, String), &Vec<Entry>)| {
+        let mut record = report.amounts(entries);
+        record["startTime"] = json!(iso(*start));
+        record["endTime"] = json!(iso(window.bucket.next(*start)));
+        if let Some((field, _)) = report.object {
+            record[field] = json!(object);
+        }
+        record
+    };
+    let records: Vec<Value> = buckets.iter().map(record).collect();
+    json!({ "records": records, "metadata": metadata })
+}
