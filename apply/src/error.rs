@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use engine::address::Address;
+use engine::address::{Address, Name};
+use engine::diagnostics::Diagnostics;
 use engine::journal::IllegalRecord;
-use engine::state::ObjectId;
+use engine::plan::Difference;
 use state::StoreError;
 
 /// A run that cannot go on.
@@ -54,23 +55,17 @@ pub enum ApplyError {
         /// Whose they are.
         addresses: Vec<Address>,
     },
-    /// A saved plan no longer fits.
-    #[error("stale plan: {0}")]
-    Stale(String),
-    /// A saved plan would make an object beside one that came since, of the same name.
-    #[error(
-        "stale plan: {address} would be created, and since then another {} exists that is named \
-         \"{name}\", {object}, which the state does not know", address.block.ty
-    )]
-    Twin {
-        /// What would be made.
-        address: Box<Address>,
-        /// What it is to be called.
-        name: String,
-        /// What is there.
-        object: ObjectId,
-    },
-    /// A sensitive variable that a saved plan needs was not given again.
-    #[error("{0}")]
-    MissingSecret(String),
+    /// A plan that is made again comes to something else.
+    #[error("stale plan: {}", words(.0))]
+    Stale(Vec<Difference>),
+    /// A plan cannot be made again.
+    #[error("stale plan: it cannot be made any more")]
+    Unplannable(Diagnostics),
+    /// A sensitive variable has another value than when a saved plan was made.
+    #[error("the sensitive variable `{0}` has another value than when the plan was made")]
+    OtherSecret(Name),
+}
+
+fn words(differences: &[Difference]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

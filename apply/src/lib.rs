@@ -19,13 +19,13 @@ pub mod push;
 mod read;
 pub mod refresh;
 pub mod run;
+pub mod saved_plan;
 mod secret_destinations;
 pub mod session;
 mod step_error;
 mod timing;
 mod unavailable_secrets;
 mod unseal;
-pub mod verify;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

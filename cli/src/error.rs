@@ -226,19 +226,17 @@ impl From<ApplyError> for CommandError {
                      `--exclude` leaves them alone, and `--target` names others",
                 )
             },
-            ApplyError::Stale(_) => Self::new(message)
-                .status(Status::Stale)
-                .help("make a new plan, and look at it again"),
-            ApplyError::Twin { address, object, .. } => {
-                Self::new(message).status(Status::Stale).help(format!(
-                    "if this plan was applied in another copy of the folder, go on there: its state \
-                     knows them; else take it over (`plumb import {} {}`), or plan again, and see \
-                     whether a second one is meant",
-                    shell::quoted(&address.to_string()),
-                    shell::quoted(&object.to_string())
-                ))
+            ApplyError::Stale(_) => {
+                Self::new("the plan no longer fits: planning again comes to something else")
+                    .status(Status::Stale)
+                    .help("nothing was called; plan again, and look at what is different")
             }
-            ApplyError::MissingSecret(_) => Self::new(message),
+            ApplyError::Unplannable(_) => Self::new(message)
+                .status(Status::Stale)
+                .help("nothing was called; plan again once that is fixed"),
+            ApplyError::OtherSecret(_) => Self::new(message)
+                .status(Status::Stale)
+                .help("give the value that the plan was made with, or plan again"),
         }
     }
 }

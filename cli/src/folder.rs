@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use engine::config::settings::StateSettings;
+use engine::plan::file::Inputs;
 use state::Store;
 use state::cipher::Cipher;
 
@@ -27,6 +28,8 @@ pub(crate) struct Folder {
     settings: Arc<OnceLock<StateSettings>>,
     /// The spec, where it was read for that and nobody has asked for it yet.
     text: Arc<Mutex<Option<SpecText>>>,
+    /// The spec of a plan file, which stands for the folder's own.
+    saved: Option<Arc<Inputs>>,
 }
 
 impl Folder {
@@ -34,9 +37,13 @@ impl Folder {
     pub(crate) fn new(base: &Path, given: Option<&Path>) -> Result<Self, CommandError> {
         let path = given.map_or_else(|| base.to_owned(), |given| base.join(given));
         match std::fs::metadata(&path) {
-            Ok(found) if found.is_dir() => {
-                Ok(Self { path, cipher: cipher()?, settings: Arc::default(), text: Arc::default() })
-            }
+            Ok(found) if found.is_dir() => Ok(Self {
+                path,
+                cipher: cipher()?,
+                settings: Arc::default(),
+                text: Arc::default(),
+                saved: None,
+            }),
             Ok(_) => Err(CommandError::new(format!("{} is no folder", path.display()))),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Err(CommandError::new(format!("there is no folder {}", path.display())))
@@ -46,6 +53,16 @@ impl Folder {
                 &error,
             )),
         }
+    }
+
+    /// Returns the folder with the spec of a plan file: none is read from it.
+    pub(crate) fn with_spec(self, inputs: Inputs) -> Self {
+        Self { saved: Some(Arc::new(inputs)), ..self }
+    }
+
+    /// Returns the inputs of the plan file whose spec stands for the folder's own.
+    pub(crate) fn saved(&self) -> Option<&Inputs> {
+        self.saved.as_deref()
     }
 
     /// Returns its path, as the user wrote it.
@@ -116,7 +133,7 @@ impl Folder {
         if let Some(known) = self.settings.get() {
             return Ok(known);
         }
-        let text = spec_text::read(&self.path)?;
+        let text = self.read_spec()?;
         let settings = text.as_ref().map_or(Ok(StateSettings::file()), store_location::settings);
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
         let settings = settings?;
@@ -135,7 +152,14 @@ impl Folder {
     /// The same for what works without a spec, too.
     pub(crate) fn spec_if_any(&self) -> Result<Option<SpecText>, CommandError> {
         let kept = self.text.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if kept.is_some() { Ok(kept) } else { spec_text::read(&self.path) }
+        if kept.is_some() { Ok(kept) } else { self.read_spec() }
+    }
+
+    fn read_spec(&self) -> Result<Option<SpecText>, CommandError> {
+        match &self.saved {
+            Some(inputs) => Ok(Some(spec_text::of_files(&inputs.spec))),
+            None => spec_text::read(&self.path),
+        }
     }
 }
 

@@ -22,6 +22,10 @@ pub(crate) fn read_all(
 
 /// The contents of one such file.
 pub(crate) fn read(folder: &Folder, name: &str) -> Result<Arc<str>, String> {
+    if let Some(inputs) = folder.saved() {
+        let file = inputs.files.get(name).cloned();
+        return file.unwrap_or_else(|| Err("the plan file does not hold it".to_owned()));
+    }
     let cannot = |error: std::io::Error| format!("cannot read it: {error}");
     let root = folder.path().canonicalize().map_err(cannot)?;
     let path = root.join(name).canonicalize().map_err(cannot)?;

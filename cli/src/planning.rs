@@ -1,16 +1,19 @@
 //! From a resolved spec to a plan: what `plan`, `apply`, `destroy` and `drift` have in common.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
 use apply::planning::{Request, make_anyway, recover_in_memory, schemas};
 use apply::session::Folded;
-use engine::address::{Address, Name};
+use engine::address::{Address, AddressError, Name};
+use engine::config::Config;
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
-use engine::digest::Digest;
+use engine::digest::{Digest, SealKey};
 use engine::event::Event;
-use engine::plan::input::{Mode, Options, Target};
+use engine::plan::file::Inputs;
+use engine::plan::input::{Mode, Options};
 use engine::plan::{Plan, WrittenSecret, file, written_secrets};
 use engine::schema::Attribute;
 use render::view::{Aim, LocationView, PlanView, Units};
@@ -52,6 +55,8 @@ pub(crate) struct Made {
     locations: Vec<LocationView>,
     /// The secrets that a file of the plan would hold in clear.
     pub(crate) written_secrets: Vec<WrittenSecret>,
+    /// The inputs that it was made of, where it is to be saved.
+    pub(crate) inputs: Option<Inputs>,
 }
 
 impl Made {
@@ -75,8 +80,7 @@ impl Made {
 
     /// What is shown of it.
     pub(crate) fn view(&self) -> PlanView<'_> {
-        let Self { plan, sources, diagnostics, units, aim, digest, locations, written_secrets: _ } =
-            self;
+        let Self { plan, sources, diagnostics, units, aim, digest, locations, .. } = self;
         match plan {
             Some(plan) => PlanView::new(plan, sources, diagnostics, digest.as_ref())
                 .with_units(units)
@@ -98,6 +102,7 @@ impl Made {
             digest: None,
             locations: Vec::new(),
             written_secrets: Vec::new(),
+            inputs: None,
         }
     }
 
@@ -107,12 +112,25 @@ impl Made {
         diagnostics.sort();
         Self::without_plan(sources, diagnostics)
     }
+}
 
-    /// What is made of a spec that cannot be planned for a reason that is not in it.
-    pub(crate) fn refused_for(mut resolved: Resolved, diagnostics: Diagnostics) -> Self {
-        resolved.diagnostics.extend(diagnostics);
-        Self::refused(resolved)
+/// Plans without a lock, to save the plan in a file: with what it was made of, and the secrets that are written there.
+pub(crate) async fn plan_to_save(
+    folder: &Folder,
+    base: &Path,
+    planning: &Planning,
+    output: &Output,
+) -> Result<Made, CommandError> {
+    let (mut made, kept, question) = make(folder, base, planning, output).await?;
+    if let (Some(plan), Some(Kept { resolved, configured, options, key })) = (&made.plan, kept) {
+        let key = plan.base.first_key.as_ref().unwrap_or(&key);
+        let written = resolved.written_secrets(&configured).await?;
+        made.inputs = Some(resolved.inputs(&made.sources, folder, &options, key));
+        let known: BTreeSet<String> =
+            made.written_secrets.iter().map(|it| it.what.clone()).collect();
+        made.written_secrets.extend(written.into_iter().filter(|it| !known.contains(&it.what)));
     }
+    question.map_or(Ok(made), Err)
 }
 
 /// Plans without a lock: reads the state, looks up in memory what is in doubt, observes, decides.
@@ -134,27 +152,47 @@ pub(crate) async fn plan_anyway(
     planning: &Planning,
     output: &Output,
 ) -> Result<(Made, Option<CommandError>), CommandError> {
+    let (made, kept, question) = make(folder, base, planning, output).await?;
+    // The process ends soon: taking a large state and spec apart would only take time.
+    std::mem::forget(kept);
+    Ok((made, question))
+}
+
+/// What a plan was made of.
+struct Kept {
+    resolved: Resolved,
+    configured: Configured,
+    options: Options,
+    key: SealKey,
+}
+
+async fn make(
+    folder: &Folder,
+    base: &Path,
+    planning: &Planning,
+    output: &Output,
+) -> Result<(Made, Option<Kept>, Option<CommandError>), CommandError> {
     let options = options(planning)?;
     let folded = stored_state::load_if_told(folder).await?;
     warn_of_arrival(folded.mark.as_ref(), output);
     let mut resolved = resolved::read(folder, base, &planning.selection.spec, &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
-        return Ok((Made::refused(resolved), None));
+        return Ok((Made::refused(resolved), None, None));
     }
     let configured = resolved.connect(folder, output).await?;
     configured.locations.refuse_elsewhere(&folded.snapshot)?;
     let with_another_key = configured.locations.with_another_key(&folded.snapshot);
+    let (sources, said) = resolved.take_findings();
     let request = resolved.request(&configured, &options, !planning.no_refresh);
     if let Some(diagnostics) = refuse_unreachable(&request, &configured) {
-        return Ok((Made::refused_for(resolved, diagnostics), None));
+        return Ok((Made::without_plan(sources, diagnostics), None, None));
     }
+    let key = folded.snapshot.seal_key.clone();
     let (plan, mut found, question) = look(folder, folded, &request, output).await?;
     found.extend(locations::another_account(&plan, &with_another_key));
-    let made =
-        made_of(&mut resolved, &configured, plan, found).asked_for(&options, !planning.no_refresh);
-    // The process ends soon: taking a large state and spec apart would only take time.
-    std::mem::forget(resolved);
-    Ok((made, question))
+    let made = made(&resolved.config, &configured, (sources, said), plan, found)
+        .asked_for(&options, !planning.no_refresh);
+    Ok((made, Some(Kept { resolved, configured, options, key }), question))
 }
 
 /// What is shown is what arrived until now, and an apply here is refused.
@@ -245,25 +283,15 @@ pub(crate) fn refuse_unreachable(
     (request.refresh && configured.missing.has_errors()).then(|| configured.missing.clone())
 }
 
-/// What was made of a plan. The planner has linted it: what is wrong with it is a diagnostic.
-pub(crate) fn finish(
-    mut resolved: Resolved,
+/// What was made of a spec with these sources and findings. The planner has linted the plan: what is wrong with it is a
+/// diagnostic.
+pub(crate) fn made(
+    config: &Config,
     configured: &Configured,
+    (sources, mut diagnostics): (Sources, Diagnostics),
     plan: Plan,
     found: Diagnostics,
 ) -> Made {
-    made_of(&mut resolved, configured, plan, found)
-}
-
-/// The same, leaving what is not needed any more.
-fn made_of(
-    resolved: &mut Resolved,
-    configured: &Configured,
-    plan: Plan,
-    found: Diagnostics,
-) -> Made {
-    let sources = std::mem::take(&mut resolved.sources);
-    let mut diagnostics = std::mem::take(&mut resolved.diagnostics);
     diagnostics.extend(found);
     diagnostics.sort();
     if diagnostics.has_errors() {
@@ -274,7 +302,8 @@ fn made_of(
         aim: Aim::default(),
         digest: None,
         locations: configured.locations.views(&plan),
-        written_secrets: written_secrets(&plan, &resolved.config),
+        written_secrets: written_secrets(&plan, config),
+        inputs: None,
         plan: Some(plan),
         sources,
         diagnostics,
@@ -305,13 +334,12 @@ fn units(configured: &Configured) -> Units {
 
 /// What was asked for, in the engine's terms.
 pub(crate) fn options(planning: &Planning) -> Result<Options, CommandError> {
-    let targets = |texts: &[String]| -> Result<Vec<Target>, CommandError> {
-        texts.iter().map(|text| target(text)).collect()
+    let wrong = |error: AddressError| CommandError::new(error.to_string());
+    let targets = |texts: &[String]| -> Result<Vec<_>, CommandError> {
+        texts.iter().map(|text| text.parse().map_err(wrong)).collect()
     };
     let address = |text: &String| {
-        text.parse().map_err(|error: engine::address::AddressError| {
-            CommandError::new(format!("--replace: {error}"))
-        })
+        text.parse().map_err(|error: AddressError| CommandError::new(format!("--replace: {error}")))
     };
     Ok(Options {
         mode: match planning {
@@ -326,14 +354,6 @@ pub(crate) fn options(planning: &Planning) -> Result<Options, CommandError> {
     })
 }
 
-fn target(text: &str) -> Result<Target, CommandError> {
-    let wrong = |error: engine::address::AddressError| CommandError::new(error.to_string());
-    if text.contains('[') {
-        return Ok(Target::Instance(text.parse().map_err(wrong)?));
-    }
-    Ok(Target::Block(text.parse().map_err(wrong)?))
-}
-
 /// The diagnostics of an error, for formats that must always be complete.
 pub(crate) fn as_diagnostics(error: &CommandError) -> Diagnostics {
     let diagnostic = Diagnostic::error(error.message.clone());
@@ -344,16 +364,4 @@ pub(crate) fn as_diagnostics(error: &CommandError) -> Diagnostics {
     let about =
         |address: &Address| Diagnostic::note(format!("{address} is one of them")).about(address);
     std::iter::once(whole).chain(error.about.iter().map(about)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn targets_are_blocks_or_instances() {
-        assert!(matches!(target("value.a").unwrap(), Target::Block(_)));
-        assert!(matches!(target("value.a[eu]").unwrap(), Target::Instance(_)));
-        assert!(target("value").is_err());
-    }
 }

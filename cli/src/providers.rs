@@ -43,6 +43,8 @@ pub(crate) struct Described {
     unusable: BTreeSet<Name>,
     /// True if the command asks for the service on this machine.
     local: bool,
+    /// The paths of the descriptors that the spec names.
+    descriptors: BTreeSet<String>,
 }
 
 struct Instance {
@@ -181,6 +183,11 @@ impl Described {
         !self.unusable.is_empty()
     }
 
+    /// Returns the paths of the descriptors that the spec names.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = &str> {
+        self.descriptors.iter().map(|path| &**path)
+    }
+
     /// Returns true if there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.instances.is_empty()
@@ -252,7 +259,10 @@ impl Described {
         }
         let descriptor = match values.remove("descriptor") {
             Some(_) if secret_descriptor(settings, diagnostics) => None,
-            Some(path) => load(folder, &path, settings, (sources, diagnostics)),
+            Some(path) => {
+                self.descriptors.insert(path.clone());
+                load(folder, &path, settings, (sources, diagnostics))
+            }
             // What it says has no value; why was said.
             None if settings.open.contains("descriptor") => None,
             None if &**name == provider_builtin::NAME => return Ok(()),

@@ -8,11 +8,15 @@ use apply::planning::{Request, make, schemas};
 use engine::address::Name;
 use engine::config::resolve::{Files, Given, ResolveInput, resolve, resolve_with};
 use engine::config::settings::provider_settings;
-use engine::config::{Config, Document};
+use engine::config::{Config, Document, Variable};
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
+use engine::digest::{Fingerprint, SealKey};
 use engine::graph::Graph;
+use engine::plan::file::Inputs;
 use engine::plan::input::Options;
+use engine::plan::{WrittenSecret, written_secrets};
 use engine::state::Snapshot;
+use engine::stored::Stored;
 use engine::value::Datum;
 
 use crate::args::SpecArgs;
@@ -24,7 +28,7 @@ use crate::log::Phase;
 use crate::named_files;
 use crate::output::Output;
 use crate::providers::{Configured, Described};
-use crate::spec_text::SpecText;
+use crate::spec_text::{self, SpecText};
 use crate::stored_state;
 use crate::system::System;
 use crate::threads::Threads;
@@ -57,6 +61,11 @@ impl Resolved {
         Ok(configured)
     }
 
+    /// Takes its sources and what was found wrong, which go into what is shown of it.
+    pub(crate) fn take_findings(&mut self) -> (Sources, Diagnostics) {
+        (std::mem::take(&mut self.sources), std::mem::take(&mut self.diagnostics))
+    }
+
     /// Returns the request for a plan; with `refresh`, live objects are read.
     pub(crate) fn request<'a>(
         &'a self,
@@ -68,6 +77,44 @@ impl Resolved {
         let providers = &configured.providers;
         let (running, now_ms, workers) = (false, System::now_ms(), &Threads);
         Request { config, graph, providers, options, refresh, running, now_ms, workers }
+    }
+
+    /// The inputs of a plan of it, for a plan file. `key` is the one under which the state knows secrets.
+    pub(crate) fn inputs(
+        &self,
+        sources: &Sources,
+        folder: &Folder,
+        options: &Options,
+        key: &SealKey,
+    ) -> Inputs {
+        let mut files = self.input.files.clone();
+        for path in self.described.descriptors() {
+            files.insert(path.to_owned(), named_files::read(folder, path));
+        }
+        let given = self.input.variables.keys();
+        let given = given.filter_map(|name| Some((name.clone(), self.config.variables.get(name)?)));
+        let (secret, open): (Vec<_>, Vec<_>) = given.partition(|(_, variable)| variable.sensitive);
+        let fingerprint = |variable: &Variable| Fingerprint::of(&variable.value.value, key);
+        let store = |variable: &Variable| Stored::of_sealed(&variable.value.value);
+        Inputs {
+            folder: None,
+            spec: spec_text::files(sources),
+            files,
+            variables: open.into_iter().map(|(name, it)| (name, store(it))).collect(),
+            secrets: secret.into_iter().map(|(name, it)| (name, fingerprint(it))).collect(),
+            options: options.clone(),
+        }
+    }
+
+    /// The secrets that are written in the spec, wherever it would put them if everything were made anew.
+    pub(crate) async fn written_secrets(
+        &self,
+        configured: &Configured,
+    ) -> Result<Vec<WrittenSecret>, CommandError> {
+        let options = Options { validating: true, ..Options::default() };
+        let request = self.request(configured, &options, false);
+        let (plan, _) = make(&stored_state::no_state(), &request).await?;
+        Ok(written_secrets(&plan, &self.config))
     }
 
     /// The values of the variables.
@@ -127,7 +174,10 @@ fn declare(
 ) -> Result<Declared, CommandError> {
     let variable = environment::variable;
     let declared = text.document.variables.keys();
-    let given = variables::given(declared, variables, base, &variable)?;
+    let given = match folder.saved() {
+        Some(inputs) => variables::given_again(inputs, variables, base, &variable)?,
+        None => variables::given(declared, variables, base, &variable)?,
+    };
     let files = named_files::read_all(folder, &text.document);
     let (settings, found) = provider_settings(&text.document, &given, &files);
     let mut diagnostics = std::mem::take(&mut text.diagnostics);

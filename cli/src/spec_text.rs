@@ -1,11 +1,10 @@
 //! The text of a spec: its files, read and parsed. What they mean is the engine's to say.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use engine::config::{self, BYTES_MAX, Document};
-use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Sources, Span};
-use engine::digest::Digest;
+use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Source, Sources, Span};
+use engine::plan::file::SpecFile;
 
 use crate::error::CommandError;
 use crate::threads::Threads;
@@ -48,6 +47,24 @@ pub(crate) fn read(folder: &Path) -> Result<Option<SpecText>, CommandError> {
     Ok(Some(text.parsed(&files)))
 }
 
+/// Parses the files of a spec that a plan file holds.
+pub(crate) fn of_files(files: &[SpecFile]) -> SpecText {
+    let mut text = SpecText::default();
+    let add = |file: &SpecFile| text.sources.add(file.name.clone(), file.text.clone());
+    let ids: Vec<FileId> = files.iter().map(add).collect();
+    text.parsed(&ids)
+}
+
+/// The files of a spec that was read, by their names in its folder.
+pub(crate) fn files(sources: &Sources) -> Vec<SpecFile> {
+    let file = |source: &Source| {
+        let name = Path::new(&source.path).file_name()?.to_str()?;
+        is_spec_file(name)
+            .then(|| SpecFile { name: name.to_owned(), text: source.text.to_string() })
+    };
+    sources.iter().filter_map(file).collect()
+}
+
 /// One file, read as a spec.
 pub(crate) fn read_one(path: &Path) -> Result<SpecText, CommandError> {
     let mut text = SpecText::default();
@@ -65,16 +82,6 @@ pub(crate) fn inside(folder: &Path, name: impl AsRef<Path>) -> PathBuf {
 /// Returns true if a file of this name is part of the spec of its folder.
 pub(crate) fn is_spec_file(name: &str) -> bool {
     name == "plumb.toml" || name.ends_with(".plumb.toml")
-}
-
-/// The digest of the text of a spec: of its files by name, wherever the folder is.
-pub(crate) fn digest(sources: &Sources) -> Digest {
-    let file_name = |path: &str| Some(Path::new(path).file_name()?.to_str()?.to_owned());
-    let files = sources.iter().filter_map(|source| {
-        let name = file_name(&source.path).filter(|name| is_spec_file(name))?;
-        Some((name, Digest::of(source.text.as_bytes())))
-    });
-    Digest::of_json(&files.collect::<BTreeMap<_, _>>())
 }
 
 /// The files of a spec: `plumb.toml` first, the others by name.

@@ -9,10 +9,9 @@ use std::sync::{Mutex, PoisonError};
 
 use engine::address::Name;
 use engine::config::resolve::Given;
-use engine::config::variables::{environment_name, value_of};
-use engine::plan::Base;
-use engine::types::Type;
-use engine::value::{Attributes, Datum, Value};
+use engine::config::variables::environment_name;
+use engine::plan::file::Inputs;
+use engine::value::{Attributes, Value};
 
 use crate::args::SpecArgs;
 use crate::environment::all_readable;
@@ -51,15 +50,40 @@ pub(crate) fn given<'a>(
     Ok(given)
 }
 
-/// The values of the secrets that a saved plan needs again, as the types that it has of them read them. What
-/// does not fit its type is none of them, and null stands for it.
-pub(crate) fn secrets(given: &BTreeMap<Name, Given>, base: &Base) -> BTreeMap<Name, Datum> {
-    let found = base.secrets.keys().filter_map(|name| {
-        let ty = base.secret_types.get(name).unwrap_or(&Type::Any);
-        let value = value_of(given.get(name)?, ty, true).unwrap_or(Value::Null);
-        Some((name.clone(), Datum::secret(value)))
-    });
-    found.collect()
+/// What was given for variables when a plan was saved, with the secrets that are given again.
+pub(crate) fn given_again(
+    inputs: &Inputs,
+    args: &SpecArgs,
+    base: &Path,
+    environment: Environment<'_>,
+) -> Result<BTreeMap<Name, Given>, CommandError> {
+    let secrets = &inputs.secrets;
+    if let Some((name, _)) = args.variables.iter().find(|(name, _)| !secrets.contains_key(&**name))
+    {
+        let name = render::safe::text(name);
+        let message = format!("the variable `{name}` does not go with this saved plan");
+        return Err(CommandError::new(message).help(
+            "a saved plan is applied exactly as it is: it takes only its secrets; give other variables to `plumb plan`",
+        ));
+    }
+    let mut given = given(secrets.keys(), args, base, environment)?;
+    given.retain(|name, _| secrets.contains_key(name));
+    if let Some(name) = secrets.keys().find(|name| !given.contains_key(*name)) {
+        let message = format!(
+            "the plan was made with a value for the sensitive variable `{name}`, which the file does not hold"
+        );
+        return Err(CommandError::new(message).help(format!(
+            "give it again with {} in the environment, or with --var-file FILE",
+            environment_name(name)
+        )));
+    }
+    for (name, value) in &inputs.variables {
+        let value = value
+            .value()
+            .map_err(|error| CommandError::caused("the plan file is damaged", &error))?;
+        given.insert(name.clone(), Given::Value(value));
+    }
+    Ok(given)
 }
 
 /// The text of a variables file; none where it is too large. What is not a regular file, such as the
@@ -128,8 +152,6 @@ fn of_toml(value: toml::Value, place: &dyn std::fmt::Display) -> Result<Value, C
 
 #[cfg(test)]
 mod tests {
-    use engine::digest::{Fingerprint, SealKey};
-
     use super::*;
 
     fn environment(name: &str) -> Option<String> {
@@ -193,29 +215,5 @@ mod tests {
         let error = given([].iter(), &args, dir.path(), &environment).unwrap_err();
         assert!(error.message.contains("v.toml:2 is not TOML"), "{}", error.message);
         assert!(!error.message.contains("hunter2"));
-    }
-
-    #[test]
-    fn a_secret_is_read_as_its_type_says() {
-        let types = [
-            ("pin", "integer", "17.0"),
-            ("word", "string", "17"),
-            ("words", "set(string)", "['b', 'a', 'b']"),
-            ("wrong", "integer", "x"),
-        ];
-        let key = SealKey::from_random([1; 32]);
-        let fingerprint = Fingerprint::of(&Value::Null, &key);
-        let base = Base {
-            secrets: types.map(|(name, ..)| (name.into(), fingerprint.clone())).into(),
-            secret_types: types.map(|(name, ty, _)| (name.into(), ty.parse().unwrap())).into(),
-            ..Base::default()
-        };
-        let given = types.map(|(name, _, text)| (name.into(), Given::Text(text.to_owned())));
-        let secrets = secrets(&given.into(), &base);
-        assert_eq!(secrets["pin"].value, Value::Integer(17));
-        assert_eq!(secrets["word"].value, Value::string("17"));
-        let words = ["a", "b"].map(Value::string).to_vec();
-        assert_eq!(secrets["words"].value, Value::set(words));
-        assert_eq!(secrets["wrong"].value, Value::Null);
     }
 }

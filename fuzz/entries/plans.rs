@@ -20,7 +20,7 @@ pub(crate) fn plan(data: &[u8]) {
     harmless(&render::terminal::plan(&view, options));
     harmless(&render::markdown::plan(&view));
     harmless(&render::json::pretty(&view));
-    let again = file::write(&read.plan, &read.view);
+    let again = file::write(&read);
     let back = file::read(&again).expect("what was written can be read");
     assert_eq!(file::digest(&back.plan), file::digest(&read.plan));
 }

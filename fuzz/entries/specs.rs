@@ -70,7 +70,8 @@ pub(crate) fn spec(data: &[u8]) {
     if found.has_errors() {
         return;
     }
-    let file = file::write(&plan, &serde_json::Value::Null);
+    let (inputs, view) = (file::Inputs::default(), serde_json::Value::Null);
+    let file = file::write(&file::SavedPlan { inputs, plan: plan.clone(), view });
     let back = file::read(&file).expect("what was written can be read");
     assert_eq!(file::digest(&back.plan), file::digest(&plan));
 }

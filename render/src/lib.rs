@@ -6,6 +6,7 @@
 
 mod changes;
 pub mod diagnostics;
+pub mod differences;
 pub mod drift;
 pub mod events;
 pub mod journal;

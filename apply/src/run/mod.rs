@@ -262,9 +262,7 @@ impl<'a> Run<'a> {
         let digest = file::digest(plan);
         self.session.record(Record::RunOpened { run, serial, plan: digest, at_ms })?;
         for record in &plan.seen {
-            if !plan.is_outdated(record, self.session.snapshot()) {
-                self.session.record(record.clone())?;
-            }
+            self.session.record(record.clone())?;
         }
         Ok(())
     }

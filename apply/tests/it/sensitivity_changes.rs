@@ -2,13 +2,13 @@
 //! does what it would have done.
 
 use engine::plan::input::{Mode, Options};
-use engine::plan::{Action, Plan, file};
+use engine::plan::{Action, Plan};
 use engine::schema::{Rule, RuleOn};
 use engine::value::Value;
 
 use crate::cloud::Fault;
 use crate::one_time_secrets::attribute;
-use crate::world::{World, show};
+use crate::world::{World, as_file, show};
 use crate::{null_references, secrets};
 
 /// One that is too short to be known again where it does not stand at its place, and one that gets another
@@ -41,7 +41,7 @@ async fn made(spec: &str, token: &str) -> World {
 async fn told(world: &World, spec: &str, options: &Options) -> (Plan, String) {
     let (plan, found, sources) = world.plan_with(spec, options).await;
     let text = show(&plan, &found, &sources);
-    let file = file::write(&plan, &serde_json::Value::Null);
+    let file = as_file(&plan);
     (plan.clone(), format!("{plan:?}\n{file}\n{text}\n{found:?}"))
 }
 

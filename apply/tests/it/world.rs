@@ -8,10 +8,9 @@ use std::time::Duration;
 use apply::doubt::recover::recover;
 use apply::planning::{self, Request};
 use apply::run::{Execution, Report, execute, execute_anyway};
+use apply::saved_plan::make_again;
 use apply::session::{Session, fold};
-use apply::verify::look_and_verify;
 use apply::{ApplyError, Clock, Host, Providers};
-use engine::address::Name;
 use engine::config::Config;
 use engine::config::parse::parse;
 use engine::config::resolve::{Given, ResolveInput, resolve};
@@ -22,7 +21,6 @@ use engine::plan::input::{Mode, Options};
 use engine::plan::{Plan, file, text};
 use engine::state::Snapshot;
 use engine::stored::KnownSecrets;
-use engine::value::{Datum, Paths, Value};
 use engine::work::{InTurn, Workers};
 use state::memory::MemoryStore;
 use state::{Holder, Store};
@@ -85,6 +83,8 @@ pub(crate) struct World {
     /// What the last run told, and what it reported in the end.
     pub(crate) told: Arc<Mutex<Vec<Event>>>,
     pub(crate) report: Mutex<Report>,
+    /// The plans that were made, each with its spec and what was asked for.
+    pub(crate) planned: Mutex<Vec<(Plan, String, Options)>>,
 }
 
 /// A spec, resolved.
@@ -108,6 +108,7 @@ impl World {
             workers: &InTurn,
             told: Arc::default(),
             report: Mutex::default(),
+            planned: Mutex::default(),
         }
     }
 
@@ -194,6 +195,8 @@ impl World {
         let (plan, found) = planning::make(&snapshot, &request).await.unwrap();
         let mut diagnostics = prepared.diagnostics;
         diagnostics.extend(found);
+        let made = (plan.clone(), spec.to_owned(), options.clone());
+        self.planned.lock().unwrap().push(made);
         (plan, diagnostics, prepared.sources)
     }
 
@@ -212,20 +215,42 @@ impl World {
         self.apply_with(spec, &Options::default()).await
     }
 
-    /// Applies a plan as `plumb apply FILE` does.
+    /// Applies a plan that was made here, as `plumb apply FILE` does.
     pub(crate) async fn apply_saved(&self, plan: &Plan) -> Result<(), ApplyError> {
-        let plan = file::read(&file::write(plan, &serde_json::Value::Null)).unwrap().plan;
+        let made = self.planned.lock().unwrap();
+        let (_, spec, options) = made.iter().rev().find(|(made, ..)| made == plan).unwrap().clone();
+        drop(made);
+        let plan = file::read(&as_file(plan)).unwrap().plan;
+        let prepared = self.prepare(&spec);
         let (providers, holder) = (self.providers(), holder());
-        let opened = Session::open(&self.store, &holder, Duration::ZERO, &self.host, None);
+        let first = plan.base.first_key.clone().map(|key| (plan.base.lineage.clone(), key));
+        let opened = Session::open(&self.store, &holder, Duration::ZERO, &self.host, first);
         let mut session = opened.await?;
-        let none = KnownSecrets::default();
-        let looked_at = Some(self.host.clock().moment());
-        let fits = look_and_verify(&plan, session.snapshot(), &providers, &none).await;
-        let given = |name: &Name| {
-            let value = Value::string(&**self.variables.get(&**name)?);
-            Some((name.clone(), Datum { value, sensitive: Paths::whole() }))
+        let request = Request {
+            config: &prepared.config,
+            graph: &prepared.graph,
+            providers: &providers,
+            options: &options,
+            refresh: true,
+            running: false,
+            now_ms: self.host.now_ms(),
+            workers: self.workers,
         };
-        let variables = plan.base.secrets.keys().filter_map(given).collect();
+        let secrets = request.secrets();
+        for record in recover(session.snapshot(), &providers, &secrets, &self.host, &|_| {}).await {
+            session.record(record)?;
+        }
+        session.flush().await?;
+        let looked_at = Some(self.host.clock().moment());
+        let (plan, _) = match make_again(&plan, session.snapshot(), &request).await {
+            Ok(again) => again,
+            Err(why) => {
+                session.close().await?;
+                return Err(why);
+            }
+        };
+        let variables = prepared.config.variables.iter();
+        let variables = variables.map(|(name, it)| (name.clone(), it.value.clone())).collect();
         let execution = Execution {
             plan: &plan,
             providers: &providers,
@@ -237,11 +262,8 @@ impl World {
             run: "run",
             looked_at,
         };
-        if fits.is_ok() {
-            execute(&mut session, &execution).await?;
-        }
-        session.close().await?;
-        fits
+        execute(&mut session, &execution).await?;
+        session.close().await
     }
 
     pub(crate) async fn destroy(&self, spec: &str) -> Result<Report, ApplyError> {
@@ -325,6 +347,12 @@ impl World {
         session.close().await?;
         Ok(report)
     }
+}
+
+/// The text of the file of a plan.
+pub(crate) fn as_file(plan: &Plan) -> String {
+    let (inputs, view) = (file::Inputs::default(), serde_json::Value::Null);
+    file::write(&file::SavedPlan { inputs, plan: plan.clone(), view })
 }
 
 /// Applies until there is nothing to do, which one apply must reach.

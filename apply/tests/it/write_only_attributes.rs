@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use engine::plan::file;
 use engine::schema::Sends;
 use engine::state::Snapshot;
 use engine::value::Value;
 
 use crate::cloud::Fault;
 use crate::shapes;
-use crate::world::{DISK, World, converges, show};
+use crate::world::{DISK, World, as_file, converges, show};
 
 pub(crate) const LOGIN: &str = r#"
 [variable.pw]
@@ -226,7 +225,7 @@ async fn keys_of_what_is_secret_are_secret() {
          [resource.value.partly]\ninput = '${{zipmap([var.word], [disk.d.id])}}'\n"
     );
     let plan = world.plan(&spec).await.0;
-    let text = file::write(&plan, &serde_json::Value::Null);
+    let text = as_file(&plan);
     assert!(!text.contains("hunter2"), "{text}");
     world.apply(&spec).await.unwrap();
     let state = serde_json::to_string(&world.state().await).unwrap();
@@ -274,7 +273,7 @@ async fn a_twin_rests_as_sealed_as_what_it_is_a_twin_of() {
     world.apply(spec).await.unwrap();
     let (plan, ..) = world.plan(spec).await;
     assert_eq!(plan.steps.len(), 1, "the twin is to go");
-    let text = file::write(&plan, &serde_json::Value::Null);
+    let text = as_file(&plan);
     assert!(!text.contains("aHVudGVy"), "{text}");
     world.cloud.strike(0, Fault::Refused);
     world.apply(spec).await.unwrap();

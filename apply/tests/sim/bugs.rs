@@ -3,14 +3,12 @@
 //! Each is a layer around a port, or a change of what a run is given: product code has no switch
 //! for them.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::address::Name;
-use engine::digest::Digest;
 use engine::journal::{Outcome, ProgramKind, Record, Resolution};
 use engine::plan::{Plan, StepId};
 use engine::schema::{Operation, ProviderSchema, Sends, TypeSchema};
@@ -76,7 +74,7 @@ pub(crate) enum Bug {
     WatchInSeconds,
     NobodyIsAsked,
     StopNotHeeded,
-    VerifyPassesChanges,
+    NothingIsCompared,
     // The wire.
     ResendAfterLoss,
     LostIsNotSent,
@@ -173,7 +171,7 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::WatchInSeconds, 46),
     (Bug::NobodyIsAsked, 889),
     (Bug::StopNotHeeded, 60),
-    (Bug::VerifyPassesChanges, 302),
+    (Bug::NothingIsCompared, 302),
     (Bug::RepeatWhatThePlanSaw, 503),
 ];
 
@@ -208,7 +206,6 @@ pub(crate) fn plan(bug: Option<Bug>, plan: &mut Plan, state: &Snapshot, now_ms: 
             let seconds = 30 * 24 * 60 * 60;
             let old = state.watched.iter().filter(|own| now_ms - own.since_ms > seconds);
             for own in old {
-                plan.base.over.insert(own.nonce.clone(), Digest::of_json(own));
                 plan.seen.push(Record::Unwatched { nonce: own.nonce.clone() });
             }
         }
@@ -250,16 +247,6 @@ pub(crate) fn plan(bug: Option<Bug>, plan: &mut Plan, state: &Snapshot, now_ms: 
         }
         _ => {}
     }
-}
-
-/// What is verified of a saved plan.
-pub(crate) fn verified(bug: Option<Bug>, plan: &Plan) -> Cow<'_, Plan> {
-    if bug != Some(Bug::VerifyPassesChanges) {
-        return Cow::Borrowed(plan);
-    }
-    let mut plan = plan.clone();
-    plan.changes.retain(|change| change.deposed);
-    Cow::Owned(plan)
 }
 
 /// Steps are found by their place, so those that are left get new numbers.

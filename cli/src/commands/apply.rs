@@ -1,42 +1,35 @@
 //! `plumb apply` and `plumb destroy`: a plan is made under the lock, shown, confirmed and run; or a
 //! saved plan is run, exactly it or nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use apply::planning::{Request, make};
+use apply::saved_plan::{check_secrets, make_again};
 use apply::session::Session;
-use apply::verify::{look_and_verify, verify_secrets};
-use apply::{Host as _, Moment, Providers};
-use engine::address::Name;
+use apply::{ApplyError, Host as _};
 use engine::config::Config;
-use engine::config::resolve::Given;
-use engine::config::settings::provider_variables;
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::Plan;
 use engine::plan::file::SavedPlan;
-use engine::stored::KnownSecrets;
+use engine::plan::input::Options;
 use state::Holder;
 
-use super::{plan, plan_origin, saved_plan};
-use crate::args::{Apply, Destroy, PlanFormat, Planning, Running};
+use super::{plan, saved_plan};
+use crate::args::{Apply, Destroy, PlanFormat, Planning, Running, SpecArgs};
 use crate::checks::{self, Outcome, Turns, World};
-use crate::environment;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::locations::{self, Locations};
 use crate::output::Output;
 use crate::planning::{self, Made};
-use crate::providers::Configured;
 use crate::resolved;
 use crate::running::{self, Onward, Run, Teller, confirm, recover_open, seal_plain};
 use crate::runtime;
 use crate::stop_request::Stopping;
 use crate::stored_state;
 use crate::system::System;
-use crate::variables;
 
 const QUESTION: &str = "Apply this plan? Type yes to confirm: ";
 
@@ -50,13 +43,20 @@ pub(crate) fn apply(
         let message = format!("there is no folder or plan file {}", path.display());
         return Err(CommandError::new(message).help("`plumb plan --out FILE` writes plan files"));
     }
-    if let Some(file) = given.filter(|path| path.is_file()) {
-        return runtime::wait_for(of_file(base, &file, args, output));
-    }
-    let folder = Folder::new(base, args.path.as_deref())?;
     let (running, planning) = (&args.running, &args.planning);
-    let asked = Asked { folder: &folder, base, running, planning, checks: !args.no_checks };
-    runtime::wait_for(of_spec(&asked, output))
+    if let Some(file) = given.filter(|path| path.is_file()) {
+        refuse_planning(planning)?;
+        let saved = saved_plan::read(&file)?;
+        saved_plan::refuse_elsewhere(&saved, base, args.path.as_deref().unwrap_or(&file))?;
+        let folder = &Folder::new(base, None)?.with_spec(saved.inputs.clone());
+        let saved = Some(&saved);
+        let asked = Asked { folder, base, running, planning, saved, checks: false };
+        return runtime::wait_for(run(&asked, output));
+    }
+    let folder = &Folder::new(base, args.path.as_deref())?;
+    let (saved, checks) = (None, !args.no_checks);
+    let asked = Asked { folder, base, running, planning, saved, checks };
+    runtime::wait_for(run(&asked, output))
 }
 
 pub(crate) fn destroy(
@@ -64,10 +64,11 @@ pub(crate) fn destroy(
     args: &Destroy,
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
-    let folder = Folder::new(base, args.folder.folder.as_deref())?;
-    let planning = args.planning();
-    let (folder, running, planning) = (&folder, &args.running, &planning);
-    runtime::wait_for(of_spec(&Asked { folder, base, running, planning, checks: false }, output))
+    let folder = &Folder::new(base, args.folder.folder.as_deref())?;
+    let planning = &args.planning();
+    let running = &args.running;
+    let asked = Asked { folder, base, running, planning, saved: None, checks: false };
+    runtime::wait_for(run(&asked, output))
 }
 
 /// What was asked for.
@@ -76,42 +77,99 @@ struct Asked<'a> {
     base: &'a Path,
     running: &'a Running,
     planning: &'a Planning,
+    /// The plan to make again and run, where that was asked for.
+    saved: Option<&'a SavedPlan>,
     /// True if the checks run afterwards.
     checks: bool,
 }
 
-/// A plan that was made under the lock.
-struct Opened {
-    session: Session,
-    plan: Plan,
-    found: Diagnostics,
-    /// When what is live was looked at for it.
-    looked_at: Moment,
-}
-
 impl Asked<'_> {
-    /// Takes the lock, looks up what is open, and plans.
+    /// What is to be planned: what was asked for when the plan was saved, else what is asked for now.
+    fn options(&self) -> Result<Options, CommandError> {
+        match self.saved {
+            Some(saved) => Ok(saved.inputs.options.clone()),
+            None => planning::options(self.planning),
+        }
+    }
+
+    /// Says how the spec is resolved. A plan for the service on this machine is made again for that.
+    fn spec_args(&self) -> SpecArgs {
+        let given = &self.planning.selection.spec;
+        let local = given.local || self.saved.is_some_and(saved_plan::is_local);
+        SpecArgs { local, ..given.clone() }
+    }
+
+    /// Whether to look at what is live. A saved plan is held against it however it was made.
+    fn refresh(&self) -> bool {
+        self.saved.is_some() || !self.planning.no_refresh
+    }
+
+    /// Whether a person is asked before it runs. Who saved a plan has read it.
+    fn asks(&self) -> bool {
+        self.saved.is_none() && !self.running.yes
+    }
+
+    /// Refuses an apply that could not ask for confirmation, before anything is planned or called.
+    fn refuse_unasked(&self) -> Result<(), CommandError> {
+        if !self.asks() || (!self.running.json && std::io::stdin().is_terminal()) {
+            return Ok(());
+        }
+        let why =
+            if self.running.json { "`--json` cannot ask for it" } else { "there is no terminal" };
+        Err(CommandError::new(format!("apply needs confirmation, and {why}"))
+            .help("give `--yes`, or save a plan with `plumb plan --out FILE` and apply that file"))
+    }
+
+    /// Takes the lock and looks up what is open.
     async fn open(
         &self,
         holder: &Holder,
         (request, locations): (&Request<'_>, &Locations),
         teller: &Teller,
-    ) -> Result<Opened, CommandError> {
+    ) -> Result<Session, CommandError> {
         let store = self.folder.store()?;
         let wait = self.planning.pace.lock_timeout;
-        let mut session = Session::open(&*store, holder, wait, &System, None).await?;
+        let base = self.saved.map(|saved| &saved.plan.base);
+        let first = base.and_then(|base| Some((base.lineage.clone(), base.first_key.clone()?)));
+        let mut session = Session::open(&*store, holder, wait, &System, first).await?;
         if let Err(elsewhere) = locations.refuse_elsewhere(session.snapshot()) {
             session.close().await?;
             return Err(elsewhere);
         }
-        let with_another_key = locations.with_another_key(session.snapshot());
         seal_plain(&mut session, self.folder, teller.output()).await?;
         recover_open(&mut session, request.providers, &request.secrets(), teller).await?;
-        let looked_at = System.clock().moment();
-        let planning = make(session.snapshot(), request);
-        let (plan, mut found) = planning::patiently(teller.output(), planning).await?;
+        Ok(session)
+    }
+
+    /// Makes the plan, under the lock; one that was saved is made again.
+    async fn plan(
+        &self,
+        session: &Session,
+        (request, locations): (&Request<'_>, &Locations),
+    ) -> Result<(Plan, Diagnostics), ApplyError> {
+        let snapshot = session.snapshot();
+        let (plan, mut found) = match self.saved {
+            Some(saved) => {
+                if saved.plan.base.lineage == snapshot.lineage {
+                    check_secrets(&saved.inputs.secrets, request.config, snapshot)?;
+                }
+                make_again(&saved.plan, snapshot, request).await?
+            }
+            None => make(snapshot, request).await?,
+        };
+        let with_another_key = locations.with_another_key(snapshot);
         found.extend(locations::another_account(&plan, &with_another_key));
-        Ok(Opened { session, plan, found, looked_at })
+        Ok((plan, found))
+    }
+
+    /// What goes on where such a run was stopped.
+    fn onward(&self) -> Onward {
+        match (self.planning.selection.is_narrowed(), self.planning.destroy) {
+            _ if self.saved.is_some() => Onward::NewPlan,
+            (true, _) => Onward::Same,
+            (false, true) => Onward::Destroy,
+            (false, false) => Onward::Apply,
+        }
     }
 
     /// The checks to run afterwards. A plan that leaves something out may leave out what they need.
@@ -128,33 +186,42 @@ impl Asked<'_> {
 }
 
 /// Plans under the lock, shows, asks, runs.
-#[expect(clippy::too_many_lines, reason = "the order of an apply, from the spec to its end")]
-async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandError> {
-    let Asked { folder, base, running, planning, .. } = *asked;
+async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandError> {
+    let Asked { folder, base, running, planning, saved, .. } = *asked;
     let stop = Stopping::listen(output)?;
     let teller = Teller::new(output, running.json);
-    let options = planning::options(planning)?;
+    let (options, refresh) = (asked.options()?, asked.refresh());
     let folded = stop.unless(stored_state::load_if_told(folder)).await?;
-    let mut resolved = resolved::read(folder, base, &planning.selection.spec, &folded.snapshot)?;
+    if let Some(saved) = saved.filter(|_| folded.first_run) {
+        saved_plan::refuse_without_state(saved, folder)?;
+    }
+    let mut resolved = resolved::read(folder, base, &asked.spec_args(), &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok(refuse(&Made::refused(resolved), &teller, output));
     }
-    refuse_unasked(running)?;
-    let variables = resolved.variables();
+    asked.refuse_unasked()?;
     let configured = stop.unless(resolved.connect(folder, output)).await?;
-    let request = resolved.request(&configured, &options, !planning.no_refresh);
+    let (sources, said) = resolved.take_findings();
+    let request = resolved.request(&configured, &options, refresh);
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
-        let made = Made::refused_for(resolved, diagnostics);
-        return Ok(refuse(&made, &teller, output));
+        return Ok(refuse(&Made::without_plan(sources, diagnostics), &teller, output));
     }
     let holder = System::holder(if planning.destroy { "destroy" } else { "apply" });
-    let opening = asked.open(&holder, (&request, &configured.locations), &teller);
-    let Opened { mut session, plan, found, looked_at } = stop.unless(opening).await?;
-    let checks = asked.checks(&resolved.config, output);
-    let secrets = request.refresh.then(|| request.secrets());
-    let mut made = planning::finish(resolved, &configured, plan, found)
-        .asked_for(&options, !planning.no_refresh);
-    if teller.is_json() {
+    if let Some(saved) = saved {
+        configured.locations.refuse_plan_of(&saved_plan::locations(saved))?;
+        configured.locations.refuse_elsewhere(&folded.snapshot)?;
+    }
+    let about = (&request, &configured.locations);
+    let mut session = stop.unless(asked.open(&holder, about, &teller)).await?;
+    let mut looked_at = refresh.then(|| System.clock().moment());
+    let work = planning::patiently(output, asked.plan(&session, about));
+    let (plan, found) = match stop.unless(async { Ok(work.await) }).await? {
+        Ok(planned) => planned,
+        Err(why) => return give_up(session, why, sources, &teller, output).await,
+    };
+    let mut made = planning::made(&resolved.config, &configured, (sources, said), plan, found)
+        .asked_for(&options, refresh);
+    if teller.is_json() || saved.is_some() {
         made = made.with_digest();
     }
     let Some(plan) = &made.plan else {
@@ -163,32 +230,38 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     };
     let shown = Shown { made: &made, running, teller: &teller, stop: &stop, output };
     let planned = plan::status(&made, false);
-    let decision = shown.decide().await?;
+    let decision = shown.decide(asked.asks()).await?;
     if decision == Decision::Declined {
         session.close().await?;
         output.talk("Nothing was applied.\n");
         return Ok(Status::Cancelled);
     }
     let ended = if decision == Decision::Run {
+        // Nobody knows how long the question stood there.
+        let again = if asked.asks() && refresh && !plan.is_empty() {
+            looked_at = Some(System.clock().moment());
+            let work = make_again(plan, session.snapshot(), &request);
+            match stop.unless(async { Ok(work.await) }).await? {
+                Ok((again, _)) => Some(again),
+                Err(why) => {
+                    let sources = made.sources.clone();
+                    return give_up(session, why, sources, &teller, output).await;
+                }
+            }
+        } else {
+            None
+        };
         for record in configured.locations.records(session.snapshot()) {
             session.record(record)?;
         }
-        let (session, looked_at) = match &secrets {
-            Some(secrets) => {
-                let (session, again) =
-                    shown.verified(session, &configured.providers, secrets).await?;
-                (session, Some(again.unwrap_or(looked_at)))
-            }
-            None => (session, None),
-        };
         let run = Run {
-            plan,
+            plan: again.as_ref().unwrap_or(plan),
             providers: &configured.providers,
-            variables: &variables,
+            variables: &resolved.variables(),
             parallelism: planning.pace.parallelism,
             name: &holder.run,
             looked_at,
-            onward: onward(planning),
+            onward: asked.onward(),
         };
         running::run(session, run, &teller, &stop).await?.or(planned)
     } else {
@@ -196,7 +269,7 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
         session.close().await?;
         planned
     };
-    match checks {
+    match asked.checks(&resolved.config, output) {
         Some(config) if ended == Status::Done => {
             let (config, sources, configured) = (&config, &made.sources, &configured);
             let turns = Turns::default();
@@ -207,23 +280,23 @@ async fn of_spec(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, Comm
     }
 }
 
-/// What goes on where such a run was stopped.
-fn onward(planning: &Planning) -> Onward {
-    match (planning.selection.is_narrowed(), planning.destroy) {
-        (true, _) => Onward::Same,
-        (false, true) => Onward::Destroy,
-        (false, false) => Onward::Apply,
+/// Ends a command whose plan could not be made, or not made again.
+async fn give_up(
+    session: Session,
+    why: ApplyError,
+    sources: Sources,
+    teller: &Teller,
+    output: &Output,
+) -> Result<Status, CommandError> {
+    session.close().await?;
+    match &why {
+        ApplyError::Unplannable(found) => output.diagnostics(found, &sources),
+        ApplyError::Stale(differences) => output.talk(&render::differences::text(differences)),
+        _ => return Err(why.into()),
     }
-}
-
-/// Refuses an apply that could not ask for confirmation, before anything is planned or called.
-fn refuse_unasked(running: &Running) -> Result<(), CommandError> {
-    if running.yes || (!running.json && std::io::stdin().is_terminal()) {
-        return Ok(());
-    }
-    let why = if running.json { "`--json` cannot ask for it" } else { "there is no terminal" };
-    Err(CommandError::new(format!("apply needs confirmation, and {why}"))
-        .help("give `--yes`, or save a plan with `plumb plan --out FILE` and apply that file"))
+    let error = CommandError::from(why);
+    teller.plan(&Made::without_plan(sources, planning::as_diagnostics(&error)).view());
+    Err(error)
 }
 
 /// Runs the checks after an apply that ended well. Whatever becomes of them, it is done.
@@ -278,7 +351,7 @@ struct Shown<'a> {
 impl Shown<'_> {
     /// Shows it, and asks whether to run it. A plan that does nothing but take into the state what
     /// is live needs no yes.
-    async fn decide(&self) -> Result<Decision, CommandError> {
+    async fn decide(&self, asks: bool) -> Result<Decision, CommandError> {
         let Self { made, running, teller, stop, output } = self;
         teller.plan(&made.view());
         if !running.json {
@@ -289,34 +362,10 @@ impl Shown<'_> {
         if plan.is_empty() && plan.seen.is_empty() {
             return Ok(Decision::Nothing);
         }
-        if running.yes || plan.is_empty() || confirm(QUESTION, stop, output).await? {
+        if !asks || plan.is_empty() || confirm(QUESTION, stop, output).await? {
             return Ok(Decision::Run);
         }
         Ok(Decision::Declined)
-    }
-
-    /// What somebody said yes to runs where it still fits what is live, as a saved plan does: nobody knows
-    /// how long the question stood there. With when that was looked at, where it was.
-    async fn verified(
-        &self,
-        session: Session,
-        providers: &Providers,
-        secrets: &KnownSecrets,
-    ) -> Result<(Session, Option<Moment>), CommandError> {
-        let was_asked = |plan: &&Plan| !self.running.yes && !plan.is_empty();
-        let Some(plan) = self.made.plan.as_ref().filter(was_asked) else {
-            return Ok((session, None));
-        };
-        let looked_at = System.clock().moment();
-        let looking =
-            async { Ok(look_and_verify(plan, session.snapshot(), providers, secrets).await?) };
-        match self.stop.unless(looking).await {
-            Ok(()) => Ok((session, Some(looked_at))),
-            Err(why) => {
-                session.close().await?;
-                Err(why)
-            }
-        }
     }
 }
 
@@ -324,123 +373,6 @@ fn refuse(made: &Made, teller: &Teller, output: &Output) -> Status {
     output.diagnostics(&made.diagnostics, &made.sources);
     teller.plan(&made.view());
     Status::Failed
-}
-
-/// Runs a saved plan, exactly it or nothing. Of the spec, if there is one, only the provider blocks
-/// are read: where their APIs are, and how they are called.
-async fn of_file(
-    base: &Path,
-    file: &Path,
-    args: &Apply,
-    output: &Arc<Output>,
-) -> Result<Status, CommandError> {
-    let stop = Stopping::listen(output)?;
-    let teller = Teller::new(output, args.running.json);
-    refuse_planning(&args.planning)?;
-    let saved = saved_plan::read(file)?;
-    refuse_variables(&saved.plan, &Folder::new(base, None)?, &args.planning)?;
-    plan_origin::refuse_elsewhere(&saved, base, args.path.as_deref().unwrap_or(file))?;
-    let folder = Folder::new(base, None)?;
-    let folded = stop.unless(stored_state::load(&folder)).await?;
-    if folded.first_run {
-        plan_origin::refuse_without_state(&saved, &folder)?;
-    }
-    let mut names: BTreeSet<_> = saved.plan.base.providers.keys().cloned().collect();
-    names.extend(crate::providers::names(&folded.snapshot));
-    let given = (base, &args.planning.selection.spec);
-    let described = resolved::named_providers(&names, &folder, given, output)?;
-    let local = args.planning.selection.spec.local || saved_plan::is_local(&saved);
-    let described = described.with_local(local);
-    let connecting = described.connect(&folder, &environment::variable, output);
-    let configured = stop.unless(connecting).await?;
-    if configured.missing.has_errors() {
-        let (missing, sources) = (configured.missing, Sources::default());
-        return Ok(refuse(&Made::without_plan(sources, missing), &teller, output));
-    }
-    let sources = Sources::default();
-    let view = saved_plan::view(&saved, &sources);
-    configured.locations.refuse_plan_of(&view.locations)?;
-    configured.locations.refuse_elsewhere(&folded.snapshot)?;
-    teller.plan(&view);
-    if !teller.is_json() {
-        let steps = args.running.steps;
-        plan::data(&view, PlanFormat::Text, steps, output);
-    }
-    let plan = &saved.plan;
-    let given = variables::given(
-        plan.base.secrets.keys(),
-        &args.planning.selection.spec,
-        base,
-        &environment::variable,
-    )?;
-    let asked = (args, &given);
-    let checked = stop.unless(open_checked(&folder, &saved, asked, &configured, &teller));
-    let (mut session, holder, looked_at) = checked.await?;
-    for record in configured.locations.records(session.snapshot()) {
-        session.record(record)?;
-    }
-    let variables = variables::secrets(&given, &plan.base);
-    if let Err(error) = verify_secrets(plan, &variables, session.snapshot()) {
-        session.close().await?;
-        return Err(error.into());
-    }
-    let run = Run {
-        plan,
-        providers: &configured.providers,
-        variables: &variables,
-        parallelism: args.planning.pace.parallelism,
-        name: &holder,
-        looked_at: Some(looked_at),
-        onward: Onward::NewPlan,
-    };
-    // What the plan showed in doubt, and what still is, needs a decision as it does without a file.
-    let planned =
-        if session.snapshot().pending.is_empty() { Status::Done } else { Status::InDoubt };
-    Ok(running::run(session, run, &teller, &stop).await?.or(planned))
-}
-
-/// Takes the lock and checks that a saved plan still fits what is live.
-async fn open_checked(
-    folder: &Folder,
-    saved: &SavedPlan,
-    (args, given): (&Apply, &BTreeMap<Name, Given>),
-    configured: &Configured,
-    teller: &Teller,
-) -> Result<(Session, String, Moment), CommandError> {
-    let holder = System::holder("apply");
-    let base = &saved.plan.base;
-    let origin = base.first_key.clone().map(|key| (base.lineage.clone(), key));
-    let store = folder.store()?;
-    let wait = args.planning.pace.lock_timeout;
-    let mut session = Session::open(&*store, &holder, wait, &System, origin).await?;
-    seal_plain(&mut session, folder, teller.output()).await?;
-    let providers = &configured.providers;
-    let secrets = KnownSecrets::of(variables::secrets(given, base).values());
-    recover_open(&mut session, providers, &secrets, teller).await?;
-    let (snapshot, looked_at) = (session.snapshot(), System.clock().moment());
-    if let Err(error) = look_and_verify(&saved.plan, snapshot, providers, &secrets).await {
-        session.close().await?;
-        return Err(error.into());
-    }
-    Ok((session, holder.run, looked_at))
-}
-
-/// A saved plan has its values: a variable that neither it asks for nor a provider block needs
-/// would change nothing, and who gives it means something.
-fn refuse_variables(plan: &Plan, folder: &Folder, planning: &Planning) -> Result<(), CommandError> {
-    let given = planning.selection.spec.variables.iter().map(|(name, _)| name.as_str());
-    let mut open = given.filter(|name| !plan.base.secrets.contains_key(*name)).peekable();
-    if open.peek().is_none() {
-        return Ok(());
-    }
-    let text = folder.spec_if_any()?;
-    let needed = text.map(|text| provider_variables(&text.document)).unwrap_or_default();
-    let Some(name) = open.find(|name| !needed.contains(*name)) else { return Ok(()) };
-    let name = render::safe::text(name);
-    Err(CommandError::new(format!("the variable `{name}` does not go with this saved plan")).help(
-        "a saved plan is applied exactly as it is: it takes only its secrets, and what the \
-         provider blocks of the spec need; give other variables to `plumb plan`",
-    ))
 }
 
 /// A saved plan is what it is: options that would make another one are mistakes.

@@ -56,9 +56,10 @@ async fn import(
     let configured = resolved.connect(folder, output).await?;
     configured.locations.refuse_elsewhere(&folded.snapshot)?;
     let options = Options::default();
+    let (sources, said) = resolved.take_findings();
     let request = resolved.request(&configured, &options, true);
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
-        return Ok(refuse(&Made::refused_for(resolved, diagnostics), output));
+        return Ok(refuse(&Made::without_plan(sources, diagnostics), output));
     }
     let (store, holder) = (folder.store()?, System::holder("import"));
     let mut session = Session::open(&*store, &holder, args.lock_timeout, &System, None).await?;
@@ -75,13 +76,13 @@ async fn import(
     };
     session.close().await?;
     let Some(next) = next else {
-        return Ok(refuse(&Made::refused_for(resolved, taken?), output));
+        return Ok(refuse(&Made::without_plan(sources, taken?), output));
     };
     let (shown, id) =
         (render::safe::text(&address.to_string()), render::safe::text(&id.to_string()));
     output.talk(&format!("{shown} stands for {id} now\n"));
     let (plan, found) = next?;
-    let made = planning::finish(resolved, &configured, plan, found);
+    let made = planning::made(&resolved.config, &configured, (sources, said), plan, found);
     plan::print(&made, PlanFormat::Text, false, output);
     Ok(Status::Done)
 }

@@ -10,7 +10,6 @@ mod job;
 mod output;
 mod plan;
 mod plan_file;
-mod plan_origin;
 mod resolve;
 mod saved_plan;
 mod schema;

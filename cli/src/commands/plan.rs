@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use render::view::PlanView;
 
-use super::{plan_file, plan_origin};
+use super::{plan_file, saved_plan};
 use crate::args::{Plan, PlanFormat};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
@@ -31,7 +31,12 @@ fn make(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Made, CommandE
     }
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
     runtime::wait_for(async {
-        stop.unless(planning::plan(&folder, base, &args.planning, output)).await
+        let planning = &args.planning;
+        if args.out.is_some() {
+            stop.unless(planning::plan_to_save(&folder, base, planning, output)).await
+        } else {
+            stop.unless(planning::plan(&folder, base, planning, output)).await
+        }
     })
 }
 
@@ -42,8 +47,7 @@ fn keep(base: &Path, args: &Plan, mut made: Made) -> Result<Made, CommandError> 
     }
     if let (Some(path), Some(plan)) = (&args.out, &made.plan) {
         let given = args.folder.folder.as_deref();
-        let origin = plan_origin::of(plan, &made.sources, base, given)?;
-        plan_file::save(&base.join(path), (plan, &made), origin)?;
+        plan_file::save(&base.join(path), plan, &made, saved_plan::folder_of(base, given)?)?;
     }
     Ok(made)
 }

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use engine::plan::file::Origin;
+use engine::plan::file::{Inputs, SavedPlan};
 use engine::plan::{Plan, WrittenSecret, file};
 use render::view;
 use state::disk::{Disk as _, RealDisk};
@@ -114,13 +114,15 @@ fn is_plan(path: &Path) -> std::io::Result<bool> {
 /// Writes a plan file: all of it or nothing, and for its owner only.
 pub(super) fn save(
     path: &Path,
-    (plan, made): (&Plan, &Made),
-    origin: Origin,
+    plan: &Plan,
+    made: &Made,
+    folder: Option<String>,
 ) -> Result<(), CommandError> {
     refuse_written_secrets(made)?;
     let view = serde_json::to_value(made.view())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
-    let text = file::write_of(plan, &view, origin);
+    let inputs = Inputs { folder, ..made.inputs.clone().unwrap_or_default() };
+    let text = file::write(&SavedPlan { inputs, plan: plan.clone(), view });
     let bytes = environment::cipher()?
         .seal(saved_plan::CONTEXT, text.as_bytes())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;

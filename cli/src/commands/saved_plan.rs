@@ -1,13 +1,16 @@
-//! Plan files, as `apply` and `show` read them.
+//! Plan files, as `apply` and `show` read them, and the folder that a plan is of.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::file::{self, SavedPlan};
-use render::view::PlanView;
+use engine::shell;
+use render::view::{LocationView, PlanView};
 
 use crate::environment;
 use crate::error::{CommandError, Status, chain};
+use crate::folder::Folder;
+use crate::spec_text;
 
 /// The largest plan file that is read, in bytes.
 const BYTES_MAX: u64 = 2 << 30;
@@ -47,6 +50,11 @@ pub(super) fn is_local(saved: &SavedPlan) -> bool {
     services.any(|service| service == engine::state::LOCAL_SERVICE)
 }
 
+/// The places that a saved plan acts on.
+pub(super) fn locations(saved: &SavedPlan) -> Vec<LocationView> {
+    view(saved, &Sources::default()).locations
+}
+
 /// What to show of a saved plan: computed from the plan itself, so that nothing is shown that is
 /// not run; only the places in the spec and the units come from the view beside it. `sources` are
 /// none: a plan at rest refers to no text.
@@ -55,4 +63,73 @@ pub(super) fn view<'a>(saved: &'a SavedPlan, sources: &'a Sources) -> PlanView<'
     let mut view = PlanView::new(&saved.plan, sources, &Diagnostics::new(), Some(&digest));
     view.restore(&saved.view);
     view
+}
+
+/// The folder of a plan, as a plan file says it where it is another one than `base`: the end of its path. Where it is
+/// may differ from machine to machine.
+pub(super) fn folder_of(base: &Path, given: Option<&Path>) -> Result<Option<String>, CommandError> {
+    let Some(given) = given else { return Ok(None) };
+    let real = |path: &Path| {
+        path.canonicalize().map_err(|error| CommandError::caused("cannot save the plan", &error))
+    };
+    let folder = real(&base.join(given))?;
+    if real(base)? == folder {
+        return Ok(None);
+    }
+    let is_below =
+        given.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    let end: Option<&str> =
+        if is_below { given.to_str() } else { folder.file_name().and_then(|name| name.to_str()) };
+    let end = end.ok_or_else(|| {
+        CommandError::new("the plan is not saved: its folder has no name that can be written down")
+            .help("make it in the folder: `plumb -C DIR plan --out FILE`")
+    })?;
+    Ok(Some(end.to_owned()))
+}
+
+/// Refuses a plan of another folder: it would leave its state in this one, and that folder would know nothing of it.
+/// `file` is where the plan is, as seen from `base`.
+pub(super) fn refuse_elsewhere(
+    saved: &SavedPlan,
+    base: &Path,
+    file: &Path,
+) -> Result<(), CommandError> {
+    let Some(folder) = &saved.inputs.folder else { return Ok(()) };
+    let names = || Path::new(folder).components().filter(|part| *part != Component::CurDir);
+    let here = base.canonicalize().unwrap_or_else(|_| base.to_owned());
+    if here.ends_with(names().collect::<PathBuf>()) {
+        return Ok(());
+    }
+    let place = base.join(names().collect::<PathBuf>());
+    let help = if place.is_dir() {
+        let place = place.strip_prefix(".").unwrap_or(&place).display().to_string();
+        // Seen from there, what is relative to here is so many folders up; what is not stays.
+        let up: PathBuf = names().map(|_| Component::ParentDir).collect();
+        let file = up.join(file).display().to_string();
+        format!("plumb -C {} apply {}", shell::quoted(&place), shell::quoted(&file))
+    } else {
+        "plumb -C DIR apply FILE".to_owned()
+    };
+    let shown = render::safe::text(folder);
+    let message = format!("this is a plan of the folder {shown}, and the current folder is not it");
+    Err(stale(message).help(format!("apply it there: `{help}`")))
+}
+
+/// Refuses a plan in a folder without a state, unless it makes the first one and the folder has no other spec.
+pub(super) fn refuse_without_state(saved: &SavedPlan, folder: &Folder) -> Result<(), CommandError> {
+    if saved.plan.base.first_key.is_none() {
+        return Err(stale("the plan was made for a state, and there is none here")
+            .help("apply it in the folder that has the state, or plan again"));
+    }
+    let here = spec_text::read(folder.path())?.map(|text| spec_text::files(&text.sources));
+    if here.is_none_or(|here| here == saved.inputs.spec) {
+        return Ok(());
+    }
+    Err(stale("there is no state here yet, and the plan was not made from the spec that is here").help(
+        "apply it in the folder that it was made in, or in a copy of that: `plumb -C DIR apply FILE`; or plan again here",
+    ))
+}
+
+fn stale(message: impl Into<String>) -> CommandError {
+    CommandError::new(message).status(Status::Stale)
 }

@@ -145,6 +145,8 @@ pub struct Variable {
     pub value: Datum,
     /// True if it is declared sensitive.
     pub sensitive: bool,
+    /// The place of the default of a sensitive one; none where there is none, or nothing in it.
+    pub secret_default: Option<Span>,
     /// The place of its declaration.
     pub span: Span,
 }

@@ -64,6 +64,14 @@ impl Reader<'_> {
         self.text("description");
         let written_default = self.constant("default");
         let ty = self.ty(written_default.as_ref());
+        let secret_default = match &written_default {
+            Some(value)
+                if sensitive && !matches!(value, Value::Null) && value.as_str() != Some("") =>
+            {
+                self.item("default").map(|item| item.value.span)
+            }
+            _ => None,
+        };
         let default =
             written_default.and_then(|value| self.fitting("default", &value, &ty, sensitive));
         let allowed = self.allowed(&ty, sensitive);
@@ -84,7 +92,7 @@ impl Reader<'_> {
         }
         let value = value.unwrap_or(Value::Null);
         let value = if sensitive { Datum::secret(value) } else { Datum::plain(value) };
-        Variable { ty, value, sensitive, span: self.block.header }
+        Variable { ty, value, sensitive, secret_default, span: self.block.header }
     }
 
     /// The item under a key, unless what is wrong with it has been said.

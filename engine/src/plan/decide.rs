@@ -54,7 +54,7 @@ use crate::value::{Attributes, Datum, Paths, Value};
 pub(super) struct Reached<'p, 'a> {
     pub(super) context: &'p Context<'a>,
     pub(super) evaluation: &'p Evaluation<'a>,
-    pub(super) decisions: &'p Decisions<'a>,
+    pub(super) decisions: &'p Decisions,
 }
 
 /// The outcome of an instance.
@@ -67,8 +67,6 @@ pub(in crate::plan) struct Outcome {
     pub(in crate::plan) unavailable: Vec<Missing>,
     /// True if the spec wants it to exist.
     pub(in crate::plan) is_enabled: bool,
-    /// The resources that those of its flags looked at that decide something.
-    pub(in crate::plan) looked_at: Set<Address>,
     pub(in crate::plan) found: Findings,
 }
 
@@ -92,15 +90,14 @@ pub(in crate::plan) fn decide<'a>(
     let enabled = resource.lifecycle.enabled.as_ref();
     let enabled = desired::flag(enabled, "enabled", &scope, address, diagnostics);
     let is_enabled = enabled != Some(false);
-    let mut looked_at = scope.touched();
+    let of_enabled = scope.touched();
     let is_evaluated = is_enabled && !evaluation.planned.spent.is_over();
     let mut wanted =
         if is_evaluated { desired::wanted(resource, address, &scope, diagnostics) } else { None };
     if let Some(wanted) = &mut wanted {
-        wanted.depends_on(address, &looked_at);
+        wanted.depends_on(address, &of_enabled);
     }
     let mut flags = lifecycle::flags(resource, &scope, address, diagnostics);
-    let of_flags = scope.touched();
     let current = entry.and_then(|entry| entry.current.as_ref());
     let key = &input.snapshot.seal_key;
     let fired = triggers::fired(resource, &scope, &decisions.changing, current, key);
@@ -117,11 +114,7 @@ pub(in crate::plan) fn decide<'a>(
             (object(unknown, Paths::none()), None, Vec::new())
         }
     };
-    // The other flags decide nothing but how an object ends.
-    if draft.as_ref().is_none_or(|draft| draft.change.action == Action::Replace) {
-        looked_at.extend(of_flags);
-    }
-    Outcome { object, draft, unavailable, is_enabled, looked_at, found }
+    Outcome { object, draft, unavailable, is_enabled, found }
 }
 
 /// An instance of which everything but its attributes was evaluated.

@@ -1,9 +1,13 @@
 //! What a plan is made from: everything that was read from outside, as plain data.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::address::{Address, Block, Name};
+use serde::{Deserialize, Serialize};
+
+use crate::address::{Address, AddressError, Block, Name};
 use crate::config::Config;
 use crate::digest::Digest;
 use crate::graph::Graph;
@@ -32,7 +36,7 @@ pub struct PlanInput<'a> {
 }
 
 /// What was asked for.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// Which kind of plan.
     pub mode: Mode,
@@ -44,6 +48,7 @@ pub struct Options {
     pub replace: Vec<Address>,
     /// True if only the spec is asked about, and nothing could be looked at: what is to be taken
     /// over is planned as if it were to be made.
+    #[serde(skip)]
     pub validating: bool,
 }
 
@@ -55,7 +60,8 @@ impl Options {
 }
 
 /// Which kind of plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Make the world what the spec says.
     #[default]
@@ -67,12 +73,49 @@ pub enum Mode {
 }
 
 /// What a `--target` or `--exclude` names.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Target {
     /// A block: all its instances.
     Block(Block),
     /// One instance.
     Instance(Address),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Block(block) => block.fmt(f),
+            Self::Instance(address) => address.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = AddressError;
+
+    /// Reads `TYPE.NAME` as a block, and `TYPE.NAME["KEY"]` as an instance.
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        if text.contains('[') {
+            text.parse().map(Self::Instance)
+        } else {
+            text.parse().map(Self::Block)
+        }
+    }
+}
+
+impl TryFrom<String> for Target {
+    type Error = AddressError;
+
+    fn try_from(text: String) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl From<Target> for String {
+    fn from(target: Target) -> Self {
+        target.to_string()
+    }
 }
 
 impl Target {

@@ -1,16 +1,15 @@
 //! The plan: what differs, what will be done about it, and the steps that do it.
 //!
-//! A plan is a program: [`Plan::steps`] run exactly as listed, or not at all. It is self-contained
-//! (values that only apply will know travel as residuals) and holds no secret: what is sensitive is
-//! sealed in `before` and `after`, and [`Change::secrets`] says how apply computes it again. Nothing
-//! may branch on a reason; reasons are for people.
+//! A plan is a program: [`Plan::steps`] run exactly as listed, or not at all. Values that only apply will know
+//! travel as residuals. It holds no secret: what is sensitive is sealed in `before` and `after`, and
+//! [`Change::secrets`] says how apply computes it again. Nothing may branch on a reason; reasons are for people.
 
-mod base;
+mod at_rest;
 mod check;
+pub mod compare;
 mod context;
 mod decide;
 mod decided_changes;
-mod deciding;
 mod diagnostics;
 mod draft;
 mod evaluate;
@@ -20,29 +19,29 @@ mod findings;
 pub mod input;
 mod limits;
 pub mod lint;
-mod news;
-mod others;
 mod pipeline;
 mod referred;
 mod schedule;
 pub mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Not;
 use std::sync::Arc;
 
-pub use crate::plan::check::names::{Taken, claimed, taken};
+use serde::{Deserialize, Serialize};
+
 pub use crate::plan::check::written_secrets::{WrittenSecret, written_secrets};
-pub use crate::plan::decide::diff::{agree, fitness_digest, is_stable};
+pub use crate::plan::compare::{Difference, compare};
+pub use crate::plan::decide::diff::{agree, is_stable};
 pub use crate::plan::decide::rules::broken_before_call;
 pub use crate::plan::evaluate::desired::keys as for_each_keys;
 pub use crate::plan::evaluate::secret_inputs::SecretInputs;
 pub use crate::plan::facts::selection::Selection;
-pub use crate::plan::others::{bearers, users};
 pub use crate::plan::pipeline::{plan, plan_with};
 
 use crate::address::{Address, Name};
 use crate::diagnostics::Span;
-use crate::digest::Digest;
+use crate::digest::{Digest, Fingerprint, SealKey};
 use crate::expression::Expr;
 use crate::journal::{CallId, PhaseRef, Record};
 use crate::schema::Operation;
@@ -51,11 +50,11 @@ use crate::state::{Nonce, ObjectId, Progress};
 use crate::value::{Attributes, Paths, Value};
 
 /// What will be done, and why.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// True if it covers the whole spec; `--target` and `--exclude` make it incomplete.
     pub complete: bool,
-    /// What it was made from; apply refuses when one of these is different.
+    /// The state and the accounts that it was made for.
     pub base: Base,
     /// What changed outside since the last run, by address.
     pub drift: Vec<Drift>,
@@ -73,6 +72,7 @@ pub struct Plan {
     pub seen: Vec<Record>,
     /// What its calls would send and nobody has, as far as lists tell. Where a read does not show it
     /// either, the plan must not be applied.
+    #[serde(skip)]
     pub lacks: Vec<Lack>,
 }
 
@@ -125,51 +125,34 @@ pub enum Why {
     Kept,
 }
 
-/// What a plan was made from.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The state and the accounts that a plan was made for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Base {
     /// The state's lineage.
     pub lineage: String,
     /// On a first run: the fingerprint key that the state will be made with, so that the
     /// fingerprints of a saved plan fit. It says as much about secrets as the state does.
-    pub first_key: Option<crate::digest::SealKey>,
-    /// The state's serial.
-    pub serial: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_key: Option<SealKey>,
     /// The digest of each provider instance's schema, by instance.
     pub providers: BTreeMap<Name, Digest>,
     /// The fingerprint of the account that each provider instance acts for, by instance. An account
     /// is told from another by its key, so not even a digest of it is kept without the seal key.
-    pub accounts: BTreeMap<Name, crate::digest::Fingerprint>,
-    /// The digest of the live attributes of every object that the plan touches or refers to, or that decided what it
-    /// does.
-    pub objects: BTreeMap<Address, Digest>,
+    pub accounts: BTreeMap<Name, Fingerprint>,
     /// The objects outside the state that bear a name which the plan gives to another object, by
     /// that one's address. One that is not among them has come since.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
-    /// Who uses the objects that the plan ends, as the state said, by address of what is used: without those in
-    /// `objects`. One that is not among them has come since.
-    pub users: BTreeMap<Address, BTreeSet<Address>>,
-    /// Who bore the unique names that the plan gives to others, as the state said, by the address that it gives them to.
-    /// One that is not among them has come since.
-    pub bearers: BTreeMap<Address, BTreeSet<Address>>,
-    /// The digest of what the state said of every object that was seen to be different, whether that is taken into
-    /// the state or changed.
-    pub known: BTreeMap<Address, Digest>,
-    /// The digest of what the state said of every watch that is over.
-    pub over: BTreeMap<Nonce, Digest>,
-    /// The variables whose values the plan needs again and does not hold, with their fingerprints.
-    pub secrets: BTreeMap<Name, crate::digest::Fingerprint>,
-    /// The types that these are declared with.
-    pub secret_types: BTreeMap<Name, crate::types::Type>,
 }
 
 /// One address and what will be done about it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// Whose change.
     pub address: Address,
     /// True if it is about an object that a replace, or a given-up create, left beside the
     /// current one.
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub deposed: bool,
     /// The provider instance.
     pub provider: Name,
@@ -178,8 +161,10 @@ pub struct Change {
     /// Why, for people.
     pub reason: Reason,
     /// The live object, secrets sealed; none when there is none.
+    #[serde(with = "at_rest")]
     pub before: Option<Arc<Attributes>>,
     /// The planned object, secrets sealed, with residuals; none when there will be none.
+    #[serde(with = "at_rest")]
     pub after: Option<Arc<Attributes>>,
     /// The attributes that make the action necessary, each with what caused it.
     pub causes: Vec<Cause>,
@@ -189,7 +174,9 @@ pub struct Change {
     pub progress: Progress,
     /// The sensitive places of `after`.
     pub sensitive: Paths,
-    /// How apply computes the sensitive attributes that the plan cannot hold, by attribute.
+    /// How apply computes the sensitive attributes that the plan cannot hold, by attribute. Not written: the text
+    /// of a secret may stand in it.
+    #[serde(skip)]
     pub secrets: BTreeMap<Name, Expr>,
     /// The attributes that the spec or a default gives.
     pub managed: Set<Name>,
@@ -202,10 +189,13 @@ pub struct Change {
     /// Rules whose answer is not known yet: they are checked before the call.
     pub deferred_rules: usize,
     /// The attributes that may have values outside their lists: those of `lifecycle.allow_unknown`.
+    #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub allow_unknown: Set<Name>,
     /// The attributes that may differ from what the spec gives: those of `lifecycle.ignore_changes`.
+    #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub ignored: Set<Name>,
     /// Where the spec declares it.
+    #[serde(skip)]
     pub span: Option<Span>,
 }
 
@@ -238,18 +228,7 @@ impl Change {
 }
 
 /// What will be done about an address.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    serde::Serialize,
-    serde::Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
     /// Nothing.
@@ -306,7 +285,7 @@ impl Action {
 }
 
 /// Why something will be done. For people: nothing may branch on it.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Live object and spec agree.
@@ -358,7 +337,7 @@ pub enum Reason {
 }
 
 /// Who goes on using an object.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Use {
     /// Whose object uses it.
     pub by: Address,
@@ -367,7 +346,7 @@ pub struct Use {
 }
 
 /// Why an object stays as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Staying {
     /// The plan leaves it out.
@@ -379,26 +358,29 @@ pub enum Staying {
 }
 
 /// An attribute that makes a change necessary.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cause {
     /// The attribute.
     pub attribute: Name,
     /// True if it forces a replace.
     pub replaces: bool,
     /// Where the spec says it; none for a default or a live value.
+    #[serde(skip)]
     pub span: Option<Span>,
     /// True if the live value moved since the last run, rather than the spec.
     pub drifted: bool,
 }
 
 /// An object that changed outside.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drift {
     /// Whose object.
     pub address: Address,
     /// What it was after the last run, secrets sealed.
+    #[serde(with = "at_rest")]
     pub before: Attributes,
     /// What it is now; none when it is gone.
+    #[serde(with = "at_rest")]
     pub after: Option<Attributes>,
     /// The managed attributes that differ.
     pub attributes: Vec<Name>,
@@ -408,22 +390,25 @@ pub struct Drift {
 }
 
 /// What becomes of an output.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputChange {
     /// What will be done.
     pub action: Action,
     /// Its last value.
+    #[serde(with = "at_rest")]
     pub before: Option<Value>,
     /// Its next value, secrets sealed, with residuals.
+    #[serde(with = "at_rest")]
     pub after: Option<Value>,
     /// True if it is sensitive.
     pub sensitive: bool,
-    /// How apply computes it when the plan cannot hold it.
+    /// How apply computes it when the plan cannot hold it. Not written, as with a change.
+    #[serde(skip)]
     pub secret: Option<Expr>,
 }
 
 /// The name of a step: `s0`, `s1`, … in the order of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StepId(pub u32);
 
 impl std::fmt::Display for StepId {
@@ -433,7 +418,7 @@ impl std::fmt::Display for StepId {
 }
 
 /// One step: at most one mutating call and at most one wait.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Its name: its index in the program.
     pub id: StepId,
@@ -448,13 +433,14 @@ pub struct Step {
     /// The object that it acts on, when that is not the one a step before it makes.
     pub object: Option<ObjectId>,
     /// For a create: whether the current object is put aside.
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub deposes: bool,
     /// The steps that must have succeeded; each before this one.
     pub needs: Vec<StepId>,
 }
 
 /// A call of an earlier run whose end is not known.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Doubt {
     /// The call.
     pub call: CallId,

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::address::Address;
+use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
+use crate::digest::{Digest, Fingerprint};
 use crate::plan::check::{self, budget, targets};
 use crate::plan::context::Context;
 use crate::plan::decide::decisions::Decisions;
@@ -15,7 +16,8 @@ use crate::plan::facts::redactor;
 use crate::plan::findings::Findings;
 use crate::plan::input::{Mode, PlanInput};
 use crate::plan::schedule::unused_secrets;
-use crate::plan::{Change, Plan, base, diagnostics, lint, others, schedule};
+use crate::plan::{Base, Plan, diagnostics, lint, schedule};
+use crate::state::ObjectId;
 use crate::work::{InTurn, Workers};
 
 /// Makes the plan. With errors among the diagnostics it must not be applied.
@@ -39,7 +41,7 @@ fn decide_spec<'a>(
     context: &Context<'a>,
     workers: &dyn Workers,
     found: &mut Findings,
-) -> (Evaluation<'a>, Decisions<'a>) {
+) -> (Evaluation<'a>, Decisions) {
     if context.input.options.mode == Mode::Destroy {
         return (evaluate::prior::objects(context), Decisions::new(context));
     }
@@ -53,7 +55,7 @@ fn decide_spec<'a>(
 fn finish<'a>(
     context: &Context<'a>,
     evaluation: &Evaluation<'a>,
-    mut decisions: Decisions<'a>,
+    mut decisions: Decisions,
     mut found: Findings,
     workers: &dyn Workers,
 ) -> (Plan, Diagnostics) {
@@ -72,7 +74,7 @@ fn finish<'a>(
         let drafts = &decisions.drafts;
         found.diagnostics.push(budget::exceeded(input.config, drafts, &evaluation.locals, &[]));
     }
-    let base = base::base(context, &decisions, &found, &outputs);
+    let base = base(input, found.namesakes);
     let mut plan = Plan {
         complete: input.options.cover_all(),
         base,
@@ -84,8 +86,6 @@ fn finish<'a>(
         seen: found.seen,
         lacks: found.lacks,
     };
-    plan.base.users = others::users(&plan, input.snapshot);
-    plan.base.bearers = bearers(input, &plan);
     unused_secrets::prune(&mut plan);
     let mut diagnostics = found.diagnostics;
     if !diagnostics.has_errors() {
@@ -97,12 +97,17 @@ fn finish<'a>(
     (plan, diagnostics)
 }
 
-/// Returns the addresses that bear the names which a plan gives to others.
-fn bearers(input: &PlanInput<'_>, plan: &Plan) -> BTreeMap<Address, BTreeSet<Address>> {
-    let schema = |change: &Change| {
-        let provider = input.providers.get(&change.provider)?;
-        provider.types.get(&change.address.block.ty).cloned()
+/// Returns the state and the accounts that the plan is made for, and the objects whose names it knows to be borne.
+fn base(input: &PlanInput<'_>, namesakes: BTreeMap<Address, BTreeSet<ObjectId>>) -> Base {
+    let snapshot = input.snapshot;
+    let account = |(name, account): (&Name, &Digest)| {
+        (name.clone(), Fingerprint::of_digest(account, &snapshot.seal_key))
     };
-    let bearers = others::bearers(plan, &schema, input.snapshot);
-    bearers.into_iter().map(|(to, by)| (to, by.into_keys().collect())).collect()
+    Base {
+        lineage: snapshot.lineage.clone(),
+        first_key: (snapshot.serial == 0).then(|| snapshot.seal_key.clone()),
+        providers: input.providers.iter().map(|(n, it)| (n.clone(), it.digest.clone())).collect(),
+        accounts: input.accounts.iter().map(account).collect(),
+        namesakes,
+    }
 }

@@ -36,7 +36,7 @@ pub(in crate::plan) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, fou
 
 /// A name that a change takes, and that objects outside the state have.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken<'a> {
+struct Taken<'a> {
     /// The name.
     pub name: &'a str,
     /// The objects that have it.
@@ -45,7 +45,7 @@ pub struct Taken<'a> {
 
 /// Returns the name that a change takes, where it is known and objects outside the state have it.
 /// A second object with a name that need not be unique matters only where it is made.
-pub fn taken<'a>(
+fn taken<'a>(
     change: &'a Change,
     schema: &TypeSchema,
     observations: &'a Observations,
@@ -60,7 +60,7 @@ pub fn taken<'a>(
 }
 
 /// Returns the name that a change takes and that no other object should have, where it is known.
-pub fn claimed<'a>(change: &'a Change, schema: &TypeSchema) -> Option<&'a str> {
+fn claimed<'a>(change: &'a Change, schema: &TypeSchema) -> Option<&'a str> {
     let attribute = schema.name_attribute.as_ref()?;
     let makes = matches!(change.action, Action::Create | Action::Replace);
     let takes =

@@ -13,7 +13,7 @@ use crate::plan::Plan;
 use crate::plan::referred::{Reference, each_in};
 use crate::value::{Path, Paths, Segment, Value};
 
-/// A secret that a plan holds in clear.
+/// A secret that stands in clear in a plan, or in the spec that it is made of.
 #[derive(Clone, Debug)]
 pub struct WrittenSecret {
     /// What it is, such as "`password` of db.main".
@@ -22,11 +22,19 @@ pub struct WrittenSecret {
     pub span: Option<Span>,
 }
 
-/// Returns the secrets that a plan holds in clear, in the order of the plan.
+/// Returns the secrets that stand in clear in a plan, or in the spec that it is made of, in the order of the plan.
 pub fn written_secrets(plan: &Plan, config: &Config) -> Vec<WrittenSecret> {
     let is_secret = |reference: Reference<'_>| plan.is_secret(reference);
     let is_written = |expr: &Expr, sensitive: &Paths| is_written(expr, sensitive, &is_secret);
-    let mut found = Vec::new();
+    let mut found: Vec<WrittenSecret> = config
+        .variables
+        .iter()
+        .filter(|(_, variable)| variable.secret_default.is_some())
+        .map(|(name, variable)| WrittenSecret {
+            what: format!("the default of the variable `{name}`"),
+            span: variable.secret_default,
+        })
+        .collect();
     for change in &plan.changes {
         let names = change.secrets.iter().filter(|(name, expr)| {
             let place = Segment::Key((*name).clone());

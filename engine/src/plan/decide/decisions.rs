@@ -7,11 +7,10 @@ use rustc_hash::FxHashSet;
 use crate::address::Address;
 use crate::plan::context::Context;
 use crate::plan::decide::triggers::Changing;
-use crate::plan::deciding::Deciding;
 use crate::plan::draft::Draft;
 
 /// The decisions of a plan.
-pub(in crate::plan) struct Decisions<'a> {
+pub(in crate::plan) struct Decisions {
     pub(in crate::plan) drafts: Vec<Draft>,
     /// Addresses of the state that the spec wants.
     pub(in crate::plan) handled: FxHashSet<Address>,
@@ -19,18 +18,16 @@ pub(in crate::plan) struct Decisions<'a> {
     pub(in crate::plan) in_doubt: BTreeSet<Address>,
     /// Changes of objects that `replace_triggered_by` names.
     pub(in crate::plan) changing: Changing,
-    pub(in crate::plan) deciding: Deciding<'a>,
 }
 
-impl<'a> Decisions<'a> {
+impl Decisions {
     /// No decision yet.
-    pub(in crate::plan) fn new(context: &Context<'a>) -> Self {
+    pub(in crate::plan) fn new(context: &Context<'_>) -> Self {
         Self {
             drafts: Vec::with_capacity(context.input.config.resources.len()),
             handled: FxHashSet::default(),
             in_doubt: context.blocked.clone(),
             changing: Changing::new(context.input.config),
-            deciding: Deciding::default(),
         }
     }
 

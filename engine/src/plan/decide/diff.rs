@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::address::Name;
-use crate::digest::{Digest, Fingerprint, SealKey};
+use crate::digest::{Fingerprint, SealKey};
 use crate::schema::TypeSchema;
 use crate::value::{Attributes, Value};
 
@@ -54,17 +54,6 @@ pub(in crate::plan) fn differing<'a>(
         })
         .cloned()
         .collect()
-}
-
-/// The digest of an object's attributes that do not change by themselves: when it is the same, a
-/// plan made on the object still fits.
-pub fn fitness_digest(schema: &TypeSchema, attributes: &Attributes) -> Digest {
-    let stable = attributes
-        .iter()
-        .filter(|(name, _)| is_stable(schema, name))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    Digest::of_attributes(&stable)
 }
 
 /// Says whether an attribute keeps its value as long as nobody changes the object.

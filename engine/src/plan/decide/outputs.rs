@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::address::{Address, Block, Name};
 use crate::config::OutputConfig;
 use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::digest::{Fingerprint, SealKey};
+use crate::digest::SealKey;
 use crate::expression::evaluate;
-use crate::expression::{Kind, Root, visit};
+use crate::expression::{Kind, visit};
 use crate::plan::context::Context;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::evaluate::Evaluation;
@@ -25,7 +25,7 @@ use crate::value::{Datum, Paths, Sealed, Value};
 pub(in crate::plan) fn outputs(
     context: &Context<'_>,
     evaluation: &Evaluation<'_>,
-    decisions: &mut Decisions<'_>,
+    decisions: &mut Decisions,
     found: &mut Diagnostics,
 ) -> BTreeMap<Name, OutputChange> {
     let mut changes = BTreeMap::new();
@@ -67,7 +67,7 @@ fn gone_output(context: &Context<'_>, name: &Name, last: &OutputValue) -> Output
 fn output_change(
     context: &Context<'_>,
     evaluation: &Evaluation<'_>,
-    decisions: &mut Decisions<'_>,
+    decisions: &Decisions,
     name: &Name,
     output: &OutputConfig,
     found: &mut Diagnostics,
@@ -81,8 +81,7 @@ fn output_change(
             return None;
         }
     };
-    let looked_at = scope.touched();
-    if waits_for_others(decisions, &looked_at) {
+    if waits_for_others(decisions, &scope.touched()) {
         return None;
     }
     let datum = without_unshown(datum, output, &scope, &evaluation.planned.unavailable);
@@ -111,9 +110,6 @@ fn output_change(
         before if *before == after => before.clone(),
         before => context.redactor.redact_value(before, sensitive),
     });
-    if action != Action::NoOp {
-        decisions.deciding.of_output(looked_at);
-    }
     Some(OutputChange { action, before, after: Some(after), sensitive, secret })
 }
 
@@ -169,7 +165,7 @@ fn without_unshown(
 
 /// Returns true if what an output shows is not there and not made by this plan: it keeps its last value
 /// until there is something to show.
-fn waits_for_others(decisions: &Decisions<'_>, looked_at: &Set<Address>) -> bool {
+fn waits_for_others(decisions: &Decisions, looked_at: &Set<Address>) -> bool {
     let mut changes =
         looked_at.iter().filter_map(|address| Some(&decisions.draft(address)?.change));
     changes.any(|change| change.action == Action::NoOp && change.after.is_none())
@@ -190,32 +186,4 @@ fn leaks(name: &Name, output: &OutputConfig) -> Diagnostic {
         .at(output.value.span)
         .label("this is computed from a sensitive value")
         .help("add `sensitive = true` to the output, or leave the secret out of it")
-}
-
-/// The fingerprints of the sensitive variables that apply needs again.
-pub(in crate::plan) fn needed_secrets(
-    context: &Context<'_>,
-    decisions: &Decisions<'_>,
-    outputs: &BTreeMap<Name, OutputChange>,
-) -> BTreeMap<Name, Fingerprint> {
-    let mut names = std::collections::BTreeSet::new();
-    let residuals = decisions.drafts.iter().flat_map(|draft| draft.change.secrets.values());
-    // With the locals filled in, that an output is made of.
-    let of_outputs = outputs.values().filter_map(|output| output.secret.as_ref());
-    for expr in residuals.chain(of_outputs) {
-        crate::expression::visit::walk(expr, &mut |part| {
-            if let Kind::Root(Root::Var(name)) = &part.kind {
-                names.insert(name.clone());
-            }
-        });
-    }
-    let key = &context.input.snapshot.seal_key;
-    names
-        .into_iter()
-        .filter_map(|name| {
-            let variable = context.input.config.variables.get(&name)?;
-            let Datum { value, sensitive } = &variable.value;
-            (!sensitive.is_empty()).then(|| (name, Fingerprint::of(value, key)))
-        })
-        .collect()
 }

@@ -29,7 +29,7 @@ pub(in crate::plan) fn remove<'a>(
     context: &Context<'a>,
     evaluation: &Evaluation<'a>,
     used: &UsedObjects,
-    decisions: &mut Decisions<'a>,
+    decisions: &mut Decisions,
     found: &mut Findings,
 ) {
     let mut removal = Removal {
@@ -39,13 +39,9 @@ pub(in crate::plan) fn remove<'a>(
         gone: GoneInstances::new(context, evaluation),
         drafts: Vec::new(),
         found: Findings::default(),
-        flags: Vec::new(),
     };
     remove_all(&mut removal);
-    let Removal { drafts, found: own, flags, .. } = removal;
-    for (address, looked_at) in flags {
-        decisions.deciding.of_flags(&address, looked_at);
-    }
+    let Removal { drafts, found: own, .. } = removal;
     decisions.drafts.extend(drafts);
     found.add(own);
     report_still_used(&decisions.drafts, &mut found.diagnostics);
@@ -54,13 +50,11 @@ pub(in crate::plan) fn remove<'a>(
 /// The removal under way.
 struct Removal<'r, 'a> {
     context: &'r Context<'a>,
-    decisions: &'r Decisions<'a>,
+    decisions: &'r Decisions,
     used: &'r UsedObjects,
     gone: GoneInstances<'r, 'a>,
     drafts: Vec<Draft>,
     found: Findings,
-    /// The resources that flags looked at, by the address of their instance.
-    flags: Vec<(Address, Set<Address>)>,
 }
 
 fn remove_all(removal: &mut Removal<'_, '_>) {
@@ -200,7 +194,7 @@ fn is_retained<'a>(
     flag(removal, address, config, item, "retain").unwrap_or(true)
 }
 
-/// Reads a flag, and remembers the resources that it looked at.
+/// Reads a flag of an object that goes.
 fn flag<'a>(
     removal: &mut Removal<'_, 'a>,
     address: &Address,
@@ -209,9 +203,7 @@ fn flag<'a>(
     word: &'static str,
 ) -> Option<bool> {
     let found = &mut removal.found.diagnostics;
-    let flag = removal.gone.flag(address, config, item, word, found);
-    removal.flags.push((address.clone(), flag.looked_at));
-    flag.value
+    removal.gone.flag(address, config, item, word, found)
 }
 
 fn live<'a>(

@@ -17,7 +17,7 @@ use crate::sorted::Set;
 use crate::state::Progress;
 
 /// Finds the objects of the state that something goes on using, once the spec is decided.
-pub(in crate::plan) fn find(context: &Context<'_>, decisions: &Decisions<'_>) -> UsedObjects {
+pub(in crate::plan) fn find(context: &Context<'_>, decisions: &Decisions) -> UsedObjects {
     let input = context.input;
     if input.options.mode == Mode::RefreshOnly {
         return UsedObjects::default();
@@ -43,7 +43,7 @@ pub(in crate::plan) fn find(context: &Context<'_>, decisions: &Decisions<'_>) ->
 }
 
 /// Marks the objects whose id is kept in an attribute that ignores changes.
-fn mark_ignored<'a>(input: &PlanInput<'a>, decisions: &Decisions<'_>, search: &mut Search<'_, 'a>) {
+fn mark_ignored<'a>(input: &PlanInput<'a>, decisions: &Decisions, search: &mut Search<'_, 'a>) {
     let resources = &input.config.resources;
     if resources.values().all(|resource| resource.lifecycle.ignore_changes.is_empty()) {
         return;
@@ -84,7 +84,7 @@ pub(in crate::plan) fn user_of_old<'u>(
 pub(in crate::plan) fn keep_old_objects(
     input: &PlanInput<'_>,
     used: &UsedObjects,
-    decisions: &mut Decisions<'_>,
+    decisions: &mut Decisions,
     found: &mut Diagnostics,
 ) {
     for draft in &mut decisions.drafts {

@@ -5,14 +5,13 @@
 //! one another, so they are decided in any order, and at once.
 
 use crate::config::ResourceConfig;
-use crate::plan::Action;
 use crate::plan::check::budget;
 use crate::plan::context::Context;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::decide::{self, Outcome, Reached};
 use crate::plan::diagnostics;
 use crate::plan::evaluate::Evaluation;
-use crate::plan::evaluate::desired::{self, Expanded, Instance};
+use crate::plan::evaluate::desired::{self, Instance};
 use crate::plan::facts::deferrals::Deferral;
 use crate::plan::findings::Findings;
 use crate::plan::limits::INSTANCES_MAX;
@@ -29,7 +28,7 @@ const OPEN_MAX: usize = 8_192;
 struct Walk<'c, 'a> {
     context: &'c Context<'a>,
     evaluation: Evaluation<'a>,
-    decisions: Decisions<'a>,
+    decisions: Decisions,
     found: Findings,
 }
 
@@ -41,7 +40,7 @@ pub(in crate::plan) fn walk<'a>(
     context: &Context<'a>,
     workers: &dyn Workers,
     found: &mut Findings,
-) -> (Evaluation<'a>, Decisions<'a>) {
+) -> (Evaluation<'a>, Decisions) {
     let mut walk = Walk {
         context,
         evaluation: Evaluation::default(),
@@ -89,9 +88,7 @@ impl<'a> Walk<'_, 'a> {
         if resource.for_each.is_some() {
             self.evaluation.planned.declare_many(&resource.block);
         }
-        let Expanded { instances, looked_at } = expanded.unwrap_or_default();
-        self.decisions.deciding.of_block(&resource.block, looked_at);
-        instances
+        expanded.unwrap_or_default()
     }
 
     /// Decides instances that need nothing of one another. Returns false where the plan would hold
@@ -124,17 +121,10 @@ impl<'a> Walk<'_, 'a> {
 
     /// Takes over the outcome of an instance.
     fn take(&mut self, resource: &'a ResourceConfig, instance: Instance<'_>, outcome: Outcome) {
-        let Instance { address, each } = instance;
-        let Outcome { object, draft, unavailable, is_enabled, looked_at, found } = outcome;
+        let Instance { address, .. } = instance;
+        let Outcome { object, draft, unavailable, is_enabled, found } = outcome;
         self.found.add(found);
         let decisions = &mut self.decisions;
-        // What stays as it is was not decided by what is told apart here.
-        if draft.as_ref().is_none_or(|draft| draft.change.action != Action::NoOp) {
-            if let Some(each) = each {
-                decisions.deciding.of_key(&address, each.touched);
-            }
-            decisions.deciding.of_flags(&address, looked_at);
-        }
         self.evaluation.planned.unavailable.insert(unavailable, &object.value);
         self.evaluation.planned.insert(&resource.block, address.key.as_ref(), object);
         if let Some(draft) = draft {

@@ -43,24 +43,14 @@ pub(in crate::plan) struct Instance<'a> {
     pub(in crate::plan) each: Option<Each<'a>>,
 }
 
-/// The instances of a block.
-#[derive(Default)]
-pub(in crate::plan) struct Expanded<'a> {
-    /// By key.
-    pub(in crate::plan) instances: Vec<Instance<'a>>,
-    /// The resources that its `for_each` looked at.
-    pub(in crate::plan) looked_at: Arc<Set<Address>>,
-}
-
-/// The instances of a block; none when `for_each` is wrong, which is then said.
+/// Returns the instances of a block by key; none when `for_each` is wrong, which is then said.
 pub(in crate::plan) fn expand<'a>(
     resource: &'a ResourceConfig,
     scope: &SpecScope<'_>,
     diagnostics: &mut Diagnostics,
-) -> Option<Expanded<'a>> {
+) -> Option<Vec<Instance<'a>>> {
     let Some(for_each) = &resource.for_each else {
-        let instances = vec![Instance { address: resource.block.instance(None), each: None }];
-        return Some(Expanded { instances, ..Expanded::default() });
+        return Some(vec![Instance { address: resource.block.instance(None), each: None }]);
     };
     let datum = evaluate_spec(for_each, scope, &resource.block.instance(None), diagnostics)?;
     let keys = match keys(&datum) {
@@ -85,8 +75,7 @@ pub(in crate::plan) fn expand<'a>(
             each: Some(Each { key, value, source: source.clone(), touched }),
         }
     };
-    let instances = keys.into_iter().map(instance).collect();
-    Some(Expanded { instances, looked_at: all })
+    Some(keys.into_iter().map(instance).collect())
 }
 
 /// The keys of a `for_each` with what stands at each, or why it cannot be one.

@@ -35,21 +35,13 @@ type Valued = (Datum, Arc<Set<Address>>);
 /// The flag reads `each`, and the instance has none in the spec as it is.
 struct NoEach;
 
-/// A flag of an instance that goes.
-pub(in crate::plan) struct Flag {
-    /// None where it cannot be read, which is then an error.
-    pub(in crate::plan) value: Option<bool>,
-    /// The resources that it looked at.
-    pub(in crate::plan) looked_at: Set<Address>,
-}
-
 impl<'r, 'a> GoneInstances<'r, 'a> {
     pub(in crate::plan) fn new(context: &'r Context<'a>, evaluation: &'r Evaluation<'a>) -> Self {
         Self { context, evaluation, source: None, values: None }
     }
 
     /// Reads a flag of a block's `lifecycle` for one of its instances; one that the spec does not
-    /// give is false.
+    /// give is false, and none is one that cannot be read, which is then an error.
     pub(in crate::plan) fn flag(
         &mut self,
         address: &Address,
@@ -57,13 +49,11 @@ impl<'r, 'a> GoneInstances<'r, 'a> {
         item: Option<&SpecExpr>,
         word: &'static str,
         found: &mut Diagnostics,
-    ) -> Flag {
-        let Some(item) = item else {
-            return Flag { value: Some(false), looked_at: Set::new() };
-        };
+    ) -> Option<bool> {
+        let Some(item) = item else { return Some(false) };
         let Ok(each) = self.each(address, config, item) else {
             found.push(diagnostics::flag_of_gone_key(item.span, word, address));
-            return Flag { value: None, looked_at: Set::new() };
+            return None;
         };
         let gone = each.as_ref().is_some_and(|each| matches!(each.value.value, Value::Unknown(_)));
         let scope = self.context.scope(self.evaluation).with_each(each.as_ref());
@@ -75,7 +65,7 @@ impl<'r, 'a> GoneInstances<'r, 'a> {
         } else {
             found.extend(said);
         }
-        Flag { value, looked_at: scope.touched() }
+        value
     }
 
     /// Returns `each` of an instance as the spec has it now; with an unknown value where the key is
@@ -116,8 +106,8 @@ impl<'r, 'a> GoneInstances<'r, 'a> {
             let scope = self.context.scope(self.evaluation);
             // Outside a destroy the walk reports what is wrong with it; in one, the flag does.
             let instances = desired::expand(config, &scope, &mut Diagnostics::new());
-            let values = instances.map(|expanded| {
-                let each = expanded.instances.into_iter().filter_map(|instance| instance.each);
+            let values = instances.map(|instances| {
+                let each = instances.into_iter().filter_map(|instance| instance.each);
                 each.map(|each| (each.key, (each.value, each.touched))).collect()
             });
             self.values = Some((address.block.clone(), values));

@@ -27,7 +27,7 @@ pub(in crate::plan) fn objects<'a>(context: &Context<'a>) -> Evaluation<'a> {
         if resource.for_each.is_some() {
             evaluation.planned.declare_many(&resource.block);
         }
-        for instance in instances.unwrap_or_default().instances {
+        for instance in instances.unwrap_or_default() {
             let object = prior_object(context, &evaluation, resource, &instance);
             evaluation.planned.insert(&resource.block, instance.address.key.as_ref(), object);
         }

@@ -1,0 +1,342 @@
+//! The comparison of a plan with the plan that is made again from the same spec.
+//!
+//! Only what runs counts: the changes that do something, their steps, the outputs that become others, the state and
+//! the accounts. Drift elsewhere, times and paths do not. Where there is more to do by now, and nothing of the plan
+//! needs it, the plan runs, and the rest is left for another one; a plan that does nothing says that all agrees, so
+//! it is compared with everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use crate::address::{Address, Name};
+use crate::digest::Digest;
+use crate::journal::Record;
+use crate::plan::decide::diff::is_stable;
+use crate::plan::{Action, Change, OutputChange, Plan, Step, StepId};
+use crate::schema::{ProviderSchema, TypeSchema};
+use crate::state::ObjectId;
+use crate::stored::Stored;
+use crate::value::{Attributes, Value};
+
+/// The schema of each provider instance.
+pub type Schemas = BTreeMap<Name, Arc<ProviderSchema>>;
+
+/// A difference between a plan and the plan that was made again.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Difference {
+    /// The state is another one.
+    State,
+    /// The descriptor of a provider is another one.
+    Descriptor {
+        /// The provider instance.
+        provider: Name,
+        /// The digest when the plan was made.
+        planned: Option<Digest>,
+        /// The digest now.
+        now: Option<Digest>,
+    },
+    /// A provider acts for another account, or at another address.
+    Account(Name),
+    /// A change is another one.
+    Change {
+        /// Whose change.
+        address: Address,
+        /// As it was planned; none where it was not.
+        planned: Option<Box<Change>>,
+        /// As it would be now; none where the spec and the state have nothing there.
+        now: Option<Box<Change>>,
+    },
+    /// An object outside the state has come to bear a name that the plan gives.
+    Namesake {
+        /// Who is given the name.
+        address: Address,
+        /// The objects that bear it now and did not before.
+        objects: BTreeSet<ObjectId>,
+    },
+    /// An output becomes something else.
+    Output {
+        /// Its name.
+        name: Name,
+        /// As it was planned.
+        planned: Option<Box<OutputChange>>,
+        /// As it would be now.
+        now: Option<Box<OutputChange>>,
+    },
+    /// The same changes are made by other steps, or in another order.
+    Steps {
+        /// As they were planned.
+        planned: Vec<Step>,
+        /// As they would be now.
+        now: Vec<Step>,
+    },
+    /// The state would take over something else of what is live.
+    Accepted(BTreeSet<Address>),
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::State => f.write_str("it was made for another state"),
+            Self::Descriptor { provider, .. } => {
+                write!(f, "the descriptor of provider `{provider}` changed")
+            }
+            Self::Account(provider) => {
+                write!(f, "provider `{provider}` acts for another account or at another address")
+            }
+            Self::Change { address, planned, now } => {
+                let word = |change: &Option<Box<Change>>| match change {
+                    Some(change) => change.action.word(),
+                    None => "nothing",
+                };
+                write!(f, "{address}: {} was planned, now {}", word(planned), word(now))
+            }
+            Self::Namesake { address, .. } => {
+                write!(f, "another object bears the name that {address} is given")
+            }
+            Self::Output { name, .. } => write!(f, "the output `{name}` becomes something else"),
+            Self::Steps { .. } => f.write_str("other steps are needed"),
+            Self::Accepted(addresses) => {
+                let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                write!(f, "something else is live: {}", addresses.join(", "))
+            }
+        }
+    }
+}
+
+/// Compares a plan with the plan that was made again. Returns the new one, as far as it does what the other does.
+pub fn compare(planned: &Plan, now: Plan, schemas: &Schemas) -> Result<Plan, Vec<Difference>> {
+    let comparison = Comparison { planned, schemas };
+    let whole = comparison.differences(&now);
+    if whole.is_empty() {
+        return Ok(now);
+    }
+    if planned.is_empty() {
+        return Err(whole);
+    }
+    match now.restricted_to(planned) {
+        Some(part) => {
+            let differences = comparison.differences(&part);
+            if differences.is_empty() { Ok(part) } else { Err(differences) }
+        }
+        None => Err(whole),
+    }
+}
+
+/// The place of a change among those of a plan.
+type Place<'p> = (&'p Address, bool, Option<&'p ObjectId>);
+
+fn place(change: &Change) -> Place<'_> {
+    (&change.address, change.deposed, change.object.as_ref().filter(|_| change.deposed))
+}
+
+fn acting(plan: &Plan) -> impl Iterator<Item = &Change> {
+    plan.changes.iter().filter(|change| change.action != Action::NoOp)
+}
+
+struct Comparison<'p> {
+    planned: &'p Plan,
+    schemas: &'p Schemas,
+}
+
+impl Comparison<'_> {
+    fn differences(&self, now: &Plan) -> Vec<Difference> {
+        let planned = self.planned;
+        if planned.base.lineage != now.base.lineage {
+            return vec![Difference::State];
+        }
+        let mut found = self.providers(now);
+        found.extend(self.changes(now));
+        found.extend(self.namesakes(now));
+        found.extend(self.outputs(now));
+        if found.is_empty() && !same_steps(planned, now) {
+            found
+                .push(Difference::Steps { planned: planned.steps.clone(), now: now.steps.clone() });
+        }
+        if found.is_empty() && planned.is_empty() {
+            found.extend(self.accepted(now));
+        }
+        found
+    }
+
+    fn providers(&self, now: &Plan) -> Vec<Difference> {
+        let names: BTreeSet<&Name> = acting(self.planned).map(|change| &change.provider).collect();
+        let (planned, now) = (&self.planned.base, &now.base);
+        let mut found = Vec::new();
+        for name in names {
+            if planned.providers.get(name) != now.providers.get(name) {
+                found.push(Difference::Descriptor {
+                    provider: name.clone(),
+                    planned: planned.providers.get(name).cloned(),
+                    now: now.providers.get(name).cloned(),
+                });
+            }
+            if planned.accounts.get(name) != now.accounts.get(name) {
+                found.push(Difference::Account(name.clone()));
+            }
+        }
+        found
+    }
+
+    fn changes(&self, now: &Plan) -> Vec<Difference> {
+        let of = |plan| acting(plan).map(|change| (place(change), change)).collect();
+        let (planned, acting): (BTreeMap<_, _>, BTreeMap<_, _>) = (of(self.planned), of(now));
+        let places: BTreeSet<&Place<'_>> = planned.keys().chain(acting.keys()).collect();
+        let mut found = Vec::new();
+        for place in places {
+            let (planned, acting) = (planned.get(place).copied(), acting.get(place).copied());
+            if matches!((planned, acting), (Some(a), Some(b)) if self.same_change(a, b)) {
+                continue;
+            }
+            let idle = || now.changes.iter().find(|change| self::place(change) == *place);
+            found.push(Difference::Change {
+                address: place.0.clone(),
+                planned: planned.cloned().map(Box::new),
+                now: acting.or_else(idle).cloned().map(Box::new),
+            });
+        }
+        found
+    }
+
+    fn same_change(&self, a: &Change, b: &Change) -> bool {
+        let schema = self.schema(b);
+        let same = |a: &Option<Arc<Attributes>>, b: &Option<Arc<Attributes>>| match (a, b) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b) || stable(a, schema) == stable(b, schema),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        (a.action, &a.provider, &a.object) == (b.action, &b.provider, &b.object)
+            && same(&a.before, &b.before)
+            && same(&a.after, &b.after)
+    }
+
+    fn schema(&self, change: &Change) -> Option<&TypeSchema> {
+        let provider = self.schemas.get(&change.provider)?;
+        provider.types.get(&change.address.block.ty).map(|schema| &**schema)
+    }
+
+    fn namesakes(&self, now: &Plan) -> Vec<Difference> {
+        let mut found = Vec::new();
+        for (address, bearers) in &now.base.namesakes {
+            let known = self.planned.base.namesakes.get(address);
+            let is_new = |id: &&ObjectId| known.is_none_or(|known| !known.contains(*id));
+            let objects: BTreeSet<ObjectId> = bearers.iter().filter(is_new).cloned().collect();
+            let is_given = acting(self.planned).any(|change| change.address == *address);
+            if is_given && !objects.is_empty() {
+                found.push(Difference::Namesake { address: address.clone(), objects });
+            }
+        }
+        found
+    }
+
+    fn outputs(&self, now: &Plan) -> Vec<Difference> {
+        let becomes = |plan: &Plan, name: &Name| {
+            plan.outputs.get(name).filter(|output| output.action != Action::NoOp).cloned()
+        };
+        let names: BTreeSet<&Name> =
+            self.planned.outputs.keys().chain(now.outputs.keys()).collect();
+        let mut found = Vec::new();
+        for name in names {
+            let (a, b) = (becomes(self.planned, name), becomes(now, name));
+            let same = match (&a, &b) {
+                (Some(a), Some(b)) => same_output(a, b),
+                (a, b) => a.is_none() && b.is_none(),
+            };
+            if !same {
+                found.push(Difference::Output {
+                    name: name.clone(),
+                    planned: a.map(Box::new),
+                    now: now.outputs.get(name).cloned().map(Box::new),
+                });
+            }
+        }
+        found
+    }
+
+    /// The addresses of which a plan that only looks would write down something else.
+    fn accepted(&self, now: &Plan) -> Option<Difference> {
+        let of = |plan: &Plan| -> BTreeMap<Address, Vec<Record>> {
+            let mut records: BTreeMap<Address, Vec<Record>> = BTreeMap::new();
+            for (address, record) in plan.seen.iter().filter_map(|it| self.seen(now, it)) {
+                records.entry(address).or_default().push(record);
+            }
+            records
+        };
+        let (planned, now) = (of(self.planned), of(now));
+        let addresses = planned.keys().chain(now.keys());
+        let differs = |address: &&Address| planned.get(*address) != now.get(*address);
+        let found: BTreeSet<Address> = addresses.filter(differs).cloned().collect();
+        (!found.is_empty()).then_some(Difference::Accepted(found))
+    }
+
+    /// A record of what was seen, without what changes by itself.
+    fn seen(&self, now: &Plan, record: &Record) -> Option<(Address, Record)> {
+        let mut record = record.clone();
+        let address = match &mut record {
+            Record::Seen { address, attributes, .. } => {
+                let schema = now.change(address).and_then(|change| self.schema(change));
+                if let Ok(Value::Map(entries)) = attributes.value() {
+                    *attributes = stable(&entries, schema);
+                }
+                address.clone()
+            }
+            Record::Vanished { address, .. } | Record::Adopted { address, .. } => address.clone(),
+            _ => return None,
+        };
+        Some((address, record))
+    }
+}
+
+/// The attributes that do not change by themselves, in the form in which numbers and sets are compared.
+fn stable(attributes: &Attributes, schema: Option<&TypeSchema>) -> Stored {
+    let is_stable = |name: &Name| schema.is_none_or(|schema| is_stable(schema, name));
+    let stable = attributes.iter().filter(|(name, value)| !value.is_null() && is_stable(name));
+    Stored::of_sealed(&Value::map(
+        stable.map(|(name, value)| (name.clone(), value.clone())).collect(),
+    ))
+}
+
+fn same_output(a: &OutputChange, b: &OutputChange) -> bool {
+    let store = |value: &Option<Value>| value.as_ref().map(Stored::of_sealed);
+    a.action == b.action
+        && a.sensitive == b.sensitive
+        && store(&a.before) == store(&b.before)
+        && store(&a.after) == store(&b.after)
+}
+
+fn same_steps(a: &Plan, b: &Plan) -> bool {
+    let same = |(a, b): (&Step, &Step)| {
+        (a.id, a.operation, a.phase, a.deposes) == (b.id, b.operation, b.phase, b.deposes)
+            && (&a.address, &a.object, &a.needs) == (&b.address, &b.object, &b.needs)
+    };
+    a.steps.len() == b.steps.len() && a.steps.iter().zip(&b.steps).all(same)
+}
+
+impl Plan {
+    /// The plan with nothing to do but where another plan has something to do; none where that needs something else
+    /// that this one does.
+    fn restricted_to(mut self, other: &Self) -> Option<Self> {
+        let places: BTreeSet<Place<'_>> = acting(other).map(place).collect();
+        let is_kept: Vec<bool> =
+            self.changes.iter().map(|change| places.contains(&place(change))).collect();
+        let mut ids: BTreeMap<StepId, StepId> = BTreeMap::new();
+        let mut steps = Vec::new();
+        for step in self.steps {
+            if !is_kept.get(step.change).copied().unwrap_or(false) {
+                continue;
+            }
+            let id = StepId(u32::try_from(steps.len()).ok()?);
+            let needs = step.needs.iter().map(|need| ids.get(need).copied());
+            let needs = needs.collect::<Option<_>>()?;
+            ids.insert(step.id, id);
+            steps.push(Step { id, needs, ..step });
+        }
+        self.steps = steps;
+        for (change, _) in self.changes.iter_mut().zip(is_kept).filter(|(_, kept)| !kept) {
+            change.action = Action::NoOp;
+        }
+        let becomes =
+            |name: &Name| other.outputs.get(name).is_some_and(|it| it.action != Action::NoOp);
+        self.outputs.retain(|name, output| output.action == Action::NoOp || becomes(name));
+        Some(self)
+    }
+}

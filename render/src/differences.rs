@@ -1,0 +1,202 @@
+//! The difference of a plan and the plan that was made again, as lines: what was planned, and what it is now.
+
+use std::fmt::Write as _;
+
+use engine::address::Name;
+use engine::plan::{Action, Change, Difference, OutputChange, Step, text as program};
+use engine::value::{Attributes, Paths, Segment, Value};
+
+use crate::safe;
+use crate::shown::Shown;
+
+/// How many attributes a line names.
+const NAMED_MAX: usize = 4;
+
+/// The longest text of a value, in characters.
+const VALUE_MAX: usize = 60;
+
+/// Returns the differences as lines: `-` what was planned, `+` what it is now.
+pub fn text(differences: &[Difference]) -> String {
+    let mut text = String::from("The plan was made, and is not the same any more:\n");
+    for difference in differences {
+        lines(difference, &mut text);
+    }
+    text
+}
+
+fn lines(difference: &Difference, text: &mut String) {
+    let mut line = |mark: char, about: &str, what: &str| {
+        let _infallible = writeln!(text, "  {mark} {}: {what}", safe::text(about));
+    };
+    match difference {
+        Difference::State => {
+            line('-', "state", "the one that the plan was made for");
+            line('+', "state", "another one: its lineage differs");
+        }
+        Difference::Descriptor { provider, planned, now } => {
+            let shown = |digest: &Option<engine::digest::Digest>| match digest {
+                Some(digest) => format!("descriptor {digest}"),
+                None => "not configured".to_owned(),
+            };
+            let about = format!("provider {provider}");
+            line('-', &about, &shown(planned));
+            line('+', &about, &shown(now));
+        }
+        Difference::Account(provider) => {
+            let about = format!("provider {provider}");
+            line('-', &about, "the account and address that the plan was made for");
+            line('+', &about, "another account, or another address");
+        }
+        Difference::Change { address, planned, now } => {
+            let about = address.to_string();
+            let names = differing(planned.as_deref(), now.as_deref());
+            if let Some(change) = planned {
+                line('-', &about, &change_words(change, &names, now.as_deref()));
+            }
+            match now {
+                Some(change) => {
+                    line('+', &about, &change_words(change, &names, planned.as_deref()))
+                }
+                None => {
+                    line('+', &about, "nothing to do: it is neither in the spec nor in the state")
+                }
+            }
+        }
+        Difference::Namesake { address, objects } => {
+            let about = address.to_string();
+            for object in objects {
+                let id = safe::text(&object.0);
+                line(
+                    '+',
+                    &about,
+                    &format!(
+                        "its name is borne by {id} now, which the state does not know; if that is its object, \
+                     `plumb import {} {}` takes it over",
+                        engine::shell::quoted(&about),
+                        engine::shell::quoted(&id)
+                    ),
+                );
+            }
+        }
+        Difference::Output { name, planned, now } => {
+            let about = format!("output {name}");
+            line('-', &about, &output_words(planned.as_deref()));
+            line('+', &about, &output_words(now.as_deref()));
+        }
+        Difference::Steps { planned, now } => {
+            let missing = |steps: &[Step], other: &[Step]| -> Vec<String> {
+                let others: Vec<String> = other.iter().map(program::line).collect();
+                let lines = steps.iter().map(program::line);
+                lines.filter(|line| !others.contains(line)).collect()
+            };
+            for step in missing(planned, now) {
+                line('-', "step", &step);
+            }
+            for step in missing(now, planned) {
+                line('+', "step", &step);
+            }
+        }
+        Difference::Accepted(addresses) => {
+            for address in addresses {
+                line(
+                    '+',
+                    &address.to_string(),
+                    "something else is live there than the plan was to accept",
+                );
+            }
+        }
+    }
+}
+
+/// The attributes of which one change makes something else than the other.
+fn differing(planned: Option<&Change>, now: Option<&Change>) -> Vec<Name> {
+    let (Some(planned), Some(now)) = (planned, now) else { return Vec::new() };
+    let empty = Attributes::new();
+    let of = |object: &Option<std::sync::Arc<Attributes>>, name: &Name| {
+        object.as_deref().and_then(|object| object.get(name)).map(engine::stored::Stored::of_sealed)
+    };
+    let objects = [&planned.before, &planned.after, &now.before, &now.after];
+    let mut names: Vec<Name> = objects
+        .iter()
+        .flat_map(|object| object.as_deref().unwrap_or(&empty).keys())
+        .filter(|name| {
+            of(&planned.before, name) != of(&now.before, name)
+                || of(&planned.after, name) != of(&now.after, name)
+        })
+        .cloned()
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// What a change does: its action, and what it makes of the attributes that differ from another one.
+fn change_words(change: &Change, names: &[Name], other: Option<&Change>) -> String {
+    let mut text = match change.action {
+        Action::NoOp => "no change".to_owned(),
+        action => action.word().to_owned(),
+    };
+    if let Some(object) = change
+        .object
+        .as_ref()
+        .filter(|own| other.is_some_and(|other| other.object.as_ref() != Some(own)))
+    {
+        let _infallible = write!(text, ", of the object {}", safe::text(&object.0));
+    }
+    // Of an object that is there on one side only, all attributes differ.
+    if other.is_some_and(|other| other.before.is_some() != change.before.is_some()) {
+        return text;
+    }
+    let shown: Vec<String> =
+        names.iter().take(NAMED_MAX).map(|name| becomes(change, name)).collect();
+    let separator = if change.action == Action::NoOp { ": " } else { " " };
+    if !shown.is_empty() {
+        text = text + separator + &shown.join(", ");
+    }
+    if names.len() > NAMED_MAX {
+        let _infallible = write!(text, ", and {} more", names.len() - NAMED_MAX);
+    }
+    text
+}
+
+/// What becomes of an attribute: `size 10 -> 20`, or `size is 10` where it stays.
+fn becomes(change: &Change, name: &Name) -> String {
+    let places = change.sensitive.inside(&Segment::Key(name.clone()));
+    let of = |object: &Option<std::sync::Arc<Attributes>>| {
+        object.as_deref().map(|object| value(object.get(name).unwrap_or(&Value::Null), &places))
+    };
+    match (of(&change.before), of(&change.after)) {
+        (Some(before), Some(after)) if before == after => format!("{name} is {after}"),
+        (Some(before), Some(after)) => format!("{name} {before} -> {after}"),
+        (Some(only), None) | (None, Some(only)) => format!("{name} is {only}"),
+        (None, None) => name.to_string(),
+    }
+}
+
+fn output_words(output: Option<&OutputChange>) -> String {
+    let Some(output) = output else { return "no change".to_owned() };
+    let places = if output.sensitive { Paths::whole() } else { Paths::none() };
+    let shown = |value: &Option<Value>| value.as_ref().map(|it| self::value(it, &places));
+    let values = match (shown(&output.before), shown(&output.after)) {
+        (Some(before), Some(after)) => format!(" {before} -> {after}"),
+        (Some(only), None) | (None, Some(only)) => format!(" {only}"),
+        (None, None) => String::new(),
+    };
+    match output.action {
+        Action::NoOp => "no change".to_owned(),
+        action => format!("{}{values}", action.word()),
+    }
+}
+
+fn value(value: &Value, places: &Paths) -> String {
+    let shown = match Shown::new(value, places) {
+        Shown::Sensitive(_) => "(sensitive)".to_owned(),
+        Shown::Unknown(_) => "(known after apply)".to_owned(),
+        shown => serde_json::to_string(&shown).unwrap_or_default(),
+    };
+    let shown = safe::text(&shown);
+    if shown.chars().count() <= VALUE_MAX {
+        return shown;
+    }
+    shown.chars().take(VALUE_MAX - 3).chain("...".chars()).collect()
+}
