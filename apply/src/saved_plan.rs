@@ -25,7 +25,7 @@ pub async fn make_again(
     if found.has_errors() {
         return Err(ApplyError::Unplannable(found));
     }
-    match compare(planned, now, &schemas(request.providers)) {
+    match compare(planned, now, request.config, &schemas(request.providers)) {
         Ok(plan) => Ok((plan, found)),
         Err(differences) => Err(ApplyError::Stale(differences)),
     }

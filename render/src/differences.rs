@@ -70,12 +70,17 @@ fn lines(difference: &Difference, text: &mut String) {
                     '+',
                     &about,
                     &format!(
-                        "its name is borne by {id} now, which the state does not know; if that is its object, \
+                        "{id} has its name now, and the state does not know it; if that is its object, \
                      `plumb import {} {}` takes it over",
                         engine::shell::quoted(&about),
                         engine::shell::quoted(&id)
                     ),
                 );
+            }
+        }
+        Difference::User { address, users } => {
+            for user in users {
+                line('+', &address.to_string(), &format!("{user} uses it now"));
             }
         }
         Difference::Output { name, planned, now } => {

@@ -108,7 +108,7 @@ async fn a_saved_plan_is_stale_where_what_decided_it_changed_outside() {
     };
     by_hand(5);
     let error = world.apply_saved(&plan).await.unwrap_err().to_string();
-    assert_eq!(error, "stale plan: unit.u changed since then: `workers` was 0 and is 5");
+    assert_eq!(error, "stale plan: unit.u: nothing was planned, now update");
     assert_eq!(world.cloud.names("disk"), ["d"]);
     by_hand(0);
     world.apply_saved(&plan).await.unwrap();

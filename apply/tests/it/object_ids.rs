@@ -114,7 +114,7 @@ async fn a_saved_plan_deletes_nothing_at_the_provider_that_it_was_at() {
         world.apply(&at("second")).await.unwrap();
         world.cloud.shared.lock().unwrap().objects = hidden;
         let error = world.apply_saved(&plan).await.unwrap_err();
-        assert!(error.to_string().contains("is at provider `second` since then"), "{error}");
+        assert!(error.to_string().starts_with("stale plan: disk.d: "), "{error}");
         assert_eq!(second.names("disk"), ["d"]);
         converges(&world, &at("second")).await;
         assert!(world.cloud.names("disk").is_empty());

@@ -1,18 +1,21 @@
 //! The comparison of a plan with the plan that is made again from the same spec.
 //!
 //! Only what runs counts: the changes that do something, their steps, the outputs that become others, the state and
-//! the accounts. Drift elsewhere, times and paths do not. Where there is more to do by now, and nothing of the plan
-//! needs it, the plan runs, and the rest is left for another one; a plan that does nothing says that all agrees, so
-//! it is compared with everything.
+//! the accounts. Drift elsewhere, times and paths do not. Where there is more to do by now, and the plan neither
+//! refers to that nor needs a step of it, the plan runs, and the rest is left for another one; a plan that does
+//! nothing says that all agrees, so it is compared with everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use crate::address::{Address, Name};
+use crate::config::Config;
 use crate::digest::Digest;
 use crate::journal::Record;
 use crate::plan::decide::diff::is_stable;
+use crate::plan::facts::selection::needs;
+use crate::plan::input::Target;
 use crate::plan::{Action, Change, OutputChange, Plan, Step, StepId};
 use crate::schema::{ProviderSchema, TypeSchema};
 use crate::state::ObjectId;
@@ -47,12 +50,19 @@ pub enum Difference {
         /// As it would be now; none where the spec and the state have nothing there.
         now: Option<Box<Change>>,
     },
-    /// An object outside the state has come to bear a name that the plan gives.
+    /// An object outside the state has got a name that the plan gives.
     Namesake {
         /// Who is given the name.
         address: Address,
-        /// The objects that bear it now and did not before.
+        /// The objects that have it now and did not before.
         objects: BTreeSet<ObjectId>,
+    },
+    /// Another address has come to use what the plan deletes.
+    User {
+        /// What is deleted.
+        address: Address,
+        /// The addresses whose objects use it now and did not before.
+        users: BTreeSet<Address>,
     },
     /// An output becomes something else.
     Output {
@@ -86,13 +96,22 @@ impl fmt::Display for Difference {
             }
             Self::Change { address, planned, now } => {
                 let word = |change: &Option<Box<Change>>| match change {
-                    Some(change) => change.action.word(),
-                    None => "nothing",
+                    Some(change) if change.action != Action::NoOp => change.action.word(),
+                    _ => "nothing",
                 };
-                write!(f, "{address}: {} was planned, now {}", word(planned), word(now))
+                match (word(planned), word(now)) {
+                    (planned, now) if planned == now => {
+                        write!(f, "{address}: the {planned} is another one")
+                    }
+                    (planned, now) => write!(f, "{address}: {planned} was planned, now {now}"),
+                }
             }
             Self::Namesake { address, .. } => {
-                write!(f, "another object bears the name that {address} is given")
+                write!(f, "another object has the name that {address} is given")
+            }
+            Self::User { address, users } => {
+                let users: Vec<String> = users.iter().map(ToString::to_string).collect();
+                write!(f, "{address} is used by now, by {}", users.join(", "))
             }
             Self::Output { name, .. } => write!(f, "the output `{name}` becomes something else"),
             Self::Steps { .. } => f.write_str("other steps are needed"),
@@ -105,13 +124,18 @@ impl fmt::Display for Difference {
 }
 
 /// Compares a plan with the plan that was made again. Returns the new one, as far as it does what the other does.
-pub fn compare(planned: &Plan, now: Plan, schemas: &Schemas) -> Result<Plan, Vec<Difference>> {
+pub fn compare(
+    planned: &Plan,
+    now: Plan,
+    config: &Config,
+    schemas: &Schemas,
+) -> Result<Plan, Vec<Difference>> {
     let comparison = Comparison { planned, schemas };
     let whole = comparison.differences(&now);
     if whole.is_empty() {
         return Ok(now);
     }
-    if planned.is_empty() {
+    if planned.is_empty() || refers_to_more(planned, &now, config) {
         return Err(whole);
     }
     match now.restricted_to(planned) {
@@ -134,6 +158,27 @@ fn acting(plan: &Plan) -> impl Iterator<Item = &Change> {
     plan.changes.iter().filter(|change| change.action != Action::NoOp)
 }
 
+/// Returns true if something that a plan does refers to what is to be changed now, and was not.
+fn refers_to_more(planned: &Plan, now: &Plan, config: &Config) -> bool {
+    let places: BTreeSet<Place<'_>> = acting(planned).map(place).collect();
+    let mut more = acting(now).filter(|change| !places.contains(&place(change))).peekable();
+    if more.peek().is_none() {
+        return false;
+    }
+    let next = |target: &Target| needs::of(config, target);
+    let changes = acting(planned).map(|change| Target::Instance(change.address.clone()));
+    let outputs = planned.outputs.iter().filter(|(_, output)| output.action != Action::NoOp);
+    let outputs = outputs.filter_map(|(name, _)| config.outputs.get(name));
+    let mut first: Vec<Target> = changes.flat_map(|target| next(&target)).collect();
+    first.extend(outputs.flat_map(|output| needs::of_expression(config, &output.value.expr)));
+    let reached = needs::reached(first, &next);
+    more.any(|change| {
+        let address = &change.address;
+        reached.contains(&Target::Block(address.block.clone()))
+            || reached.contains(&Target::Instance(address.clone()))
+    })
+}
+
 struct Comparison<'p> {
     planned: &'p Plan,
     schemas: &'p Schemas,
@@ -148,6 +193,7 @@ impl Comparison<'_> {
         let mut found = self.providers(now);
         found.extend(self.changes(now));
         found.extend(self.namesakes(now));
+        found.extend(self.users(now));
         found.extend(self.outputs(now));
         if found.is_empty() && !same_steps(planned, now) {
             found
@@ -207,6 +253,7 @@ impl Comparison<'_> {
         (a.action, &a.provider, &a.object) == (b.action, &b.provider, &b.object)
             && same(&a.before, &b.before)
             && same(&a.after, &b.after)
+            && drifted(a).eq(drifted(b))
     }
 
     fn schema(&self, change: &Change) -> Option<&TypeSchema> {
@@ -215,17 +262,19 @@ impl Comparison<'_> {
     }
 
     fn namesakes(&self, now: &Plan) -> Vec<Difference> {
-        let mut found = Vec::new();
-        for (address, bearers) in &now.base.namesakes {
-            let known = self.planned.base.namesakes.get(address);
-            let is_new = |id: &&ObjectId| known.is_none_or(|known| !known.contains(*id));
-            let objects: BTreeSet<ObjectId> = bearers.iter().filter(is_new).cloned().collect();
-            let is_given = acting(self.planned).any(|change| change.address == *address);
-            if is_given && !objects.is_empty() {
-                found.push(Difference::Namesake { address: address.clone(), objects });
-            }
-        }
-        found
+        let added = added(&self.planned.base.namesakes, &now.base.namesakes);
+        let added = added.filter(|(address, _)| self.acts_on(address));
+        added.map(|(address, objects)| Difference::Namesake { address, objects }).collect()
+    }
+
+    fn users(&self, now: &Plan) -> Vec<Difference> {
+        let added = added(&self.planned.base.users, &now.base.users);
+        let added = added.filter(|(address, _)| self.acts_on(address));
+        added.map(|(address, users)| Difference::User { address, users }).collect()
+    }
+
+    fn acts_on(&self, address: &Address) -> bool {
+        acting(self.planned).any(|change| change.address == *address)
     }
 
     fn outputs(&self, now: &Plan) -> Vec<Difference> {
@@ -286,6 +335,19 @@ impl Comparison<'_> {
     }
 }
 
+/// The members of each set that are not in the set of the same address among others, where there are any.
+fn added<T: Ord + Clone>(
+    known: &BTreeMap<Address, BTreeSet<T>>,
+    now: &BTreeMap<Address, BTreeSet<T>>,
+) -> impl Iterator<Item = (Address, BTreeSet<T>)> {
+    let new = |(address, members): (&Address, &BTreeSet<T>)| {
+        let known = known.get(address);
+        let is_new = |member: &&T| known.is_none_or(|known| !known.contains(*member));
+        (address.clone(), members.iter().filter(is_new).cloned().collect::<BTreeSet<T>>())
+    };
+    now.iter().map(new).filter(|(_, members)| !members.is_empty())
+}
+
 /// The attributes that do not change by themselves, in the form in which numbers and sets are compared.
 fn stable(attributes: &Attributes, schema: Option<&TypeSchema>) -> Stored {
     let is_stable = |name: &Name| schema.is_none_or(|schema| is_stable(schema, name));
@@ -293,6 +355,11 @@ fn stable(attributes: &Attributes, schema: Option<&TypeSchema>) -> Stored {
     Stored::of_sealed(&Value::map(
         stable.map(|(name, value)| (name.clone(), value.clone())).collect(),
     ))
+}
+
+/// The attributes of a change that were changed outside, and that it would change back.
+fn drifted(change: &Change) -> impl Iterator<Item = &Name> {
+    change.causes.iter().filter(|cause| cause.drifted).map(|cause| &cause.attribute)
 }
 
 fn same_output(a: &OutputChange, b: &OutputChange) -> bool {

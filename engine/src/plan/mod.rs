@@ -139,10 +139,14 @@ pub struct Base {
     /// The fingerprint of the account that each provider instance acts for, by instance. An account
     /// is told from another by its key, so not even a digest of it is kept without the seal key.
     pub accounts: BTreeMap<Name, Fingerprint>,
-    /// The objects outside the state that bear a name which the plan gives to another object, by
+    /// The objects outside the state that have a name which the plan gives to another object, by
     /// that one's address. One that is not among them has come since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
+    /// The addresses whose objects use what the plan deletes, by the address of what they use. One that is not among
+    /// them has come to use it since.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub users: BTreeMap<Address, BTreeSet<Address>>,
 }
 
 /// One address and what will be done about it.

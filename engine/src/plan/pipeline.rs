@@ -1,8 +1,6 @@
 //! The passes of planning, in their order. Each is a function of the results of those before it.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use crate::address::{Address, Name};
+use crate::address::Name;
 use crate::diagnostics::Diagnostics;
 use crate::digest::{Digest, Fingerprint};
 use crate::plan::check::{self, budget, targets};
@@ -17,7 +15,6 @@ use crate::plan::findings::Findings;
 use crate::plan::input::{Mode, PlanInput};
 use crate::plan::schedule::unused_secrets;
 use crate::plan::{Base, Plan, diagnostics, lint, schedule};
-use crate::state::ObjectId;
 use crate::work::{InTurn, Workers};
 
 /// Makes the plan. With errors among the diagnostics it must not be applied.
@@ -68,13 +65,14 @@ fn finish<'a>(
     let changes = DecidedChanges::new(&decisions.drafts, input.snapshot);
     check::check(context, &changes, &mut found);
     let steps = schedule::steps(&changes, &input.snapshot.seal_key, &mut found.diagnostics);
+    let users = changes.references.users(&decisions.drafts);
     let outputs = outputs::outputs(context, evaluation, &mut decisions, &mut found.diagnostics);
     decisions.drafts.iter_mut().for_each(redactor::hide);
     if evaluation.planned.spent.is_over() && !found.diagnostics.has_errors() {
         let drafts = &decisions.drafts;
         found.diagnostics.push(budget::exceeded(input.config, drafts, &evaluation.locals, &[]));
     }
-    let base = base(input, found.namesakes);
+    let base = Base { users, namesakes: found.namesakes, ..base(input) };
     let mut plan = Plan {
         complete: input.options.cover_all(),
         base,
@@ -97,8 +95,8 @@ fn finish<'a>(
     (plan, diagnostics)
 }
 
-/// Returns the state and the accounts that the plan is made for, and the objects whose names it knows to be borne.
-fn base(input: &PlanInput<'_>, namesakes: BTreeMap<Address, BTreeSet<ObjectId>>) -> Base {
+/// Returns the state and the accounts that the plan is made for.
+fn base(input: &PlanInput<'_>) -> Base {
     let snapshot = input.snapshot;
     let account = |(name, account): (&Name, &Digest)| {
         (name.clone(), Fingerprint::of_digest(account, &snapshot.seal_key))
@@ -108,6 +106,6 @@ fn base(input: &PlanInput<'_>, namesakes: BTreeMap<Address, BTreeSet<ObjectId>>)
         first_key: (snapshot.serial == 0).then(|| snapshot.seal_key.clone()),
         providers: input.providers.iter().map(|(n, it)| (n.clone(), it.digest.clone())).collect(),
         accounts: input.accounts.iter().map(account).collect(),
-        namesakes,
+        ..Base::default()
     }
 }

@@ -5,7 +5,7 @@
 //! target, where the API deletes nothing that is named there. A reference that the plan removes
 //! orders the delete after the step that removes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
@@ -122,6 +122,19 @@ impl<'d> ReferenceIndex<'d> {
     /// Returns the reference of one draft to the object that another one deletes.
     pub(in crate::plan) fn get(&self, used: usize, user: usize) -> Option<&Reference<'d>> {
         self.0.get(&(used, user))
+    }
+
+    /// Returns the addresses whose objects use what the plan deletes, by the address of what they use.
+    pub(in crate::plan) fn users(
+        &self,
+        drafts: &[Draft],
+    ) -> BTreeMap<Address, BTreeSet<Address>> {
+        let mut users: BTreeMap<Address, BTreeSet<Address>> = BTreeMap::new();
+        for reference in self.iter().filter(|reference| reference.evidence(drafts).is_some()) {
+            let [used, user] = [reference.used, reference.user].map(|at| &drafts[at].change.address);
+            users.entry(used.clone()).or_default().insert(user.clone());
+        }
+        users
     }
 
     fn add_dependencies(&mut self, drafts: &'d [Draft], snapshot: &Snapshot) {

@@ -91,13 +91,7 @@ type Next<'a> = &'a dyn Fn(&Target) -> Vec<Target>;
 
 /// What is made needs what it refers to, and cannot be made without it.
 fn with_references(named: &[Target], next: Next<'_>) -> Chosen {
-    let mut along = BTreeSet::new();
-    let mut open: Vec<Target> = named.iter().flat_map(next).collect();
-    while let Some(target) = open.pop() {
-        if along.insert(target.clone()) {
-            open.extend(next(&target));
-        }
-    }
+    let along = needs::reached(named.iter().flat_map(next).collect(), next);
     Chosen { named: named.to_vec(), along, instances: BTreeSet::new() }
 }
 

@@ -28,6 +28,28 @@ pub(in crate::plan) fn of(config: &Config, target: &Target) -> Vec<Target> {
     search.found.into_iter().collect()
 }
 
+/// What an expression refers to.
+pub(in crate::plan) fn of_expression(config: &Config, expr: &Expr) -> Vec<Target> {
+    let mut search = Search { config, key: None, found: BTreeSet::new(), locals: BTreeSet::new() };
+    search.look_at(expr);
+    search.found.into_iter().collect()
+}
+
+/// Some targets, and all that `next` leads to from them, step by step.
+pub(in crate::plan) fn reached(
+    first: Vec<Target>,
+    next: &dyn Fn(&Target) -> Vec<Target>,
+) -> BTreeSet<Target> {
+    let mut reached = BTreeSet::new();
+    let mut open = first;
+    while let Some(target) = open.pop() {
+        if reached.insert(target.clone()) {
+            open.extend(next(&target));
+        }
+    }
+    reached
+}
+
 /// What refers to a target, or names it in `depends_on`, directly.
 pub(in crate::plan) fn users(config: &Config, graph: &Graph, target: &Target) -> Vec<Target> {
     let users = graph.dependents(target.block()).into_iter();
