@@ -1,6 +1,7 @@
 //! `plumb apply` and `plumb destroy`: a plan is made under the lock, shown, confirmed and run; or a
 //! saved plan is run, exactly it or nothing.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,12 +9,14 @@ use std::sync::Arc;
 use apply::planning::{Request, make};
 use apply::saved_plan::{check_secrets, make_again};
 use apply::session::Session;
-use apply::{ApplyError, Host as _};
+use apply::{ApplyError, Host as _, Moment};
+use engine::address::Name;
 use engine::config::Config;
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::Plan;
 use engine::plan::file::SavedPlan;
 use engine::plan::input::Options;
+use engine::value::Datum;
 use state::Holder;
 
 use super::{plan, saved_plan};
@@ -24,6 +27,7 @@ use crate::folder::Folder;
 use crate::locations::{self, Locations};
 use crate::output::Output;
 use crate::planning::{self, Made};
+use crate::providers::Configured;
 use crate::resolved;
 use crate::running::{self, Onward, Run, Teller, confirm, recover_open, seal_plain};
 use crate::runtime;
@@ -84,7 +88,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// What is to be planned: what was asked for when the plan was saved, else what is asked for now.
+    /// Returns what is to be planned: what was asked for when the plan was saved, else what is asked for now.
     fn options(&self) -> Result<Options, CommandError> {
         match self.saved {
             Some(saved) => Ok(saved.inputs.options.clone()),
@@ -92,19 +96,19 @@ impl Asked<'_> {
         }
     }
 
-    /// Says how the spec is resolved. A plan for the service on this machine is made again for that.
+    /// Returns how the spec is resolved. A plan for the service on this machine is made again for that.
     fn spec_args(&self) -> SpecArgs {
         let given = &self.planning.selection.spec;
         let local = given.local || self.saved.is_some_and(saved_plan::is_local);
         SpecArgs { local, ..given.clone() }
     }
 
-    /// Whether to look at what is live. A saved plan is held against it however it was made.
+    /// Returns true if to look at what is live. A saved plan is held against it however it was made.
     fn refresh(&self) -> bool {
         self.saved.is_some() || !self.planning.no_refresh
     }
 
-    /// Whether a person is asked before it runs. Who saved a plan has read it.
+    /// Returns true if a person is asked before it runs. Who saved a plan has read it.
     fn asks(&self) -> bool {
         self.saved.is_none() && !self.running.yes
     }
@@ -162,7 +166,7 @@ impl Asked<'_> {
         Ok((plan, found))
     }
 
-    /// What goes on where such a run was stopped.
+    /// Returns what goes on where such a run was stopped.
     fn onward(&self) -> Onward {
         match (self.planning.selection.is_narrowed(), self.planning.destroy) {
             _ if self.saved.is_some() => Onward::NewPlan,
@@ -172,7 +176,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The checks to run afterwards. A plan that leaves something out may leave out what they need.
+    /// Returns the checks to run afterwards. A plan that leaves something out may leave out what they need.
     fn checks(&self, config: &Config, output: &Output) -> Option<Config> {
         let planning = self.planning;
         let wanted = self.checks && !planning.destroy && !planning.refresh_only;
@@ -213,7 +217,7 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
     }
     let about = (&request, &configured.locations);
     let mut session = stop.unless(asked.open(&holder, about, &teller)).await?;
-    let mut looked_at = refresh.then(|| System.clock().moment());
+    let looked_at = refresh.then(|| System.clock().moment());
     let work = planning::patiently(output, asked.plan(&session, about));
     let (plan, found) = match stop.unless(async { Ok(work.await) }).await? {
         Ok(planned) => planned,
@@ -230,44 +234,28 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
     };
     let shown = Shown { made: &made, running, teller: &teller, stop: &stop, output };
     let planned = plan::status(&made, false);
-    let decision = shown.decide(asked.asks()).await?;
-    if decision == Decision::Declined {
-        session.close().await?;
-        output.talk("Nothing was applied.\n");
-        return Ok(Status::Cancelled);
-    }
-    let ended = if decision == Decision::Run {
-        // Nobody knows how long the question stood there.
-        let again = if asked.asks() && refresh && !plan.is_empty() {
-            looked_at = Some(System.clock().moment());
-            let work = make_again(plan, session.snapshot(), &request);
-            match stop.unless(async { Ok(work.await) }).await? {
-                Ok((again, _)) => Some(again),
-                Err(why) => {
+    let ended = match shown.decide(asked.asks()).await? {
+        Decision::Declined => {
+            session.close().await?;
+            output.talk("Nothing was applied.\n");
+            return Ok(Status::Cancelled);
+        }
+        Decision::Nothing => {
+            teller.nothing_to_run(session.snapshot())?;
+            session.close().await?;
+            planned
+        }
+        Decision::Run => {
+            let variables = &resolved.variables();
+            let run = Approved { asked, plan, request: &request, configured: &configured, variables };
+            match run.go(session, (&holder, looked_at), &teller, &stop).await? {
+                Ok(status) => status.or(planned),
+                Err((session, why)) => {
                     let sources = made.sources.clone();
                     return give_up(session, why, sources, &teller, output).await;
                 }
             }
-        } else {
-            None
-        };
-        for record in configured.locations.records(session.snapshot()) {
-            session.record(record)?;
         }
-        let run = Run {
-            plan: again.as_ref().unwrap_or(plan),
-            providers: &configured.providers,
-            variables: &resolved.variables(),
-            parallelism: planning.pace.parallelism,
-            name: &holder.run,
-            looked_at,
-            onward: asked.onward(),
-        };
-        running::run(session, run, &teller, &stop).await?.or(planned)
-    } else {
-        teller.nothing_to_run(session.snapshot())?;
-        session.close().await?;
-        planned
     };
     match asked.checks(&resolved.config, output) {
         Some(config) if ended == Status::Done => {
@@ -277,6 +265,51 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
             check(&world, folder, &teller, &stop).await
         }
         _ => Ok(ended),
+    }
+}
+
+/// A plan that is to run.
+struct Approved<'a> {
+    asked: &'a Asked<'a>,
+    plan: &'a Plan,
+    request: &'a Request<'a>,
+    configured: &'a Configured,
+    variables: &'a BTreeMap<Name, Datum>,
+}
+
+impl Approved<'_> {
+    /// Runs the plan. Where the question stood for a while, the plan is made again and compared first, and the
+    /// session is given back with the reason where it is another one.
+    async fn go(
+        &self,
+        mut session: Session,
+        (holder, looked_at): (&Holder, Option<Moment>),
+        teller: &Teller,
+        stop: &Stopping,
+    ) -> Result<Result<Status, (Session, ApplyError)>, CommandError> {
+        let Self { asked, plan, request, configured, variables } = self;
+        let (mut again, mut looked_at) = (None, looked_at);
+        if asked.asks() && request.refresh && !plan.is_empty() {
+            looked_at = Some(System.clock().moment());
+            let work = make_again(plan, session.snapshot(), request);
+            match stop.unless(async { Ok(work.await) }).await? {
+                Ok((plan, _)) => again = Some(plan),
+                Err(why) => return Ok(Err((session, why))),
+            }
+        }
+        for record in configured.locations.records(session.snapshot()) {
+            session.record(record)?;
+        }
+        let run = Run {
+            plan: again.as_ref().unwrap_or(plan),
+            providers: &configured.providers,
+            variables,
+            parallelism: asked.planning.pace.parallelism,
+            name: &holder.run,
+            looked_at,
+            onward: asked.onward(),
+        };
+        running::run(session, run, teller, stop).await.map(Ok)
     }
 }
 
