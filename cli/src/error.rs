@@ -227,13 +227,13 @@ impl From<ApplyError> for CommandError {
                 )
             },
             ApplyError::Stale(_) => {
-                Self::new("the plan no longer fits: planning again comes to something else")
+                Self::new("stale plan: made again from the same spec, it is another one")
                     .status(Status::Stale)
-                    .help("nothing was called; plan again, and look at what is different")
+                    .help("nothing was changed; make a new plan, and review it")
             }
             ApplyError::Unplannable(_) => Self::new(message)
                 .status(Status::Stale)
-                .help("nothing was called; plan again once that is fixed"),
+                .help("nothing was changed; plan again once that is fixed"),
             ApplyError::OtherSecret(_) => Self::new(message)
                 .status(Status::Stale)
                 .help("give the value that the plan was made with, or plan again"),

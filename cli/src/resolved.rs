@@ -98,6 +98,7 @@ impl Resolved {
         let store = |variable: &Variable| Stored::of_sealed(&variable.value.value);
         Inputs {
             folder: None,
+            place: None,
             spec: spec_text::files(sources),
             files,
             variables: open.into_iter().map(|(name, it)| (name, store(it))).collect(),

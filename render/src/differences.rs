@@ -17,7 +17,9 @@ const VALUE_MAX: usize = 60;
 
 /// Returns the differences as lines: `-` what was planned, `+` what it is now.
 pub fn text(differences: &[Difference]) -> String {
-    let mut text = String::from("The plan was made, and is not the same any more:\n");
+    let mut text = String::from(
+        "The plan is another one by now (- as it was made, + as it would be made now):\n",
+    );
     for difference in differences {
         lines(difference, &mut text);
     }

@@ -215,15 +215,23 @@ fn a_damaged_plan_is_refused() {
 
 /// A plan holds no secret, and of the spec a saved one reads the provider blocks alone.
 #[test]
-fn a_secret_that_was_a_default_is_asked_for_again() {
-    let mut project = Project::new(
-        "[variable.word]\ndefault = \"swordfish\"\nsensitive = true\n\
-         [resource.value.a]\ninput = \"${var.word}\"\n",
-    );
-    project.run(&["plan", "--out", "plan.json"]).expect(0);
+fn a_secret_is_asked_for_again_and_no_default_of_one_is_saved() {
+    let spec = |default: &str| {
+        format!(
+            "[variable.word]\ntype = \"string\"\n{default}sensitive = true\n\
+             [resource.value.a]\ninput = \"${{var.word}}\"\n"
+        )
+    };
+    let mut project = Project::new(&spec("default = \"swordfish\"\n"));
+    let said = project.run(&["plan", "--out", "plan.json"]).expect(1).said();
+    assert!(said.contains("the default of the variable `word` (plumb.toml:3)"), "{said}");
+    project.write("plumb.toml", spec(""));
+    project.run(&["plan", "--out", "plan.json", "--var", "word=swordfish"]).expect(0);
     let said = project.run(&["apply", "plan.json", "--yes"]).expect(1).said();
-    assert!(said.contains("also where it was its default in the spec"), "{said}");
     assert!(said.contains("PLUMB_VAR_WORD"), "{said}");
+    let other = ["apply", "plan.json", "--yes", "--var", "word=halibut"];
+    let said = project.run(&other).expect(3).said();
+    assert!(said.contains("has another value") && !said.contains("halibut"), "{said}");
     project.set("PLUMB_VAR_WORD", "swordfish");
     project.run(&["apply", "plan.json", "--yes"]).expect(0);
 }

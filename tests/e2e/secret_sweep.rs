@@ -368,7 +368,8 @@ fn a_good_life_shows_no_secret() {
         for command in COMMANDS {
             let ran = world.run(command);
             world.search_files();
-            if command.starts_with(&["apply"]) {
+            // A plan of a first run is refused after another one, before anything is asked of the API.
+            if command.starts_with(&["apply"]) && ran.code != Some(3) {
                 for logged in ["sending", "received", "request", "lock taken", "lock released"] {
                     assert!(ran.stderr.contains(logged), "no `{logged}` in {}", ran.stderr);
                 }
@@ -562,13 +563,12 @@ fn a_secret_in_the_text_of_a_spec_stays_there() {
     let said = world.project.run(&["apply", "-y", "--json"]).expect(0).said();
     hidden("the apply", said.as_bytes(), &[literal]);
     search(&world);
-    // What stays as it is is not sent, so the file does not hold it; nor does one of something else.
+    // What stays as it is is not sent, and is in the text of the spec all the same.
     let also = "[resource.value.v]\ninput = \"x\"\n";
     world.project.write("plumb.toml", spec(&format!("\"{literal}\"")) + also);
-    world.project.run(&["plan", "--out", "plan.json"]).expect(0);
+    world.project.run(&["plan", "--out", "plan.json"]).expect(1);
     search(&world);
-    world.project.run(&["apply", "plan.json", "-y"]).expect(0);
-    // It does where something takes it from there, and each is named.
+    // So it is where something takes it from there, and each is named.
     let uses = "[resource.value.v]\ninput = \"${registry_auth.r.password}\"\n\
                 [resource.registry_auth.s]\nname = \"s\"\nusername = \"me\"\npassword = \"swordfish\"\n";
     world.project.write("plumb.toml", spec(&format!("\"{literal}\"")) + uses);
@@ -587,7 +587,7 @@ fn a_secret_in_the_text_of_a_spec_stays_there() {
 
 /// Of a sensitive output all counts as secret; where it changes, the file would hold what is written in it.
 #[test]
-fn an_output_with_something_beside_a_secret_is_saved_where_it_stays() {
+fn an_output_with_something_beside_a_secret_is_not_saved() {
     let project = Project::new(
         "[variable.p]\ntype = \"string\"\nsensitive = true\n\
          [output.o]\nsensitive = true\nvalue = { user = \"admin\", p = \"${var.p}\" }\n",
@@ -599,14 +599,9 @@ fn an_output_with_something_beside_a_secret_is_saved_where_it_stays() {
     assert!(said.contains("`user` in the output `o` (plumb.toml:6)"), "{said}");
     assert!(said.contains("show what is none in an output of its own"), "{said}");
     project.run(&["apply", "-y", "--var", "p=hunter-two"]).expect(0);
-    save("hunter-two").expect(0);
-    let file = std::fs::read(project.path("plan.json")).unwrap();
-    hidden("the plan file", &file, &["hunter-two", "admin"]);
-    project.run(&["apply", "plan.json", "-y"]).expect(0);
+    save("hunter-two").expect(1);
     let said = project.run(&["output"]).expect(0).said();
     assert!(said.contains("o = (sensitive)"), "{said}");
-    save("hunter-two").expect(0);
-    save("hunter-three").expect(1);
 }
 
 /// Nor does one that stands beside what is known only after apply: its expression is shown without it.

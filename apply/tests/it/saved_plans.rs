@@ -276,7 +276,11 @@ async fn a_saved_plan_that_has_nothing_to_do_is_stale_where_there_is_something()
     world.apply_saved(&idle).await.unwrap();
     world.destroy(&spec).await.unwrap();
     for plan in [&idle, &narrow] {
-        refused(plan, "unit.u: nothing was planned, now create; the output `o` becomes something else").await;
+        refused(
+            plan,
+            "unit.u: nothing was planned, now create; the output `o` becomes something else",
+        )
+        .await;
     }
 }
 

@@ -247,7 +247,8 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
         }
         Decision::Run => {
             let variables = &resolved.variables();
-            let run = Approved { asked, plan, request: &request, configured: &configured, variables };
+            let run =
+                Approved { asked, plan, request: &request, configured: &configured, variables };
             match run.go(session, (&holder, looked_at), &teller, &stop).await? {
                 Ok(status) => status.or(planned),
                 Err((session, why)) => {

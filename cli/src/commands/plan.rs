@@ -47,7 +47,7 @@ fn keep(base: &Path, args: &Plan, mut made: Made) -> Result<Made, CommandError> 
     }
     if let (Some(path), Some(plan)) = (&args.out, &made.plan) {
         let given = args.folder.folder.as_deref();
-        plan_file::save(&base.join(path), plan, &made, saved_plan::folder_of(base, given)?)?;
+        plan_file::save(&base.join(path), plan, &made, (base, given))?;
     }
     Ok(made)
 }

@@ -116,12 +116,17 @@ pub(super) fn save(
     path: &Path,
     plan: &Plan,
     made: &Made,
-    folder: Option<String>,
+    (base, given): (&Path, Option<&Path>),
 ) -> Result<(), CommandError> {
     refuse_written_secrets(made)?;
     let view = serde_json::to_value(made.view())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
-    let inputs = Inputs { folder, ..made.inputs.clone().unwrap_or_default() };
+    let folder = saved_plan::folder_of(base, given)?;
+    let made_at = match plan.base.first_key {
+        Some(_) => Some(saved_plan::place_of(&given.map_or(base.to_owned(), |it| base.join(it)))?),
+        None => None,
+    };
+    let inputs = Inputs { folder, place: made_at, ..made.inputs.clone().unwrap_or_default() };
     let text = file::write(&SavedPlan { inputs, plan: plan.clone(), view });
     let bytes = environment::cipher()?
         .seal(saved_plan::CONTEXT, text.as_bytes())

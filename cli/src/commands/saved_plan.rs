@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use engine::diagnostics::{Diagnostics, Sources};
+use engine::digest::Digest;
 use engine::plan::file::{self, SavedPlan};
 use engine::shell;
 use render::view::{LocationView, PlanView};
@@ -115,19 +116,32 @@ pub(super) fn refuse_elsewhere(
     Err(stale(message).help(format!("apply it there: `{help}`")))
 }
 
-/// Refuses a plan in a folder without a state, unless it makes the first one and the folder has no other spec.
+/// Refuses a plan in a folder that has no state, unless it is the plan of that folder's first run. In its own folder the
+/// spec may have been edited since, or be gone; a copy of the folder, as CI systems check it out, has the same spec.
 pub(super) fn refuse_without_state(saved: &SavedPlan, folder: &Folder) -> Result<(), CommandError> {
     if saved.plan.base.first_key.is_none() {
         return Err(stale("the plan was made for a state, and there is none here")
             .help("apply it in the folder that has the state, or plan again"));
     }
-    let here = spec_text::read(folder.path())?.map(|text| spec_text::files(&text.sources));
-    if here.is_none_or(|here| here == saved.inputs.spec) {
+    if saved.inputs.place.as_ref() == Some(&place_of(folder.path())?) {
         return Ok(());
     }
-    Err(stale("there is no state here yet, and the plan was not made from the spec that is here").help(
-        "apply it in the folder that it was made in, or in a copy of that: `plumb -C DIR apply FILE`; or plan again here",
+    let message = match spec_text::read(folder.path())? {
+        Some(text) if spec_text::files(&text.sources) == saved.inputs.spec => return Ok(()),
+        Some(_) => "this is a plan of another folder: it was not made from the spec that is here",
+        None => "this is a plan of another folder: there is no spec here",
+    };
+    Err(stale(message).help(
+        "apply it where it was made, or where the same spec is: `plumb -C DIR apply FILE`; or plan again here",
     ))
+}
+
+/// Returns the digest of where a folder is. Paths tell about machines and people, so a plan file has no more of it.
+pub(super) fn place_of(folder: &Path) -> Result<Digest, CommandError> {
+    let real = folder.canonicalize().map_err(|error| {
+        CommandError::caused(format_args!("cannot look at the folder {}", folder.display()), &error)
+    })?;
+    Ok(Digest::of(real.as_os_str().as_encoded_bytes()))
 }
 
 fn stale(message: impl Into<String>) -> CommandError {

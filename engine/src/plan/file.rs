@@ -23,6 +23,9 @@ pub struct Inputs {
     /// The folder of the spec, as its maker called it from another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
+    /// The digest of where that folder is, for the plan of a first run: no state says yet which folder the plan is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Digest>,
     /// The files of the spec, in the order in which they are read.
     pub spec: Vec<SpecFile>,
     /// The contents of the files that the spec names, by path; why, where one could not be read.

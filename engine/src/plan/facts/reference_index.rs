@@ -125,13 +125,11 @@ impl<'d> ReferenceIndex<'d> {
     }
 
     /// Returns the addresses whose objects use what the plan deletes, by the address of what they use.
-    pub(in crate::plan) fn users(
-        &self,
-        drafts: &[Draft],
-    ) -> BTreeMap<Address, BTreeSet<Address>> {
+    pub(in crate::plan) fn users(&self, drafts: &[Draft]) -> BTreeMap<Address, BTreeSet<Address>> {
         let mut users: BTreeMap<Address, BTreeSet<Address>> = BTreeMap::new();
         for reference in self.iter().filter(|reference| reference.evidence(drafts).is_some()) {
-            let [used, user] = [reference.used, reference.user].map(|at| &drafts[at].change.address);
+            let [used, user] =
+                [reference.used, reference.user].map(|at| &drafts[at].change.address);
             users.entry(used.clone()).or_default().insert(user.clone());
         }
         users
