@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use engine::address::Name;
+use engine::digest::Digest;
 use engine::plan::{Action, Change, Difference, OutputChange, Step, text as program};
+use engine::shell;
+use engine::state::ObjectId;
 use engine::value::{Attributes, Paths, Segment, Value};
 
 use crate::safe;
@@ -15,104 +18,104 @@ const NAMED_MAX: usize = 4;
 /// The longest text of a value, in characters.
 const VALUE_MAX: usize = 60;
 
-/// Returns the differences as lines: `-` what was planned, `+` what it is now.
+/// Returns the differences as lines: `-` as it was planned, `+` as it would be planned now.
 pub fn text(differences: &[Difference]) -> String {
-    let mut text = String::from(
-        "The plan is another one by now (- as it was made, + as it would be made now):\n",
-    );
+    let head = "The plan is another one by now (- as it was made, + as it would be made now):\n";
+    let mut lines = Lines(head.to_owned());
     for difference in differences {
-        lines(difference, &mut text);
+        lines.add(difference);
     }
-    text
+    lines.0
 }
 
-fn lines(difference: &Difference, text: &mut String) {
-    let mut line = |mark: char, about: &str, what: &str| {
-        let _infallible = writeln!(text, "  {mark} {}: {what}", safe::text(about));
-    };
-    match difference {
-        Difference::State => {
-            line('-', "state", "the one that the plan was made for");
-            line('+', "state", "another one: its lineage differs");
-        }
-        Difference::Descriptor { provider, planned, now } => {
-            let shown = |digest: &Option<engine::digest::Digest>| match digest {
-                Some(digest) => format!("descriptor {digest}"),
-                None => "not configured".to_owned(),
-            };
-            let about = format!("provider {provider}");
-            line('-', &about, &shown(planned));
-            line('+', &about, &shown(now));
-        }
-        Difference::Account(provider) => {
-            let about = format!("provider {provider}");
-            line('-', &about, "the account and address that the plan was made for");
-            line('+', &about, "another account, or another address");
-        }
-        Difference::Change { address, planned, now } => {
-            let about = address.to_string();
-            let names = differing(planned.as_deref(), now.as_deref());
-            if let Some(change) = planned {
-                line('-', &about, &change_words(change, &names, now.as_deref()));
+struct Lines(String);
+
+impl Lines {
+    fn line(&mut self, mark: char, about: &str, what: &str) {
+        let _infallible = writeln!(self.0, "  {mark} {}: {what}", safe::text(about));
+    }
+
+    fn add(&mut self, difference: &Difference) {
+        match difference {
+            Difference::State => {
+                self.line('-', "state", "the one that the plan was made for");
+                self.line('+', "state", "another one: its lineage differs");
             }
-            match now {
-                Some(change) => {
-                    line('+', &about, &change_words(change, &names, planned.as_deref()))
-                }
-                None => {
-                    line('+', &about, "nothing to do: it is neither in the spec nor in the state")
+            Difference::Descriptor { provider, planned, now } => {
+                let about = format!("provider {provider}");
+                self.line('-', &about, &descriptor_words(planned.as_ref()));
+                self.line('+', &about, &descriptor_words(now.as_ref()));
+            }
+            Difference::Account(provider) => {
+                let about = format!("provider {provider}");
+                self.line('-', &about, "the account and address that the plan was made for");
+                self.line('+', &about, "another account, or another address");
+            }
+            Difference::Change { address, planned, now } => {
+                self.add_change(&address.to_string(), planned.as_deref(), now.as_deref());
+            }
+            Difference::Namesake { address, objects } => {
+                let about = address.to_string();
+                for id in objects {
+                    self.line('+', &about, &namesake_words(&about, id));
                 }
             }
-        }
-        Difference::Namesake { address, objects } => {
-            let about = address.to_string();
-            for object in objects {
-                let id = safe::text(&object.0);
-                line(
-                    '+',
-                    &about,
-                    &format!(
-                        "{id} has its name now, and the state does not know it; if that is its object, \
-                     `plumb import {} {}` takes it over",
-                        engine::shell::quoted(&about),
-                        engine::shell::quoted(&id)
-                    ),
-                );
+            Difference::User { address, users } => {
+                for user in users {
+                    self.line('+', &address.to_string(), &format!("{user} uses it now"));
+                }
             }
-        }
-        Difference::User { address, users } => {
-            for user in users {
-                line('+', &address.to_string(), &format!("{user} uses it now"));
+            Difference::Output { name, planned, now } => {
+                let about = format!("output {name}");
+                self.line('-', &about, &output_words(planned.as_deref()));
+                self.line('+', &about, &output_words(now.as_deref()));
             }
-        }
-        Difference::Output { name, planned, now } => {
-            let about = format!("output {name}");
-            line('-', &about, &output_words(planned.as_deref()));
-            line('+', &about, &output_words(now.as_deref()));
-        }
-        Difference::Steps { planned, now } => {
-            let missing = |steps: &[Step], other: &[Step]| -> Vec<String> {
-                let others: Vec<String> = other.iter().map(program::line).collect();
-                let lines = steps.iter().map(program::line);
-                lines.filter(|line| !others.contains(line)).collect()
-            };
-            for step in missing(planned, now) {
-                line('-', "step", &step);
-            }
-            for step in missing(now, planned) {
-                line('+', "step", &step);
-            }
-        }
-        Difference::Accepted(addresses) => {
-            for address in addresses {
-                line(
-                    '+',
-                    &address.to_string(),
-                    "something else is live there than the plan was to accept",
-                );
+            Difference::Steps { planned, now } => self.add_steps(planned, now),
+            Difference::Accepted(addresses) => {
+                let what = "something else is live there than the plan was to accept";
+                for address in addresses {
+                    self.line('+', &address.to_string(), what);
+                }
             }
         }
     }
+
+    fn add_change(&mut self, about: &str, planned: Option<&Change>, now: Option<&Change>) {
+        let names = differing(planned, now);
+        if let Some(change) = planned {
+            self.line('-', about, &change_words(change, &names, now));
+        }
+        match now {
+            Some(change) => self.line('+', about, &change_words(change, &names, planned)),
+            None => {
+                self.line('+', about, "nothing to do: it is neither in the spec nor in the state");
+            }
+        }
+    }
+
+    fn add_steps(&mut self, planned: &[Step], now: &[Step]) {
+        let [planned, now]: [Vec<String>; 2] =
+            [planned, now].map(|steps| steps.iter().map(program::line).collect());
+        for step in planned.iter().filter(|step| !now.contains(step)) {
+            self.line('-', "step", step);
+        }
+        for step in now.iter().filter(|step| !planned.contains(step)) {
+            self.line('+', "step", step);
+        }
+    }
+}
+
+fn descriptor_words(digest: Option<&Digest>) -> String {
+    digest.map_or_else(|| "not configured".to_owned(), |digest| format!("descriptor {digest}"))
+}
+
+fn namesake_words(address: &str, id: &ObjectId) -> String {
+    let id = safe::text(&id.0);
+    format!(
+        "{id} has its name now, and the state does not know it; if that is its object, `plumb import {} {}` takes it over",
+        shell::quoted(address),
+        shell::quoted(&id)
+    )
 }
 
 /// The attributes of which one change makes something else than the other.

@@ -217,9 +217,10 @@ impl World {
 
     /// Applies a plan that was made here, as `plumb apply FILE` does.
     pub(crate) async fn apply_saved(&self, plan: &Plan) -> Result<(), ApplyError> {
-        let made = self.planned.lock().unwrap();
-        let (_, spec, options) = made.iter().rev().find(|(made, ..)| made == plan).unwrap().clone();
-        drop(made);
+        let (_, spec, options) = {
+            let planned = self.planned.lock().unwrap();
+            planned.iter().rev().find(|(made, ..)| made == plan).unwrap().clone()
+        };
         let plan = file::read(&as_file(plan)).unwrap().plan;
         let prepared = self.prepare(&spec);
         let (providers, holder) = (self.providers(), holder());

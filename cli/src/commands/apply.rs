@@ -16,6 +16,7 @@ use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::Plan;
 use engine::plan::file::SavedPlan;
 use engine::plan::input::Options;
+use engine::state::Snapshot;
 use engine::value::Datum;
 use state::Holder;
 
@@ -124,6 +125,17 @@ impl Asked<'_> {
             .help("give `--yes`, or save a plan with `plumb plan --out FILE` and apply that file"))
     }
 
+    /// Refuses a saved plan of another place than the providers and the state are at.
+    fn refuse_other_places(
+        &self,
+        configured: &Configured,
+        snapshot: &Snapshot,
+    ) -> Result<(), CommandError> {
+        let Some(saved) = self.saved else { return Ok(()) };
+        configured.locations.refuse_plan_of(&saved_plan::locations(saved))?;
+        configured.locations.refuse_elsewhere(snapshot)
+    }
+
     /// Takes the lock and looks up what is open.
     async fn open(
         &self,
@@ -196,8 +208,8 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
     let teller = Teller::new(output, running.json);
     let (options, refresh) = (asked.options()?, asked.refresh());
     let folded = stop.unless(stored_state::load_if_told(folder)).await?;
-    if let Some(saved) = saved.filter(|_| folded.first_run) {
-        saved_plan::refuse_without_state(saved, folder)?;
+    if folded.first_run {
+        saved.map_or(Ok(()), |saved| saved_plan::refuse_without_state(saved, folder))?;
     }
     let mut resolved = resolved::read(folder, base, &asked.spec_args(), &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
@@ -211,23 +223,19 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
         return Ok(refuse(&Made::without_plan(sources, diagnostics), &teller, output));
     }
     let holder = System::holder(if planning.destroy { "destroy" } else { "apply" });
-    if let Some(saved) = saved {
-        configured.locations.refuse_plan_of(&saved_plan::locations(saved))?;
-        configured.locations.refuse_elsewhere(&folded.snapshot)?;
-    }
+    asked.refuse_other_places(&configured, &folded.snapshot)?;
     let about = (&request, &configured.locations);
-    let mut session = stop.unless(asked.open(&holder, about, &teller)).await?;
+    let session = stop.unless(asked.open(&holder, about, &teller)).await?;
     let looked_at = refresh.then(|| System.clock().moment());
     let work = planning::patiently(output, asked.plan(&session, about));
     let (plan, found) = match stop.unless(async { Ok(work.await) }).await? {
         Ok(planned) => planned,
         Err(why) => return give_up(session, why, sources, &teller, output).await,
     };
-    let mut made = planning::made(&resolved.config, &configured, (sources, said), plan, found)
+    let made = planning::made(&resolved.config, &configured, (sources, said), plan, found)
         .asked_for(&options, refresh);
-    if teller.is_json() || saved.is_some() {
-        made = made.with_digest();
-    }
+    let shows_digest = teller.is_json() || saved.is_some();
+    let made = if shows_digest { made.with_digest() } else { made };
     let Some(plan) = &made.plan else {
         session.close().await?;
         return Ok(refuse(&made, &teller, output));
@@ -235,11 +243,7 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
     let shown = Shown { made: &made, running, teller: &teller, stop: &stop, output };
     let planned = plan::status(&made, false);
     let ended = match shown.decide(asked.asks()).await? {
-        Decision::Declined => {
-            session.close().await?;
-            output.talk("Nothing was applied.\n");
-            return Ok(Status::Cancelled);
-        }
+        Decision::Declined => return decline(session, output).await,
         Decision::Nothing => {
             teller.nothing_to_run(session.snapshot())?;
             session.close().await?;
@@ -258,15 +262,20 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
             }
         }
     };
-    match asked.checks(&resolved.config, output) {
-        Some(config) if ended == Status::Done => {
-            let (config, sources, configured) = (&config, &made.sources, &configured);
-            let turns = Turns::default();
-            let world = World { config, sources, configured, output, stop: stop.token(), turns };
-            check(&world, folder, &teller, &stop).await
-        }
-        _ => Ok(ended),
-    }
+    let Some(config) = asked.checks(&resolved.config, output).filter(|_| ended == Status::Done)
+    else {
+        return Ok(ended);
+    };
+    let (config, sources, configured, turns) =
+        (&config, &made.sources, &configured, Turns::default());
+    let world = World { config, sources, configured, output, stop: stop.token(), turns };
+    check(&world, folder, &teller, &stop).await
+}
+
+async fn decline(session: Session, output: &Output) -> Result<Status, CommandError> {
+    session.close().await?;
+    output.talk("Nothing was applied.\n");
+    Ok(Status::Cancelled)
 }
 
 /// A plan that is to run.

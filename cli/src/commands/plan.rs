@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use render::view::PlanView;
 
-use super::{plan_file, saved_plan};
+use super::plan_file;
 use crate::args::{Plan, PlanFormat};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;

@@ -68,7 +68,9 @@ impl Masker {
     /// Adds secrets.
     #[must_use]
     pub fn with_secrets(mut self, secrets: &[Value]) -> Self {
-        secrets.iter().for_each(|secret| self.add_secret(secret));
+        for secret in secrets {
+            self.add_secret(secret);
+        }
         self
     }
 
