@@ -11,7 +11,8 @@ nav a{margin-right:1rem}\
 section{border-top:1px solid #8888;margin-top:2rem}\
 article{margin:1.5rem 0}\
 h3{font:600 1rem ui-monospace,monospace;margin-bottom:.25rem;overflow-wrap:anywhere}\
-table{border-collapse:collapse;width:100%}\
+table{border-collapse:collapse;width:100%;table-layout:fixed;margin:.75rem 0}\
+th:first-child{width:28%}th:last-child{width:30%}td{overflow-wrap:anywhere}\
 td,th{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0;border-bottom:1px solid #8884}\
 code{font-family:ui-monospace,monospace}";
 
@@ -62,14 +63,14 @@ fn article(page: &mut String, document: &Value, (method, path): (&str, &str), op
     let query: Vec<&Value> =
         items(&operation["parameters"]).filter(|parameter| parameter["in"] == "query").collect();
     if !query.is_empty() {
-        page.push_str("<table><tr><th>Query<th>Value<th>");
+        page.push_str("<table><tr><th>Query<th>Value<th>Note");
         for parameter in query {
-            row(page, text(&parameter["name"]), &parameter["schema"], false, document);
+            row(page, text(&parameter["name"]), &parameter["schema"], "", document);
         }
         page.push_str("</table>");
     }
     let body = &operation["requestBody"]["content"]["application/json"]["schema"];
-    table(page, "Body", body, document);
+    table(page, "Body", body, "Required. ", document);
     for (status, answer) in fields(&operation["responses"]) {
         if !status.starts_with('2') {
             continue;
@@ -77,7 +78,7 @@ fn article(page: &mut String, document: &Value, (method, path): (&str, &str), op
         let schemas = fields(&answer["content"]).next();
         match schemas {
             Some((_, content)) => {
-                table(page, &format!("Answer {status}"), &content["schema"], document);
+                table(page, &format!("Answer {status}"), &content["schema"], "", document);
             }
             None => put(page, format_args!("<p>Answer {status}, without a body.</p>")),
         }
@@ -85,8 +86,9 @@ fn article(page: &mut String, document: &Value, (method, path): (&str, &str), op
     page.push_str("</article>");
 }
 
-/// The fields of an object, or of the objects in a list, as a table.
-fn table(page: &mut String, heading: &str, schema: &Value, document: &Value) {
+/// The fields of an object, or of the objects in a list, as a table. Those that are required are
+/// marked with `mark`.
+fn table(page: &mut String, heading: &str, schema: &Value, mark: &str, document: &Value) {
     if schema.is_null() {
         return;
     }
@@ -96,21 +98,20 @@ fn table(page: &mut String, heading: &str, schema: &Value, document: &Value) {
         put(page, format_args!("<p>{}: {}</p>", escaped(heading), kind(schema, document)));
         return;
     }
-    let list = if whole["type"] == "array" { ", a list of" } else { "" };
-    put(page, format_args!("<table><tr><th>{}{list}<th>Value<th>", escaped(heading)));
+    let list = if whole["type"] == "array" { ": list of objects" } else { "" };
+    put(page, format_args!("<table><tr><th>{}{list}<th>Value<th>Note", escaped(heading)));
     for (name, field) in fields(&object["properties"]) {
         let required = items(&object["required"]).any(|required| required == name);
-        row(page, name, field, required, document);
+        row(page, name, field, if required { mark } else { "" }, document);
     }
     page.push_str("</table>");
 }
 
-fn row(page: &mut String, name: &str, schema: &Value, required: bool, document: &Value) {
-    let required = if required { "required. " } else { "" };
+fn row(page: &mut String, name: &str, schema: &Value, mark: &str, document: &Value) {
     put(
         page,
         format_args!(
-            "<tr><td><code>{}</code><td>{}<td>{required}{}",
+            "<tr><td><code>{}</code><td>{}<td>{mark}{}",
             escaped(name),
             kind(schema, document),
             escaped(text(&schema["description"])),
@@ -120,6 +121,7 @@ fn row(page: &mut String, name: &str, schema: &Value, required: bool, document: 
 
 /// What a value is, in a few words.
 fn kind(schema: &Value, document: &Value) -> String {
+    let schema = resolved(schema, document);
     if let Some(known) = schema["enum"].as_array() {
         let known: Vec<_> = known.iter().filter_map(Value::as_str).map(escaped).collect();
         return known.join(" | ");
@@ -129,7 +131,6 @@ fn kind(schema: &Value, document: &Value) -> String {
         let choices: Vec<_> = choices.iter().map(|choice| kind(choice, document)).collect();
         return choices.join(" or ");
     }
-    let schema = resolved(schema, document);
     let word = match &schema["type"] {
         Value::Array(words) => {
             words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or ")
@@ -145,7 +146,7 @@ fn kind(schema: &Value, document: &Value) -> String {
     }
     match (&schema["minimum"], &schema["maximum"]) {
         (Value::Null, Value::Null) => word,
-        (min, Value::Null) => format!("{word}, at least {min}"),
+        (min, max) if max.is_null() || *max == i32::MAX => format!("{word}, at least {min}"),
         (min, max) => format!("{word}, {min} to {max}"),
     }
 }

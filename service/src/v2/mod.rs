@@ -32,7 +32,7 @@ use crate::rest::answer;
 
 /// What the API says of itself.
 const ABOUT: About = About {
-    title: "Serverless compute service, REST API, version 2",
+    title: "Serverless compute service, REST API",
     version: "2.0.0",
     summary: "Endpoints, templates, network volumes, registries, secrets, tags, the catalog and costs.",
     prefix: "/v2",

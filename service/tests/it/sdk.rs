@@ -15,6 +15,9 @@ use crate::harness::{Harness, KEY};
 /// Where the clients and handlers stand.
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sdk");
 
+/// The client of version 2, where it is installed.
+const MCP: &str = "node_modules/@runpod/mcp-server/dist/stdio.mjs";
+
 async fn run(command: &mut Command) -> Output {
     let output = tokio::time::timeout(Duration::from_mins(5), command.output());
     let output = output.await.expect("it ends").expect("it starts");
@@ -37,6 +40,10 @@ async fn install() -> PathBuf {
     if !folder.join("node_modules/runpod-sdk").exists() {
         std::fs::write(folder.join("package.json"), "{}").unwrap();
         run(Command::new("npm").args(["install", "runpod-sdk@1"]).current_dir(&folder)).await;
+    }
+    if !folder.join(MCP).exists() {
+        let mut npm = Command::new("npm");
+        run(npm.args(["install", "@runpod/mcp-server@4"]).current_dir(&folder)).await;
     }
     folder
 }
@@ -80,6 +87,11 @@ async fn the_real_clients_and_workers_run_unmodified() {
         command.args(arguments).env("HOME", home.path());
         run(command.env("RUNPOD_API_BASE_URL", base)).await;
     }
+    let v2 = Harness::start().await;
+    let base = v2.addresses.rest.strip_suffix("/v1").unwrap();
+    let mut python = Command::new("python3");
+    python.arg(format!("{SDK}/mcp.py")).arg(folder.join(MCP)).args([base, KEY]);
+    run(&mut python).await;
     let mut node = Command::new("node");
     node.arg(format!("{SDK}/client.cjs")).args([&plain, &generator, KEY, &service.addresses.queue]);
     run(node.env("NODE_PATH", folder.join("node_modules"))).await;
