@@ -92,7 +92,7 @@ class Service:
     """A `plumb serve` with faults, and requests to it as a stranger sends them."""
 
     def __init__(self, data, *faults):
-        command = [PLUMB, "serve", "--listen", "127.0.0.1:0", "--data", data]
+        command = [PLUMB, "serve", "--print-env", "--listen", "127.0.0.1:0", "--data", data]
         for fault in faults:
             command += ["--fault", fault]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
