@@ -56,8 +56,8 @@ impl Subject<'_> {
         ))
     }
 
-    /// An item that does not fit. Without an id it may be anybody's; where objects are not seen
-    /// without the lists, that is an error.
+    /// An item that does not fit. Without an id it may be any object: where objects are seen in lists only, that is
+    /// an error.
     pub(crate) fn unfit(
         &self,
         call: &CallModel,

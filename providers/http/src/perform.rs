@@ -119,9 +119,9 @@ impl Subject<'_> {
         }
     }
 
-    /// Refuses what no phase of the program can send, instead of leaving it out without a word. What
-    /// does not change is as it should be, whoever gave it. A create that another run finishes was
-    /// asked at its beginning: what is wanted since then and not for its calls, an update after it sends.
+    /// Refuses an attribute that no phase of the program can send: it would silently be left out. An attribute
+    /// that does not change need not be sent. A create that another run finishes was checked when it began:
+    /// an attribute that is wanted only since then is sent by the update after it.
     fn can_send(&self, phases: &[PhaseModel], call: &Call<'_>) -> Result<(), Error> {
         let is_begun = call.phase.kind == ProgramKind::Create && !call.phase.makes();
         if is_begun || call.phase.kind == ProgramKind::Delete {
