@@ -137,6 +137,11 @@ fn differing(planned: Option<&Change>, now: Option<&Change>) -> Vec<Name> {
         .collect();
     names.sort();
     names.dedup();
+    // What the API computes follows from what the spec gives.
+    let is_given = |name: &Name| planned.managed.contains(name) || now.managed.contains(name);
+    if names.iter().any(is_given) {
+        names.retain(is_given);
+    }
     names
 }
 
@@ -209,4 +214,81 @@ fn value(value: &Value, places: &Paths) -> String {
         return shown;
     }
     shown.chars().take(VALUE_MAX - 3).chain("...".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use engine::value::Path;
+
+    use super::*;
+
+    fn attributes(size: i64, password: &str, seen: i64) -> Option<Arc<Attributes>> {
+        let entries = [
+            ("password", Value::string(password)),
+            ("seen", Value::Integer(seen)),
+            ("size", Value::Integer(size)),
+        ];
+        Some(Arc::new(entries.into_iter().map(|(name, value)| (name.into(), value)).collect()))
+    }
+
+    /// A change of `disk.d`, whose size and password the spec gives.
+    fn change(action: Action, before: Option<i64>, after: Option<i64>) -> Change {
+        let mut change = Change::new("disk.d".parse().unwrap(), "cloud".into());
+        change.action = action;
+        change.before = before.and_then(|size| attributes(size, &format!("hunter{size}"), 1));
+        change.after = after.and_then(|size| attributes(size, "halibut", 2));
+        change.managed = ["size".into(), "password".into()].into_iter().collect();
+        change.sensitive.insert(Path::attribute("password"));
+        change
+    }
+
+    fn change_difference(planned: Option<Change>, now: Option<Change>) -> Difference {
+        let [planned, now] = [planned, now].map(|change| change.map(Box::new));
+        Difference::Change { address: "disk.d".parse().unwrap(), planned, now }
+    }
+
+    #[test]
+    fn a_changed_update_names_what_the_spec_gives_and_shows_no_secret() {
+        let planned = change(Action::Update, Some(1), Some(3));
+        let now = change(Action::Update, Some(2), Some(3));
+        let text = text(&[change_difference(Some(planned), Some(now))]);
+        insta::assert_snapshot!(text, @r"
+        The plan is another one by now (- as it was made, + as it would be made now):
+          - disk.d: update password is (sensitive), size 1 -> 3
+          + disk.d: update password is (sensitive), size 2 -> 3
+        ");
+    }
+
+    #[test]
+    fn each_difference_is_a_line_as_planned_and_a_line_as_now() {
+        let done = change(Action::NoOp, Some(3), Some(3));
+        let users = BTreeSet::from(["unit.u".parse().unwrap()]);
+        let objects = BTreeSet::from([ObjectId("disk-7".into())]);
+        let text = text(&[
+            Difference::State,
+            Difference::Account("cloud".into()),
+            change_difference(Some(change(Action::Create, None, Some(3))), Some(done)),
+            change_difference(None, Some(change(Action::Delete, Some(3), None))),
+            change_difference(Some(change(Action::Delete, Some(3), None)), None),
+            Difference::Namesake { address: "disk.d".parse().unwrap(), objects },
+            Difference::User { address: "disk.d".parse().unwrap(), users },
+        ]);
+        insta::assert_snapshot!(text, @r"
+        The plan is another one by now (- as it was made, + as it would be made now):
+          - state: the one that the plan was made for
+          + state: another one: its lineage differs
+          - provider cloud: the account and address that the plan was made for
+          + provider cloud: another account, or another address
+          - disk.d: create
+          + disk.d: no change
+          + disk.d: delete
+          - disk.d: delete
+          + disk.d: nothing to do: it is neither in the spec nor in the state
+          + disk.d: disk-7 has its name now, and the state does not know it; if that is its object, `plumb import disk.d disk-7` takes it over
+          + disk.d: unit.u uses it now
+        ");
+    }
 }

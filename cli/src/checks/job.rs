@@ -214,9 +214,9 @@ mod tests {
         assert!(wrong(serde_json::json!({"input": 1})).contains("`endpoint` of the job"));
         assert!(wrong(serde_json::json!({"endpoint": "e"})).contains("no `input`"));
         assert!(
-            wrong(serde_json::json!({"endpoint": "e", "input": 1, "wait": 2})).contains("`wait`")
+            wrong(serde_json::json!({"endpoint": "e", "input": {}, "wait": 2})).contains("`wait`")
         );
-        let timed = |time: serde_json::Value| serde_json::json!({"endpoint": "e", "input": 1, "timeout": time});
+        let timed = |time: serde_json::Value| serde_json::json!({"endpoint": "e", "input": {}, "timeout": time});
         assert_eq!(of(&timed("2m".into())).unwrap().timeout, Duration::from_mins(2));
         assert!(
             wrong(timed(3.into())).contains("is a text")
