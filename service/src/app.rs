@@ -25,6 +25,7 @@ use crate::resources::volume;
 use crate::store::{Store, Tx};
 use crate::workers::fleet::Fleet;
 use crate::workers::logs;
+use crate::workers::usage::Usage;
 
 /// The running service.
 pub(crate) struct App {
@@ -47,6 +48,8 @@ pub(crate) struct App {
     pub(crate) fleet: Fleet,
     /// What the workers and volumes cost.
     pub(crate) meter: Meter,
+    /// What the network volumes hold.
+    pub(crate) usage: Usage,
     /// How many requests the job API takes.
     pub(crate) rates: Rates,
     /// The address of the job API, as workers call it.

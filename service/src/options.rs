@@ -45,6 +45,8 @@ pub struct Options {
     pub echo_worker: Vec<OsString>,
     /// The command that runs [`crate::worker_guard_main`]; the worker's own command is appended.
     pub worker_guard: Vec<OsString>,
+    /// True if to refuse new jobs of endpoints with a network volume that holds more than its size.
+    pub refuse_full_volumes: bool,
     /// Every waiting time of the service.
     pub timing: Timing,
     /// True if the job API enforces the documented rates per endpoint and operation.
@@ -67,6 +69,7 @@ impl Options {
             rate: None,
             access_log: true,
             worker_quota: None,
+            refuse_full_volumes: false,
             echo_worker: Vec::new(),
             worker_guard: Vec::new(),
             timing: Timing::default(),
@@ -145,6 +148,8 @@ pub struct Timing {
     pub take_hold: Duration,
     /// How long an empty answer of `/stream` is held back.
     pub stream_hold: Duration,
+    /// How often what the network volumes hold is counted.
+    pub volume_count: Duration,
     /// How often the autoscaler and the sweeper look.
     pub tick: Duration,
     /// The first pause after a worker crashed; it doubles up to 60 times this value.
@@ -168,6 +173,7 @@ impl Default for Timing {
             webhook_timeout: Duration::from_secs(10),
             take_hold: Duration::from_mins(1),
             stream_hold: Duration::from_secs(10),
+            volume_count: Duration::from_secs(10),
             tick: Duration::from_millis(100),
             crash_pause: Duration::from_secs(1),
         }

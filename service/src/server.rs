@@ -29,6 +29,7 @@ use crate::quirks::Quirks;
 use crate::store::{Store, StoreError};
 use crate::workers::fleet::Fleet;
 use crate::workers::logs;
+use crate::workers::usage::{self, Usage};
 use crate::{ids, listen, routes};
 
 /// Where a running service is found, and its key.
@@ -175,6 +176,7 @@ impl Server {
         let sweep = tokio::spawn(sweep::run(Arc::clone(&app)));
         let webhooks = tokio::spawn(webhooks::run(Arc::clone(&app)));
         let meter = tokio::spawn(meter::run(Arc::clone(&app)));
+        let usage = tokio::spawn(usage::run(Arc::clone(&app)));
         let end_workers = async {
             app.draining.cancelled().await;
             // No worker is started any more once the sweep has ended.
@@ -188,6 +190,8 @@ impl Server {
         drop(meter.await);
         // The store logs what it does not take; there is no later.
         drop(app.meter.settle(&app).await);
+        usage.abort();
+        drop(usage.await);
         app.store.close();
         app.say("stopped");
         let removed = std::fs::remove_file(&serve_json);
@@ -264,6 +268,7 @@ fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
         queue,
         fleet: Fleet::default(),
         meter: Meter::new(),
+        usage: Usage::default(),
         rates: Rates::default(),
         queue_url,
         lists: AtomicU64::new(0),

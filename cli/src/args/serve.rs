@@ -43,6 +43,9 @@ pub(crate) struct Serve {
     /// How long running jobs may finish when it is told to stop, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) drain: u64,
+    /// What happens to new jobs of an endpoint whose network volume holds more than its size
+    #[arg(long, value_name = "WHAT", default_value = "report", value_parser = ["report", "refuse"])]
+    pub(crate) full_volumes: String,
     /// Keep no access log
     #[arg(long)]
     pub(crate) no_access_log: bool,

@@ -50,6 +50,7 @@ fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, Comman
     options.worker_quota = args.worker_quota;
     options.access_log = !args.no_access_log;
     options.timing.finish = Duration::from_secs(args.drain);
+    options.refuse_full_volumes = args.full_volumes == "refuse";
     options.job_rates = args.rates == "on";
     options.stream_format = args.stream_format.parse().map_err(CommandError::new)?;
     options.quirks =

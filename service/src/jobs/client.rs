@@ -27,6 +27,7 @@ use crate::resources::endpoint::Endpoint;
 use crate::rest::answer::{json_response, json_text};
 use crate::room::Share;
 use crate::store::objects;
+use crate::workers::usage::Level;
 
 /// The most bytes of chunks that one answer of `/stream` holds.
 const STREAM_ANSWER_MAX: usize = 256 << 10;
@@ -218,10 +219,10 @@ pub(super) async fn purge(State(app): Running, Named(endpoint): Named<String>) -
 
 /// `GET /health`
 pub(super) async fn health(State(app): Running, Named(endpoint): Named<String>) -> Answer {
-    check_endpoint(&app, &endpoint).await?;
+    let volumes = check_endpoint(&app, &endpoint).await?;
     let tally = app.queue.projection.tally(&endpoint);
     let counts = app.fleet.counts(&endpoint);
-    let shown = json!({
+    let mut shown = json!({
         "jobs": {
             "completed": tally.completed,
             "failed": tally.failed,
@@ -238,6 +239,13 @@ pub(super) async fn health(State(app): Running, Named(endpoint): Named<String>) 
             "unhealthy": counts.unhealthy,
         },
     });
+    if !volumes.is_empty() {
+        let level = |id: &String| {
+            let level = app.usage.level(id).unwrap_or_default();
+            json!({ "id": id, "size": level.size, "usedBytes": level.used, "full": level.is_full() })
+        };
+        shown["volumes"] = volumes.iter().map(level).collect();
+    }
     Ok(json_response(StatusCode::OK, &shown))
 }
 
@@ -272,7 +280,11 @@ async fn keep(
     let (queue, endpoint) = (app.queue.clone(), endpoint.to_owned());
     let retention_ms = millis(app.options.timing.retention);
     let submitted = caller.map(Caller::submitted);
+    let running = Arc::clone(app);
     let write = move |tx: &crate::store::Tx<'_>| {
+        if running.options.refuse_full_volumes {
+            check_volumes(&running, tx, &endpoint)?;
+        }
         let job = queue.submit(tx, &endpoint, &submission, sync_retention_ms, retention_ms)?;
         if let Some(submitted) = submitted {
             let id = job.id.clone();
@@ -281,6 +293,18 @@ async fn keep(
         Ok(job)
     };
     app.store.write(write).await
+}
+
+/// Refuses a job of an endpoint with a volume that holds more than its size.
+fn check_volumes(app: &App, tx: &crate::store::Tx<'_>, endpoint: &str) -> Result<(), Problem> {
+    let endpoint: Endpoint = objects::get(tx.conn, endpoint)?;
+    let is_full = |id: &&str| app.usage.level(id).is_some_and(Level::is_full);
+    match endpoint.volumes().into_iter().find(is_full) {
+        Some(id) => Err(Problem::invalid(format!(
+            "network volume {id} holds more than its size: make it larger, or remove files"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The body, within its limit. The document answers 400 where the management API answers 413.
@@ -319,9 +343,11 @@ pub(super) async fn read(app: &App, endpoint: &str, id: &str) -> Result<Job, Pro
     app.store.read(move |conn| queue::get(conn, &endpoint, &id)).await
 }
 
-async fn check_endpoint(app: &App, endpoint: &str) -> Result<(), Problem> {
+/// The volumes of an endpoint, or the problem that there is none.
+async fn check_endpoint(app: &App, endpoint: &str) -> Result<Vec<String>, Problem> {
     let id = endpoint.to_owned();
-    app.store.read(move |conn| objects::get::<Endpoint>(conn, &id)).await.map(drop)
+    let endpoint = app.store.read(move |conn| objects::get::<Endpoint>(conn, &id)).await?;
+    Ok(endpoint.volumes().into_iter().map(str::to_owned).collect())
 }
 
 pub(super) fn enter(app: &App, endpoint: &str, limit: Limit) -> Result<Option<Permit>, Problem> {

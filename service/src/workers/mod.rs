@@ -11,5 +11,6 @@ pub(crate) mod logs;
 mod mounts;
 mod process;
 mod scale;
+pub(crate) mod usage;
 mod volumes;
 pub(crate) mod worker;

@@ -296,6 +296,39 @@ async fn volumes_and_models_stand_at_the_paths_of_the_real_service() {
     assert!(!std::path::Path::new("/plumb-test").exists());
 }
 
+#[tokio::test]
+async fn a_volume_that_holds_more_than_its_size_is_reported_and_its_jobs_are_refused_on_request() {
+    for refuse in [false, true] {
+        let service = Harness::with(|options| {
+            options.refuse_full_volumes = refuse;
+            options.timing.volume_count = Duration::from_millis(50);
+        })
+        .await;
+        let volume = service.volume("v", 0).await;
+        let more = json!({ "networkVolumeId": volume, "workersMax": 0 });
+        let endpoint = service.endpoint(more).await;
+        let level = |health: &serde_json::Value| health["volumes"][0].clone();
+        let health = service.health(&endpoint).await;
+        assert_eq!(
+            (&level(&health)["id"], &level(&health)["full"]),
+            (&json!(volume), &json!(false))
+        );
+        let folder = service.data.join("volumes").join(&volume);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("file"), vec![1; 100_000]).unwrap();
+        let health = service.healthy(&endpoint, |health| level(health)["full"] == true).await;
+        assert!(level(&health)["usedBytes"].as_i64() >= Some(100_000), "{health}");
+        let run = format!("{endpoint}/run");
+        let body = Some(json!({ "input": {} }));
+        let (status, said) = service.queue(Method::POST, &run, body.clone()).await;
+        assert_eq!(status, if refuse { 400 } else { 200 }, "{said}");
+        let path = format!("/networkvolumes/{volume}");
+        service.rest(Method::PATCH, &path, Some(json!({ "size": 1 }))).await;
+        service.healthy(&endpoint, |health| level(health)["full"] == false).await;
+        assert_eq!(service.queue(Method::POST, &run, body).await.0, 200);
+    }
+}
+
 /// Its answer is on the way, and nobody is there to have it.
 #[tokio::test]
 async fn a_change_counts_though_its_client_has_left() {
