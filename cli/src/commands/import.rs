@@ -59,7 +59,7 @@ async fn import(
     let (sources, said) = resolved.take_findings();
     let request = resolved.request(&configured, &options, true);
     if let Some(diagnostics) = planning::refuse_unreachable(&request, &configured) {
-        return Ok(refuse(&Made::without_plan(sources, diagnostics), output));
+        return Ok(refuse(&Made::refused_for(sources, said, diagnostics), output));
     }
     let (store, holder) = (folder.store()?, System::holder("import"));
     let mut session = Session::open(&*store, &holder, args.lock_timeout, &System, None).await?;
@@ -76,7 +76,7 @@ async fn import(
     };
     session.close().await?;
     let Some(next) = next else {
-        return Ok(refuse(&Made::without_plan(sources, taken?), output));
+        return Ok(refuse(&Made::refused_for(sources, said, taken?), output));
     };
     let (shown, id) =
         (render::safe::text(&address.to_string()), render::safe::text(&id.to_string()));
