@@ -225,21 +225,21 @@ mod tests {
 
     use super::*;
 
-    fn attributes(size: i64, password: &str, seen: i64) -> Option<Arc<Attributes>> {
+    fn attributes(size: i64, password: &str, seen: i64) -> Arc<Attributes> {
         let entries = [
             ("password", Value::string(password)),
             ("seen", Value::Integer(seen)),
             ("size", Value::Integer(size)),
         ];
-        Some(Arc::new(entries.into_iter().map(|(name, value)| (name.into(), value)).collect()))
+        Arc::new(entries.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 
     /// A change of `disk.d`, whose size and password the spec gives.
     fn change(action: Action, before: Option<i64>, after: Option<i64>) -> Change {
         let mut change = Change::new("disk.d".parse().unwrap(), "cloud".into());
         change.action = action;
-        change.before = before.and_then(|size| attributes(size, &format!("hunter{size}"), 1));
-        change.after = after.and_then(|size| attributes(size, "halibut", 2));
+        change.before = before.map(|size| attributes(size, &format!("hunter{size}"), 1));
+        change.after = after.map(|size| attributes(size, "halibut", 2));
         change.managed = ["size".into(), "password".into()].into_iter().collect();
         change.sensitive.insert(Path::attribute("password"));
         change
